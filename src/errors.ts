@@ -60,6 +60,11 @@ export class StorageUnavailable extends Error {
   override readonly name: string = 'StorageUnavailable';
 }
 
+/** The disk reported an error for a request that it may have executed: the same request again shows whether it did. */
+export class StorageUnsure extends StorageUnavailable {
+  override readonly name = 'StorageUnsure';
+}
+
 /** The database works, and another client locks the rows for longer than the wait limit. Others can be stored meanwhile. */
 export class StorageBusy extends StorageUnavailable {
   override readonly name = 'StorageBusy';

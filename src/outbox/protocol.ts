@@ -61,6 +61,8 @@ export interface JournalEntry {
 
 /** Everything that one commit does, in one transaction. */
 export interface Work {
+  /** The same work was refused with `StorageUnsure` before, and nothing was committed since. */
+  readonly again?: boolean;
   readonly rows: readonly Row[];
   /** Ids among `rows` that the main thread continues to hold: `take` skips them until they are released or delivered. */
   readonly held: readonly RowId[];

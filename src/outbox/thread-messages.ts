@@ -27,6 +27,8 @@ export type Request = Ask & { readonly id: number };
 /** An error class does not survive the crossing, so it goes as data. */
 export interface Failure {
   readonly unavailable: boolean;
+  /** It may have been carried out. */
+  readonly unsure: boolean;
   readonly message: string;
 }
 

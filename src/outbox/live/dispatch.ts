@@ -158,7 +158,7 @@ export class Dispatch {
 
   /** The disk fails: sends the rows that wait for it from memory. */
   sendUnwritten(): void {
-    this.#moves.move(this.#committer.rows, 'disk_away');
+    this.#moves.move([...this.#committer.rows_under_way, ...this.#committer.rows], 'disk_away');
   }
 
   /** The disk is late: sync messages leave from memory, and are written all the same. */

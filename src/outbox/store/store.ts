@@ -58,7 +58,7 @@ function describeOpened(file: BufferFile): Opened {
     epoch_is_provisional: file.epoch_is_provisional,
     machine_changed: file.machine_changed,
     depth: file.depth,
-    quarantined_rows: file.tables?.quarantine.rows ?? 0,
+    quarantined_rows: file.quarantined_rows,
     salvage: file.takeSalvage(),
     health: file.health(),
   };
@@ -92,9 +92,16 @@ export class Store implements StoreRequests {
 
   commit(work: Work): Done {
     const held = new Set(work.held);
-    const inserted = this.#file.write(
+    const inserted = this.#file.commit(
       (tables, changes) => this.#apply(work, held, tables, changes),
       durabilityOf(work),
+      {
+        again: work.again === true,
+        // The main thread has them in memory.
+        found: (rows) => {
+          for (const { lane, id } of rows) this.#in_flight.hold(lane, id);
+        },
+      },
     );
     for (const { lane, id } of inserted) if (!held.has(id)) this.#in_flight.free(lane, id);
     for (const { lane, id } of work.rows) if (held.has(id)) this.#in_flight.hold(lane, id);
@@ -303,7 +310,7 @@ export class Store implements StoreRequests {
     return {
       depth: this.#file.depth,
       removed: this.#file.takeUntold(),
-      quarantined_rows: this.#file.tables?.quarantine.rows ?? 0,
+      quarantined_rows: this.#file.quarantined_rows,
       health: this.#file.health(),
       salvage: this.#file.takeSalvage(),
     };

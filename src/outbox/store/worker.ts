@@ -1,7 +1,7 @@
 /** The thread that owns SQLite: a disk that takes its time stalls this thread and nothing else. */
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { historyBytes } from '../../contract/batch/pack.ts';
-import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
+import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../errors.ts';
 import { store_clock } from './ages.ts';
 import { BatchDeflater } from './batch-deflater.ts';
 import type { SalvageProgress, StoreOptions } from '../protocol.ts';
@@ -79,7 +79,11 @@ function answer(store: Store, request: Request): Served {
 }
 
 function failureOf(error: unknown): Failure {
-  return { unavailable: error instanceof StorageUnavailable, message: messageOf(error) };
+  return {
+    unavailable: error instanceof StorageUnavailable,
+    unsure: error instanceof StorageUnsure,
+    message: messageOf(error),
+  };
 }
 
 /** The memory of a batch, which is moved and not copied. */

@@ -34,6 +34,7 @@ export function heal(scene: Scene): void {
     cut: () => false,
   });
   kit.disk.state.fault = undefined;
+  kit.disk.state.is_unsure = false;
   kit.disk.state.full = false;
   if (setting.has_reserve) kit.disk.state.free_bytes = 8 * 1024 ** 3;
   Object.assign(kit.port, { hangs_until_ms: world.now_ms, slow_ms: 0 });

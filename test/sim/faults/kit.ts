@@ -61,6 +61,18 @@ export const kitFaults = {
       });
     },
   }),
+  disk_unsure: faultOf({
+    per_minute: 0.4,
+    draw: (rng) => ({ ms: Math.round(rng.scale(100, 20_000)) }),
+    apply: (scene, { ms }) => {
+      const { disk } = scene.kit;
+      trouble(scene, ms);
+      disk.state.is_unsure = true;
+      scene.later(ms, () => {
+        disk.state.is_unsure = false;
+      });
+    },
+  }),
   disk_full: faultOf({
     per_minute: 0.3,
     draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)) }),

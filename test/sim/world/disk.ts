@@ -12,6 +12,8 @@ import type { Rng } from './rng.ts';
 export interface DiskState {
   /** SQLite's code for whatever touches the file; undefined: all is well. */
   fault: 'SQLITE_IOERR_WRITE' | 'SQLITE_READONLY' | 'SQLITE_IOERR_FSYNC' | undefined;
+  /** A transaction is carried out, and its sync is answered with an error: what it did is found when the file is opened again. */
+  is_unsure: boolean;
   /** Somebody else has filled it. */
   full: boolean;
   free_bytes: number;
@@ -19,7 +21,12 @@ export interface DiskState {
 
 /** One disk: a folder whose name changes with each incarnation of the file system after a kill. */
 export class Disk {
-  readonly state: DiskState = { fault: undefined, full: false, free_bytes: 8 * 1024 ** 3 };
+  readonly state: DiskState = {
+    fault: undefined,
+    is_unsure: false,
+    full: false,
+    free_bytes: 8 * 1024 ** 3,
+  };
   readonly #root: string;
   readonly #opened = new Set<Database.Database>();
   #generation = 0;
@@ -91,6 +98,12 @@ export class Disk {
     if (fault) throw new Database.SqliteError(sentences[fault], fault);
   }
 
+  /** Throws after a transaction that is there all the same. */
+  checkAnswer(): void {
+    if (this.state.is_unsure)
+      throw new Database.SqliteError(sentences.SQLITE_IOERR_FSYNC, 'SQLITE_IOERR_FSYNC');
+  }
+
   /** Room is made by whoever gives up a reserve; only then a transaction fits. */
   checkRoom(file: string): void {
     if (this.state.full && existsSync(`${file}.reserve`))
@@ -138,6 +151,7 @@ function transactionOnDisk(this: Database.Database, work: (...args: unknown[]) =
       const before = logBytes(this.name);
       const value = begin(...args);
       disk.wrote(this.name, before, logBytes(this.name));
+      disk.checkAnswer();
       return value;
     };
   return Object.assign(noted(run), { immediate: noted((...args) => run.immediate(...args)) });

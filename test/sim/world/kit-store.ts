@@ -1,5 +1,5 @@
 /** The buffer's thread in the simulator: the real store, asked over a port that takes its time and can hang. */
-import { InvariantBroken, messageOf, StorageUnavailable } from '../../../src/errors.ts';
+import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../src/errors.ts';
 import type { Done, Work } from '../../../src/outbox/protocol.ts';
 import { openStore, type Store } from '../../../src/outbox/store/store.ts';
 import type { StartStore, StoreClient } from '../../../src/outbox/live/disk/store-client.ts';
@@ -151,6 +151,7 @@ function isClient(value: unknown): value is StoreClient {
 
 /** An error class does not survive the crossing. */
 function failureOf(error: unknown): Error {
+  if (error instanceof StorageUnsure) return new StorageUnsure(messageOf(error));
   return error instanceof StorageUnavailable
     ? new StorageUnavailable(messageOf(error))
     : new InvariantBroken(messageOf(error));

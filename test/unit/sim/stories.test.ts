@@ -72,3 +72,22 @@ test('a stop while the disk hangs loses nothing without a reason, also when two 
   const { violations } = await play({ seed: '38569640', setting: busy, actions: [offline, ...actions] });
   expect(violations).toEqual([]);
 });
+
+/** As after a failed fsync: the log has the commit, and is read when the file is opened again. */
+test('the books balance and nothing is stored twice though the disk gives errors for what it has carried out', async () => {
+  const unsure = [3_000, 9_000, 15_000, 21_000].map((at_ms, index): Action => ({
+    ...nothing,
+    at_ms,
+    kind: 'disk_unsure',
+    ms: 300 + 1_200 * index,
+  }));
+  const others: readonly Action[] = [
+    { ...nothing, at_ms: 9_300, kind: 'reset', how: 'kit' },
+    { ...nothing, at_ms: 15_500, kind: 'down', ms: 1_500, how: 'kit' },
+    { ...nothing, at_ms: 22_000, kind: 'command', ms: 300, how: 'move' },
+    { ...nothing, at_ms: 24_500, kind: 'kill', ms: 400 },
+  ];
+  const busy: Setting = { ...setting, latency_ms: 20, feed_every_ms: 300, event_every_ms: 700 };
+  const { violations } = await play({ seed: 'unsure', setting: busy, actions: [...unsure, ...others] });
+  expect(violations).toEqual([]);
+});

@@ -5,7 +5,7 @@
  * Rows are written in the order in which they were added. What depends on a row (a journal entry on its report, a quarantine
  * entry on its message, a caller who waits) never goes to the disk, or resolves, before that row.
  */
-import { StorageUnavailable } from '../../../errors.ts';
+import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import { backoff } from '../../../platform/time.ts';
 import type { Drop, Done, JournalEntry, Work } from '../../protocol.ts';
 import type { LiveEvent } from '../live-state.ts';
@@ -45,6 +45,8 @@ export class Committer {
   #pending = emptyPending();
   /** The commit under way. */
   #running: Pending | undefined;
+  /** The disk gave an error for it, and may have carried it out: it goes again as it is, before anything else. */
+  #unsure: Pending | undefined;
   #started_ms = 0;
   #timer: NodeJS.Timeout | undefined;
   #due_ms = Number.POSITIVE_INFINITY;
@@ -67,14 +69,14 @@ export class Committer {
     return this.#pending.rows;
   }
 
-  /** Rows in the commit under way. */
+  /** Rows in the commit under way, or in one of which it is not known whether the disk has it. */
   get rows_under_way(): readonly Live[] {
-    return this.#running?.rows ?? [];
+    return this.#under_way?.rows ?? [];
   }
 
   /** Drops that are not recorded on disk, as far as is known. */
   get drops(): readonly Drop[] {
-    return [...(this.#running?.dropped.values() ?? []), ...this.#pending.dropped.values()];
+    return [...(this.#under_way?.dropped.values() ?? []), ...this.#pending.dropped.values()];
   }
 
   /** The memory of rows on disk whose deletion, or whose state, waits to be written, in rows that are known singly. */
@@ -136,12 +138,12 @@ export class Committer {
   async settled(soon_ms: number): Promise<void> {
     if (this.#closed) throw new StorageUnavailable(texts.closed);
     const is_idle = isEmpty(this.#pending);
-    if (is_idle && !this.#running) return;
+    if (is_idle && !this.#under_way) return;
     const settled = new Promise<void>((resolve, reject) => {
-      const waiters = is_idle ? this.#running?.waiters : this.#pending.waiters;
+      const waiters = is_idle ? this.#under_way?.waiters : this.#pending.waiters;
       waiters?.push({ after: this.#order, value: { resolve, reject } });
     });
-    if (!is_idle) this.#schedule(soon_ms);
+    if (!is_idle || this.#unsure) this.#schedule(soon_ms);
     await settled;
   }
 
@@ -176,13 +178,17 @@ export class Committer {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#rejectWaiters(new StorageUnavailable(texts.closed));
+    this.#rejectWaiters(new StorageUnavailable(texts.closed), this.#unsure);
+  }
+
+  get #under_way(): Pending | undefined {
+    return this.#running ?? this.#unsure;
   }
 
   #schedule(soon_ms: number): void {
     if (this.#closed) return;
-    const not_before_ms =
-      this.#pending.waiters.length > 0 ? this.#not_before_waiting_ms : this.#not_before_ms;
+    const isAwaited = this.#pending.waiters.length > 0 || (this.#unsure?.waiters.length ?? 0) > 0;
+    const not_before_ms = isAwaited ? this.#not_before_waiting_ms : this.#not_before_ms;
     const due_ms = Math.max(this.#options.now() + soon_ms, not_before_ms);
     if (due_ms >= this.#due_ms) return;
     this.#due_ms = due_ms;
@@ -193,13 +199,15 @@ export class Committer {
 
   #start(): void {
     this.#due_ms = Number.POSITIVE_INFINITY;
-    const { work, rest } = taken(this.#pending);
+    const again = this.#unsure;
+    const { work, rest } = again ? { work: again, rest: this.#pending } : taken(this.#pending);
     this.#pending = rest;
+    this.#unsure = undefined;
     if (isEmpty(work) && !this.#refused) return;
-    if (rest.rows.length > 0) this.#due_ms = this.#options.now();
+    if (again ? !isEmpty(rest) : rest.rows.length > 0) this.#due_ms = this.#options.now();
     this.#running = work;
     this.#started_ms = this.#options.now();
-    void this.#run(work).finally(() => {
+    void this.#run(work, again !== undefined).finally(() => {
       this.#running = undefined;
       const due_ms = this.#due_ms;
       this.#due_ms = Number.POSITIVE_INFINITY;
@@ -207,18 +215,20 @@ export class Committer {
     });
   }
 
-  async #run(work: Pending): Promise<void> {
+  async #run(work: Pending, again: boolean): Promise<void> {
     const overdue = setInterval(() => this.#unanswered(work), commit_answer_ms);
     try {
-      const done = await this.#options.commit(this.#workOf(work));
+      const done = await this.#options.commit({ ...this.#workOf(work), again });
       this.#options.written(work.rows, this.#answered(done));
       for (const { value } of work.waiters) value.resolve();
     } catch (error) {
-      this.#pending = kept(work, this.#pending);
+      const isUnsure = error instanceof StorageUnsure;
+      if (isUnsure) this.#unsure = work;
+      else this.#pending = kept(work, this.#pending);
       this.#refused = true;
       this.#rejectWaiters(error, work);
       this.#pause();
-      this.#options.failed(work.rows, error, 'refused');
+      this.#options.failed(work.rows, error, isUnsure ? 'disk_away' : 'refused');
     } finally {
       clearInterval(overdue);
     }

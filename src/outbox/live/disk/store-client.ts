@@ -1,6 +1,6 @@
 /** The store as the main thread sees it: the same requests, answered in order by the thread that owns SQLite. */
 import { Worker } from 'node:worker_threads';
-import { InvariantBroken, messageOf, StorageUnavailable } from '../../../errors.ts';
+import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import type { Done, Opened, OpenOptions, StoreOptions, StoreRequests } from '../../protocol.ts';
 import {
   packWork,
@@ -159,6 +159,7 @@ class Calls {
   }
 }
 
-function errorOf({ unavailable, message }: Failure): Error {
+function errorOf({ unavailable, unsure, message }: Failure): Error {
+  if (unsure) return new StorageUnsure(message);
   return unavailable ? new StorageUnavailable(message) : new InvariantBroken(message);
 }

@@ -2,22 +2,25 @@
  * The buffer file as something that can break: opens it, runs transactions on it, and when the disk or the file fails
  * makes room, opens it again, or begins a new file with what the damaged one still holds.
  */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { StorageUnavailable } from '../../../errors.ts';
+import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import type { StoreClock } from '../ages.ts';
-import { Changes, no_depth, Removals, type Depth } from '../changes.ts';
+import type { Commit } from './accounts.ts';
+import type { Depth } from '../changes.ts';
 import { diskFault, type DiskFault } from './disk-fault.ts';
-import { Disk, emptyLog, type Shortage } from './disk.ts';
+import { Disk, emptyLog, fileBytes } from './disk.ts';
 import { EpochChoice } from '../../epochs/choice.ts';
 import { EpochMemory } from '../../epochs/memory.ts';
 import { enterWithNotes } from '../found-notes.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
+import type { Row } from '../../row.ts';
 import type { DiskHealth, Found, Removal, Salvage, OpenOptions } from '../../protocol.ts';
 import { foundIn, openOwn } from './opening.ts';
 import { peekEpoch } from './peek.ts';
 import { replaceDamaged } from './replacement.ts';
 import type { Salvaged } from './salvage.ts';
+import { type How, Transactions, type Work } from './transactions.ts';
 import { checkpoint_pages, openFile, readMeta, readMetaText, writeMeta, type Handle } from '../schema.ts';
 import { openTables, type Tables } from '../tables/tables.ts';
 import { texts } from '../../texts.ts';
@@ -36,17 +39,13 @@ export class BufferFile {
   readonly #in_flight: InFlightRows;
   readonly #clock: StoreClock;
   readonly #disk: Disk;
-  /** Removals that were not reported yet. */
-  readonly #unreported = new Removals();
+  readonly #transactions = new Transactions((tables, epoch) => this.#enterEpoch(tables, epoch));
   /** Undefined while the file cannot be used. */
   #tables: Tables | undefined;
-  #depth: Depth = no_depth;
   readonly #epoch_memory: EpochMemory;
   readonly #epoch_choice: EpochChoice;
   /** 0 until it is known. */
   #epoch = 0;
-  /** The last epoch of the open file. */
-  #epoch_in_file = 0;
   #synced_ms = Number.NEGATIVE_INFINITY;
   #provisional = false;
   #machine_changed = false;
@@ -111,16 +110,15 @@ export class BufferFile {
   }
 
   get depth(): Depth {
-    return this.#depth;
+    return this.#transactions.accounts.depth;
   }
 
-  /** Undefined while the file cannot be used. */
-  get tables(): Tables | undefined {
-    return this.#tables;
+  get quarantined_rows(): number {
+    return this.#transactions.accounts.quarantined(this.#tables?.quarantine.rows ?? 0);
   }
 
   takeUntold(): readonly Removal[] {
-    return this.#unreported.takeAll();
+    return this.#transactions.accounts.takeUntold();
   }
 
   /** What happened to a damaged file since the last call. */
@@ -143,11 +141,7 @@ export class BufferFile {
 
   /** The database and its log. */
   bytes(): number {
-    const { file } = this.#options;
-    return [file, `${file}-wal`].reduce(
-      (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
-      0,
-    );
+    return fileBytes(this.#options.file);
   }
 
   freeBytes(): number {
@@ -163,16 +157,31 @@ export class BufferFile {
    * Runs one transaction and keeps the buffer within its limits; it is durable when this returns, or `soon`: within
    * `sync_every_ms` if others follow, and whole or not at all after a power cut. Throws `StorageUnavailable`.
    */
-  write<T>(work: (tables: Tables, changes: Changes) => T, durable: 'now' | 'soon' = 'now'): T {
-    return this.#guarded((tables) => {
-      if (this.#disk.isTimeToLook()) this.#lookAfter();
-      const now_ms = this.#clock.mono();
-      const is_soon = durable === 'soon' && now_ms - this.#synced_ms < sync_every_ms;
-      tables.sync(is_soon ? 'NORMAL' : 'FULL');
-      const value = this.#transact(tables, work, this.#disk.shortage);
-      if (!is_soon) this.#synced_ms = now_ms;
-      return value;
-    });
+  write<T>(work: Work<T>, durable: 'now' | 'soon' = 'now'): T {
+    return this.#guarded((tables) =>
+      this.#write(durable, () => this.#transactions.run(tables, work, this.#how)),
+    );
+  }
+
+  /**
+   * The same for a commit of the main thread. Throws `StorageUnsure` when it may have been carried out: then the same commit
+   * has to be the next.
+   */
+  commit(work: Work<readonly Row[]>, durable: 'now' | 'soon', commit: Commit): readonly Row[] {
+    const { accounts } = this.#transactions;
+    let isAgain = commit.again;
+    try {
+      return this.#guarded((tables) => {
+        const found = isAgain ? accounts.takeFound() : undefined;
+        isAgain = true;
+        return (
+          found ?? this.#write(durable, () => this.#transactions.commit(tables, work, this.#how, commit))
+        );
+      });
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable) || !accounts.isUnsure) throw error;
+      throw new StorageUnsure(error.message, { cause: error });
+    }
   }
 
   close(): void {
@@ -192,25 +201,18 @@ export class BufferFile {
     }
   }
 
-  #transact<T>(tables: Tables, work: (tables: Tables, changes: Changes) => T, shortage: Shortage): T {
-    const changes = new Changes(this.#depth);
-    const before = tables.retention.sizeOf(changes);
-    const epoch = this.#epoch;
-    // A transaction that begins by reading is refused at once while another program has the file, instead of waiting for it.
-    const transaction = tables.db.transaction(() => {
-      if (this.#epoch_in_file !== epoch) this.#enterEpoch(tables, epoch);
-      const worked = work(tables, changes);
-      tables.retention.keep(changes, before, shortage);
-      tables.drops.note(changes.removals());
-      tables.writeDepth(changes);
-      if (changes.rows === 0) tables.channels.tidy();
-      return worked;
-    });
-    const value = transaction.immediate();
-    this.#epoch_in_file = epoch;
-    this.#depth = changes.depth();
-    for (const removal of changes.removals()) this.#unreported.add(removal);
+  #write<T>(durable: 'now' | 'soon', transact: () => T): T {
+    if (this.#disk.isTimeToLook()) this.#lookAfter();
+    const now_ms = this.#clock.mono();
+    const is_soon = durable === 'soon' && now_ms - this.#synced_ms < sync_every_ms;
+    this.#opened().sync(is_soon ? 'NORMAL' : 'FULL');
+    const value = transact();
+    if (!is_soon) this.#synced_ms = now_ms;
     return value;
+  }
+
+  get #how(): How {
+    return { epoch: this.#epoch, shortage: this.#disk.shortage };
   }
 
   // --- When something fails -------------------------------------------------------------------------------------
@@ -248,6 +250,7 @@ export class BufferFile {
     const { db } = this.#tables ?? {};
     if (!db) return;
     if (fault?.kind === 'failing' || fault?.kind === 'damaged') return this.#letGo();
+    this.#transactions.accounts.rolledBack();
     try {
       this.#tables = this.#tablesOf(db);
     } catch (error) {
@@ -279,9 +282,10 @@ export class BufferFile {
     this.#tables = tables;
     tables.db.pragma(`wal_autocheckpoint = ${checkpoint_pages_when_full}`);
     emptyLog(tables.db);
-    const { bytes } = tables.retention.sizeOf(new Changes(this.#depth));
+    const { bytes } = tables.retention.sizeOf(this.#transactions.accounts.begin().changes);
     const goal = { rows: Number.POSITIVE_INFINITY, bytes: Math.max(0, bytes - make_room_bytes) };
-    this.#transact(tables, ({ retention }, changes) => retention.evict(changes, goal), 'none');
+    const makeRoom: Work<void> = ({ retention }, changes) => retention.evict(changes, goal);
+    this.#transactions.run(tables, makeRoom, { epoch: this.#epoch, shortage: 'none' });
     emptyLog(tables.db);
   }
 
@@ -309,10 +313,9 @@ export class BufferFile {
       const epoch = this.#epoch || this.#chooseEpoch(tables);
       enterWithNotes(tables, this.#options, () => this.#enterEpoch(tables, epoch));
       this.#epoch = epoch;
-      this.#epoch_in_file = epoch;
       this.#epoch_memory.keep(epoch);
-      this.#depth = tables.readDepth();
       this.#in_flight.rewind();
+      this.#transactions.opened(tables, epoch);
       if (!this.#was_opened) this.#found = foundIn(tables);
       this.#was_opened = true;
       return tables;
@@ -360,7 +363,7 @@ export class BufferFile {
 
   /** Replaces the damaged file by a new one with what can be read of it. */
   #beginAgain(cause: string): void {
-    const depth = this.#tables && this.#depth;
+    const depth = this.#tables && this.#transactions.accounts.depth;
     this.#letGo();
     this.#disk.giveUpReserve();
     const { limits } = this.#options;
@@ -374,7 +377,7 @@ export class BufferFile {
     this.#disk.look();
     this.#disk.keepReserve();
     this.#salvage = salvage;
-    for (const removal of lost) this.#unreported.add(removal);
+    for (const removal of lost) this.#transactions.accounts.add(removal);
   }
 
   #epochAfter({ epoch, epoch_seen }: Salvaged): number {

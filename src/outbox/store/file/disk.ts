@@ -111,6 +111,12 @@ function toMegabytes(bytes: number): number {
   return Math.round(bytes / 1e6);
 }
 
+/** Bytes of a database and its log. */
+export function fileBytes(file: string): number {
+  const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return bytesOf(file) + bytesOf(`${file}-wal`);
+}
+
 /** Writes the log back so that its blocks are used again. On a full disk that may fail, and the log still have room. */
 export function emptyLog(db: Handle): void {
   try {

@@ -36,6 +36,9 @@ export interface Tables {
   readonly sync: (mode: 'FULL' | 'NORMAL') => void;
   readonly readDepth: () => Depth;
   readonly writeDepth: (changes: Changes) => void;
+  /** Number of the last transaction of this file, 0 in a new one. */
+  readonly readNumber: () => number;
+  readonly writeNumber: (number: number) => void;
 }
 
 export function openTables(
@@ -56,6 +59,11 @@ export function openTables(
   const readDepth = db.prepare<[Lane], LaneDepth>('SELECT rows, bytes FROM depth WHERE lane = ?');
   const writeDepth = db.prepare<[number, number, Lane]>(
     'UPDATE depth SET rows = ?, bytes = ? WHERE lane = ?',
+  );
+  // In the page of the depths, which each transaction writes anyway.
+  const readNumber = db.prepare<[string], number>('SELECT rows FROM depth WHERE lane = ?').pluck();
+  const writeNumber = db.prepare<[string, number]>(
+    'INSERT INTO depth (lane, rows, bytes) VALUES (?, ?, 0) ON CONFLICT (lane) DO UPDATE SET rows = excluded.rows',
   );
   const quarantine = new Quarantine(db);
   return {
@@ -84,6 +92,8 @@ export function openTables(
     },
     sync: synchroniser(db),
     readDepth: () => perLane((lane) => readDepth.get(lane) ?? { rows: 0, bytes: 0 }),
+    readNumber: () => readNumber.get(number_row) ?? 0,
+    writeNumber: (number) => void writeNumber.run(number_row, number),
     writeDepth: (changes) => {
       for (const lane of lanes) {
         const { rows, bytes } = changes.lane(lane);
@@ -92,6 +102,9 @@ export function openTables(
     },
   };
 }
+
+/** No lane. */
+const number_row = '#transaction';
 
 /** Sets the mode of a handle when it changes. */
 function synchroniser(db: Handle): Tables['sync'] {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { StorageUnavailable } from '../../../../src/errors.ts';
+import { StorageUnavailable, StorageUnsure } from '../../../../src/errors.ts';
 import { Committer } from '../../../../src/outbox/live/disk/committer.ts';
 import type { Live } from '../../../../src/outbox/live/outgoing.ts';
 import type { Done, JournalEntry, LaneDepth, Work } from '../../../../src/outbox/protocol.ts';
@@ -20,6 +20,7 @@ function scriptedDisk() {
   const written: Live[] = [];
   const failed: Live[] = [];
   const states: string[] = [];
+  const events: string[] = [];
   const committer = new Committer({
     now: () => Date.now(),
     commit: async (work) => {
@@ -33,7 +34,10 @@ function scriptedDisk() {
       written.push(...lives);
       states.push(health.state);
     },
-    failed: (lives) => failed.push(...lives),
+    failed: (lives, _, event) => {
+      failed.push(...lives);
+      events.push(event);
+    },
   });
   return {
     committer,
@@ -41,8 +45,14 @@ function scriptedDisk() {
     written,
     failed,
     states,
+    events,
     async succeed() {
       answer?.resolve(done);
+      await vi.advanceTimersByTimeAsync(0);
+    },
+    /** With an error for what it may have carried out. */
+    async leaveUnsure() {
+      answer?.reject(new StorageUnsure('disk I/O error'));
       await vi.advanceTimersByTimeAsync(0);
     },
     async fail() {
@@ -123,6 +133,52 @@ describe('Committer', () => {
     await disk.succeed();
     expect(disk.commits.map(({ rows }) => rows.length)).toEqual([4_096, 904]);
     expect(disk.written).toHaveLength(5_000);
+  });
+
+  it('makes a commit again as it is, before anything else, when the disk may have carried it out', async () => {
+    const disk = scriptedDisk();
+    const [first, second] = [live(), live()];
+    disk.committer.write(first, 20);
+    const settled = disk.committer.settled(0).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(20);
+    disk.committer.write(second, 20);
+    await disk.leaveUnsure();
+    expect(await settled).toBeInstanceOf(StorageUnsure);
+    // What it writes may be on disk: it is not refused, and nothing that was added since is beside it.
+    expect(disk.events).toEqual(['disk_away']);
+    expect(disk.committer.rows_under_way).toEqual([first]);
+    const later = disk.committer.settled(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(disk.commits.map(({ rows, again }) => [rows.length, again])).toEqual([
+      [1, false],
+      [1, true],
+    ]);
+    await disk.succeed();
+    expect(disk.written).toEqual([first]);
+    await vi.advanceTimersByTimeAsync(20);
+    expect(disk.commits.map(({ rows }) => rows[0]?.id)).toEqual([first.row.id, first.row.id, second.row.id]);
+    await disk.succeed();
+    await expect(later).resolves.toBeUndefined();
+  });
+
+  it('tries again with all that waits when a commit that may have been carried out is then refused', async () => {
+    const disk = scriptedDisk();
+    const [first, second] = [live(), live()];
+    disk.committer.write(first, 20);
+    await vi.advanceTimersByTimeAsync(20);
+    await disk.leaveUnsure();
+    disk.committer.write(second, 20);
+    await vi.advanceTimersByTimeAsync(1_500);
+    await disk.fail();
+    expect(disk.events).toEqual(['disk_away', 'refused']);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(disk.commits.map(({ rows, again }) => [rows.length, again])).toEqual([
+      [1, false],
+      [1, true],
+      [2, false],
+    ]);
+    await disk.succeed();
+    expect(disk.written).toEqual([first, second]);
   });
 
   it('resolves a journal entry only when it is on disk, together with the rows before it', async () => {

@@ -1,0 +1,76 @@
+/** Runs transactions on an open buffer file, keeps it within its limits, and its accounts. */
+import { Accounts, type Commit } from './accounts.ts';
+import type { Changes } from '../changes.ts';
+import type { Shortage } from './disk.ts';
+import type { Row } from '../../row.ts';
+import type { Tables } from '../tables/tables.ts';
+
+export type Work<T> = (tables: Tables, changes: Changes) => T;
+
+export interface How {
+  readonly epoch: number;
+  readonly shortage: Shortage;
+}
+
+export class Transactions {
+  readonly accounts = new Accounts();
+  /** Notes an epoch in the file. */
+  readonly #enterEpoch: (tables: Tables, epoch: number) => void;
+  /** The last epoch of the open file. */
+  #epoch_in_file = 0;
+
+  constructor(enterEpoch: (tables: Tables, epoch: number) => void) {
+    this.#enterEpoch = enterEpoch;
+  }
+
+  /** The file was opened, and has entered this epoch. */
+  opened(tables: Tables, epoch: number): void {
+    this.#epoch_in_file = epoch;
+    this.accounts.opened(tables.readDepth(), tables.readNumber());
+  }
+
+  run<T>(tables: Tables, work: Work<T>, how: How): T {
+    return this.#run(tables, work, how, () => undefined);
+  }
+
+  /** The same for a commit, whose outcome may have to be found out when the file is opened again. */
+  commit(tables: Tables, work: Work<readonly Row[]>, how: How, { found }: Commit): readonly Row[] {
+    return this.#run(tables, work, how, (rows) => ({ rows, found: () => found(rows) }));
+  }
+
+  #run<T>(
+    tables: Tables,
+    work: Work<T>,
+    { epoch, shortage }: How,
+    commitOf: (value: T) => { readonly rows: readonly Row[]; readonly found: () => void } | undefined,
+  ): T {
+    const begun = this.accounts.begin();
+    const { changes, number } = begun;
+    const before = tables.retention.sizeOf(changes);
+    const quarantined = tables.quarantine.rows;
+    let note = (): void => undefined;
+    // A transaction that begins by reading is refused at once while another program has the file, instead of waiting for it.
+    const transaction = tables.db.transaction(() => {
+      if (this.#epoch_in_file !== epoch) this.#enterEpoch(tables, epoch);
+      const value = work(tables, changes);
+      tables.retention.keep(changes, before, shortage);
+      tables.drops.note(changes.removals());
+      tables.writeDepth(changes);
+      tables.writeNumber(number);
+      if (changes.rows === 0) tables.channels.tidy();
+      const more = { quarantined: tables.quarantine.rows - quarantined, commit: commitOf(value) };
+      note = () => this.accounts.failed({ ...begun, ...more });
+      return value;
+    });
+    try {
+      const value = transaction.immediate();
+      this.#epoch_in_file = epoch;
+      this.accounts.done(changes);
+      return value;
+    } catch (error) {
+      // Only what came as far as COMMIT may be there after all.
+      note();
+      throw error;
+    }
+  }
+}
