@@ -12,7 +12,7 @@ export const limits = {
   spoiler_ms: 300_000,
   /** Requests that wait for their turn at one host. */
   waiting_max: 64,
-  /** A Stop waits this long for a poll in progress, then the poll is cancelled. */
+  /** A Stop waits this long for a poll in progress, then the poll is cancelled; at once when the driver stops. */
   urgent_wait_ms: 500,
   /** A slower poll increases the poll interval. */
   slow_reply_ms: 1_000,
@@ -52,7 +52,7 @@ export const limits = {
   push_frames_per_s_max: 200,
   /** Answers to polls lag behind: they do not replace what was pushed less than this before. */
   push_settle_ms: 1_000,
-  /** For the last Stop and the logout when the driver stops. */
-  farewell_ms: 2_300,
+  /** For the last Stop and the logout when the driver stops; the rest of the hub's three seconds is for what they leave behind. */
+  farewell_ms: 1_800,
 };
 export type Limits = typeof limits;

@@ -20,7 +20,7 @@ export interface DeviceParts {
   readonly save: SessionParts['save'];
   readonly guard: LoginGuard;
   readonly limits: Limits;
-  /** Ends the pauses between two attempts. */
+  /** Ends the pauses between two attempts, and polls as soon as something else is to be sent. */
   readonly signal: AbortSignal;
 }
 
@@ -47,7 +47,7 @@ export class Device {
 
   constructor(parts: DeviceParts) {
     this.#parts = parts;
-    this.#line = new Line(parts.limits);
+    this.#line = new Line(parts.limits, parts.signal);
     this.session = new Session({
       ...parts,
       send: async (command, token) =>

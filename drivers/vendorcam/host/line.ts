@@ -20,11 +20,14 @@ interface Waiting {
 
 export class Line {
   readonly #limits: Pick<Limits, 'waiting_max' | 'urgent_wait_ms'>;
+  readonly #stopping: AbortSignal;
   readonly #waiting: Waiting[] = [];
   #under_way: Turn | undefined;
 
-  constructor(limits: Pick<Limits, 'waiting_max' | 'urgent_wait_ms'>) {
+  /** `stopping`: the driver ends; nobody needs the answer to a poll any more. */
+  constructor(limits: Pick<Limits, 'waiting_max' | 'urgent_wait_ms'>, stopping: AbortSignal) {
     this.#limits = limits;
+    this.#stopping = stopping;
   }
 
   /** Runs `work` in its turn. Its signal aborts when an urgent request needs the line. */
@@ -66,7 +69,7 @@ export class Line {
   async #hurry(): Promise<void> {
     const current = this.#under_way;
     if (current?.urgency !== 'read') return;
-    await sleep(this.#limits.urgent_wait_ms, current.giveUp.signal);
+    await sleep(this.#limits.urgent_wait_ms, AbortSignal.any([current.giveUp.signal, this.#stopping]));
     current.giveUp.abort(new GivenUp(texts.gave_way));
   }
 }

@@ -1,11 +1,10 @@
 /** The service of the demo: its port, and example requests. */
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { assetId } from '../../contract/identity.ts';
 import type { App } from '../../app/app.ts';
 import type { Config } from '../../config/config.ts';
 import { loopback } from './embedded-broker.ts';
-import { freeTcpPort } from './free-ports.ts';
+import { freeTcpPort, isUsable } from './free-ports.ts';
 import type { Paint } from '../terminal/shell.ts';
 
 const port_wanted = 8_080;
@@ -14,7 +13,7 @@ const drone_key = 'mavlink:00000000000de300';
 
 /** The section of the configuration. The port is stored so that a bookmark of the page stays valid. */
 export async function demoService(): Promise<string> {
-  const port = await listenOnce(port_wanted).catch(freeTcpPort);
+  const port = await usableOrFree(port_wanted);
   return `# Page and HTTP API of this kit; its API key is in the file service-key beside this one.
 service:
   listen: ${loopback}:${port}
@@ -25,7 +24,7 @@ service:
 export async function withFreePort(config: Config): Promise<Config> {
   const { service } = config;
   if (!service) return config;
-  const port = await listenOnce(service.listen.port).catch(freeTcpPort);
+  const port = await usableOrFree(service.listen.port);
   return { ...config, service: { ...service, listen: { ...service.listen, port } } };
 }
 
@@ -47,11 +46,6 @@ export function demoServiceLines({ service }: App, { kit_id }: Config, paint: Pa
   ];
 }
 
-/** Returns the port if it is free; rejects if it is in use. */
-async function listenOnce(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(port, loopback, () => server.close(() => resolve(port)));
-  });
+async function usableOrFree(port: number): Promise<number> {
+  return (await isUsable(port)) ? port : freeTcpPort();
 }

@@ -3,7 +3,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { texts } from '../../../src/hub/texts.ts';
 import { startChild, type Child } from '../../support/child.ts';
 import { startCloud } from '../../support/kit/cloud.ts';
 import { command_file } from '../../support/kit/kit.ts';
@@ -56,9 +55,7 @@ async function visit(state_home: string): Promise<{ readonly kit_id: string; rea
     await cloud.leave();
     await demo.printed(/kit {2}telemetry {2}.*gateway=/);
     const { code, stdout, stderr } = await demo.end('SIGINT');
-    // On a machine that is busy with other things a driver may need longer than it has: then this line is right.
-    const faults = stderr.split('\n').filter((line) => line !== '' && !line.includes(texts.driver_abandoned));
-    expect({ code, faults }).toEqual({ code: 0, faults: [] });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return { kit_id, text: stdout };
   } finally {
     await demo.end('SIGKILL');

@@ -33,6 +33,8 @@ export interface Script {
   readonly onConnect?: (peer: Peer) => void;
   /** Default: PUBACK 0. */
   readonly onPublish?: (message: Published, peer: Peer) => void;
+  /** Called before the PINGRESP. */
+  readonly onPing?: () => void;
   /** Called after the SUBACK. */
   readonly onSubscribed?: (filters: readonly string[], peer: Peer) => void;
   /** Default: SUBACK that grants everything. `options`: the byte behind each filter. */
@@ -120,6 +122,7 @@ export async function startScriptedBroker(first: Script = {}): Promise<ScriptedB
         break;
       }
       case ping_type:
+        script.onPing?.();
         peer.write(framed(0xd0, Buffer.alloc(0)));
         break;
       default:

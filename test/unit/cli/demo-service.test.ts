@@ -5,17 +5,18 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { demo } from '../../../src/cli/demo/demo.ts';
+import { claimOf } from '../../../src/cli/demo/free-ports.ts';
 import { demoService, withFreePort } from '../../../src/cli/demo/service.ts';
 import { texts } from '../../../src/local/texts.ts';
+import { freePort } from '../../support/ports.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, readText } from '../config/lab.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 it('the demo keeps a free port and moves away from one that another program uses', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
+  const taken = await freePort();
+  const other = createServer().listen(taken, '127.0.0.1');
   await once(other, 'listening');
-  const at = other.address();
-  const taken = typeof at === 'object' && at ? at.port : 0;
   await withDirectory(async (dir) => {
     const text = `kit_id: ${kit_id}\nservice:\n  listen: 127.0.0.1:${taken}\n`;
     const config = await readText(dir, text);
@@ -26,6 +27,19 @@ it('the demo keeps a free port and moves away from one that another program uses
     other.close();
     await once(other, 'close');
     expect((await withFreePort(config)).service?.listen.port).toBe(taken);
+  });
+});
+
+it('the demo leaves a port to another demo that is about to listen on it', async () => {
+  const wanted = await freePort();
+  const other = createServer().listen({ path: claimOf(wanted) });
+  await once(other, 'listening');
+  await withDirectory(async (dir) => {
+    const config = await readText(dir, `kit_id: ${kit_id}\nservice:\n  listen: 127.0.0.1:${wanted}\n`);
+    expect((await withFreePort(config)).service?.listen.port).not.toBe(wanted);
+    other.close();
+    await once(other, 'close');
+    expect((await withFreePort(config)).service?.listen.port).toBe(wanted);
   });
 });
 

@@ -183,13 +183,28 @@ describe('a connection to a broker', () => {
   });
 
   it('pings when nothing is sent, and ends when nothing at all follows the ping', async () => {
-    await withBroker({}, async (broker, connect) => {
+    let pings = 0;
+    await withBroker({ onPing: () => (pings += 1) }, async (broker, connect) => {
       const { stream } = await connect({ broker: brokerAt(broker.url, 1) });
-      await letPass(2_500);
+      await eventually('two pings are answered', () => pings === 2);
       expect(stream.destroyed).toBe(false);
       broker.silence();
-      await eventually('it is closed', () => stream.destroyed);
+      await eventually('it is closed', () => stream.destroyed, 4_000);
       expect(stream.failure?.message).toMatch(/no answer to a ping/);
+    });
+  });
+
+  it('does not take a stall of its own process for a silent broker', async () => {
+    let pings = 0;
+    const stall = (): void => {
+      pings += 1;
+      const until_ms = performance.now() + 800;
+      while (performance.now() < until_ms);
+    };
+    await withBroker({ onPing: stall }, async (broker, connect) => {
+      const { stream } = await connect({ broker: brokerAt(broker.url, 1) });
+      await eventually('a ping follows the stall', () => pings === 2 || stream.destroyed);
+      expect(stream.failure).toBeUndefined();
     });
   });
 

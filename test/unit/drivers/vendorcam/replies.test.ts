@@ -183,7 +183,7 @@ it('the stream has the address that the kit uses, the path that the camera repor
 });
 
 it('one request at a time is under way, and an urgent one goes first and drives a poll away', async () => {
-  const line = new Line({ ...limits, urgent_wait_ms: 1 });
+  const line = new Line({ ...limits, urgent_wait_ms: 1 }, new AbortController().signal);
   const order: string[] = [];
   const poll = line.take('read', async (giveUp) => {
     await aborted(giveUp);
@@ -193,4 +193,14 @@ it('one request at a time is under way, and an urgent one goes first and drives 
   const stop = line.take('urgent', async () => void order.push('stop'));
   await Promise.all([poll, setting, stop]);
   expect(order).toEqual(['poll', 'stop', 'setting']);
+});
+
+it('an urgent request does not wait for a poll once the driver stops', async () => {
+  const stopping = new AbortController();
+  const line = new Line({ ...limits, urgent_wait_ms: 1_000_000 }, stopping.signal);
+  const poll = line.take('read', aborted);
+  const logout = line.take('urgent', async () => 'sent');
+  stopping.abort();
+  await poll;
+  expect(await logout).toBe('sent');
 });
