@@ -8,10 +8,11 @@ import type { Contact } from '../vehicles/contact.ts';
 import { ardusub_depth_mode, ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
-import { altitudeInput, heightOf } from './altitude.ts';
+import { altitudeInput } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { carryOut, type Order } from './exchange.ts';
 import {
+  admitTakeoff,
   admitTarget,
   isArduPlane,
   obstacleToHold,
@@ -69,7 +70,7 @@ function takeoffCommand(vehicle: Bounded, options: MavlinkOptions): Command {
 
 async function takeOff(vehicle: Bounded, height_m: number, context: CommandContext): Promise<JsonObject> {
   const { to, situation } = admit(vehicle, context, obstacleToTakeOff);
-  const height = heightOf(height_m, 'relative', situation);
+  const height = admitTakeoff(height_m, situation);
   if (typeof height === 'string') throw notSent(texts.about(to.name, height));
   const evidence = await carryOut(to, takeoffOrder(height, situation), context);
   await awaitArrival(to, journeyUp(height, situation), context);

@@ -1,6 +1,6 @@
 /** Preconditions of each command. They are checked here because autopilots accept nearly every command. */
 import { type Height, heightOf } from './altitude.ts';
-import { distance_m, isInside, type Place } from './geo.ts';
+import { crosses, distance_m, isInside, type Place } from './geo.ts';
 import type { MavlinkOptions } from '../options.ts';
 import { holdNumbers, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
@@ -98,12 +98,30 @@ export function admitTarget(
   if (!home) return texts.home_unknown;
   if (target.lat === 0 && target.lon === 0) return texts.target_unset;
   const far = tooFar(target, position, 'the vehicle', options) ?? tooFar(target, home, 'home', options);
-  if (far !== undefined) return far;
-  if (options.geofence && !isInside(target, options.geofence)) return texts.target_outside;
+  const against = far ?? outOfFence(position, target, options);
+  if (against !== undefined) return against;
   // Rovers drive at the height of the ground: the altitude of their home may be nonsense.
   return situation.kind === 'rover'
     ? { amsl_m: position.alt_amsl_m, above_home_m: 0 }
     : admitHeight(target.alt_m, situation, options);
+}
+
+/** Returns the reason against a straight way that leaves the geofence. From outside of it, the way enters. */
+export function outOfFence(from: Place, to: Place, { geofence }: MavlinkOptions['goto']): Obstacle {
+  if (!geofence) return undefined;
+  if (!isInside(to, geofence)) return texts.target_outside;
+  return isInside(from, geofence) && crosses(from, to, geofence) ? texts.way_outside : undefined;
+}
+
+/** Returns the heights of a takeoff from where the vehicle stands, or the reason against it. */
+export function admitTakeoff(
+  height_m: number,
+  situation: Pick<Situation, 'home' | 'position' | 'undulation_m'>,
+): Height | string {
+  const height = heightOf(height_m, 'relative', situation);
+  const { home, position } = situation;
+  if (typeof height === 'string' || !home || !position || height.amsl_m > position.alt_amsl_m) return height;
+  return texts.takeoff_below(height_m, Math.round(position.alt_amsl_m - home.alt_amsl_m));
 }
 
 function obstacleToFly({ autopilot, kind, armed, airborne, estimator }: Situation): Obstacle {

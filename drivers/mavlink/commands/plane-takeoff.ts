@@ -13,8 +13,8 @@ import { admit, type Bounded, notSent } from './admission.ts';
 import type { Height } from './altitude.ts';
 import { awaitArrival } from './arrival.ts';
 import { type Addressee, carryOut, type Order } from './exchange.ts';
-import { admitHeight, obstacleToTakeOff, tooFar } from './gate.ts';
-import { isInside, offset, type Place } from './geo.ts';
+import { admitHeight, obstacleToTakeOff, outOfFence, tooFar } from './gate.ts';
+import { offset } from './geo.ts';
 import { isAirborne, modeOrder } from './orders.ts';
 import { texts } from './texts.ts';
 
@@ -81,15 +81,10 @@ function admitClimb(
   if (hdg === heading_unknown && options.geofence) return texts.takeoff_course_unknown;
   const end = offset(position, { bearing_deg: hdg === heading_unknown ? 0 : hdg / 100, metres: distance_m });
   return (
-    obstacleAtEnd(end, home, options) ??
+    tooFar(end, home, 'home', options) ??
+    outOfFence(position, end, options) ??
     admitHeight(above_home_m, situation, { ...options, datum: 'relative' })
   );
-}
-
-function obstacleAtEnd(end: Place, home: Place, options: MavlinkOptions['goto']): string | undefined {
-  const far = tooFar(end, home, 'home', options);
-  if (far !== undefined) return far;
-  return options.geofence && !isInside(end, options.geofence) ? texts.target_outside : undefined;
 }
 
 function takeoffModeOrder(situation: Situation): Order {

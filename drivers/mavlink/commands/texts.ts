@@ -32,6 +32,9 @@ export const texts = {
   target_far: (metres: number, from: string, max_m: number) =>
     `target is ${metres} m from ${from}; ${max_m} m are allowed (goto.distance_max_m)`,
   target_outside: 'target is outside the geofence (goto.geofence)',
+  way_outside: 'the straight way to the target leaves the geofence (goto.geofence)',
+  takeoff_below: (height_m: number, stands_m: number) =>
+    `height_m ${height_m} is not above where it stands, ${stands_m} m above home`,
   target_height: (height_m: number, given: string, { min_m, max_m }: { min_m: number; max_m: number }) =>
     `target is ${height_m} m above home (${given}); ${min_m} to ${max_m} m are allowed (goto.height_min_m, goto.height_max_m)`,
   about: (vehicle: string, reason: string) => `${vehicle}: ${reason}`,

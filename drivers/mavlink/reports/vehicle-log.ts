@@ -4,6 +4,7 @@ import { LineBudget } from './line-budget.ts';
 import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
 import { texts } from '../vehicles/texts.ts';
+import type { Frame } from '../wire/frame.ts';
 
 export interface Subject {
   readonly asset_key: string;
@@ -43,6 +44,11 @@ export class VehicleLog {
     if (isWarning && this.#isNew(`${asset_key} ${event.id}`) && this.#mayWrite(asset_key))
       this.#log.warn(facts, texts.vehicle_event);
     else this.#log.debug(facts, texts.vehicle_event);
+  }
+
+  /** A sender whose id stands for all. */
+  ignored(link: string, peer: string, { sysid, compid }: Pick<Frame, 'compid' | 'sysid'>): void {
+    if (this.#isNew(texts.id_of_all)) this.#log.error({ link, peer, sysid, compid }, texts.id_of_all);
   }
 
   /** Whether this was not logged within the last minute. */

@@ -26,6 +26,11 @@ export const identity_every_ms = 5_000;
 /** A vehicle that is not established is removed this long after it was lost. */
 export const remove_after_ms = 600_000;
 
+/** Whether an id of the sender addresses all vehicles or all components: a command to it would be for each of them. */
+export function isForAll({ sysid, compid }: Pick<Contact, 'compid' | 'sysid'>): boolean {
+  return sysid === 0 || compid === 0;
+}
+
 /** Returns the peer without its UDP or TCP port: a host with many ports is one source. */
 function sourceOf(peer: string): string {
   return peer.replace(/:\d+$/u, '');

@@ -16,6 +16,7 @@ export const texts = {
   conflict: 'two vehicles have the same system id; refusing their commands',
   conflict_resolved: 'system id conflict resolved',
   limit_reached: 'sender limit reached; ignoring further senders',
+  id_of_all: 'vehicle has id 0, which stands for all; ignoring it until it has another id',
   vehicle_text: 'vehicle sent a text',
   vehicle_warning: 'vehicle sent a warning',
   vehicle_event: 'vehicle reported an event',

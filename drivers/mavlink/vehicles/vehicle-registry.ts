@@ -20,6 +20,7 @@ import {
   isConfirmed,
   identity_every_ms,
   isEstablished,
+  isForAll,
   slotFor,
   unannounced_silence_ms,
 } from './newcomers.ts';
@@ -119,6 +120,8 @@ export class VehicleRegistry {
       this.#radio(message, { link, peer, contact, now_ms });
     } else if (contact) {
       if (contact.isNew(message, frame, now_ms)) this.#contact(contact, message, from);
+    } else if (isForAll(frame)) {
+      if (isOfAutopilot(message)) this.#log.ignored(link.name, peer, frame);
     } else if (isOfAutopilot(message)) {
       const added = this.#addContact(from);
       if (added) this.#contact(added, message, from);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { heightOf } from '../../../../../drivers/mavlink/commands/altitude.ts';
 import {
+  admitTakeoff,
   admitTarget,
   obstacleToArm,
   obstacleToDisarm,
@@ -85,6 +86,26 @@ describe('The precondition of goto_waypoint', () => {
     });
   });
 
+  it('refuses a target whose straight way leaves the geofence, unless the vehicle is outside of it', () => {
+    // A U: two arms to the north, with a bay between them.
+    const geofence = [
+      { lat: 46.999, lon: 7.999 },
+      { lat: 47.001, lon: 7.999 },
+      { lat: 47.001, lon: 7.9995 },
+      { lat: 46.9995, lon: 7.9995 },
+      { lat: 46.9995, lon: 8.0005 },
+      { lat: 47.001, lon: 8.0005 },
+      { lat: 47.001, lon: 8.001 },
+      { lat: 46.999, lon: 8.001 },
+    ];
+    const goto = { ...options.goto, geofence };
+    const across = { lat: 47, lon: 8.0007, alt_m: 30 };
+    const at = (lon: number) => ({ ...flying, position: { lat: 47, lon, alt_amsl_m: 518 } });
+    expect(admitTarget(across, at(7.9993), goto)).toBe(texts.way_outside);
+    expect(admitTarget(across, at(8.0006), goto)).toMatchObject({ amsl_m: 518 });
+    expect(admitTarget(across, at(8), goto)).toMatchObject({ amsl_m: 518 });
+  });
+
   it('ignores the height for rovers', () => {
     const rover = { ...flying, kind: 'rover', airborne: false } as const;
     expect(admitTarget({ ...target, alt_m: 0 }, rover, options.goto)).toEqual({
@@ -124,6 +145,14 @@ describe('The datum of alt_m', () => {
 
   it('is not guessed when the receiver does not report the ellipsoid', () => {
     expect(heightOf(565, 'ellipsoid', { ...flying, undulation_m: undefined })).toBe(texts.ellipsoid_unknown);
+  });
+});
+
+describe('The height of a takeoff', () => {
+  it('is above home and above where the vehicle stands', () => {
+    const at = (alt_amsl_m: number) => ({ ...flying, airborne: false, position: { ...home, alt_amsl_m } });
+    expect(admitTakeoff(10, at(489))).toEqual({ amsl_m: 498, above_home_m: 10 });
+    expect(admitTakeoff(10, at(500))).toBe(texts.takeoff_below(10, 12));
   });
 });
 

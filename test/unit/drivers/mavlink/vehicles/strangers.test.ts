@@ -60,8 +60,11 @@ beforeEach(() => {
 });
 afterEach(async () => lab.stop());
 
-function receive<K extends MessageName>(peer: string, sysid: number, name: K, fields: Messages[K]): void {
-  const bytes = encode(name, fields, { sysid, compid: 1, seq: 0 });
+type Sender = number | { readonly sysid: number; readonly compid: number };
+
+function receive<K extends MessageName>(peer: string, from: Sender, name: K, fields: Messages[K]): void {
+  const sender = typeof from === 'number' ? { sysid: from, compid: 1 } : from;
+  const bytes = encode(name, fields, { ...sender, seq: 0 });
   for (const frame of framesOfDatagram(bytes).frames) {
     if (frame instanceof FrameView) registry.frame(link, frame, peer, now_ms);
   }
@@ -106,6 +109,21 @@ describe('Vehicles seen once', () => {
     now_ms += 20_000;
     registry.tick(now_ms);
     expect(contacts()).toBe(1);
+  });
+});
+
+describe('A sender with an id that stands for all', () => {
+  it('is no vehicle, since a command to it would be for each vehicle on the link, and is logged once', () => {
+    open();
+    for (let beats = 0; beats < 15; beats += 1) {
+      receive('10.9.9.8:14550', 0, 'HEARTBEAT', beat);
+      receive('10.9.9.9:14550', { sysid: 7, compid: 0 }, 'HEARTBEAT', beat);
+      now_ms += 1_000;
+      registry.tick(now_ms);
+    }
+    expect(assets()).toEqual([]);
+    expect(contacts()).toBe(0);
+    expect(lab.log.at('error')).toEqual([texts.id_of_all]);
   });
 });
 
