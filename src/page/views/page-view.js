@@ -1,13 +1,12 @@
 /** The frame of the page around the screen: rail, bar, tabs, open sheets, the question before a risky command. */
 import { t } from '../words/words.js';
-import { lockReason } from './command/about.js';
 import { html } from './parts/html.js';
-import { confirm, register, screenOf } from './screens.js';
+import { chooser, question, register, screenOf } from './screens.js';
 import { barView } from './shell/bar-view.js';
-import { kitChooser } from './shell/kit-chooser.js';
 import { loginView } from './shell/login-view.js';
 import { railView, tabsView } from './shell/nav.js';
 
+/** @import { Lazy } from './parts/lazy.js' */
 /** @import { View } from '../types.d.ts' */
 
 /** @param {View} view */
@@ -30,7 +29,7 @@ export function pageView(view) {
 
 /**
  * @param {View} view
- * @param {import('./screens.js').Shown} shown
+ * @param {import('./screens.js').Shown} content
  */
 function frame(view, { heading, body }) {
   const { choices, link, route } = view;
@@ -42,30 +41,15 @@ function frame(view, { heading, body }) {
       <main>${body}</main>
       ${hasTabs && tabsView(view)}
     </div>
-    ${choices.sheet === 'kits' && kitChooser(view)} ${choices.sheet === 'register' && registerSheet(view)}
-    ${question(view)}`;
+    ${choices.sheet === 'kits' && shown(chooser, view)}
+    ${choices.sheet === 'register' && shown(register, view)} ${choices.confirming && shown(question, view)}`;
 }
 
-/** @param {View} view */
-function registerSheet(view) {
-  register.load(view.act);
-  return register.now()?.(view);
-}
-
-/** @param {View} view */
-function question(view) {
-  const { confirming } = view.choices;
-  if (!confirming) return '';
-  confirm.load(view.act);
-  const Confirm = confirm.now();
-  return (
-    Confirm &&
-    html`<${Confirm}
-      key=${`${confirming.asset.id} ${confirming.command.name}`}
-      order=${confirming}
-      locked=${lockReason(view, confirming.asset)}
-      onConfirm=${() => void view.act.send(confirming)}
-      onCancel=${(/** @type {string} */ reason) => view.act.withdraw(confirming, reason)}
-    />`
-  );
+/**
+ * @param {Lazy<(view: View) => unknown>} part
+ * @param {View} view
+ */
+function shown(part, view) {
+  part.load(view.act);
+  return part.now()?.(view);
 }

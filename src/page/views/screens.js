@@ -17,6 +17,7 @@ const rest = {
   asset: lazy(async () => {
     const [screen] = await Promise.all([
       import('./asset/asset-view.js'),
+      // Its commands ask before they are sent.
       import('./command/confirm.js'),
       loadStyles('asset.css'),
       loadStyles('controls.css'),
@@ -33,8 +34,11 @@ const rest = {
   settings: lazy(async () => (await import('./settings/settings-screen.js')).settingsScreen),
 };
 
-/** The question before a risky command; the screens with commands have fetched it. */
-export const confirm = lazy(async () => (await import('./command/confirm.js')).Confirm);
+/** The question before a risky command. */
+export const question = lazy(async () => (await import('./command/confirm.js')).question);
+
+/** The list of kits in a sheet. */
+export const chooser = lazy(async () => (await import('./shell/kit-chooser.js')).kitChooser);
 
 /** The registration of partner assets. */
 export const register = lazy(async () => (await import('./assets/register-view.js')).registerSheet);
@@ -58,5 +62,5 @@ export function screenOf(view) {
  * @param {Actions} act
  */
 export function fetchScreens(act) {
-  for (const screen of Object.values(rest)) screen.load(act);
+  for (const part of [...Object.values(rest), question, chooser, register]) part.load(act);
 }

@@ -28,7 +28,7 @@ export const devices = {
   drone: {
     armed: 'scharf',
     disarmed: 'gesichert',
-    battery: (pct) => `Akku ${pct} %`,
+    battery: (pct) => `Akku ${pct}\u00a0%`,
     mode: 'Modus',
     altitude: 'Höhe',
     speed: 'Tempo',
@@ -36,6 +36,7 @@ export const devices = {
     fromKit: 'Vom Kit',
     batteryTerm: 'Akku',
     radio: 'Funk',
+    rssi: 'Funk-RSSI, 0–254',
     instruments: 'Instrumente',
     attitude: ({ roll, pitch }) => `Rollen ${roll}°, Nicken ${pitch}°`,
     minutes: 'Letzte 10 Minuten',
@@ -102,12 +103,12 @@ export const devices = {
   radio: {
     title: 'Gegenstellen, schwächste zuerst',
     peers: ({ n, weakest }) =>
-      `${n === 1 ? '1 Gegenstelle' : `${n} Gegenstellen`}${weakest === null ? '' : `, schwächste ${number(weakest)} dBm`}`,
+      `${n === 1 ? '1 Gegenstelle' : `${n} Gegenstellen`}${weakest === null ? '' : `, schwächste ${number(weakest)}\u00a0dBm`}`,
     noPeers: 'Keine Gegenstelle in Reichweite',
     notReported: 'Gegenstellen nicht gemeldet',
     weak: 'schwach',
     relay: 'über Relais',
-    snr: (db) => `SNR ${db} dB`,
+    snr: (db) => `SNR ${db}\u00a0dB`,
     signal: 'Signal',
     channelTitle: 'Kanal und Leistung',
     channel: 'Kanal',

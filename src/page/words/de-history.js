@@ -26,6 +26,7 @@ export const history = {
   noValues: 'Keine Werte in dieser Zeit',
   moment: 'Zeitpunkt',
   past: (ms) => `Gezeigt wird ${clock(ms)}`,
+  restNow: 'Video, Listen und andere Geräte zeigen jetzt.',
   toNow: 'Zurück zu jetzt',
   locked: 'Gesperrt: Gezeigt wird die Vergangenheit.',
   lowHint: 'niedrig: nicht beobachtet, schraffiert: keine Antwort',

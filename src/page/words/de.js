@@ -147,8 +147,8 @@ export const de = {
       `Zuletzt gesehen ${clock(time_ms)}, vor ${duration(age_ms)}${because(reason)}`,
     since: ({ time_ms, age_ms, reason }) => `Seit ${clock(time_ms)}, ${duration(age_ms)}${because(reason)}`,
     noReason: 'Kein Grund gemeldet',
-    kitBattery: (pct) => `Akku des Kits ${pct} %`,
-    assetBattery: ({ name, pct }) => `${name}: Akku ${pct} %`,
+    kitBattery: (pct) => `Akku des Kits ${pct}\u00a0%`,
+    assetBattery: ({ name, pct }) => `${name}: Akku ${pct}\u00a0%`,
     positionOld: (ms) => `Position des Kits ist ${duration(ms)} alt`,
     positionOldWhy: 'Das Kit meldet keine neuere Position.',
     linkOffline: (name) => `${name} ist offline`,
@@ -176,7 +176,7 @@ export const de = {
   },
   chart: {
     range: ({ what, least, most, unit }) => `${what}, ${least} bis ${most} ${unit}`.trim(),
-    answered: (pct) => `Beantwortet in ${pct} % der beobachteten Zeit`,
+    answered: (pct) => `Beantwortet in ${pct}\u00a0% der beobachteten Zeit`,
     notObserved: 'Nicht beobachtet',
   },
   assets: {
@@ -191,7 +191,7 @@ export const de = {
     none: 'Kein Link gemeldet',
     noRates: 'keine Raten gemeldet',
     noFigures: 'keine Werte',
-    loss: (pct) => `Verlust ${pct} %`,
+    loss: (pct) => `Verlust ${pct}\u00a0%`,
     jitter: (ms) => `Schwankung ${ms}`,
     latency: 'Latenz',
     latencyWhile: 'Latenz, solange diese Seite offen war',
@@ -202,7 +202,7 @@ export const de = {
     noInterruptions: 'Keine, solange diese Seite offen war',
     sinceOpened: 'seit dem Öffnen dieser Seite',
     speedTest: 'Geschwindigkeitstest',
-    speed: ({ down, up, latency }) => `${down} ab, ${up} auf Mb/s, ${latency} ms`,
+    speed: ({ down, up, latency }) => `${down} ab, ${up} auf\u00a0Mb/s, ${latency}\u00a0ms`,
     notRun: 'Noch nicht gelaufen',
     testedAgo: (ms) => `vor ${duration(ms)}`,
     run: 'Starten',
@@ -210,7 +210,7 @@ export const de = {
   data: {
     title: 'Daten diesen Monat',
     day: (day) => `Tag ${day}`,
-    of: (limit) => `von ${limit} GB`,
+    of: (limit) => `von ${limit}\u00a0GB`,
     noLimit: 'GB, keine Grenze gesetzt',
     fullOn: (ms) =>
       `Voll am ${new Date(ms).toLocaleDateString('de', { day: 'numeric', month: 'long' })} bei diesem Verbrauch`,

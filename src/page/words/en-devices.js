@@ -41,7 +41,7 @@ export const devices = {
   drone: {
     armed: 'armed',
     disarmed: 'disarmed',
-    battery: (/** @type {number} */ pct) => `battery ${pct} %`,
+    battery: (/** @type {number} */ pct) => `battery ${pct}\u00a0%`,
     mode: 'Mode',
     altitude: 'Altitude',
     speed: 'Speed',
@@ -49,6 +49,7 @@ export const devices = {
     fromKit: 'From kit',
     batteryTerm: 'Battery',
     radio: 'Radio',
+    rssi: 'Radio RSSI, 0–254',
     instruments: 'Instruments',
     attitude: (/** @type {{ roll: number, pitch: number }} */ { roll, pitch }) =>
       `Roll ${roll}°, pitch ${pitch}°`,
@@ -125,12 +126,12 @@ export const devices = {
   radio: {
     title: 'Peers, weakest first',
     peers: (/** @type {{ n: number, weakest: number | null }} */ { n, weakest }) =>
-      `${n === 1 ? '1 peer' : `${n} peers`}${weakest === null ? '' : `, weakest ${number(weakest)} dBm`}`,
+      `${n === 1 ? '1 peer' : `${n} peers`}${weakest === null ? '' : `, weakest ${number(weakest)}\u00a0dBm`}`,
     noPeers: 'No peer in range',
     notReported: 'Peers not reported',
     weak: 'weak',
     relay: 'by relay',
-    snr: (/** @type {string} */ db) => `SNR ${db} dB`,
+    snr: (/** @type {string} */ db) => `SNR ${db}\u00a0dB`,
     signal: 'Signal',
     channelTitle: 'Channel and power',
     channel: 'Channel',

@@ -171,8 +171,9 @@ export const en = {
     since: (/** @type {Since} */ { time_ms, age_ms, reason }) =>
       `Since ${clock(time_ms)}, ${duration(age_ms)}${because(reason)}`,
     noReason: 'No reason reported',
-    kitBattery: (/** @type {number} */ pct) => `Kit battery ${pct} %`,
-    assetBattery: (/** @type {{ name: string, pct: number }} */ { name, pct }) => `${name}: battery ${pct} %`,
+    kitBattery: (/** @type {number} */ pct) => `Kit battery ${pct}\u00a0%`,
+    assetBattery: (/** @type {{ name: string, pct: number }} */ { name, pct }) =>
+      `${name}: battery ${pct}\u00a0%`,
     positionOld: (/** @type {number} */ ms) => `Kit position is ${duration(ms)} old`,
     positionOldWhy: 'The kit reports no newer fix.',
     linkOffline: (/** @type {string} */ name) => `${name} is offline`,
@@ -202,7 +203,7 @@ export const en = {
     range: (
       /** @type {{ what: string, least: number, most: number, unit: string }} */ { what, least, most, unit },
     ) => `${what}, ${least} to ${most} ${unit}`.trim(),
-    answered: (/** @type {number} */ pct) => `Answered in ${pct} % of the observed time`,
+    answered: (/** @type {number} */ pct) => `Answered in ${pct}\u00a0% of the observed time`,
     notObserved: 'Not observed',
   },
   assets: {
@@ -217,7 +218,7 @@ export const en = {
     none: 'No link reported',
     noRates: 'no rates reported',
     noFigures: 'no figures',
-    loss: (/** @type {string} */ pct) => `loss ${pct} %`,
+    loss: (/** @type {string} */ pct) => `loss ${pct}\u00a0%`,
     jitter: (/** @type {string} */ ms) => `jitter ${ms}`,
     latency: 'Latency',
     latencyWhile: 'Latency while this page was open',
@@ -229,7 +230,7 @@ export const en = {
     sinceOpened: 'since this page was opened',
     speedTest: 'Speed test',
     speed: (/** @type {{ down: string, up: string, latency: string }} */ { down, up, latency }) =>
-      `${down} down, ${up} up Mb/s, ${latency} ms`,
+      `${down} down, ${up} up\u00a0Mb/s, ${latency}\u00a0ms`,
     notRun: 'Not run yet',
     testedAgo: (/** @type {number} */ ms) => `${duration(ms)} ago`,
     run: 'Run',
@@ -237,7 +238,7 @@ export const en = {
   data: {
     title: 'Data this month',
     day: (/** @type {number} */ day) => `day ${day}`,
-    of: (/** @type {string} */ limit) => `of ${limit} GB`,
+    of: (/** @type {string} */ limit) => `of ${limit}\u00a0GB`,
     noLimit: 'GB, no limit set',
     fullOn: (/** @type {number} */ ms) =>
       `Full on ${new Date(ms).toLocaleDateString('en', { day: 'numeric', month: 'long' })} at this rate`,

@@ -1,7 +1,6 @@
 /** The actions of a person on the page. */
 import { useLanguage, t } from '../words/words.js';
-import { readJson } from '../views/command/payload.js';
-import { needsConfirmation } from '../views/command/about.js';
+import { needsConfirmation, readJson } from '../views/command/payload.js';
 import { ask, randomId, reasonOf, Refused } from './api.js';
 import { field } from './json.js';
 import { changeSetting, languageNow, themeNow } from './settings.js';

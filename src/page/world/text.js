@@ -21,6 +21,15 @@ export function plain(value) {
 }
 
 /**
+ * A text of the kit as a sentence of its own. Names such as `eth3` and `onvif:` stay as they are.
+ * @param {string} text
+ * @returns {string}
+ */
+export function sentence(text) {
+  return text.replace(/^\p{Ll}(?=\p{Ll}* )/u, (first) => first.toUpperCase());
+}
+
+/**
  * Turns `remaining_pct` into "remaining". The unit goes to the value.
  * @param {string} name
  * @returns {string}

@@ -69,6 +69,24 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
     for (let i = 0; i < 30; i += 1) await page.keyboard.press('ArrowLeft');
     await page.locator('.past').waitFor();
     expect(await page.locator('.past-mark').count()).toBe(1);
+    // 150 minutes ago: not the values of now, 40 m and 71 %, nor a mode, which was reported later.
+    const panel = page.locator('.instruments');
+    await panel.getByText(word('history.moment')).waitFor();
+    const then = Object.fromEntries(
+      await panel
+        .locator('.fact')
+        .evaluateAll((all) => all.map((fact) => [...fact.children].map((part) => part.textContent))),
+    ) as Readonly<Record<string, string>>;
+    expect(Object.keys(then)).toEqual([
+      word('history.moment'),
+      word('drone.altitude'),
+      word('drone.speed'),
+      word('drone.batteryTerm'),
+    ]);
+    expect(Number.parseFloat(then[word('drone.altitude')] ?? '')).toBeGreaterThan(75);
+    expect(then[word('drone.batteryTerm')]).toMatch(/^6[678]%$/u);
+    expect(await page.locator('#pre-arm').count()).toBe(0);
+    expect(await page.locator('#map > .map-tag').first().innerText()).toMatch(/\d\d:\d\d$/u);
     expect(await page.locator('.chart .cursor').count()).toBe(2);
     expect(await slider.getAttribute('aria-valuetext')).toMatch(/\d\d:\d\d/u);
     await page.locator('.command-row button', { hasText: 'Beep' }).click();
@@ -78,6 +96,7 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
     await page.locator('.past button').click();
     await page.locator('.past').waitFor({ state: 'detached' });
     expect(await page.locator('.past-mark').count()).toBe(0);
+    await panel.getByText('GUIDED').waitFor();
   });
 
   it('sends a drone home at one press while a moment of the past is shown, and returns to now', async () => {

@@ -107,6 +107,24 @@ describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
     expect(Math.min(...widths_of_words)).toBeGreaterThan(60);
   });
 
+  it('leave room between the rates and the icons of the path, and no gap beside tiles', async () => {
+    const lab = await show({ width_px: 390 });
+    await playMore(lab.lab);
+    await lab.page.locator('.path .w span span').first().waitFor();
+    const boxesOf = async (selector: string) =>
+      lab.page
+        .locator(selector)
+        .evaluateAll((all) => all.map((each) => each.getBoundingClientRect()))
+        .then((all) => all.map(({ left, right, top }) => ({ left, right, top })));
+    const icons = await boxesOf('.path .n i');
+    for (const text of await boxesOf('.path .w span span'))
+      for (const icon of icons)
+        expect(Math.max(text.left - icon.right, icon.left - text.right)).toBeGreaterThan(0);
+    await lab.page.setViewportSize({ width: 768, height: 844 });
+    const tiles = await boxesOf('.tiles > .tile');
+    expect([tiles.length, new Set(tiles.map(({ top }) => top)).size]).toEqual([3, 1]);
+  });
+
   it('stay quick to read with 200 assets', async () => {
     const lab = await show({ width_px: 390 });
     for (let i = 0; i < 200; i += 1)

@@ -188,11 +188,22 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     await form.getByRole('button').click();
     await form.getByText(word('form.chooseOne')).waitFor();
     await form.getByLabel('RTL').check();
-    await form.getByRole('button').click();
     const dialog = page.getByRole('dialog', { name: /Set mode: Drone 1/u });
     const confirm = dialog.getByRole('button', { name: 'Set mode' });
+    // In the moment in which the question appears, however busy the machine is.
+    await page.evaluate(() => {
+      new MutationObserver((_, observer) => {
+        const button = document.querySelector<HTMLElement>('dialog[open] .answers .main');
+        if (!button) return;
+        observer.disconnect();
+        button.click();
+        button.click();
+        document.body.dataset['tapped'] = 'twice';
+      }).observe(document.body, { childList: true, subtree: true, attributes: true });
+    });
+    await form.getByRole('button').click();
     await dialog.getByText('RTL').waitFor();
-    await confirm.click({ clickCount: 2, delay: 1 });
+    await page.locator('body[data-tapped]').waitFor();
     await page.keyboard.press('Escape');
     await form.getByText(word('order.cancelled')).waitFor();
     expect(lab.lab.dispatched).toEqual([]);

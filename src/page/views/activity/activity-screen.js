@@ -43,7 +43,9 @@ export function activityScreen(view) {
         <div class="chips" role="group" aria-label=${t.activity.filter}>
           ${filters.map((key) => filterChip(key, view))}
         </div>
-        ${past && assetFilter(view)} ${saveButton(view, { rows, hasPast: past !== undefined })}
+        <div class="log-tools">
+          ${past && assetFilter(view)} ${saveButton(view, { rows, hasPast: past !== undefined })}
+        </div>
       </div>
       <section class="card" id="log" aria-label=${t.nav.activity}>
         ${

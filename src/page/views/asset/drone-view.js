@@ -4,10 +4,12 @@ import { bearingOf } from '../../world/geo.js';
 import { listIn } from '../../world/json.js';
 import { placeOfAsset, placeOfKit } from '../../world/places.js';
 import { plain } from '../../world/text.js';
-import { distanceIn, heightIn, number, speedIn } from '../../world/units.js';
+import { feedsThen } from '../../world/history/moment.js';
+import { clock, distanceIn, heightIn, number, speedIn } from '../../world/units.js';
 import { fieldOf, numberOf } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { lockAtAnyTime, titleOf } from '../command/about.js';
+import { emptyText } from '../history/range.js';
 import { mapBox } from '../map/map-box.js';
 import { html } from '../parts/html.js';
 import { icon, shape } from '../parts/icon.js';
@@ -18,10 +20,14 @@ import { flyCard } from './fly.js';
 import { horizon } from './horizon.js';
 import { Video } from './video.js';
 
+/** @import { FeedsThen } from '../../world/history/moment.js' */
 /** @import { Measure } from '../../world/units.js' */
 /** @import { FeedMessage, Freshness, LiveAsset, View } from '../../types.d.ts' */
 
 /** @typedef {{ readonly first: unknown, readonly way: unknown, readonly past: unknown, readonly commands: unknown, readonly rest: unknown }} Shared `way`: what chooses the time of the track; `past`: the history */
+
+/** What the instruments show. */
+const shown_feeds = ['sys_status', 'attitude', 'gps', 'vfr_hud', 'battery'];
 
 /** Commands with a separate button, where the drone has them. */
 const tray = ['return_home', 'hold', 'land'];
@@ -35,6 +41,9 @@ export function droneBody(asset, view, { first, way, past, commands, rest }) {
   // On a phone it stands below the map, where a tap is answered in sight.
   const fly = flyCard(asset, view);
   const isWide = isWideNow();
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  const then = feedsThen(asset, shown_feeds, view);
+  const ageNow = then ? '' : age(feedFreshness(asset, 'sys_status', view));
   return html`<div class="page aside drone">
       <div class="column main">
         ${first}
@@ -42,8 +51,9 @@ export function droneBody(asset, view, { first, way, past, commands, rest }) {
         ${!isWide && fly} ${way}
       </div>
       <div class="column">
-        ${instruments(asset, view)} ${trayView(asset, view, 'card only-wide')} ${isWide && fly}
-        ${reasons(asset, view)} ${minutes(asset, view)} ${commands}${past}${rest}
+        ${then ? instrumentsThen(then, view) : instruments(asset, view)}
+        ${trayView(asset, view, 'card only-wide')} ${isWide && fly} ${reasons(then?.feeds ?? feeds, ageNow)}
+        ${minutes(asset, view)} ${commands}${past}${rest}
       </div>
     </div>
     ${trayView(asset, view, 'only-phone')}`;
@@ -62,15 +72,53 @@ function videoCorner({ whep_url, name }) {
  */
 function instruments(asset, view) {
   const feeds = view.world.feeds.get(asset.id) ?? {};
+  const kit = placeOfKit(view);
+  const place = placeOfAsset(asset, view);
+  const distance_m = kit && place ? bearingOf(kit, place).distance_m : undefined;
+  return panel(
+    feeds,
+    figures(feeds, figure(t.drone.fromKit, place ?? 'gps', distance_m, distanceIn)),
+    (feed) => (typeof feed === 'string' ? feedFreshness(asset, feed, view) : feed),
+  );
+}
+
+/**
+ * The same, as it was at the moment that is looked at.
+ * @param {FeedsThen} then
+ * @param {View} view
+ */
+function instrumentsThen({ feeds, isLoading, fault }, { choices }) {
+  const list = figures(feeds, []);
+  const isEmpty = list.length === 0 && !feeds['attitude'];
+  return isLoading || isEmpty
+    ? html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
+        <p class="cap">${emptyText({ isLoading, fault })}</p>
+      </section>`
+    : panel(feeds, list, () => ({ age_ms: 0, isOld: false }), clock(choices.moment_ms ?? 0));
+}
+
+/**
+ * @param {Readonly<Record<string, FeedMessage>>} feeds
+ * @param {readonly Figure[]} facts
+ * @param {(feed: string | Freshness) => Freshness} freshnessOf
+ * @param {string} [time] of all values; empty: each has its own age
+ */
+function panel(feeds, facts, freshnessOf, time = '') {
   const roll = numberOf(feeds['attitude'], 'roll');
   const pitch = numberOf(feeds['attitude'], 'pitch');
-  const facts = figures(asset, view, feeds);
   if (facts.length === 0 && roll === undefined) return '';
   return html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
-    ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: feedFreshness(asset, 'attitude', view).isOld }) : ''}
+    ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: freshnessOf('attitude').isOld }) : ''}
     <dl class="facts">
+      ${
+        time &&
+        html`<div key="time" class="fact">
+          <dt>${t.history.moment}</dt>
+          <dd>${time}</dd>
+        </div>`
+      }
       ${facts.map(({ term, value, unit, feed }) => {
-        const freshness = typeof feed === 'string' ? feedFreshness(asset, feed, view) : feed;
+        const freshness = freshnessOf(feed);
         return html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
           <dt>${term}</dt>
           <dd>${value}${unit ? html`<small>${unit}</small>` : ''}${freshness.isOld ? age(freshness) : ''}</dd>
@@ -83,17 +131,13 @@ function instruments(asset, view) {
 /** @typedef {{ readonly term: string, readonly value: string, readonly unit: string, readonly feed: string | Freshness }} Figure `feed`: what its age is of, or that age */
 
 /**
- * @param {LiveAsset} asset
- * @param {View} view
  * @param {Readonly<Record<string, FeedMessage>>} feeds
+ * @param {readonly Figure[]} distance
  * @returns {readonly Figure[]}
  */
-function figures(asset, view, { sys_status, gps, vfr_hud, battery }) {
+function figures({ sys_status, gps, vfr_hud, battery }, distance) {
   const mode = fieldOf(sys_status, 'flight_mode');
   const speed = numberOf(vfr_hud, 'groundspeed') ?? numberOf(gps, 'ground_speed');
-  const kit = placeOfKit(view);
-  const place = placeOfAsset(asset, view);
-  const distance_m = kit && place ? bearingOf(kit, place).distance_m : undefined;
   const climb = numberOf(vfr_hud, 'climb_mps');
   return [
     ...(typeof mode === 'string'
@@ -102,7 +146,7 @@ function figures(asset, view, { sys_status, gps, vfr_hud, battery }) {
     ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
     ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
     ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
-    ...figure(t.drone.fromKit, place ?? 'gps', distance_m, distanceIn),
+    ...distance,
     ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
       value,
       unit: '%',
@@ -134,11 +178,10 @@ function climbIn(mps) {
 
 /**
  * Why the autopilot would not let itself be armed, in its own words.
- * @param {LiveAsset} asset
- * @param {View} view
+ * @param {Readonly<Record<string, FeedMessage>>} feeds
+ * @param {unknown} ageView
  */
-function reasons(asset, view) {
-  const status = view.world.feeds.get(asset.id)?.['sys_status'];
+function reasons({ sys_status: status }, ageView) {
   const listed = [...listIn(fieldOf(status, 'pre_arm_reasons')), ...listIn(fieldOf(status, 'ekf_reasons'))];
   const isFailing = fieldOf(status, 'pre_arm_check') === false && fieldOf(status, 'armed') !== true;
   if (!isFailing && listed.length === 0) return '';
@@ -148,7 +191,7 @@ function reasons(asset, view) {
     html`<ul class="rows reasons">
       ${(listed.length === 0 ? [t.drone.noReason] : listed).map((text) => html`<li class="state warn">${shape('warn')}<bdi>${plain(text)}</bdi></li>`)}
     </ul>`,
-    age(feedFreshness(asset, 'sys_status', view)),
+    ageView,
   );
 }
 

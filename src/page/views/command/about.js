@@ -58,11 +58,6 @@ export function lockText(asset, view) {
 }
 
 /** @param {CommandDefinition} command */
-export function needsConfirmation({ risk_level, requires_approval }) {
-  return risk_level !== 'low' || requires_approval;
-}
-
-/** @param {CommandDefinition} command */
 export function riskMark({ risk_level, requires_approval }) {
   if (risk_level === 'low' && !requires_approval) return '';
   const text = risk_level === 'low' ? t.risk.approval : t.risk[risk_level];

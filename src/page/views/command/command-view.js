@@ -5,10 +5,10 @@ import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
 import { card, name } from '../parts/marks.js';
 import { Sheet } from '../shell/sheet.js';
-import { lockReason, lockText, needsConfirmation, riskMark, titleOf } from './about.js';
+import { lockReason, lockText, riskMark, titleOf } from './about.js';
 import { fieldsOf, readFields } from './form.js';
 import { input, jsonInput, positionButton } from './inputs.js';
-import { json_field, readJson } from './payload.js';
+import { json_field, needsConfirmation, readJson } from './payload.js';
 import { taskRow } from './task-row.js';
 
 /** @import { CommandDefinition, LiveAsset, View } from '../../types.d.ts' */

@@ -4,10 +4,10 @@ import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { name } from '../parts/marks.js';
 import { Component } from '../../preact.js';
-import { riskMark, titleOf } from './about.js';
+import { lockReason, riskMark, titleOf } from './about.js';
 import { HoldButton } from './hold-button.js';
 
-/** @import { Order } from '../../types.d.ts' */
+/** @import { Order, View } from '../../types.d.ts' */
 
 /** A second tap of a double tap must not confirm. */
 const ignored_ms = 600;
@@ -22,8 +22,24 @@ const expiry_ms = 10_000;
  * @property {(reason: string) => void} onCancel
  */
 
+/**
+ * The question about the order that waits for it.
+ * @param {View} view
+ */
+export function question(view) {
+  const { confirming } = view.choices;
+  if (!confirming) return '';
+  return html`<${Confirm}
+    key=${`${confirming.asset.id} ${confirming.command.name}`}
+    order=${confirming}
+    locked=${lockReason(view, confirming.asset)}
+    onConfirm=${() => void view.act.send(confirming)}
+    onCancel=${(/** @type {string} */ reason) => view.act.withdraw(confirming, reason)}
+  />`;
+}
+
 /** @extends {Component<Props, { typed: string }>} */
-export class Confirm extends Component {
+class Confirm extends Component {
   /**
    * @override
    * @type {{ typed: string }}

@@ -1,8 +1,13 @@
-/** Reads a payload that a person typed as JSON. */
+/** Reads a payload that a person typed as JSON; and which commands are sent without a question. */
 import { isRecord, parseJson } from '../../world/json.js';
 import { t } from '../../words/words.js';
 
-/** @import { JsonValue } from '../../types.d.ts' */
+/** @import { CommandDefinition, JsonValue } from '../../types.d.ts' */
+
+/** @param {CommandDefinition} command */
+export function needsConfirmation({ risk_level, requires_approval }) {
+  return risk_level !== 'low' || requires_approval;
+}
 
 /** The name of the one input of such a form. */
 export const json_field = '(json)';

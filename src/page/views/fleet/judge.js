@@ -1,6 +1,6 @@
 /** How a kit of the list is: from its summary where the service gives one, else from its last telemetry. */
 import { field, listIn, textIn } from '../../world/json.js';
-import { label, plain } from '../../world/text.js';
+import { label, plain, sentence } from '../../world/text.js';
 import { t } from '../../words/words.js';
 
 /** @import { KitResource } from '../../types.d.ts' */
@@ -112,6 +112,6 @@ function sentenceOf({ key, subject, value }) {
     case 'refused':
       return t.attention.rejected(n);
     default:
-      return subject === '' ? label(key) : plain(subject);
+      return sentence(subject === '' ? label(key) : plain(subject));
   }
 }

@@ -83,7 +83,7 @@ function figuresOf({ id, type, protocol }) {
         fields: one(t.tile.battery, 'battery.remaining_pct'),
         top_value: 100,
       },
-      { title: t.radio.signal, unit: '', fields: one(t.radio.signal, 'radio.rssi'), isFree: true },
+      { title: t.drone.rssi, unit: '', fields: one(t.drone.rssi, 'radio.rssi'), isFree: true },
     ];
   if (type === 'radio')
     return [

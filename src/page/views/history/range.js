@@ -78,7 +78,7 @@ export function pastBox({ choices, act }) {
     act.changed();
   };
   return html`<section key="past" class="card notice past" role="status">
-    <b>${t.history.past(moment_ms)}</b
+    <span><b>${t.history.past(moment_ms)}</b><span class="cap">${t.history.restNow}</span></span
     ><button type="button" class="btn small" onClick=${back}>${t.history.toNow}</button>
   </section>`;
 }

@@ -1,9 +1,11 @@
 /** A map: the plane around the kit with marks, tracks and rings; needs no network and no tiles. */
 import { placeText } from '../../world/geo.js';
+import { placeAt, trackNow } from '../../world/history/track.js';
 import { placeOfAsset, placeOfKit } from '../../world/places.js';
 import { addressOf } from '../../world/route.js';
 import { canFly } from '../../world/target.js';
 import { plain } from '../../world/text.js';
+import { clock } from '../../world/units.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
@@ -50,11 +52,14 @@ export function mapBox(view, about) {
  * @param {About} about
  */
 function positionTag(view, { asset }) {
-  const place = asset ? placeOfAsset(asset, view) : placeOfKit(view);
+  const { moment_ms } = view.choices;
+  const then =
+    asset && moment_ms !== null ? placeAt(trackNow(asset, view)?.track ?? [], moment_ms) : undefined;
+  const place = then ?? (asset ? placeOfAsset(asset, view) : placeOfKit(view));
   if (!place) return '';
   const text = `${place.lat.toFixed(4)}, ${place.lon.toFixed(4)}`;
   return html`<span class="map-tag" title=${placeText(place)}
-    >${icon('locate-fixed', 's')} ${text} ${age(place)}</span
+    >${icon('locate-fixed', 's')} ${text} ${'isOld' in place ? age(place) : clock(moment_ms ?? 0)}</span
   >`;
 }
 

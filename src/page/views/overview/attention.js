@@ -2,6 +2,7 @@
 import { assetState, isKitReachable, partFreshness } from '../../world/age.js';
 import { addressOf } from '../../world/route.js';
 import { queueFreshness } from '../../world/queue.js';
+import { sentence } from '../../world/text.js';
 import { numberOf } from '../../world/world.js';
 import { t } from '../../words/words.js';
 import { iconOfLink, iconOfType } from '../parts/icon.js';
@@ -59,12 +60,12 @@ function ofKit(now) {
   return [
     ...silence(now),
     ...degraded.map(
-      (sentence) =>
+      (text) =>
         /** @type {const} */ ({
-          key: `degraded ${sentence}`,
+          key: `degraded ${text}`,
           level: 'warn',
           icon: 'server',
-          title: sentence,
+          title: sentence(text),
           detail: t.attention.reportedByKit,
           href,
         }),
