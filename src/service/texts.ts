@@ -58,6 +58,7 @@ export const texts = {
   body_too_large: (bytes_max: number) => `the body is too large; at most ${bytes_max} bytes`,
   body_not_json: 'send the body as application/json',
   body_coded: (coding: string) => `Content-Encoding ${coding} is not supported; send the body without it`,
+  lost_member: 'a member cannot be named __proto__',
   body_rejected: (reason: string) => `the body was rejected: ${reason}`,
   too_many_requests: (wait_s: number) => `too many requests; retry in ${wait_s} s`,
   too_many_keys: (wait_s: number) => `too many invalid keys; retry in ${wait_s} s`,

@@ -173,7 +173,6 @@ export const aTask: z.input<typeof task> = {
   requested_by_name: 'ops room',
   created_at: time,
   updated_at: time,
-  progress: null,
 };
 
 const aCommand: z.input<typeof commandListResource>['commands'][number] = {

@@ -162,14 +162,14 @@ export const task = z
     requested_by: z.uuid().optional().describe('absent for a task of a technician on the gateway'),
     requested_by_name: z
       .string()
-      .nullable()
-      .describe('label of the API key, or name of the user on the gateway'),
+      .optional()
+      .describe('label of the API key, or name of the user on the gateway; absent where none is known'),
     created_at: timestamp,
     updated_at: timestamp.describe('when the status or the progress last changed'),
     progress: z
-      .strictObject({ message: z.string(), pct: z.number().min(0).max(100).nullable() })
-      .nullable()
-      .describe('only while running'),
+      .strictObject({ message: z.string(), pct: z.number().min(0).max(100).optional() })
+      .optional()
+      .describe('only while running, where the device reports it'),
   })
   .openapi('Task');
 export type TaskResource = z.output<typeof task>;

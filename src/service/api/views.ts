@@ -241,11 +241,15 @@ export function taskResource(task: StoredTask): TaskResource {
     status,
     result,
     ...(requested_by !== null && { requested_by }),
-    requested_by_name,
+    ...(requested_by_name !== null && { requested_by_name }),
     created_at: iso(task.created_ms),
     updated_at: iso(task.updated_ms),
-    progress: status === 'running' ? progress : null,
+    ...(status === 'running' && progress && { progress: withoutNull(progress) }),
   };
+}
+
+function withoutNull({ message, pct }: NonNullable<StoredTask['progress']>): TaskResource['progress'] {
+  return { message, ...(pct !== null && { pct }) };
 }
 
 export function iso(time_ms: number): string {

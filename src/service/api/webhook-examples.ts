@@ -51,7 +51,6 @@ export const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
         requested_by_name: 'dispatch centre',
         created_at: time,
         updated_at: time,
-        progress: null,
       },
     }),
   ],

@@ -149,6 +149,7 @@ export function jsonOnly(): MiddlewareHandler<Env> {
     const text = await c.req.text();
     if (!isJson && !/^\s*\{/u.test(text)) throw new RequestProblem('unsupported-type', texts.body_not_json);
     boundJson(text);
+    refuseLostMember(text);
     if (!isJson) {
       const headers = new Headers(c.req.raw.headers);
       headers.set('content-type', 'application/json');
@@ -165,6 +166,21 @@ function boundJson(text: string): void {
   } catch (error) {
     throw new RequestProblem('bad-request', texts.body_rejected(messageOf(error)));
   }
+}
+
+/** Refuses a member that objects cannot hold: it would be left out without a word, from metadata and payloads too. */
+function refuseLostMember(text: string): void {
+  if (!/__proto__|\\u005f/iu.test(text)) return;
+  let isLost = false;
+  try {
+    JSON.parse(text, (key, value: unknown) => {
+      isLost ||= key === '__proto__';
+      return value;
+    });
+  } catch {
+    return; // The route says what is wrong with it.
+  }
+  if (isLost) throw new RequestProblem('bad-request', texts.body_rejected(texts.lost_member));
 }
 
 /** Identifies the client and applies its rate limits. Starting a session includes authentication. */

@@ -12,6 +12,7 @@ import {
 } from '../../support/service/page-lab.ts';
 import { more_ids, playMore } from '../../support/service/page-kit.ts';
 import { playPast } from '../../support/service/page-past.ts';
+import { brokenWords } from '../../support/service/page-text.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 
@@ -63,6 +64,13 @@ describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
       }
       const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (overhang > 0) found.push(`${screen}: ${overhang} px wider than the screen`);
+      const size = lab.page.viewportSize() ?? { width: 0, height: 0 };
+      for (const width of new Set([size.width, Math.max(390, size.width)])) {
+        await lab.page.setViewportSize({ ...size, width });
+        const broken = await brokenWords(lab.page);
+        found.push(...broken.map((word) => `${screen}, ${width} px: broken word ${word}`));
+      }
+      await lab.page.setViewportSize(size);
     }
     return [...found, ...lab.complaints, ...lab.strangers];
   };

@@ -27,6 +27,8 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('a client of the doc
     const path = `${scene.path}/assets/${scene.drone}/commands/return_home`;
     const sent = await scene.ask(path, { body: { payload: null } });
     expect([sent.status, sent.body]).toMatchObject([202, { payload: {} }]);
+    // 10.1: a task has no field that may be null.
+    expect(Object.values(sent.body)).not.toContain(null);
     const lost = await scene.ask(`${scene.path}/assets/${body.id}/location`, {
       body: { lat: null, lon: 8.5 },
     });

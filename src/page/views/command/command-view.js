@@ -51,7 +51,7 @@ function commandRow(asset, command, view) {
   const open = () => view.act.openSheet(`command ${command.name}`);
   return html`<li key=${command.name} class="command-row">
     <button type="button" aria-haspopup="dialog" onClick=${open}>
-      <b>${titleOf(command)}</b>${riskMark(command)}${icon('chevron-right', 's')}
+      <span><b>${titleOf(command)}</b>${riskMark(command)}</span>${icon('chevron-right', 's')}
     </button>
     <div class="outcome" role="status">${outcome(asset, command, view)}</div>
   </li>`;

@@ -144,8 +144,7 @@ function taskOf(id, time, data) {
     result: objectIn(data['result']),
     created_at: time,
     updated_at: time,
-    requested_by_name: typeof user === 'string' ? user : null,
-    progress: null,
+    ...(typeof user === 'string' && { requested_by_name: user }),
   };
 }
 
