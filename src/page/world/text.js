@@ -20,6 +20,31 @@ export function plain(value) {
   return text.length > chars_max ? `${text.slice(0, chars_max - 1).toWellFormed()}…` : text;
 }
 
+/** @type {Map<string, string>} */
+const keys = new Map();
+const keys_max = 5_000;
+
+/**
+ * Orders names as people count: `Kit 2` before `Kit 10`. Kept, since lists are ordered at each drawing.
+ * @param {string} a
+ * @param {string} b
+ * @returns {number}
+ */
+export function byName(a, b) {
+  const [one, other] = [keyOf(a), keyOf(b)];
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** @param {string} text */
+function keyOf(text) {
+  const known = keys.get(text);
+  if (known !== undefined) return known;
+  if (keys.size >= keys_max) keys.clear();
+  const key = text.toLowerCase().replaceAll(/\d+/gu, (digits) => digits.padStart(12, '0'));
+  keys.set(text, key);
+  return key;
+}
+
 /**
  * A text of the kit as a sentence of its own. Names such as `eth3` and `onvif:` stay as they are.
  * @param {string} text

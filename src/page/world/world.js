@@ -1,5 +1,6 @@
 /** Holds the state of the kit as the frames of the service report it. */
 import { field } from './json.js';
+import { byName } from './text.js';
 
 /** @import { FeedMessage, Fix, KitNow, LiveAsset, QueueResource, ServerFrame, Snapshot, TaskResource, World } from '../types.d.ts' */
 
@@ -334,7 +335,7 @@ export function assetTree({ assets }, isShown) {
   const rows = [];
   const placed = new Set();
   const ordered = [...assets.values()].sort(
-    (a, b) => compare(a.type, b.type) || compare(a.name, b.name) || compare(a.id, b.id),
+    (a, b) => compare(a.type, b.type) || byName(a.name, b.name) || compare(a.id, b.id),
   );
   const children = Map.groupBy(ordered, ({ parent_id }) => parent_id);
   /** @type {(asset: LiveAsset, depth: number) => void} */

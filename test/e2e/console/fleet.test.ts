@@ -25,7 +25,7 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
       await page.locator('.kit-list').waitFor();
       await eventually(
         'all are counted',
-        async () => (await page.locator('.chip .n').first().innerText()) === '1000',
+        async () => (await page.locator('.chip .n').first().innerText()) === '1,000',
       );
       expect(await page.locator('.kit-item').count()).toBeLessThan(60);
       // The list is as high as all of its rows.
@@ -80,6 +80,8 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
       return ranks.length >= 20 && ranks.every((rank, i) => i === 0 || rank >= (ranks[i - 1] ?? 0));
     });
     expect((await words())[0]).toBe('Offline');
+    const names = await page.locator('.kit-item .nm b').allInnerTexts();
+    expect(names.slice(0, 4)).toEqual(['Kit 0', 'Kit 4', 'Kit 8', 'Kit 12']);
     await page.getByRole('searchbox').fill('kit 7');
     await eventually('one is found', async () => (await page.locator('.kit-item').count()) === 1);
     await page.keyboard.press('Tab');

@@ -58,16 +58,14 @@ async function mapFile(name: string, tile: Buffer, type: number): Promise<string
   return file;
 }
 
-/** The colour of the base map near its lower right corner, where no mark stands; or a little to the left of a mark. */
-async function colourOf(lab: PageLab, mark?: string): Promise<readonly number[]> {
-  const box = await lab.page
-    .locator(mark ?? '#map')
-    .first()
-    .boundingBox();
+/** The colour of the base map near its lower right corner, where no mark stands; or so many pixels from the mark of the kit. */
+async function colourOf(lab: PageLab, from_kit?: readonly [number, number]): Promise<readonly number[]> {
+  const box = await lab.page.locator(from_kit ? '.mark.kit' : '#map').boundingBox();
   if (!box) throw new Error('there is no map');
   const { x, y, width, height } = box;
-  const at = mark === undefined ? [x + width - 60, y + height - 90] : [x - 16, y + height / 2 - 2];
-  const [left = 0, top = 0] = at;
+  const [left, top] = from_kit
+    ? [x + width / 2 + from_kit[0], y + height / 2 + from_kit[1]]
+    : [x + width - 60, y + height - 90];
   const clip = { x: left, y: top, width: 4, height: 4 };
   const picture = (await lab.page.screenshot({ clip })).toString('base64');
   return lab.page.evaluate(async (data) => {
@@ -103,7 +101,7 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
     const at_sea = { ...samples['kitTelemetry'], location: { ...location, latitude: 43, longitude: 8 } };
     await lab.lab.publish(channels.telemetry, at_sea);
     const isDrawn = async (water: readonly number[], land: readonly number[]): Promise<boolean> =>
-      near(await colourOf(lab, '.mark.kit'), water) && near(await colourOf(lab, 'a.mark'), land);
+      near(await colourOf(lab, [-20, 20]), water) && near(await colourOf(lab, [-60, -130]), land);
     await eventually('sea and land are drawn', async () => isDrawn(water_day, land_day), 60_000);
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe(word('map.worldOutline'));
     await lab.page.emulateMedia({ colorScheme: 'dark' });

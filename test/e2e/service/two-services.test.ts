@@ -1,8 +1,10 @@
 /** Partner assets at the kit's own service and at the cloud's: the same at both, also after one was away, over a real broker. */
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { drivers } from '../../../drivers/index.ts';
 import { type App, startApp } from '../../../src/app/app.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
@@ -16,7 +18,7 @@ import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { makeDirectory } from '../../support/temporary.ts';
-import { kit_id, readText } from '../../unit/config/lab.ts';
+import { kit_id } from '../../unit/config/lab.ts';
 
 interface Shown {
   readonly id: string;
@@ -31,7 +33,7 @@ interface Shown {
 const kit = `/api/kits/${kit_id}`;
 const patience_ms = 30_000;
 /** A command of the gateway that ends by itself where its link does not exist. */
-const drivers =
+const driverSection =
   "drivers:\n  - driver: gateway\n  - driver: speedtest\n    options:\n      servers: [{ name: home, download_url: 'http://127.0.0.1:9/{bytes}' }]\n";
 const speedtest = { payload: { link: 'nope0' } };
 
@@ -89,8 +91,10 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
 
   async function startKit(): Promise<App> {
     const state_dir = join(dir, 'kit');
-    const text = `kit_id: ${kit_id}\nclock: trusted\nbroker:\n  url: ${broker.url}\nstate_dir: ${state_dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:0\n  limits: { reads_per_s: 1000 }\n${drivers}`;
-    const config = await readText(dir, text);
+    const text = `kit_id: ${kit_id}\nclock: trusted\nbroker:\n  url: ${broker.url}\nstate_dir: ${state_dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:0\n  limits: { reads_per_s: 1000 }\n${driverSection}`;
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, text);
+    const config = await readConfig(file, { drivers, credentials_dir: undefined });
     if (!config.broker) throw new Error('the section is there');
     const log = createLog({ level: 'error', out: { write: () => true }, readable: false });
     return startApp(config, {

@@ -16,12 +16,12 @@ it('draws marks that touch smaller, and counts those that one mark hides', () =>
       [121, 100],
     ]),
   ).toEqual([
-    { isTight: true, covered: 0 },
-    { isTight: true, covered: 1 },
-    { isTight: true, covered: 1 },
-    { isTight: true, covered: 2 },
-    { isTight: true, covered: 0 },
-    { isTight: false, covered: 0 },
+    { isTight: true, covered: [] },
+    { isTight: true, covered: [3] },
+    { isTight: true, covered: [3] },
+    { isTight: true, covered: [2, 1] },
+    { isTight: true, covered: [] },
+    { isTight: false, covered: [] },
   ]);
   expect(crowdsOf([])).toEqual([]);
 });

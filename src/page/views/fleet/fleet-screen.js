@@ -1,4 +1,6 @@
 /** All kits of the key, worst first. */
+import { byName } from '../../world/text.js';
+import { number } from '../../world/units.js';
 import { t } from '../../words/words.js';
 import { lostBox } from '../overview/overview-view.js';
 import { html } from '../parts/html.js';
@@ -81,9 +83,7 @@ function inOrder(entries, of) {
   const isPointedAt = document.querySelector('.fleet:is(:hover, :focus-within)') !== null;
   if (of !== ordered.of || (now_ms - ordered.at_ms > reorder_ms && !isPointedAt)) {
     const sorted = entries.toSorted(
-      (a, b) =>
-        b.judged.trouble - a.judged.trouble ||
-        Number(a.kit.name > b.kit.name) - Number(a.kit.name < b.kit.name),
+      (a, b) => b.judged.trouble - a.judged.trouble || byName(a.kit.name, b.kit.name),
     );
     ordered.places = new Map(sorted.map(({ kit }, i) => [kit.id, i]));
     ordered.of = of;
@@ -124,6 +124,6 @@ function filterChip(key, count, { choices, act }) {
     aria-pressed=${String(choices.kit_filter === key)}
     onClick=${choose}
   >
-    ${mark}${key === 'all' ? t.assets.filterAll : t.state[key]} <span class="n">${count}</span>
+    ${mark}${key === 'all' ? t.assets.filterAll : t.state[key]} <span class="n">${number(count)}</span>
   </button>`;
 }

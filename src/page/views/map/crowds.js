@@ -5,7 +5,7 @@ const tight_px = 20;
 /** Nearer than this, one mark hides the other. */
 const covered_px = 6;
 
-/** @typedef {{ isTight: boolean, covered: number }} Crowd `covered`: how many others the mark hides or is hidden by */
+/** @typedef {{ isTight: boolean, covered: readonly number[] }} Crowd `covered`: the places of the others that the mark hides or is hidden by */
 
 /**
  * For each mark, what stands near it.
@@ -13,7 +13,8 @@ const covered_px = 6;
  * @returns {readonly Crowd[]}
  */
 export function crowdsOf(places) {
-  const crowds = places.map(() => ({ isTight: false, covered: 0 }));
+  /** @type {readonly { isTight: boolean, covered: number[] }[]} */
+  const crowds = places.map(() => ({ isTight: false, covered: [] }));
   const order = places.map((_, i) => i).sort((a, b) => (places[a]?.[0] ?? 0) - (places[b]?.[0] ?? 0));
   for (const [n, i] of order.entries()) {
     const [x, y] = places[i] ?? [0, 0];
@@ -23,10 +24,14 @@ export function crowdsOf(places) {
       if (other_x - x >= tight_px) break;
       const apart_px = Math.hypot(other_x - x, other_y - y);
       if (apart_px >= tight_px) continue;
-      for (const crowd of [crowds[i], crowds[j]]) {
+      for (const [one, other] of /** @type {const} */ ([
+        [i, j],
+        [j, i],
+      ])) {
+        const crowd = crowds[one];
         if (!crowd) continue;
         crowd.isTight = true;
-        if (apart_px < covered_px) crowd.covered += 1;
+        if (apart_px < covered_px) crowd.covered.push(other);
       }
     }
   }

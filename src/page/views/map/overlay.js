@@ -52,15 +52,19 @@ export function overlay(view, frame, asset) {
     ...shown.map(({ asset: each, place, at }, i) =>
       wantedOf(
         at,
-        shortName(each.name) + moreText(crowds[i]?.covered ?? 0),
+        shortName(each.name) + moreText(crowds[i]?.covered.length ?? 0),
         oldText(place),
         each.id === asset?.id ? 0 : each.type === 'drone' ? 2 : 3,
       ),
     ),
   ];
   const placed = placeLabels(wanted, frame);
+  const first = wanted.length - shown.length;
   const labels = wanted.map(({ text, sub, isFixed }, i) => {
     const at = placed[i];
+    const named = shown[i - first];
+    // Others that are covered and have a name of their own need not be counted.
+    const unnamed = crowds[i - first]?.covered.filter((other) => !placed[first + other]).length ?? 0;
     return (
       at &&
       html`<text
@@ -69,7 +73,7 @@ export function overlay(view, frame, asset) {
         x=${at.x}
         y=${at.y}
         text-anchor=${at.anchor}
-        >${isolated(text)}${sub && html`<tspan x=${at.x} dy="15">${sub}</tspan>`}</text
+        >${isolated(named ? shortName(named.asset.name) + moreText(unnamed) : text)}${sub && html`<tspan x=${at.x} dy="15">${sub}</tspan>`}</text
       >`
     );
   });

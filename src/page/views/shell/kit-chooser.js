@@ -1,7 +1,7 @@
 /** The list of kits in a sheet: search, state and age of each. */
 import { freshness } from '../../world/age.js';
 import { addressOf } from '../../world/route.js';
-import { plain } from '../../world/text.js';
+import { byName, plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { icon } from '../parts/icon.js';
@@ -17,7 +17,9 @@ const shown_max = 200;
 export function kitChooser(view) {
   const { choices, act } = view;
   const wanted = choices.search.toLowerCase();
-  const found = choices.kits.filter(({ name: text }) => text.toLowerCase().includes(wanted));
+  const found = choices.kits
+    .filter(({ name: text }) => text.toLowerCase().includes(wanted))
+    .sort((a, b) => byName(a.name, b.name));
   const content = html`
     ${choices.kits.length >= searched_from && searchField(view)}
     <ul class="rows chooser">

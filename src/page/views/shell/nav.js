@@ -5,6 +5,7 @@ import { icon } from '../parts/icon.js';
 import { name } from '../parts/marks.js';
 import { steady } from '../parts/steady.js';
 import { addressOf } from '../../world/route.js';
+import { number } from '../../world/units.js';
 import { t } from '../../words/words.js';
 
 /** @import { Icon } from '../parts/icon.js' */
@@ -69,7 +70,7 @@ export function railView(view) {
       ${
         choices.kits.length > 1 &&
         html`<a class="nav" href="#/kits" aria-current=${route.screen === 'kits' ? 'page' : undefined}
-          >${icon('list')}<span>${t.nav.kits}</span><span class="n">${choices.kits.length}</span></a
+          >${icon('list')}<span>${t.nav.kits}</span><span class="n">${number(choices.kits.length)}</span></a
         >`
       }
       ${places.map(
