@@ -9,6 +9,7 @@ import { Wake } from './wake.ts';
 import { LinkTable, type TableLink } from './link-table.ts';
 import { Memory } from './usage/memory.ts';
 import { type LinksOptions, linksOptions } from './options.ts';
+import type { Availability, Boot } from './probe/api.ts';
 import { openAvailability } from './probe/availability.ts';
 import { readBoot } from './probe/boot.ts';
 import { startProber } from './probe/prober.ts';
@@ -33,11 +34,23 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
   const memory = new Memory(host.stateFile('links.json'), host.log, performance.now());
+  const file = host.stateFile('availability.json');
+  const boot = readBoot(options.roots.proc);
+  const availability = openAvailability({ file, boot, signal, log: host.log });
   const wake = new Wake();
   try {
     const { roots, interval_s } = options;
     const source = await openRouteSource({ roots, signal, log: host.log, onChange: wake.trigger });
-    const table = openTable({ options, host, signal, memory, source, onChange: wake.trigger });
+    const table = openTable({
+      options,
+      host,
+      signal,
+      memory,
+      boot,
+      availability,
+      source,
+      onChange: wake.trigger,
+    });
     const reporter = new Reporter(host);
     const caps = new Caps(host);
     while (!signal.aborted) {
@@ -52,7 +65,7 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
     }
   } finally {
     ending.abort();
-    await memory.save();
+    await Promise.all([availability.saved(), memory.save()]);
   }
 }
 
@@ -61,13 +74,23 @@ interface RunParts {
   readonly host: Host;
   readonly signal: AbortSignal;
   readonly memory: Memory;
+  readonly boot: Boot;
+  readonly availability: Availability;
   readonly source: RouteSource;
   readonly onChange: () => void;
 }
 
-function openTable({ options, host, signal, memory, source, onChange }: RunParts): LinkTable {
+function openTable({
+  options,
+  host,
+  signal,
+  memory,
+  boot,
+  availability,
+  source,
+  onChange,
+}: RunParts): LinkTable {
   const { log } = host;
-  const boot = readBoot(options.roots.proc);
   const { probe, checks, public_ip } = options;
   return new LinkTable({
     options,
@@ -75,7 +98,7 @@ function openTable({ options, host, signal, memory, source, onChange }: RunParts
     memory,
     boot,
     log,
-    availability: openAvailability({ file: host.stateFile('availability.json'), boot, signal, log }),
+    availability,
     probing: new Probing({
       start: startProber,
       startChecker,

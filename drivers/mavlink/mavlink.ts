@@ -85,5 +85,5 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   });
   if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);
-  await Promise.all([...links.map(async (link) => link.ended), forwarder.ended]);
+  await Promise.all([...links.map(async (link) => link.ended), forwarder.ended, signing?.saved()]);
 }

@@ -97,6 +97,7 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
     ending.abort();
     await webhook.stop();
     await large.ended();
+    await bindings.saved();
   }
 }
 

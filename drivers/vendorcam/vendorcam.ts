@@ -38,6 +38,7 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
   const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
   await serveDevices({
     host,
+    bindings,
     devices: options.hosts,
     onStart: (change) =>
       onOptions(({ hosts }) => {

@@ -42,6 +42,7 @@ async function runVendorradio({ options, host, onOptions, limits }: VendorradioR
   const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
   await serveDevices({
     host,
+    bindings,
     devices: options.radios,
     onStart: (change) =>
       onOptions(({ radios }) => {

@@ -1,5 +1,6 @@
 /** Serves the devices of one driver that is rejected as a whole once all of them reject the connector. */
 import type { FeedSet } from '../contract/feeds.ts';
+import type { IdentityBindings } from '../driver/identity-bindings.ts';
 import { DeviceRejected } from '../errors.ts';
 import { DeviceGroup, type DeviceGroupParts } from './device-group.ts';
 import type { SessionState } from './device-session.ts';
@@ -9,6 +10,8 @@ export interface ServedDevices<D extends { readonly name: string }, F extends Fe
   'onState'
 > {
   readonly devices: readonly D[];
+  /** Identities of the devices: they are on disk when the driver ends. */
+  readonly bindings: Pick<IdentityBindings, 'saved'>;
   /** Receives a function that takes another list; it returns undefined once the driver ends (see `DeviceGroup.change`). */
   readonly onStart?: (change: (devices: readonly D[]) => readonly string[] | undefined) => void;
 }
@@ -19,6 +22,7 @@ export interface ServedDevices<D extends { readonly name: string }, F extends Fe
  */
 export async function serveDevices<D extends { readonly name: string }, F extends FeedSet>({
   devices,
+  bindings,
   onStart,
   ...parts
 }: ServedDevices<D, F>): Promise<void> {
@@ -46,7 +50,11 @@ export async function serveDevices<D extends { readonly name: string }, F extend
     endIfRejected();
     return again;
   });
-  await group.ended();
+  try {
+    await group.ended();
+  } finally {
+    await bindings.saved();
+  }
   if (parts.host.signal.aborted) return;
   const sentences = Array.from(rejections, ([name, { reason }]) => `${name} ${reason}`);
   throw new DeviceRejected(sentences.join('; '), { may_pass: rejections.values().some(mayPass) });

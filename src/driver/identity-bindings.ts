@@ -75,6 +75,11 @@ export class IdentityBindings {
     return this.#bindings.some((bound) => bound.asset_key === asset_key && !isOf(bound, entry));
   }
 
+  /** Resolves when what was bound is stored, or was refused; a driver awaits it before it ends. */
+  async saved(): Promise<void> {
+    return this.#saving;
+  }
+
   #bind({ name, place, asset_key }: Binding): void {
     this.#bindings = [...this.#bindings, { name, place, asset_key }];
     this.#save();

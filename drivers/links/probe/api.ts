@@ -100,6 +100,8 @@ export interface Availability {
   readonly pct: (link: string) => number | null;
   /** Writes what changed, at once: before the daemon ends. */
   readonly flush: () => void;
+  /** Resolves when no write is in progress; after the abort none begins. */
+  readonly saved: () => Promise<void>;
 }
 
 export type OpenAvailability = (spec: AvailabilitySpec) => Availability;

@@ -37,12 +37,16 @@ interface LinkDay {
  */
 export const openAvailability: OpenAvailability = (spec) => {
   const writer = new AvailabilityWriter(spec);
-  every(write_every_ms, spec.signal, () => void writer.write());
+  let saving = Promise.resolve();
+  every(write_every_ms, spec.signal, () => {
+    saving = Promise.all([saving, writer.write()]).then(() => undefined);
+  });
   spec.signal.addEventListener('abort', () => writer.flush(), { once: true });
   return {
     note: (noted) => writer.note(noted),
     pct: (link) => writer.pct(link),
     flush: () => writer.flush(),
+    saved: async () => saving,
   };
 };
 

@@ -25,13 +25,21 @@ export interface SigningClock {
   learn(ticks: number): void;
 }
 
+export interface StoredSigningClock extends SigningClock {
+  /** Resolves when no write of the file is in progress; after the abort none begins. */
+  saved(): Promise<void>;
+}
+
 interface ClockNeeds {
   readonly signal: AbortSignal;
   readonly log: DriverLog;
 }
 
 /** Opens the clock at the tick in the file. Without a readable file it starts at the time of day. */
-export async function openSigningClock(file: string, { signal, log }: ClockNeeds): Promise<SigningClock> {
+export async function openSigningClock(
+  file: string,
+  { signal, log }: ClockNeeds,
+): Promise<StoredSigningClock> {
   const clock = new Clock(await readTicks(file, log));
   let reserved = 0;
   let isWriting = false;
@@ -54,8 +62,16 @@ export async function openSigningClock(file: string, { signal, log }: ClockNeeds
     }
   };
   await reserve();
-  every(store_every_ms, signal, () => void reserve());
-  return clock;
+  let saving = Promise.resolve();
+  every(store_every_ms, signal, () => {
+    if (!isWriting) saving = reserve();
+  });
+  return {
+    next: () => clock.next(),
+    now: () => clock.now(),
+    learn: (ticks) => clock.learn(ticks),
+    saved: async () => saving,
+  };
 }
 
 class Clock implements SigningClock {

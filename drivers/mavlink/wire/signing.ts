@@ -16,6 +16,11 @@ export interface Signing {
   verify(bytes: Uint8Array): boolean;
 }
 
+export interface StoredSigning extends Signing {
+  /** See `StoredSigningClock`. */
+  saved(): Promise<void>;
+}
+
 export interface SigningOptions {
   /** File with 64 hexadecimal digits, or with a passphrase of which the SHA-256 is the key, as in Mission Planner. */
   readonly key_file: string;
@@ -29,9 +34,10 @@ export interface SigningNeeds {
 }
 
 /** Opens key and clock; throws DeviceUnreachable if the key cannot be read. Stores the clock until the signal aborts. */
-export async function openSigning(options: SigningOptions, needs: SigningNeeds): Promise<Signing> {
+export async function openSigning(options: SigningOptions, needs: SigningNeeds): Promise<StoredSigning> {
   const key = await readKey(options.key_file);
-  return signingWith(key, await openSigningClock(options.clock_file, needs));
+  const clock = await openSigningClock(options.clock_file, needs);
+  return { ...signingWith(key, clock), saved: async () => clock.saved() };
 }
 
 /** A stream that starts further back than this is a replay. */

@@ -44,8 +44,7 @@ export async function cameraLab(): Promise<CameraLab> {
     },
     async stop() {
       for (const lab of labs) await lab.stop();
-      // A file of an identity may still be written when a test ends early.
-      await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+      await rm(dir, { recursive: true, force: true });
     },
   };
 }

@@ -5,7 +5,7 @@
 import { Ajv } from 'ajv';
 import { jsonValue, sample } from 'fast-check';
 import { getEventListeners } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -143,6 +143,7 @@ export function driverConformance({
       const recorded = await run(driver, options());
       await recorded.stop();
       expect(getEventListeners(recorded.signal, 'abort')).toEqual([]);
+      expect(recorded.halfWritten()).toEqual([]);
     }
     expect(await leftOver(before)).toEqual([]);
   });
@@ -216,7 +217,9 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
     reportStatus: () => undefined,
     onOptions: () => undefined,
   };
-  return { host, commands, invalid, heard };
+  /** Files of a state that is still being written: each stands beside its file until it is complete. */
+  const halfWritten = () => readdirSync(state_dir).filter((name) => /\.[0-9a-f-]{36}$/u.test(name));
+  return { host, commands, invalid, heard, halfWritten };
 }
 
 /** ajv decides what is bad by the schema that the cloud is told: an independent witness of the command's own. */

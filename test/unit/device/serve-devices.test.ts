@@ -45,6 +45,9 @@ function hostOf(signal: AbortSignal, assets: string[]): Host {
   };
 }
 
+/** The identities are on disk. */
+const bindings = { saved: async () => Promise.resolve() };
+
 const gate = { name: 'gate' };
 const mast = { name: 'mast' };
 
@@ -57,6 +60,7 @@ function start(devices: readonly Device[] = [gate, mast]) {
   const done = serveDevices<Device, typeof feeds>({
     host: hostOf(stopping.signal, assets),
     devices,
+    bindings,
     onStart: (given) => {
       change = given;
     },
@@ -128,10 +132,27 @@ describe('serveDevices', () => {
     const done = serveDevices<Device, typeof feeds>({
       host: hostOf(AbortSignal.abort(), []),
       devices: [gate],
+      bindings,
       serve: async ({ name }) => void events.push(name),
     });
     await expect(done).resolves.toBeUndefined();
     expect(events).toEqual([]);
+  });
+
+  it('ends only once the identities of its devices are on disk', async () => {
+    const disk = Promise.withResolvers<void>();
+    const events: string[] = [];
+    const done = serveDevices<Device, typeof feeds>({
+      host: hostOf(AbortSignal.abort(), []),
+      devices: [gate],
+      bindings: { saved: async () => disk.promise },
+      serve: async () => Promise.resolve(),
+    }).then(() => events.push('ended'));
+    await letPass(1);
+    events.push('written');
+    disk.resolve();
+    await done;
+    expect(events).toEqual(['written', 'ended']);
   });
 
   it('rejects with the error of a device that ends by itself with one, and ends the others', async () => {
@@ -140,6 +161,7 @@ describe('serveDevices', () => {
     const done = serveDevices<Device, typeof feeds>({
       host: hostOf(signal, []),
       devices: [gate, mast],
+      bindings,
       serve: async ({ name }, { host }) => {
         if (name === 'gate') throw new Error('disk gone');
         await aborted(host.signal);
