@@ -36,16 +36,23 @@ export interface Position {
   readonly time_ms: number | null;
 }
 
+/** Whether the line is a report at all; the first one of gpsd is its version. */
+export function isReport(line: string): boolean {
+  return reportIn(line) !== undefined;
+}
+
 /** The TPV report of the line; undefined: the line is another report, or none. */
 export function readTpv(line: string): Tpv | undefined {
-  let parsed: unknown;
+  const data = reportIn(line);
+  return data?.class === 'TPV' ? { device: data.device ?? '', position: positionOf(data) } : undefined;
+}
+
+function reportIn(line: string): Report | undefined {
   try {
-    parsed = readJson(line, answer_limits);
+    return report.safeParse(readJson(line, answer_limits)).data;
   } catch {
     return undefined;
   }
-  const { data } = report.safeParse(parsed);
-  return data?.class === 'TPV' ? { device: data.device ?? '', position: positionOf(data) } : undefined;
 }
 
 /** A report without a fix may carry an old latitude or zeros, so the mode is checked before the fields. */

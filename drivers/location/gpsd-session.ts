@@ -4,6 +4,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { connectionFault } from '../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
+import { isReport } from './gpsd-reports.ts';
 import { texts } from './texts.ts';
 
 /** gpsd's own buffer for one report has 10240 bytes. */
@@ -18,7 +19,8 @@ interface Address {
 
 /**
  * Calls `onLine` for every line until `signal` aborts, then resolves. Rejects with `DeviceUnreachable` when the connection is
- * refused, nothing arrives within 5 s of connecting, a line is too long, or gpsd closes the connection.
+ * refused, nothing arrives within 5 s of connecting, the first line is none of gpsd, a line is too long, or gpsd closes the
+ * connection.
  */
 export async function watchGpsd(
   { host, port }: Address,
@@ -31,6 +33,7 @@ export async function watchGpsd(
   const utf8 = new StringDecoder('utf8');
   let rest = '';
   let hasReceived = false;
+  let isGreeted = false;
   let reason: string = texts.connection_closed;
   const fail = (why: string): void => {
     reason = why;
@@ -48,7 +51,13 @@ export async function watchGpsd(
     const lines = (rest + utf8.write(chunk)).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > line_chars_max) fail(texts.line_too_long);
-    else for (const line of lines) onLine(line);
+    else {
+      for (const line of lines) {
+        isGreeted ||= isReport(line);
+        if (isGreeted) onLine(line);
+        else fail(texts.not_gpsd);
+      }
+    }
   });
   const awaitGreeting = async (): Promise<void> => {
     await sleep(greeting_timeout_ms, over.signal);

@@ -63,6 +63,8 @@ async function runGpsd(options: GpsdOptions, host: LocationHost): Promise<void> 
     });
   } finally {
     over.abort();
+    // What its receivers did is no fact about a gpsd that is lost.
+    host.reportStatus({});
   }
 }
 

@@ -8,6 +8,7 @@ import { endpointFacts } from './forward/endpoint-facts.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
 import { addressOf, type Link, openLink } from './links/link.ts';
+import { withForeignBytes } from './links/foreign-bytes.ts';
 import { linkLog } from './links/link-log.ts';
 import { type MavlinkOptions, mavlinkOptions } from './options.ts';
 import { Outgoing } from './links/outgoing.ts';
@@ -38,7 +39,16 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const forwarder = new Forwarder({ endpoints, passive, out, signal, log, routes: () => registry.routes });
   const factsOfEndpoints = endpointFacts();
   let has_failed = false;
-  const reports = new DeviceReports(() => undefined);
+  const report = (): void => {
+    if (signal.aborted) return;
+    const facts = {
+      ...factsOf(links, registry),
+      ...factsOfEndpoints(forwarder.stats(), performance.now()),
+    };
+    host.reportStatus(facts, reports.all.map(withForeignBytes(options.links, links)));
+  };
+  // The first states come while the links are opened.
+  const reports = new DeviceReports(() => void Promise.resolve().then(report));
   const links = options.links.map((link_options) => {
     const tried = addressOf(link_options);
     const device = { name: link_options.name ?? tried, tried, asset_key: () => undefined };
@@ -73,17 +83,16 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
     return link;
   });
   every(tick_ms, signal, () => registry.tick(performance.now()));
-  every(status_every_ms, signal, () => {
-    const { vehicles } = registry;
-    const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
-    const facts = {
-      ...statusFacts(links, { vehicles, radioOf: (link) => registry.radioOf(link) }),
-      ...factsOfEndpoints(forwarder.stats(), performance.now()),
-      ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
-    };
-    host.reportStatus(facts, reports.all);
-  });
+  every(status_every_ms, signal, report);
   if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);
   await Promise.all([...links.map(async (link) => link.ended), forwarder.ended, signing?.saved()]);
+}
+
+function factsOf(links: readonly Link[], registry: VehicleRegistry): ReturnType<typeof statusFacts> {
+  const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
+  return {
+    ...statusFacts(links, { vehicles: registry.vehicles, radioOf: (link) => registry.radioOf(link) }),
+    ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
+  };
 }

@@ -23,8 +23,8 @@ export class UpsdError extends Error {
 }
 
 export interface NutSession {
-  /** Sends a line; resolves with the words of the answer. Rejects with `UpsdError` or `DeviceUnreachable`. */
-  readonly ask: (line: string) => Promise<readonly string[]>;
+  /** Sends a line; resolves when it is accepted. Rejects with `UpsdError` or `DeviceUnreachable`. */
+  readonly order: (line: string) => Promise<void>;
   /** Sends `LIST what`; resolves with the words of each line between BEGIN and END. */
   readonly list: (what: string) => Promise<readonly (readonly string[])[]>;
   readonly close: () => void;
@@ -38,23 +38,24 @@ interface Address {
 /** Connects. The session ends with `signal`; rejects with `DeviceUnreachable` when the connection is refused. */
 export async function openNut({ host, port }: Address, signal: AbortSignal): Promise<NutSession> {
   const socket = connect({ host, port });
-  const lines = new Lines(socket, `upsd at ${host}:${port}`);
+  const peer = `upsd at ${host}:${port}`;
+  const lines = new Lines(socket, peer);
   const stop = (): void => void socket.destroy();
   signal.addEventListener('abort', stop, { once: true });
   socket.once('close', () => signal.removeEventListener('abort', stop));
   if (signal.aborted) stop();
   await lines.take(async (next) => next.connected());
   return {
-    ask: async (line) =>
+    order: async (line) =>
       lines.take(async (next) => {
         socket.write(`${line}\n`);
-        return next.words();
+        expectUpsd(await next.words(), 'OK', peer);
       }),
     list: async (what) =>
       lines.take(async (next) => {
         socket.write(`LIST ${what}\n`);
         const rows: (readonly string[])[] = [];
-        await next.words();
+        expectUpsd(await next.words(), 'BEGIN', peer);
         for (;;) {
           const row = await next.words();
           if (row[0] === 'END') return rows;
@@ -64,6 +65,10 @@ export async function openNut({ host, port }: Address, signal: AbortSignal): Pro
       }),
     close: stop,
   };
+}
+
+function expectUpsd([first]: readonly string[], word: 'BEGIN' | 'OK', peer: string): void {
+  if (first !== word) throw new DeviceUnreachable(`${peer}: ${texts.not_upsd}`);
 }
 
 interface Next {

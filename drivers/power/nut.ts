@@ -50,8 +50,8 @@ async function authenticate(session: NutSession, options: NutOptions, named: str
   const password = await readSecretFile('nut.password_file', password_file);
   const escaped = password.trim().replaceAll(/["\\]/gu, String.raw`\$&`);
   if (/[\r\n]/u.test(escaped)) throw new DeviceRejected(texts.password_lines(password_file));
-  await translated(named, async () => session.ask(`USERNAME ${options.username}`));
-  await translated(named, async () => session.ask(`PASSWORD "${escaped}"`));
+  await translated(named, async () => session.order(`USERNAME ${options.username}`));
+  await translated(named, async () => session.order(`PASSWORD "${escaped}"`));
 }
 
 async function findUps(session: NutSession, options: NutOptions, named: string): Promise<string> {

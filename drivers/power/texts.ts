@@ -16,7 +16,9 @@ export const texts = {
   endless_list: (what: string) => `LIST ${what}: upsd reply exceeds the limit`,
   endless_answer: 'reply exceeds the limit',
   connection_closed: 'closed the connection',
-  answer_timeout: (seconds: number) => `timed out after ${seconds} s`,
+  answer_timeout: (seconds: number) =>
+    `does not answer within ${seconds} s; check that upsd runs, and its address and port`,
+  not_upsd: 'answers with something that is not upsd; check its address and port',
   ups_unnamed: 'no UPS name is configured',
   ups_unknown: (name: string) => `UPS ${name} not found`,
   ups_none: 'upsd has no UPS',

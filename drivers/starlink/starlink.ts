@@ -79,7 +79,10 @@ async function answers(dish: Dish): Promise<boolean> {
 function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   if (!(error instanceof DeviceUnreachable)) return error;
   const place = `${host} port ${port}`;
-  const message = texts.dish_failed(link, place, error.message.replace(`${place} over ${link}: `, ''));
+  const reason = error.message.replace(`${place} over ${link}: `, '').replace(`${place}: `, '');
+  const { cause } = error;
+  const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+  const message = texts.dish_failed(link, place, isRefused ? texts.refused : reason);
   return new DeviceUnreachable(message, { cause: error });
 }
 

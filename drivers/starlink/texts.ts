@@ -32,7 +32,9 @@ export const texts = {
   },
 
   // gRPC
-  answer_timeout: (timeout_ms: number) => `no answer within ${timeout_ms} ms`,
+  answer_timeout: (timeout_ms: number) => `does not answer within ${timeout_ms / 1_000} s`,
+  refused: 'refuses the connection; check host and port, and that the dish has power',
+  not_grpc_at_all: 'answers with something that is not gRPC; check host and port',
   connection_closed: 'connection was closed',
   closed_before_answer: 'connection was closed before the answer',
   connection_failed: (reason: string) => `connection failed: ${reason}`,

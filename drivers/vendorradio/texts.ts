@@ -15,6 +15,9 @@ export const texts = {
   status_system: 'a system error in the radio',
   answers_missing: (answered: number, asked: number) =>
     `answers ${answered} of ${asked} calls; its firmware may not support batches`,
+  session_taken: 'a session that another client ended',
+  contested:
+    'another client with the same user ends the sessions of this radio; give each kit a user of its own',
   no_ubus: 'does not offer ubus at this address: its answer is not JSON; check path',
   no_json_rpc: 'an answer that is not JSON-RPC',
   no_status: 'an answer without a status',
@@ -64,6 +67,9 @@ export const texts = {
   snmp_silent: 'does not answer over SNMP; check its power and address',
   snmp_user_refused: (reason: string) =>
     `refuses the SNMP user or its passwords (${reason}); correct username, the password files or the protocols`,
+  snmp_refused_remedy: 'check that its SNMP agent runs, and check port',
+  snmp_foreign: (reason: string) =>
+    `answers with something that is not SNMP, or cannot be read (${reason}); check port`,
   snmp_failed: (reason: string) => `SNMP request failed (${reason})`,
   snmp_public: 'SNMP community is "public"; set another one or use version 3',
   snmp_no_interface: 'reports no interface with a MAC address over SNMP; set device',

@@ -83,7 +83,7 @@ async function deviceAt(path: string): Promise<number | undefined> {
 async function opened(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
   const opening = new Promise<true>((resolve, reject) => {
     port.open((error) => {
-      if (error) reject(new DeviceUnreachable(texts.serial_failed(path, error.message), { cause: error }));
+      if (error) reject(new DeviceUnreachable(texts.serial_failed(path, openFault(error)), { cause: error }));
       else resolve(true);
     });
   });
@@ -91,6 +91,14 @@ async function opened(port: SerialPort, path: string, signal: AbortSignal): Prom
   void opening.then(async () => closed(port)).catch(() => undefined);
   if (signal.aborted) return false;
   throw new DeviceUnreachable(texts.serial_failed(path, texts.open_timeout(open_ms_max / 1_000)));
+}
+
+/** The library gives the words of the operating system without its code. */
+function openFault({ message }: Error): string {
+  if (/no such (?:file|device)/iu.test(message)) return texts.no_serial_device;
+  if (/permission denied/iu.test(message)) return texts.serial_denied;
+  if (/cannot lock|temporarily unavailable|busy/iu.test(message)) return texts.serial_in_use;
+  return message.replace(/^Error: /u, '');
 }
 
 async function closed(port: SerialPort): Promise<void> {

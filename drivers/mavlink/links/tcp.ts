@@ -1,5 +1,6 @@
 /** MAVLink over TCP: connects to a router or an autopilot, or listens for them. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every } from '../../../src/platform/time.ts';
@@ -117,7 +118,7 @@ async function serveSocket(socket: Socket, stream: Stream, medium: MediumHost): 
   socket.setNoDelay(true);
   readPaced(socket, (chunk) => stream.push(chunk));
   socket.on('error', (error) => {
-    reason = error.message;
+    reason = connectionFault(error, texts.tcp_refused_remedy) ?? error.message;
   });
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();

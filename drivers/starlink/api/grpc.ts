@@ -108,7 +108,11 @@ async function collect(stream: ClientHttp2Stream): Promise<Answer> {
       if (size <= message_max_bytes + frame_header_bytes) chunks.push(chunk);
       else fail(texts.answer_too_large(message_max_bytes));
     });
-    stream.on('error', (error) => fail(texts.connection_failed(messageOf(error))));
+    stream.on('error', (error: Error) => {
+      // What arrives is not HTTP/2.
+      const isForeign = 'code' in error && error.code === 'ERR_HTTP2_ERROR';
+      fail(isForeign ? texts.not_grpc_at_all : texts.connection_failed(messageOf(error)));
+    });
     stream.on('close', () => {
       try {
         resolve(answerOf(head, trailers, Buffer.concat(chunks)));

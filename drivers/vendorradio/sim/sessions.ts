@@ -9,6 +9,8 @@ const readable = z.looseObject({ ubus: rights.optional(), file: rights.optional(
 export class SimSessions {
   user: { readonly name: string; readonly password: string };
   timeout_s = 300;
+  /** The oldest session ends when a login would exceed this number. */
+  sessions_max: number | undefined;
   /** Reported at the login and enforced; by default the rights of a whole kit. */
   acls: object = full_acls;
   logins = 0;
@@ -34,6 +36,8 @@ export class SimSessions {
     if (username !== this.user.name || password !== this.user.password) return [6];
     const sid = randomBytes(16).toString('hex');
     this.#prolong(sid);
+    const [oldest] = this.#expires_ms.keys();
+    if (oldest !== undefined && this.size > (this.sessions_max ?? Infinity)) this.#expires_ms.delete(oldest);
     const timeout = this.timeout_s;
     return [0, { ubus_rpc_session: sid, timeout, expires: timeout, acls: this.acls, data: { username } }];
   }

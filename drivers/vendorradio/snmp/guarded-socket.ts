@@ -11,6 +11,8 @@ export interface SocketGuard {
   readonly dgram: { readonly createSocket: (type: SocketType) => GuardedSocket };
   /** Whether the datagram that is being read came from another host or port than those of the agent. */
   readonly isForeign: () => boolean;
+  /** Whether a datagram is being read. */
+  readonly isReading: () => boolean;
 }
 
 /** Opens the socket below; tests replace it by one without a network. */
@@ -25,6 +27,7 @@ export function guardSocket(
   let from: RemoteInfo | undefined;
   let agent: string | undefined;
   return {
+    isReading: () => from !== undefined,
     isForeign: () => from !== undefined && (from.port !== port || plain(from.address) !== agent),
     dgram: {
       createSocket: (type) =>

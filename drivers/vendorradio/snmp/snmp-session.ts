@@ -1,5 +1,6 @@
 /** Reads a radio over SNMP v2c or v3 with net-snmp, whose sessions and errors stay in this file. Never sets a value. */
 import snmp from 'net-snmp';
+import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { DeviceRejected, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { within } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
@@ -43,7 +44,8 @@ export function openSnmp(
   const guard = guardSocket(port, (error) => broken.reject(unreadable(error)), openUdp);
   const session = sessionTo(host, login, { ...optionsOf(host, port, limits), dgramModule: guard.dgram });
   session.on('error', (error) => {
-    if (!guard.isForeign()) broken.reject(failureOf(error, login));
+    if (guard.isForeign()) return;
+    broken.reject(guard.isReading() ? unreadable(error) : failureOf(error, login));
   });
   let isClosed = false;
   const close = (): void => {
@@ -164,9 +166,7 @@ function keep(varbind: snmp.Varbind, key: string, values: Map<string, SnmpValue>
 
 /** The library fails on some answers that no agent may send. */
 function unreadable(error: unknown): DeviceUnreachable {
-  return new DeviceUnreachable(`sent an SNMP message that cannot be read (${messageOf(error)})`, {
-    cause: error,
-  });
+  return new DeviceUnreachable(texts.snmp_foreign(messageOf(error)), { cause: error });
 }
 
 /** A wrong community and a dead host look the same on the wire: no answer. */
@@ -180,5 +180,6 @@ function failureOf(error: Error, login: SnmpLogin): Error {
   if (login.version === '3' && error instanceof snmp.ResponseInvalidError) {
     return new SnmpRefused(texts.snmp_user_refused(messageOf(error)), { cause: error });
   }
-  return new DeviceUnreachable(texts.snmp_failed(messageOf(error)), { cause: error });
+  const fault = connectionFault(error, texts.snmp_refused_remedy) ?? texts.snmp_failed(messageOf(error));
+  return new DeviceUnreachable(fault, { cause: error });
 }

@@ -24,10 +24,14 @@ export interface UbusRadioParts {
   readonly hooks: SessionHooks;
 }
 
+/** Sessions in a row; a restart of the radio or of its rpcd ends one. */
+const contested_min = 5;
+
 export function ubusSource(parts: UbusRadioParts): RadioSource {
   const { ubus, radio, options, limits, log } = parts;
   const led = new Led({ ubus, name: radio.identify_led });
   let found: Found | undefined;
+  let isContested = false;
   let asking = new Asking({ ubus, log, radio: radio.name, limits });
   return {
     poll_ms: options.poll_s * 1_000,
@@ -39,7 +43,10 @@ export function ubusSource(parts: UbusRadioParts): RadioSource {
     },
     async poll() {
       if (!found) throw new DeviceUnreachable(texts.not_identified);
-      return readingOf(found, await asking.ask(questionsFor(found, ubus)));
+      const bodies = await asking.ask(questionsFor(found, ubus));
+      if (ubus.contested >= contested_min && !isContested) log.warn({ radio: radio.name }, texts.contested);
+      isContested = ubus.contested >= contested_min;
+      return readingOf(found, bodies);
     },
     farewell: async () => led.restore(),
     close: parts.close,

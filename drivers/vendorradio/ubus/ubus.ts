@@ -36,7 +36,15 @@ const loginReply = z.looseObject({
 interface Session {
   readonly sid: string;
   readonly grants: Grants;
+  /** Monotonic. */
+  readonly opened_ms: number;
 }
+
+/** Logins for one request: where a radio has one session for its user, another client ends ours at any time. */
+const relogins_max = 3;
+/** A session that is used does not end by time; one that ends sooner than this was ended by another client. */
+const contested_ms = 60_000;
+const taken: Answer = { kind: 'failed', sentence: texts.session_taken };
 
 interface AskOptions {
   readonly deadline_ms?: number;
@@ -54,6 +62,8 @@ export class Ubus {
   #last: Promise<unknown> = Promise.resolve();
   /** Number of lost sessions; staged changes are lost with them. */
   losses = 0;
+  /** How many sessions in a row another client has ended. */
+  contested = 0;
 
   constructor(parts: UbusParts) {
     this.#parts = parts;
@@ -89,12 +99,23 @@ export class Ubus {
     if (options.signal?.aborted) throw new CommandRefused(notSent(texts.stopped_before));
     const before = this.#session;
     const session = await this.#open();
-    const answers = await this.#exchange(calls, session.sid, options);
-    const isLost = answers.some(({ kind }) => kind === 'denied');
+    let answers = await this.#exchange(calls, session.sid, options);
     if (answers.some(({ kind }) => kind === 'absent')) await this.#checkRpcd();
-    // A new session lacks the right: another login would not help.
-    if (!isLost || session !== before) return answers;
-    return this.#askAnew(calls, answers, options);
+    let isNew = session !== before;
+    for (let logins = 0; logins < relogins_max && this.#isLost(calls, answers, isNew); logins += 1) {
+      answers = await this.#askAnew(calls, answers, options);
+      isNew = true;
+    }
+    if (!this.#isLost(calls, answers, isNew)) return answers;
+    return answers.map((answer) => (answer.kind === 'denied' ? taken : answer));
+  }
+
+  /** A new session that is denied what its login granted was ended too; without the right another login would not help. */
+  #isLost(calls: readonly Call[], answers: readonly Answer[], isNew: boolean): boolean {
+    return calls.some((call, index) => {
+      if (answers[index]?.kind !== 'denied') return false;
+      return !isNew || this.#session?.grants.mayCall(call) === true;
+    });
   }
 
   /** A denied call was not executed, so it may be sent again. */
@@ -104,8 +125,10 @@ export class Ubus {
     options: AskOptions,
   ): Promise<readonly Answer[]> {
     const denied = calls.filter((_call, index) => answers[index]?.kind === 'denied');
+    const age_ms = performance.now() - (this.#session?.opened_ms ?? 0);
     this.#session = undefined;
     this.losses += 1;
+    this.contested = age_ms < contested_ms ? this.contested + 1 : 0;
     const fresh = await this.#open();
     const again = [...(await this.#exchange(denied, fresh.sid, options))];
     return answers.map((answer) => (answer.kind === 'denied' ? (again.shift() ?? answer) : answer));
@@ -133,7 +156,7 @@ export class Ubus {
     if (grants.isEmpty) {
       throw new RetryLater(texts.login_no_rights(username), limits.rightless_retry_ms);
     }
-    this.#session = { sid: read.data.ubus_rpc_session, grants };
+    this.#session = { sid: read.data.ubus_rpc_session, grants, opened_ms: performance.now() };
     return this.#session;
   }
 

@@ -13,6 +13,7 @@ import {
 } from 'dbus-native';
 import { createConnection, type Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../errors.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
 import { texts } from './texts.ts';
 
 /** Reply of a method: its first value, or the reason of its error and, where the service answered, the name of the error. */
@@ -86,7 +87,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
     direct: true,
   });
   client.connection.on('handlerError', (error) => lose(messageOf(error)));
-  client.connection.on('error', (error) => lose(messageOf(error)));
+  client.connection.on('error', (error) => lose(loginFault(messageOf(error))));
   client.connection.on('close', () => {
     signal.removeEventListener('abort', close);
     lose(texts.bus_closed);
@@ -156,7 +157,7 @@ async function dial(
       fail(texts.bus_closed_at_once);
     });
     socket.once('timeout', () => fail(texts.bus_timeout(timeout_ms)));
-    socket.once('error', (error) => fail(texts.bus_error(messageOf(error))));
+    socket.once('error', (error) => fail(dialFault(error)));
     socket.once('connect', () => {
       socket.removeAllListeners();
       socket.setTimeout(0);
@@ -167,3 +168,15 @@ async function dial(
     if (signal.aborted) onAbort();
   });
 }
+
+function dialFault(error: Error): string {
+  return 'code' in error && error.code === 'ENOENT' ? texts.no_socket : texts.bus_error(messageOf(error));
+}
+
+/** The library ends a login with the last line that it received. */
+function loginFault(reason: string): string {
+  const [, answer] =
+    /^No authentication methods left to try\. Last server response: (.*)$/su.exec(reason) ?? [];
+  return answer === undefined ? reason : texts.not_bus(cleanText(answer.slice(0, answer_chars_max)).trim());
+}
+const answer_chars_max = 60;

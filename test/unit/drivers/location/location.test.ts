@@ -119,7 +119,7 @@ describe('with a gpsd that misbehaves', () => {
       gpsd.greeting = '';
       gpsd.say('x'.repeat(line_chars_max + 1));
       await eventually('line', () => /line exceeds the limit/u.test(hub.drivers()[0]?.reason ?? ''));
-      await eventually('silence', () => /no greeting received/u.test(hub.drivers()[0]?.reason ?? ''));
+      await eventually('silence', () => /sends no greeting/u.test(hub.drivers()[0]?.reason ?? ''));
     });
   });
 });

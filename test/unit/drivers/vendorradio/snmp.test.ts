@@ -108,8 +108,9 @@ async function agent({ isAiros = false } = {}) {
     start,
     secret,
     lab,
-    run: (radio: object) =>
-      void lab.run(vendorradioWith(limits), 'radios', {
+    other_dir: join(dir, 'other'),
+    run: (radio: object, kit = lab) =>
+      void kit.run(vendorradioWith(limits), 'radios', {
         options: {
           radios: [
             {
@@ -173,6 +174,31 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
       priv_password_file: await peer.secret('priv', 'encryption1'),
     });
     await eventually('it is online', () => peer.status() === 'online');
+  });
+
+  it('v3: answers two kits at once, each with counters of its own', async () => {
+    const peer = await agent();
+    const login = {
+      username: 'watcher',
+      auth_password_file: await peer.secret('auth', 'authentication1'),
+      priv_password_file: await peer.secret('priv', 'encryption1'),
+    };
+    const other = hubLab({ configured: ['radios'], state_dir: peer.other_dir, rates: { default: 1_000 } });
+    stops.push(async () => other.stop());
+    peer.run(login);
+    peer.run(login, other);
+    const rates = ({ outbox }: typeof other) =>
+      outbox.drafts.filter(
+        ({ channel, data }) => channel.endsWith('/link') && typeof data?.['rx_bps'] === 'number',
+      );
+    await eventually('both have read it often', () =>
+      [peer.lab, other].every((kit) => rates(kit).length >= 5),
+    );
+    for (const { outbox, log } of [peer.lab, other]) {
+      const states = outbox.drafts.filter(({ channel }) => channel.endsWith('/asset_status'));
+      expect(states.map(({ data }) => data?.['status'])).toEqual(['online']);
+      expect(log.at('warn')).toEqual([]);
+    }
   });
 
   it('v3: with a wrong password it is refused, and not asked again', async () => {

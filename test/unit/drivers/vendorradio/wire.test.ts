@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
+import { texts } from '../../../../drivers/vendorradio/texts.ts';
 import { Ubus } from '../../../../drivers/vendorradio/ubus/ubus.ts';
 import {
   type Answer,
@@ -260,6 +261,22 @@ describe('the session', () => {
     await expect(ubus.ask([system, info])).resolves.toMatchObject([{ kind: 'ok' }, { kind: 'ok' }]);
     expect(radio.sessions.logins).toBe(2);
     expect(ubus.losses).toBe(1);
+  });
+
+  it.each([
+    ['twice', 2, { kind: 'ok' }],
+    ['each time', Infinity, { kind: 'failed', sentence: texts.session_taken }],
+  ])('is renewed when another client ends it %s before it is used', async (_what, times, outcome) => {
+    const radio = await radioOn();
+    const { sessions } = radio;
+    const login = sessions.login.bind(sessions);
+    sessions.login = (args) => {
+      const result = login(args);
+      if (sessions.logins <= times) sessions.forgetAll();
+      return result;
+    };
+    await expect(ubusTo(radio).askOne(system)).resolves.toMatchObject(outcome);
+    expect(sessions.logins).toBe(Math.min(times + 1, 4));
   });
 
   it('is not renewed for a right that it lacks from its beginning on', async () => {
