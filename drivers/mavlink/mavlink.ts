@@ -1,5 +1,5 @@
 /** The driver of MAVLink drones and vehicles: ArduPilot and PX4, over several UDP, TCP and serial links. */
-import { droneFeeds } from '../../src/contract/feeds.ts';
+import { droneFeeds } from '../../src/contract/drone-feeds.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';

@@ -44,17 +44,17 @@ function localBuffer(
       return { lanes: rows, quarantined: outbox.ledger().quarantined, file_bytes, disk_free_bytes };
     },
     async quarantine() {
-      const rows = await outbox.listQuarantined();
+      const rows = await outbox.quarantine.list();
       return Array.from(rows, ({ time_ms, ...row }) => ({ ...row, time: new Date(time_ms).toISOString() }));
     },
     async quarantined(id) {
-      const found = await outbox.findQuarantined(id);
+      const found = await outbox.quarantine.find(id);
       if (!found) return undefined;
       const { time_ms, ...message } = found;
       return { ...message, time: new Date(time_ms).toISOString() };
     },
-    retryQuarantined: async (ids) => outbox.retryQuarantined(ids),
-    discardQuarantined: async (ids) => outbox.discardQuarantined(ids),
+    retryQuarantined: async (ids) => outbox.quarantine.retry(ids),
+    discardQuarantined: async (ids) => outbox.quarantine.discard(ids),
   };
 }
 

@@ -30,14 +30,13 @@ import type {
   LaneDepth,
   Opened,
   OpenOptions,
-  QuarantinedMessage,
-  QuarantinedRow,
   Salvage,
   StoreLimits,
 } from './protocol.ts';
 import { Oldest } from './live/oldest.ts';
 import { Resender } from './live/resender.ts';
-import type { Row, RowId } from './row.ts';
+import { Quarantine } from './quarantine.ts';
+import type { Row } from './row.ts';
 import { texts } from './texts.ts';
 import { noteRest } from './unwritten.ts';
 import { type StartStore, startStore, type StoreClient } from './live/disk/store-client.ts';
@@ -94,6 +93,7 @@ export class Outbox implements Appender, Journal {
   readonly crashed: Promise<void>;
   /** The interface for the uplink. */
   readonly dispatch: Dispatch;
+  readonly quarantine: Quarantine;
   /** Sees every message as it is accepted. */
   onAccepted: (row: Row) => void = () => undefined;
   /** Receives the tasks that an earlier run left open when the file could not be read at the start. */
@@ -170,6 +170,11 @@ export class Outbox implements Appender, Journal {
       confirm: (stored) => this.#cloud_acks.add(stored),
       sent: (row) => this.#drop_reports.sent(row),
       log: options.log,
+    });
+    this.quarantine = new Quarantine({
+      client,
+      ledger: this.#ledger,
+      returned: () => this.dispatch.touchAll(),
     });
     const bounded = { ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch };
     this.#memory = new MemoryLimit(bounded, () => this.#disk.is_failing);
@@ -291,33 +296,9 @@ export class Outbox implements Appender, Journal {
     return this.#client.inspect();
   }
 
-  /** The next quarantined rows after a number, without their bodies; at most `quarantine_page_rows`. */
-  async listQuarantined(after: RowId = 0): Promise<readonly QuarantinedRow[]> {
-    return this.#client.listQuarantined(after);
-  }
-
-  async findQuarantined(id: RowId): Promise<QuarantinedMessage | undefined> {
-    return this.#client.findQuarantined(id);
-  }
-
   /** When the oldest row on disk was observed, as known some seconds ago; null when there is none. */
   get oldest_ms(): number | null {
     return this.#ledger.disk_rows > 0 ? this.#oldest.ms : null;
-  }
-
-  /** Puts quarantined rows, or all of them, back in line; answers how many. */
-  async retryQuarantined(ids: readonly RowId[] | undefined): Promise<number> {
-    const before = this.#ledger.quarantined_rows;
-    this.#ledger.committed(await this.#client.retryQuarantined(ids), 0);
-    this.dispatch.touchAll();
-    return before - this.#ledger.quarantined_rows;
-  }
-
-  /** Drops quarantined rows, or all of them; answers how many. */
-  async discardQuarantined(ids: readonly RowId[] | undefined): Promise<number> {
-    const before = this.#ledger.quarantined_rows;
-    this.#ledger.committed(await this.#client.discardQuarantined(ids), 0);
-    return before - this.#ledger.quarantined_rows;
   }
 
   /** Resolves once all sync messages accepted so far are on disk; rejects when the disk refuses them. */

@@ -1,6 +1,6 @@
 /** Drivers that live in memory and misbehave on demand: what the hub must survive. */
 import { z } from 'zod';
-import { droneFeeds } from '../../src/contract/feeds.ts';
+import { droneFeeds } from '../../src/contract/drone-feeds.ts';
 import { type Command, defineCommand, noInput } from '../../src/driver/command.ts';
 import {
   type AssetDescription,

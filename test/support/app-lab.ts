@@ -8,7 +8,7 @@ import { commandPolicy, PacePolicy } from '../../src/app/policy.ts';
 import { LiveConfig, reload, telemetryPace } from '../../src/app/reload.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import type { DriverList } from '../../src/config/drivers.ts';
-import { droneFeeds } from '../../src/contract/feeds.ts';
+import { droneFeeds } from '../../src/contract/drone-feeds.ts';
 import { assetId } from '../../src/contract/identity.ts';
 import type { LinkType } from '../../src/contract/kit.ts';
 import { defineCommand, noInput } from '../../src/driver/command.ts';

@@ -1,6 +1,6 @@
 /** What HIGH_LATENCY2 reports: the one message of a vehicle over a satellite. Coarse, and minutes apart. Pure. */
 import type { z } from 'zod';
-import type { droneFeeds } from '../../../src/contract/feeds.ts';
+import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { Autopilot } from './kind.ts';
 

@@ -1,6 +1,6 @@
 /** Converts messages to the feeds `home`, `wind`, `vibration` and `fence`. Unknown values become null. */
 import type { z } from 'zod';
-import type { droneFeeds } from '../../../src/contract/feeds.ts';
+import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { Messages } from '../wire/messages.ts';
 import { undulation } from './feeds.ts';
 

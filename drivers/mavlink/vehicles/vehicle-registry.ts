@@ -1,5 +1,5 @@
 /** Assigns frames to vehicles, their parts and their radios by sender; identifies vehicles. */
-import type { droneFeeds } from '../../../src/contract/feeds.ts';
+import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
 import { logRefused } from '../../../src/driver/refused-addresses.ts';
 import { vehicleCommands } from '../commands/commands.ts';

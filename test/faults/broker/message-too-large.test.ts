@@ -28,7 +28,7 @@ describe.skipIf(peerMissing('mosquitto'))('a message larger than the broker take
       await eventually('two are in the quarantine', () => connector.outbox.ledger().quarantined === 2);
       const seen = await subscriber.until(({ unique }) => unique === 4);
       expect(seen.unique).toBe(4);
-      const quarantine = await connector.outbox.listQuarantined();
+      const quarantine = await connector.outbox.quarantine.list();
       expect(quarantine.map(({ code }) => code)).toEqual([reason, reason]);
       await eventually('it is online', () => connector.uplink.online);
     });

@@ -78,12 +78,12 @@ describe.skipIf(peerMissing('mosquitto'))('a topic that the kit may not write to
         }
         return outbox.ledger().quarantined === 1;
       });
-      const quarantined = await outbox.listQuarantined();
+      const quarantined = await outbox.quarantine.list();
       expect(quarantined.map(({ code, lane }) => `${lane} ${code}`)).toEqual(['alarm 135']);
       await eventually('the others are delivered', () => outbox.ledger().delivered === sent);
       await lab.broker.setAcl(all);
       await eventually('the rules are in force', () => lab.broker.log().includes('Reloading config'));
-      await outbox.retryQuarantined(undefined);
+      await outbox.quarantine.retry(undefined);
       await eventually('it is delivered', () => outbox.ledger().delivered === sent + 1);
       expect((await subscriber.until(({ unique }) => unique === sent + 1)).unique).toBe(sent + 1);
     });

@@ -1,7 +1,7 @@
 /** The devices of a story, which do not notice that the kit is killed, and the driver through which the kit sees them. */
 import { z } from 'zod';
 import { assetId } from '../../../src/contract/identity.ts';
-import { droneFeeds } from '../../../src/contract/feeds.ts';
+import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
 import { type AssetSink, defineDriver, type Driver, type DriverHost } from '../../../src/driver/driver.ts';

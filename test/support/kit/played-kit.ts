@@ -1,6 +1,7 @@
 /** Drivers for the tests of the interface: a kit that reports everything which the interface knows, with a drone and two cameras. */
 import { z } from 'zod';
-import { droneFeeds, onvifFeeds, vendorcamFeeds } from '../../../src/contract/feeds.ts';
+import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
+import { onvifFeeds, vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { KitPart } from '../../../src/contract/kit.ts';
 import { type Command, defineCommand, noInput } from '../../../src/driver/command.ts';

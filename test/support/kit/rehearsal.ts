@@ -1,7 +1,7 @@
 /** A driver for tests of the whole daemon: drones that do what the payload of a command says, and write down that they did. */
 import { appendFileSync, existsSync } from 'node:fs';
 import { z } from 'zod';
-import { droneFeeds } from '../../../src/contract/feeds.ts';
+import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import { type AssetSink, defineDriver } from '../../../src/driver/driver.ts';
 import { CommandRefused, DeviceRejected } from '../../../src/errors.ts';

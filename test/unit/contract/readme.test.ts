@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { writeBatch } from '../../../src/contract/batch/pack.ts';
 import { envelopeOf } from '../../../src/contract/envelope.ts';
-import { droneFeeds } from '../../../src/contract/feeds.ts';
+import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 
 const readme = readFileSync(new URL('../../../src/contract/README.md', import.meta.url), 'utf8');
 const blocks = [...readme.matchAll(/```(\w+)\n([^]*?)```/gu)].map((match) => ({

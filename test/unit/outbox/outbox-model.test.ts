@@ -145,7 +145,7 @@ class Story {
     this.#disconnect();
     this.#lab.connect();
     this.#connected = true;
-    await this.#lab.outbox.retryQuarantined(undefined);
+    await this.#lab.outbox.quarantine.retry(undefined);
     await eventually(
       'everything has left the buffer',
       async () => {
@@ -153,7 +153,7 @@ class Story {
           this.#answer(this.#out.length - 1, 'delivered');
         this.#acknowledgeByCloud(1);
         const { buffered, quarantined } = this.#lab.outbox.ledger();
-        if (quarantined > 0) await this.#lab.outbox.retryQuarantined(undefined);
+        if (quarantined > 0) await this.#lab.outbox.quarantine.retry(undefined);
         return buffered === 0 && quarantined === 0;
       },
       30_000,

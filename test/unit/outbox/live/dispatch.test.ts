@@ -80,12 +80,12 @@ describe('Dispatch with a broker connection', () => {
     lab.send('alarm', 2);
     await lab.pump((outgoing) => lab.outbox.dispatch.quarantine(outgoing, 0x87, 'not authorised'));
     await soon(() => lab.outbox.ledger().quarantined === 2);
-    const quarantine = await lab.outbox.listQuarantined();
+    const quarantine = await lab.outbox.quarantine.list();
     expect(quarantine.map(({ code, reason }) => [code, reason])).toEqual([
       [0x87, 'not authorised'],
       [0x87, 'not authorised'],
     ]);
-    expect(await lab.outbox.retryQuarantined(undefined)).toBe(2);
+    expect(await lab.outbox.quarantine.retry(undefined)).toBe(2);
     expect(numbers(await lab.pump(heard)).sort(byValue)).toEqual([1, 2]);
   });
 

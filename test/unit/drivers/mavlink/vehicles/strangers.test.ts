@@ -13,7 +13,7 @@ import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
-import { droneFeeds } from '../../../../../src/contract/feeds.ts';
+import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
 import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
 import { aborted } from '../../../../../src/platform/time.ts';
 import { hubLab } from '../../../../support/kit/hub-lab.ts';

@@ -1,0 +1,145 @@
+/** The feeds of drones and vehicles; feeds.ts has the rules of all feeds. */
+import { z } from 'zod';
+import { latitude, longitude } from './assets.ts';
+import { altitude, count, heading, percent, speed, volt } from './feed-units.ts';
+import { feed_list_max, name_chars_max, sentence_chars_max } from './limits.ts';
+
+const altitude_amsl = z.number().nullable().optional().describe('metres above mean sea level');
+const angle = z.number().min(-180).max(180).nullable();
+const digest = z.string().length(64).nullable();
+const ampere = z.number().nullable().describe('amperes drawn; negative while charging');
+const radioStrength = z
+  .number()
+  .min(0)
+  .max(254)
+  .nullable()
+  .describe("the radio's own scale, 0..254; not dBm");
+
+export const droneFeeds = {
+  /** Position that the autopilot estimates. Not published while there is no valid position. */
+  gps: z.looseObject({
+    lat: latitude,
+    lon: longitude,
+    alt_m: altitude,
+    ground_speed: speed,
+    heading,
+    alt_amsl_m: altitude_amsl,
+    relative_alt_m: z.number().nullable().optional().describe('metres above the home position'),
+  }),
+  /** What the satellite receiver itself reports. */
+  gps_raw: z.looseObject({
+    lat: latitude.nullable(),
+    lon: longitude.nullable(),
+    alt_m: altitude,
+    fix_type: z
+      .int()
+      .min(0)
+      .max(8)
+      .nullable()
+      .describe('0 no GPS, 1 no fix, 2 2D, 3 3D, 4 DGPS, 5 RTK float, 6 RTK fixed, 7 static, 8 PPP'),
+    satellites_visible: count,
+    alt_amsl_m: altitude_amsl,
+    hdop: z.number().nonnegative().nullable().optional(),
+    vdop: z.number().nonnegative().nullable().optional(),
+  }),
+  /** The main battery; all of them in `batteries` when there are several. */
+  battery: z.looseObject({
+    voltage: volt,
+    current: ampere,
+    remaining_pct: percent,
+    batteries: z
+      .array(z.looseObject({ id: z.int(), voltage: volt, current: ampere, remaining_pct: percent }))
+      .max(feed_list_max)
+      .optional(),
+  }),
+  attitude: z.looseObject({
+    roll: angle.describe('degrees; positive: right side down'),
+    pitch: angle.describe('degrees; positive: nose up'),
+    yaw: angle.describe('degrees clockwise from true north, -180..180'),
+  }),
+  /** The telemetry radio, as the radio on the kit's side reports it. */
+  radio: z.looseObject({
+    rssi: radioStrength,
+    remote_rssi: radioStrength,
+    noise: radioStrength,
+    rx_errors: count.describe('packets received with errors since the radio started'),
+    remote_noise: radioStrength.optional(),
+  }),
+  sys_status: z.looseObject({
+    armed: z.boolean().nullable(),
+    flight_mode: z
+      .string()
+      .max(name_chars_max)
+      .nullable()
+      .describe("the autopilot's own name of the mode, such as GUIDED"),
+    ekf_ok: z.boolean().nullable(),
+    pre_arm_check: z.boolean().nullable().describe('true: the autopilot would let itself be armed'),
+    system_status: z
+      .string()
+      .max(name_chars_max)
+      .nullable()
+      .optional()
+      .describe('MAV_STATE without its prefix, such as STANDBY'),
+    pre_arm_reasons: z
+      .array(z.string().max(sentence_chars_max))
+      .max(feed_list_max)
+      .optional()
+      .describe('why the check fails, in the words of the autopilot'),
+    ekf_reasons: z.array(z.string().max(sentence_chars_max)).max(feed_list_max).optional(),
+    high_latency: z
+      .boolean()
+      .optional()
+      .describe('true: reported over a satellite, about once a minute. Since 1.2'),
+    failures: z
+      .array(z.string().max(name_chars_max))
+      .max(feed_list_max)
+      .optional()
+      .describe(
+        'parts that have failed, such as compass, as far as a satellite report names them. Since 1.2',
+      ),
+  }),
+  vfr_hud: z.looseObject({
+    airspeed: z.number().nullable().describe('metres per second'),
+    groundspeed: speed,
+    throttle_pct: percent,
+    climb_mps: z.number().nullable().describe('metres per second, upwards'),
+    heading,
+  }),
+  /** Where the vehicle returns to. Since 1.2. */
+  home: z.looseObject({
+    lat: latitude,
+    lon: longitude,
+    alt_m: altitude,
+    alt_amsl_m: altitude_amsl,
+  }),
+  /** As the autopilot estimates it. Since 1.2. */
+  wind: z.looseObject({
+    speed_mps: speed,
+    direction: heading.describe('degrees clockwise from true north that the wind comes from'),
+  }),
+  /** Since 1.2. */
+  vibration: z.looseObject({
+    x: z.number().nullable().describe('metres per second squared; the same for y and z'),
+    y: z.number().nullable(),
+    z: z.number().nullable(),
+    clipping: z.array(count).max(3).describe('samples beyond the range, by accelerometer, since the start'),
+  }),
+  /** The geofence of the autopilot. Since 1.2. */
+  fence: z.looseObject({
+    breached: z.boolean().nullable(),
+    breach_count: count,
+    breach_type: z.enum(['none', 'min_altitude', 'max_altitude', 'boundary']).nullable(),
+  }),
+  /** The mission that the autopilot has stored, and how far it is. Since 1.2. */
+  mission: z.looseObject({
+    count: count.describe('items'),
+    current: count.describe('number of the item that it flies to, from 1'),
+    state: z.enum(['no_mission', 'not_started', 'active', 'paused', 'complete']).nullable(),
+    progress_pct: percent.describe('items that are behind it'),
+    digest: digest.describe(
+      'SHA-256 of the stored items as last read; null when they may have changed since',
+    ),
+    fence_digest: digest.optional(),
+    rally_digest: digest.optional(),
+  }),
+} as const;
