@@ -128,13 +128,7 @@ export class Outbox implements Appender, Journal {
     this.#ledger = new Ledger(opened, (drop) => this.#committer.dropped(drop));
     const now = (): number => performance.now();
     this.#numbering = new Numbering(opened.epoch, options.clock, now, options.epoch_numbers);
-    this.#epochs = new EpochRollover({
-      numbering: this.#numbering,
-      begin: async (min) => client.beginEpoch(min),
-      observe: options.onEpoch ?? (() => undefined),
-      log: options.log,
-      now: () => performance.now(),
-    });
+    this.#epochs = this.#newRollover(client, options.onEpoch);
     this.#committer = new Committer({
       now: () => performance.now(),
       commit: async (work) => client.commit(work),
@@ -171,16 +165,22 @@ export class Outbox implements Appender, Journal {
       sent: (row) => this.#drop_reports.sent(row),
       log: options.log,
     });
-    this.quarantine = new Quarantine({
-      client,
-      ledger: this.#ledger,
-      returned: () => this.dispatch.touchAll(),
-    });
+    this.quarantine = new Quarantine(client, this.#ledger, () => this.dispatch.touchAll());
     const bounded = { ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch };
     this.#memory = new MemoryLimit(bounded, () => this.#disk.is_failing);
     this.#startTimers();
     this.#learnClock();
     if (opened.health.state === 'failing') this.#committer.suspect();
+  }
+
+  #newRollover(client: StoreClient, observe: OutboxOptions['onEpoch'] = () => undefined): EpochRollover {
+    return new EpochRollover({
+      numbering: this.#numbering,
+      begin: async (min) => client.beginEpoch(min),
+      observe,
+      log: this.#log,
+      now: () => performance.now(),
+    });
   }
 
   #newRelease(client: StoreClient): AckRelease {

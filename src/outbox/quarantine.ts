@@ -4,43 +4,39 @@ import type { StoreClient } from './live/disk/store-client.ts';
 import type { QuarantinedMessage, QuarantinedRow } from './protocol.ts';
 import type { RowId } from './row.ts';
 
-interface QuarantineParts {
-  readonly client: StoreClient;
-  readonly ledger: Ledger;
-  /** Called when rows are in the buffer again. */
-  readonly returned: () => void;
-}
-
 export class Quarantine {
-  readonly #parts: QuarantineParts;
+  readonly #client: StoreClient;
+  readonly #ledger: Ledger;
+  readonly #returned: () => void;
 
-  constructor(parts: QuarantineParts) {
-    this.#parts = parts;
+  /** `returned`: called when rows are in the buffer again. */
+  constructor(client: StoreClient, ledger: Ledger, returned: () => void) {
+    this.#client = client;
+    this.#ledger = ledger;
+    this.#returned = returned;
   }
 
   /** The next rows after a number, without their bodies; at most `quarantine_page_rows`. */
   async list(after: RowId = 0): Promise<readonly QuarantinedRow[]> {
-    return this.#parts.client.listQuarantined(after);
+    return this.#client.listQuarantined(after);
   }
 
   async find(id: RowId): Promise<QuarantinedMessage | undefined> {
-    return this.#parts.client.findQuarantined(id);
+    return this.#client.findQuarantined(id);
   }
 
   /** Returns these rows, or all of them, to the buffer; answers how many. */
   async retry(ids: readonly RowId[] | undefined): Promise<number> {
-    const { client, ledger, returned } = this.#parts;
-    const before = ledger.quarantined_rows;
-    ledger.committed(await client.retryQuarantined(ids), 0);
-    returned();
-    return before - ledger.quarantined_rows;
+    const before = this.#ledger.quarantined_rows;
+    this.#ledger.committed(await this.#client.retryQuarantined(ids), 0);
+    this.#returned();
+    return before - this.#ledger.quarantined_rows;
   }
 
   /** Drops these rows, or all of them; answers how many. */
   async discard(ids: readonly RowId[] | undefined): Promise<number> {
-    const { client, ledger } = this.#parts;
-    const before = ledger.quarantined_rows;
-    ledger.committed(await client.discardQuarantined(ids), 0);
-    return before - ledger.quarantined_rows;
+    const before = this.#ledger.quarantined_rows;
+    this.#ledger.committed(await this.#client.discardQuarantined(ids), 0);
+    return before - this.#ledger.quarantined_rows;
   }
 }
