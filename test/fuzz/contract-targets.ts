@@ -9,24 +9,10 @@ import { channels, parseDown, parseUp, readChannel, upTopic } from '../../src/co
 import { readMessage } from '../../src/service/ingest/read-message.ts';
 import { readDispatch, readJournaled } from '../../src/tasks/dispatch.ts';
 import { kit_id, samples } from '../support/contract-samples.ts';
-import type { Target } from './engine.ts';
+import { json_punctuation, type Target } from './engine.ts';
 
 const never = (): boolean => false;
-const json_tokens = [
-  '{',
-  '}',
-  '[',
-  ']',
-  ',',
-  ':',
-  '"',
-  '\\u0000',
-  '\\ud800',
-  'null',
-  'true',
-  '1e400',
-  '"__proto__":',
-];
+const json_tokens = [...json_punctuation, '\\u0000', '\\ud800', 'null', 'true', '1e400', '"__proto__":'];
 const contract_tokens = [
   ...json_tokens,
   '"epoch":',

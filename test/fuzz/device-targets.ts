@@ -13,25 +13,11 @@ import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
 import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { readGrants } from '../../drivers/vendorradio/ubus/grants.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import type { Target } from './engine.ts';
+import { json_punctuation, type Target } from './engine.ts';
 
 const never = (): boolean => false;
 const unreachable = (error: unknown): boolean => error instanceof DeviceUnreachable;
-const json_tokens = [
-  '{',
-  '}',
-  '[',
-  ']',
-  ',',
-  ':',
-  '"',
-  'null',
-  '1e400',
-  '"value":',
-  '"result":',
-  '"rspCode":',
-  '"cmd":',
-];
+const json_tokens = [...json_punctuation, 'null', '1e400', '"value":', '"result":', '"rspCode":', '"cmd":'];
 const bytes_max = 32 * 1024;
 
 const sink = {

@@ -15,6 +15,9 @@ export interface Target {
   readonly bytes_max: number;
 }
 
+/** For the dictionaries of parsers of JSON. */
+export const json_punctuation = ['{', '}', '[', ']', ',', ':', '"'] as const;
+
 export interface Finding {
   readonly target: string;
   readonly what: string;

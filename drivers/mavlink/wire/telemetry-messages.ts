@@ -1,6 +1,19 @@
 /** Decoders of what vehicles report about their flight: the names, offsets and raw units of the MAVLink XML. */
 import { chunkText, f32, f32s, i16, i32, i8, u16, u16s, u32, u64, u8 } from './fields.ts';
 
+/** RADIO_STATUS, and RADIO of older SiK firmware: another number, the same fields. */
+function radioStatus(v: DataView) {
+  return {
+    rxerrors: u16(v, 0),
+    fixed: u16(v, 2),
+    rssi: u8(v, 4),
+    remrssi: u8(v, 5),
+    txbuf: u8(v, 6),
+    noise: u8(v, 7),
+    remnoise: u8(v, 8),
+  };
+}
+
 export const telemetryDecoders = {
   HEARTBEAT: (v: DataView) => ({
     custom_mode: u32(v, 0),
@@ -100,24 +113,8 @@ export const telemetryDecoders = {
     type_mask: u16(v, 48),
     coordinate_frame: u8(v, 50),
   }),
-  RADIO_STATUS: (v: DataView) => ({
-    rxerrors: u16(v, 0),
-    fixed: u16(v, 2),
-    rssi: u8(v, 4),
-    remrssi: u8(v, 5),
-    txbuf: u8(v, 6),
-    noise: u8(v, 7),
-    remnoise: u8(v, 8),
-  }),
-  RADIO: (v: DataView) => ({
-    rxerrors: u16(v, 0),
-    fixed: u16(v, 2),
-    rssi: u8(v, 4),
-    remrssi: u8(v, 5),
-    txbuf: u8(v, 6),
-    noise: u8(v, 7),
-    remnoise: u8(v, 8),
-  }),
+  RADIO_STATUS: radioStatus,
+  RADIO: radioStatus,
   BATTERY_STATUS: (v: DataView) => ({
     current_consumed: i32(v, 0),
     energy_consumed: i32(v, 4),

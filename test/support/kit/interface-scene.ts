@@ -16,7 +16,7 @@ import { startPostgres } from '../service/postgres.ts';
 import { makeDirectory } from '../temporary.ts';
 import { freePort } from '../ports.ts';
 
-const daemon_file = fileURLToPath(new URL('./played-kit-process.ts', import.meta.url));
+const daemon_file = fileURLToPath(new URL('./daemon-process.ts', import.meta.url));
 
 /** `sqlite`, `postgres`: the service runs alone on this database. `kit`: inside the daemon, and there is no broker that answers. */
 export const forms = ['kit', 'sqlite', 'postgres'] as const;

@@ -13,7 +13,7 @@ import { fakeMachine, type FakeMachine } from '../gateway/fake-machine.ts';
 import { withDirectory } from '../temporary.ts';
 
 export const command_file = fileURLToPath(new URL('../../../src/kit-connector.mjs', import.meta.url));
-const rehearsal_file = fileURLToPath(new URL('./rehearsal-process.ts', import.meta.url));
+const rehearsal_file = fileURLToPath(new URL('./daemon-process.ts', import.meta.url));
 
 export interface Kit {
   readonly dir: string;

@@ -2,23 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lanes } from '../../../src/contract/lanes.ts';
-import type { RowRef, TakenRow, Work } from '../../../src/outbox/protocol.ts';
+import type { RowRef, TakenRow } from '../../../src/outbox/protocol.ts';
+import { work } from '../../support/disk/store-lab.ts';
 import { packTaken, packWork, unpackTaken, unpackWork } from '../../../src/outbox/thread-messages.ts';
 
 const ref = fc.record({ lane: fc.constantFrom(...lanes), id: fc.nat() });
-const nothing: Work = {
-  rows: [],
-  held: [],
-  delivered: [],
-  delivered_batches: [],
-  unconfirmed: [],
-  unconfirmed_batches: [],
-  superseded: [],
-  quarantined: [],
-  journal: [],
-  dropped: [],
-  reported: [],
-};
 
 const inOrder = (refs: readonly RowRef[]): readonly RowRef[] =>
   lanes.flatMap((lane) => refs.filter((each) => each.lane === lane));
@@ -27,7 +15,7 @@ describe('The work of a commit', () => {
   it('has the same rows as delivered and as unconfirmed on the other side, in their order within each lane', () => {
     fc.assert(
       fc.property(fc.array(ref), fc.array(ref), (delivered, unconfirmed) => {
-        const crossed = unpackWork(structuredClone(packWork({ ...nothing, delivered, unconfirmed })));
+        const crossed = unpackWork(structuredClone(packWork(work({ delivered, unconfirmed }))));
         expect(inOrder(crossed.delivered)).toEqual(inOrder(delivered));
         expect(inOrder(crossed.unconfirmed)).toEqual(inOrder(unconfirmed));
       }),
@@ -35,19 +23,18 @@ describe('The work of a commit', () => {
   });
 
   it('keeps everything else as it is', () => {
-    const work: Work = {
-      ...nothing,
+    const whole = work({
       rows: [{ id: 7, lane: 'task', channel: 'task/1', time_ms: 5, mono_ms: null, body: '{}' }],
       held: [7],
       delivered_batches: [3],
       superseded: [{ lane: 'feed', id: 2 }],
-    };
-    expect(unpackWork(structuredClone(packWork(work)))).toEqual(work);
+    });
+    expect(unpackWork(structuredClone(packWork(whole)))).toEqual(whole);
   });
 
   it('names each lane once, however many rows of it were delivered', () => {
     const delivered = Array.from({ length: 1_000 }, (_, id) => ({ lane: lanes[id % 2] ?? 'feed', id }));
-    expect(packWork({ ...nothing, delivered }).delivered).toHaveLength(2);
+    expect(packWork(work({ delivered })).delivered).toHaveLength(2);
   });
 });
 

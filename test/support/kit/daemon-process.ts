@@ -1,9 +1,10 @@
-/** The daemon as `kit-connector run` starts it, with one more driver that tests can command. Its argument is the configuration file. */
+/** The daemon as `kit-connector run` starts it, with the drivers of tests beside its own. Its argument is the configuration file. */
 import { drivers } from '../../../drivers/index.ts';
 import { hangupsOf } from '../../../src/cli/daemon/reload.ts';
 import { runDaemon } from '../../../src/cli/daemon/daemon.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
+import { playedDrivers } from './played-kit.ts';
 import { rehearsal } from './rehearsal.ts';
 
 const stop = new AbortController();
@@ -20,7 +21,10 @@ const shell = {
 const hangups = hangupsOf(shell);
 const readAgain = async (): Promise<Config> =>
   readConfig(process.argv[2] ?? '', {
-    drivers: [...drivers, { name: rehearsal.name, load: async () => rehearsal }],
+    drivers: [
+      ...drivers,
+      ...[rehearsal, ...playedDrivers].map((driver) => ({ name: driver.name, load: async () => driver })),
+    ],
     credentials_dir: undefined,
   });
 const config = await readAgain();
