@@ -96,6 +96,8 @@ export interface HistoryStore {
   ) => Promise<void>;
   /** Adds the record of an export, after its messages. */
   readonly importRecord: (kit_id: string, record: KitRecord, now_ms: number) => Promise<void>;
+  /** Whether this process keeps the history in order for so long: of several replicas, one does. */
+  readonly leadHistory: (lease_ms: number) => Promise<boolean>;
   /** Divides some of what has landed. Returns how many messages; 0: nothing waits for it. */
   readonly compactHistory: (now_ms: number, all?: boolean) => Promise<number>;
   /** Makes the figures of one day of one kit. False: no day waits for it. */

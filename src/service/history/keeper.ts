@@ -25,10 +25,16 @@ export const gateway_round_ms = 600_000;
 export const gateway_landed_max = 100_000;
 
 const trim_every_ms = 3_600_000;
+/** After this time without a word of the replica that keeps the history in order, another one does. */
+const lease_ms = 60_000;
+const renew_every_ms = 10_000;
 
 interface KeeperParts {
-  readonly store: HistoryStore;
-  readonly retention: HistoryRetention;
+  readonly store: Pick<
+    HistoryStore,
+    'leadHistory' | 'compactHistory' | 'rollUpHistory' | 'trimHistory' | 'limitLanded'
+  >;
+  readonly retention: Pick<HistoryRetention, 'read'>;
   readonly log: ServiceLog;
   readonly now: () => number;
 }
@@ -38,6 +44,8 @@ export class HistoryKeeper {
   readonly #options: HistoryOptions;
   #trimmed_ms = -Infinity;
   #isFailing = false;
+  /** When the lease was last given to this process. */
+  #led_ms = -Infinity;
 
   constructor(parts: KeeperParts, options: HistoryOptions) {
     this.#parts = parts;
@@ -63,15 +71,25 @@ export class HistoryKeeper {
   async #round(signal: AbortSignal): Promise<void> {
     const { store, now } = this.#parts;
     const { divides_all } = this.#options;
+    const goesOn = async (): Promise<boolean> => !signal.aborted && (await this.#leads());
     await this.#attempt(async () => {
+      if (!(await goesOn())) return;
       // Each call is a short transaction: the others have their turn between them.
-      while (!signal.aborted && (await store.compactHistory(now(), divides_all)) > 0);
-      while (!signal.aborted && (await store.rollUpHistory(now())));
-      if (performance.now() - this.#trimmed_ms < trim_every_ms) return;
+      while ((await goesOn()) && (await store.compactHistory(now(), divides_all)) > 0);
+      while ((await goesOn()) && (await store.rollUpHistory(now())));
+      if (performance.now() - this.#trimmed_ms < trim_every_ms || !(await goesOn())) return;
       const { retention } = await this.#parts.retention.read();
-      while (!signal.aborted && (await store.trimHistory(retention, now())) > 0);
+      while ((await goesOn()) && (await store.trimHistory(retention, now())) > 0);
       this.#trimmed_ms = performance.now();
     });
+  }
+
+  /** Two replicas that work at the same time do no harm, and one of them works in vain. */
+  async #leads(): Promise<boolean> {
+    if (performance.now() - this.#led_ms < renew_every_ms) return true;
+    const isLeader = await this.#parts.store.leadHistory(lease_ms);
+    this.#led_ms = isLeader ? performance.now() : -Infinity;
+    return isLeader;
   }
 
   async #attempt(work: () => Promise<void>): Promise<void> {

@@ -123,6 +123,11 @@ export abstract class SqlHistory implements HistoryStore {
     await writeRecord(this.database, kit_id, record, now_ms);
   }
 
+  /** A database without replicas has one process. */
+  async leadHistory(_lease_ms: number): Promise<boolean> {
+    return true;
+  }
+
   async compactHistory(now_ms: number, all = false): Promise<number> {
     const kit_id = await waitingKit(this.database, now_ms, all);
     if (kit_id === undefined) return 0;

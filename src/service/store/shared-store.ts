@@ -1,11 +1,17 @@
 /** The store of replicas: announces the changes that clients make to the other replicas. */
+import { randomUUID } from 'node:crypto';
 import type { PartnerChange } from '../../contract/partners.ts';
 import type { Database } from './sql/database.ts';
 import { fixChanges } from './partners.ts';
 import { type Announce, SqlStore } from './sql-store.ts';
 import type { Change, PartnerAsset, PartnerEdit, PushedFix, StoredTask, TaskOrder } from './store.ts';
 
+/** Row of `service`: the replica that keeps the history in order, and until when by the clock of the server. */
+const leader_name = 'history_leader';
+const server_ms = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)';
+
 export class SharedStore extends SqlStore {
+  readonly #replica_id = randomUUID();
   readonly #announce: (...changes: readonly Change[]) => Promise<void>;
 
   constructor(
@@ -14,6 +20,24 @@ export class SharedStore extends SqlStore {
   ) {
     super(database, { announce, ...(keepsHistory !== undefined && { keepsHistory }) });
     this.#announce = async (...changes) => announce(database, changes);
+  }
+
+  /** The lease is free when it has run out, or lasts longer than any does: the clock of the server was set back. */
+  override async leadHistory(lease_ms: number): Promise<boolean> {
+    const until_ms = `CAST(split_part(service.value, ' ', 2) AS BIGINT)`;
+    const rows = await this.all(
+      `INSERT INTO service (name, value) VALUES (?, CAST(? AS TEXT) || ' ' || CAST(${server_ms} + CAST(? AS BIGINT) AS TEXT))
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value
+         WHERE split_part(service.value, ' ', 1) = CAST(? AS TEXT)
+           OR ${until_ms} NOT BETWEEN ${server_ms} AND ${server_ms} + CAST(? AS BIGINT)
+       RETURNING name`,
+      leader_name,
+      this.#replica_id,
+      lease_ms,
+      this.#replica_id,
+      lease_ms,
+    );
+    return rows.length > 0;
   }
 
   override async addPartner(partner: PartnerAsset) {

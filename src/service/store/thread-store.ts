@@ -208,6 +208,7 @@ function historyMethods(method: Method): HistoryStore {
     historyRecord: method('historyRecord'),
     importMessages: method('importMessages'),
     importRecord: method('importRecord'),
+    leadHistory: method('leadHistory'),
     compactHistory: method('compactHistory'),
     rollUpHistory: method('rollUpHistory'),
     historyRetention: method('historyRetention'),

@@ -1,14 +1,19 @@
 /** A database of schema version 1, which knew no history: opened once, it has what it had, and keeps the history from then on. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { expect, it } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { history_classes } from '../../../../src/service/history/message.ts';
 import { newBudget, readHistory } from '../../../../src/service/history/reading/reader.ts';
+import type { Database } from '../../../../src/service/store/sql/database.ts';
+import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { added_columns, schema_version } from '../../../../src/service/store/sql/tables.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
+import { peerMissing } from '../../../support/peers.ts';
+import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { everything, gps, received, start_ms, story } from '../story.ts';
 
@@ -29,36 +34,95 @@ function makeOld(file: string): void {
   connection.close();
 }
 
+/** The same on PostgreSQL. */
+async function makeOldServer(url: string): Promise<void> {
+  const client = new Client(clientOf(url));
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ readonly tablename: string }>(
+      "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND (tablename LIKE 'history%' OR tablename LIKE 'webhook%')",
+    );
+    for (const { tablename } of rows) await client.query(`DROP TABLE ${tablename}`);
+    await client.query('DROP INDEX tasks_due');
+    for (const { table, column } of added_columns)
+      await client.query(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+    await client.query("UPDATE service SET value = '1' WHERE name = 'schema_version'");
+  } finally {
+    await client.end();
+  }
+}
+
+/** What a database has that `makeItOld` has made one of version 1, is there. Returns the numbers of the history that it has from then on. */
+async function historyAfter(
+  open: () => Promise<Database>,
+  makeItOld: () => void | Promise<void>,
+): Promise<readonly number[]> {
+  const first = new SqlStore(await open());
+  await first.commit(story.map(received), start_ms);
+  const before = await everything(first);
+  await first.close();
+  await makeItOld();
+  const store = new SqlStore(await open());
+  try {
+    const { kit, tasks, ...rest } = await everything(store);
+    expect({ ...rest, kit: kit?.parts }).toEqual({
+      assets: before.assets,
+      commands: before.commands,
+      feeds: before.feeds,
+      acks: before.acks,
+      kit: before.kit?.parts,
+    });
+    expect(tasks.map(({ status }) => status)).toEqual(before.tasks.map(({ status }) => status));
+    await store.commit([...story.map(received), received(gps(11, 47.3))], start_ms);
+    expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 11, duplicates: 10 });
+    const seqs: number[] = [];
+    const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + 1_000 } as const;
+    for await (const { seq } of readHistory(store, { ...stretch, order: 'asc' }, newBudget())) seqs.push(seq);
+    return seqs;
+  } finally {
+    await store.close();
+  }
+}
+
 it('keeps what a database of version 1 has, and keeps the history from then on', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'service.db');
-    const first = new SqlStore(openSqlite(file));
-    await first.commit(story.map(received), start_ms);
-    const before = await everything(first);
-    await first.close();
-    makeOld(file);
-    const store = new SqlStore(openSqlite(file));
-    try {
-      const { kit, tasks, ...rest } = await everything(store);
-      expect({ ...rest, kit: kit?.parts }).toEqual({
-        assets: before.assets,
-        commands: before.commands,
-        feeds: before.feeds,
-        acks: before.acks,
-        kit: before.kit?.parts,
-      });
-      expect(tasks.map(({ status }) => status)).toEqual(before.tasks.map(({ status }) => status));
-      await store.commit([...story.map(received), received(gps(11, 47.3))], start_ms);
-      expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 11, duplicates: 10 });
-      const seqs: number[] = [];
-      const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + 1_000 } as const;
-      for await (const { seq } of readHistory(store, { ...stretch, order: 'asc' }, newBudget()))
-        seqs.push(seq);
-      // Messages of before were acknowledged and not kept.
-      expect(seqs).toEqual([11]);
-    } finally {
-      await store.close();
-    }
+    const seqs = await historyAfter(
+      async () => openSqlite(file),
+      () => makeOld(file),
+    );
+    // Messages of before were acknowledged and not kept.
+    expect(seqs).toEqual([11]);
+  });
+});
+
+describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('on PostgreSQL', () => {
+  let server: Postgres;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => server?.stop());
+
+  it('keeps what a database of version 1 has, and keeps the history from then on', async () => {
+    const { url, password } = server;
+    const seqs = await historyAfter(
+      async () => openPostgres({ url, password }),
+      async () => makeOldServer(url),
+    );
+    expect(seqs).toEqual([11]);
+  });
+
+  it('refuses a database of a later version, and leaves it as it is', async () => {
+    const url = await server.newDatabase('later');
+    const open = async (): Promise<Database> => openPostgres({ url, password: server.password });
+    const database = await open();
+    const later = schema_version + 1;
+    await database.all("UPDATE service SET value = ? WHERE name = 'schema_version'", String(later));
+    await expect(open()).rejects.toThrow(texts.later_version_database(later));
+    expect(await database.all("SELECT value FROM service WHERE name = 'schema_version'")).toEqual([
+      { value: String(later) },
+    ]);
+    await database.close();
   });
 });
 

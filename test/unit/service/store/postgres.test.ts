@@ -57,6 +57,29 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     return { heard, log, done };
   }
 
+  it('lets one replica keep the history in order, and another one when its lease has run out', async () => {
+    const url = await newUrl();
+    const [{ store: one }, { store: other }] = [await openAt(url), await openAt(url)];
+    const database = await openPostgres({ url, password: server.password }, { prepares: false });
+    const leads = async () => [await one.leadHistory(60_000), await other.leadHistory(60_000)];
+    const setUntil = async (until: string) =>
+      database.all(
+        `UPDATE service SET value = split_part(value, ' ', 1) || ' ' || ${until} WHERE name = 'history_leader'`,
+      );
+    try {
+      expect(await leads()).toEqual([true, false]);
+      expect(await leads()).toEqual([true, false]);
+      await setUntil('0');
+      expect(await other.leadHistory(60_000)).toBe(true);
+      expect(await leads()).toEqual([false, true]);
+      // The clock of the server was set back: no lease lasts for so long.
+      await setUntil('CAST(EXTRACT(EPOCH FROM now()) * 1000 + 3600000 AS BIGINT)');
+      expect(await leads()).toEqual([true, false]);
+    } finally {
+      await database.close();
+    }
+  });
+
   it('tunes its tables once: room in the pages that commits update, and no statistics of contents', async () => {
     const url = await newUrl();
     await openAt(url);
