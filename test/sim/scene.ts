@@ -92,6 +92,7 @@ export class Scene {
       },
       lost: (messages) => this.witness.brokerLost(messages),
       trace: (facts, text) => this.note('broker', text, facts),
+      broken: (who, rule) => this.violation(`${who === this.kit_id ? 'the kit' : who} ${rule}`),
     });
     if (setting.is_reordering) {
       const order = rng.fork('order');

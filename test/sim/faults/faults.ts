@@ -1,7 +1,7 @@
 /** Everything that can happen in a story: work and faults, each with how often and how it is done. */
 import { cloudFaults } from './cloud.ts';
 import { kitFaults } from './kit.ts';
-import { networkFaults } from './network.ts';
+import { networkFaults, receive_maximum_default } from './network.ts';
 import { work } from './work.ts';
 import type { Scene } from '../scene.ts';
 
@@ -23,11 +23,13 @@ export function heal(scene: Scene): void {
   kit_link.latency_ms = Math.min(setting.latency_ms, 50);
   service_link.latency_ms = 2;
   if (!broker.proc_now) broker.start();
-  if (broker.rules.packet_bytes_max > 0)
+  if (broker.rules.packet_bytes_max > 0 || broker.rules.receive_maximum < receive_maximum_default)
     for (const connection of scene.network.of(kit_link)) connection.reset();
   Object.assign(broker.rules, {
     v5: true,
     packet_bytes_max: 0,
+    receive_maximum: receive_maximum_default,
+    ack_ms: () => 0,
     connack: 0,
     refuse: () => 0,
     hangUp: () => false,

@@ -13,6 +13,7 @@ function disturb(scene: Scene, how: string, ms: number): void {
 
 const either = ['kit', 'kit', 'service'] as const;
 const not_authorised = 0x87;
+export const receive_maximum_default = 1_000;
 const quota_exceeded = 0x97;
 const server_unavailable = 0x88;
 
@@ -89,6 +90,29 @@ export const networkFaults = {
       broker.kill(how === 'keeps');
       scene.later(ms, () => {
         if (!broker.proc_now) broker.start();
+      });
+    },
+  }),
+  /** PUBACKs come late and in any order, and few messages may wait for one. */
+  acks_late: faultOf({
+    per_minute: 0.5,
+    draw: (rng) => ({ ms: Math.round(rng.scale(2_000, 30_000)), n: rng.int(1, 20) }),
+    apply: (scene, { ms, n }) => {
+      const { rules } = scene.broker;
+      const rng = scene.rng.fork(`acks ${scene.world.now_ms}`);
+      const reset = (): void => {
+        scene.disturb(0);
+        for (const connection of scene.network.of(scene.kit_link)) connection.reset();
+      };
+      rules.receive_maximum = n;
+      rules.ack_ms = (client_id) => (client_id === scene.kit_id ? Math.round(rng.scale(1, 400)) : 0);
+      scene.disturb(ms);
+      // A client hears of another limit when it connects.
+      reset();
+      scene.later(ms, () => {
+        rules.receive_maximum = receive_maximum_default;
+        rules.ack_ms = () => 0;
+        reset();
       });
     },
   }),

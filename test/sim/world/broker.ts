@@ -11,8 +11,7 @@ import {
   type Packet,
   parser,
 } from 'mqtt-packet';
-import { BrokerSession, type Message, type Subscription } from './broker-session.ts';
-import { topicMatches } from './broker-session.ts';
+import { BrokerSession, type Message, type Subscription, topicMatches } from './broker-session.ts';
 import type { Acceptor, Connection } from './network.ts';
 import type { Handle, Machine, Proc, World } from './scheduler.ts';
 
@@ -23,6 +22,8 @@ export interface BrokerRules {
   packet_bytes_max: number;
   /** CONNACK code for everybody; 0: welcome. */
   connack: number;
+  /** So long the PUBACK of a publication waits, each its own time. */
+  ack_ms: (client_id: string) => number;
   /** PUBACK code for this publication; 0: taken. */
   refuse: (client_id: string, topic: string) => number;
   /** Hangs up instead of answering this publication. */
@@ -39,6 +40,8 @@ export interface BrokerEvents {
   /** It died with these, or they were too old when their turn came. */
   readonly lost: (messages: readonly Message[]) => void;
   readonly trace: (facts: object, text: string) => void;
+  /** A client broke a rule of MQTT. */
+  readonly broken: (client_id: string, rule: string) => void;
 }
 
 /** What survives a kill with persistence. */
@@ -55,6 +58,10 @@ interface Client {
   readonly patience_ms: number;
   silence: Handle | undefined;
   open: boolean;
+  /** As its CONNACK said. */
+  readonly receive_maximum: number;
+  /** Its publications without a PUBACK. */
+  unanswered: number;
 }
 
 const not_authorised = 0x87;
@@ -70,6 +77,7 @@ export class Broker implements Acceptor {
     receive_maximum: 1_000,
     packet_bytes_max: 0,
     connack: 0,
+    ack_ms: () => 0,
     refuse: () => 0,
     hangUp: () => false,
     cut: () => false,
@@ -169,6 +177,8 @@ export class Broker implements Acceptor {
       patience_ms: (packet.keepalive ?? 0) * 1_500,
       silence: undefined,
       open: true,
+      receive_maximum: version === 5 ? this.rules.receive_maximum : forever,
+      unanswered: 0,
     };
     session.will = packet.will;
     session.ends_ms = forever;
@@ -255,8 +265,25 @@ export class Broker implements Acceptor {
     // In 3.1.1 a refusal cannot be told: brokers acknowledge and forget.
     if (version === 4 && is_in_vain) this.#events.lost([message]);
     if (packet.qos !== 1) return;
-    const messageId = packet.messageId ?? 0;
-    send(connection, version, { cmd: 'puback', messageId, ...(version === 5 && { reasonCode }) });
+    const puback = { cmd: 'puback', messageId: packet.messageId ?? 0 } as const;
+    this.#answer(client, () =>
+      send(connection, version, { ...puback, ...(version === 5 && { reasonCode }) }),
+    );
+  }
+
+  /** Counts what the client may have in flight (MQTT 5 section 3.3.4) until it is answered, perhaps behind later ones. */
+  #answer(client: Client, answer: () => void): void {
+    const { session, receive_maximum } = client;
+    client.unanswered += 1;
+    if (client.unanswered > receive_maximum)
+      this.#events.broken(session.client_id, `has more than ${receive_maximum} messages in flight`);
+    const answered = (): void => {
+      client.unanswered -= 1;
+      if (client.open) answer();
+    };
+    const ack_ms = this.rules.ack_ms(session.client_id);
+    if (ack_ms > 0 && this.proc_now) this.#world.after(ack_ms, this.proc_now, answered);
+    else answered();
   }
 
   /** The connection ends, and nobody says why. */

@@ -28,6 +28,7 @@ async function withBroker(play: (parts: Parts) => Promise<void>): Promise<void> 
       taken: () => undefined,
       lost: (messages) => lost.push(...messages.map(({ topic }) => topic)),
       trace: () => undefined,
+      broken: () => undefined,
     });
     const network = new Network(world, new Rng('network'));
     const link = network.link('link', 10);
