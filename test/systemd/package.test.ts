@@ -123,6 +123,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     const checked = await inside.attempt(...as, kit_connector, 'check');
     expect([checked.code, checked.output]).toEqual([0, expect.stringContaining(': ok, 2 drivers')]);
     expect((await inside.attempt(...as, kit_connector, 'status')).code).toBe(0);
+    expect((await inside.attempt(...as, kit_connector, 'doctor')).output).toContain('journal: ');
   });
 
   test('runs its echo requests without a capability', async () => {

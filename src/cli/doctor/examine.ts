@@ -1,6 +1,4 @@
 /** Runs all checks of the doctor concurrently, each with a time limit, and returns the findings in a fixed order. */
-import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { drivers as driver_list } from '../../../drivers/index.ts';
 import { no_broker } from '../../config/broker.ts';
@@ -23,10 +21,11 @@ import { checkBrokerSession } from './broker-session.ts';
 import { checkClock } from './clock.ts';
 import { checkDisk } from './disk.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { checkJournal } from './journal.ts';
 import { kitFindings } from './kit.ts';
 import { checkListeners, type Listener } from './listeners.ts';
 import { checkNetwork, reach } from './network.ts';
-import { checkConfigFile, checkPing, checkSecretFiles } from './permissions.ts';
+import { checkConfigFile, checkPing, checkSecretFiles, isClosed } from './permissions.ts';
 import { keys_only, type Places, placesOf } from './places.ts';
 import { checkSerialPorts } from './serial.ts';
 import { serviceUser } from './service-user.ts';
@@ -66,6 +65,7 @@ export async function examine(patient: Patient, signal: AbortSignal): Promise<re
       async (over) => checkClock({ server: patient.ntp, trusted: read.config?.clock === 'trusted' }, over),
     ],
     ['permissions', async () => checkConfigFile(patient.config_file)],
+    ['journal', async () => checkJournal()],
     ...(read.config ? configChecks(read.config, read, daemon) : []),
     ['daemon', async () => (await daemon).findings],
   ];
@@ -244,13 +244,6 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
       findings,
     };
   }
-}
-
-async function isClosed(file: string): Promise<boolean> {
-  return access(file, constants.R_OK).then(
-    () => false,
-    (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EACCES',
-  );
 }
 
 const become_member = texts.join_group;

@@ -1,5 +1,6 @@
 /** Checks the permissions of the configuration, the secrets and ICMP. */
-import { readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, readFile, stat } from 'node:fs/promises';
 import { getgroups } from 'node:process';
 import { systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
@@ -14,6 +15,14 @@ const ping_range_file = '/proc/sys/net/ipv4/ping_group_range';
 /** The value of such a key is a secret; the name of a file that contains one is not. */
 const secret_line = /^\s*[\w-]*(?:password|passphrase|secret|token|api_?key)\s*:\s*\S/imu;
 const credentials_in_url = /\/\/[^\s/@]+:[^\s/@]+@/u;
+
+/** Whether the rights of this user forbid to read the file; false for one that is missing. */
+export async function isClosed(file: string): Promise<boolean> {
+  return access(file, constants.R_OK).then(
+    () => false,
+    (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EACCES',
+  );
+}
 
 export async function checkConfigFile(file: string): Promise<readonly Finding[]> {
   const what = 'permissions of the configuration';

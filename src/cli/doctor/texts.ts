@@ -60,6 +60,8 @@ export const texts = {
     `${config_file} is valid, ${count} ${drivers}`,
   configuration_denied: (config_file: string) => `cannot read ${config_file} (permission denied)`,
   join_group: 'use sudo, or add this user to the group (sudo adduser USER kit-connector) and log in again',
+  journal_denied: 'this user cannot read the log of the service (journalctl)',
+  join_adm: 'use sudo, or add this user to the group adm (sudo adduser USER adm) and log in again',
   correct_file: 'correct the file',
   versions: (version: string, node: string, platform: string, arch: string) =>
     `kit-connector ${version}, Node ${node}, ${platform} ${arch}`,

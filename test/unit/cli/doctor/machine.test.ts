@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { drivers } from '../../../../drivers/index.ts';
 import { checkClock } from '../../../../src/cli/doctor/clock.ts';
 import { checkDisk } from '../../../../src/cli/doctor/disk.ts';
+import { checkJournal } from '../../../../src/cli/doctor/journal.ts';
 import { checkConfigFile, checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
 import { clockOffset, splitServer } from '../../../../src/cli/doctor/sntp.ts';
@@ -294,5 +295,21 @@ test('ports, hosts and secrets are found in the options of every driver, with th
         { what: 'driver drones', protocol: 'udp', host: '10.0.0.1', port: 14_560 },
       ],
     });
+  });
+});
+
+test('the journal is named when this user may not read it, with the group that may', async () => {
+  await withDirectory(async (dir) => {
+    const folder = join(dir, 'machine');
+    await mkdir(folder);
+    const asked: string[] = [];
+    const denied = async (file: string): Promise<boolean> => asked.push(file) > 0;
+    expect(await checkJournal([join(dir, 'none'), dir], denied)).toEqual([
+      { level: 'ok', what: 'journal', finding: texts.journal_denied, remedy: texts.join_adm },
+    ]);
+    expect(asked).toEqual([join(folder, 'system.journal')]);
+    expect(await checkJournal([dir])).toEqual([]);
+    await writeFile(join(folder, 'system.journal'), '');
+    expect(await checkJournal([dir])).toEqual([]);
   });
 });
