@@ -144,7 +144,7 @@ export class SocketSession {
       request.apply();
       await this.pump();
     } else {
-      this.send({ type: 'heartbeat' });
+      this.#sendHeartbeat();
     }
   }
 
@@ -169,6 +169,11 @@ export class SocketSession {
     }
   }
 
+  /** Adds nothing to what waits for a client that does not read: 20 requests a second would grow without end. */
+  #sendHeartbeat(): void {
+    if (this.#socket.bufferedAmount <= buffered_bytes_max) this.send({ type: 'heartbeat' });
+  }
+
   #beat(): void {
     if (!this.#isAlive) {
       this.#socket.terminate();
@@ -177,7 +182,7 @@ export class SocketSession {
     this.#isAlive = false;
     this.#socket.ping();
     if (!this.#principal) return;
-    this.send({ type: 'heartbeat' });
+    this.#sendHeartbeat();
     void this.#recheck(this.#principal);
   }
 

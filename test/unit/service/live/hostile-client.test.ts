@@ -1,8 +1,13 @@
 /** WebSocket clients that send much and read nothing: what waits for them is bounded, and other clients are served. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { Gate } from '../../../../src/service/access/gate.ts';
+import { KeyRing } from '../../../../src/service/access/keys.ts';
+import type { Principal } from '../../../../src/service/access/principal.ts';
+import { type Served, SocketSession } from '../../../../src/service/live/socket-session.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -67,5 +72,46 @@ describe('a client that does not read', () => {
     send();
     await eventually('it is cut off', () => client.destroyed);
     expect(sent).toBeLessThan(1_000);
+  });
+});
+
+describe('a session whose client does not read', () => {
+  it('adds no heartbeat to what waits already, however often it is asked for one', async () => {
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const ends = new AbortController();
+    try {
+      const asked = Promise.withResolvers<WebSocket>();
+      server.on('connection', asked.resolve);
+      const client = new WebSocket(`ws://127.0.0.1:${port}`);
+      await once(client, 'open');
+      const socket = await asked.promise;
+      const principal: Principal = { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' };
+      const asker = { headers: {}, address: '127.0.0.1' };
+      const gate = new Gate({ keys: new KeyRing(lab.store), store: lab.store, hosts: [], isSecure: false });
+      let pings = 0;
+      const served: Served = {
+        read: () => {
+          pings += 1;
+          return { type: 'ping' };
+        },
+        isOpenTo: () => true,
+        isDue: () => false,
+        writeNext: async () => undefined,
+      };
+      new SocketSession(socket, { gate, asker, principal, signal: ends.signal }, served).start();
+      client.pause();
+      socket.send(Buffer.alloc(16_000_000));
+      const waiting = socket.bufferedAmount;
+      expect(waiting).toBeGreaterThan(1_000_000);
+      for (let n = 0; n < 15; n += 1) client.send('{"type":"ping"}');
+      await eventually('all are read', () => pings === 15);
+      expect(socket.bufferedAmount).toBeLessThanOrEqual(waiting);
+      client.terminate();
+    } finally {
+      ends.abort();
+      server.close();
+    }
   });
 });
