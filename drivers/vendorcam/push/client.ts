@@ -36,6 +36,8 @@ export class PushRefused extends DeviceRejected {}
 /** Resolves when `signal` aborts; rejects when the connection is lost or refused. Never sends the password. */
 export async function receivePush(parts: PushConnection): Promise<void> {
   const { host, port, signal, limits } = parts;
+  // The driver may have ended while the password was read.
+  if (signal.aborted) return;
   const socket = connect({ host, port });
   const onAbort = (): void => void socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });

@@ -1,5 +1,9 @@
 /** Events that a camera pushes on its own port, beside the polls over HTTP. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { limits as usual_limits } from '../../../../../drivers/vendorcam/limits.ts';
+import { receivePush } from '../../../../../drivers/vendorcam/push/client.ts';
 import { commands } from '../../../../../drivers/vendorcam/push/wire.ts';
 import { texts } from '../../../../../drivers/vendorcam/texts.ts';
 import { FakePushPort, type PushMood } from '../../../../fakes/fake-push-port.ts';
@@ -253,4 +257,26 @@ it('a port for events without TLS is used with a certificate where the options s
   const { push } = await running({ more: { certificate_sha256: '00'.repeat(32), push: 'always' } });
   await eventually('it is subscribed', () => push.subscribers === 1);
   expect(status()).toBe(`online; ${texts.push_live}`);
+});
+
+it('a driver that ended while it read the password opens no connection for events, and keeps none', async () => {
+  const port = await freePort();
+  const reached: string[] = [];
+  const camera = createServer(() => reached.push('connected')).listen(port, '127.0.0.1');
+  await once(camera, 'listening');
+  try {
+    await receivePush({
+      host: '127.0.0.1',
+      port,
+      username: 'kit',
+      password,
+      limits: usual_limits,
+      signal: AbortSignal.abort(),
+      onUp: () => reached.push('subscribed'),
+      onReports: () => undefined,
+    });
+    expect(reached).toEqual([]);
+  } finally {
+    camera.close();
+  }
 });
