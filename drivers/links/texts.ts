@@ -28,7 +28,7 @@ export const texts = {
   not_connected: (operstate: string) => `not connected (${operstate})`,
   probed: (reason: string, targets: string) => `${reason}; probed ${targets}`,
   counted_on: (link: string) => `its traffic is counted on ${link}`,
-  clock_not_set: 'usage waits until the clock is set',
+  clock_not_set: 'usage is added to a day once the clock is set',
 
   // Data caps
   cap_ok: 'data cap renewed',
