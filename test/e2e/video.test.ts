@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startFakeMediaMtx } from '../fakes/fake-mediamtx.ts';
+import { startFakeMediaMtx } from '../fakes/services/fake-mediamtx.ts';
 import { startFakeCamera } from '../fakes/fake-onvif-camera.ts';
 import { startMosquitto } from '../support/brokers/broker.ts';
 import { withKit } from '../support/kit/kit.ts';

@@ -15,7 +15,7 @@ import {
 } from 'systeminformation';
 import { drivers } from '../../../drivers/index.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
-import { startFakeGpsd } from '../../fakes/fake-gpsd.ts';
+import { startFakeGpsd } from '../../fakes/services/fake-gpsd.ts';
 import { hubLab } from '../../support/kit/hub-lab.ts';
 import type { GatewayCost } from '../devices/gateway-cost.bench.ts';
 

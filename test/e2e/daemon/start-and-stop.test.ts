@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { drivers as built_in } from '../../../drivers/index.ts';
 import { journal_socket } from '../../../src/platform/systemd/journal.ts';
-import { fakeSystemd } from '../../fakes/fake-systemd.ts';
+import { fakeSystemd } from '../../fakes/services/fake-systemd.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
 import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';

@@ -4,7 +4,7 @@ import { ActivityLog } from '../../../src/app/activity-log.ts';
 import { journalDatagram } from '../../../src/platform/systemd/journal.ts';
 import { readEntry } from '../../../src/platform/log/entry.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
-import { journalFields } from '../../fakes/fake-systemd.ts';
+import { journalFields } from '../../fakes/services/fake-systemd.ts';
 import { texts } from '../../../src/tasks/texts.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';

@@ -9,7 +9,7 @@ import { no_broker } from '../../../src/config/broker.ts';
 import { codeInWords } from '../../../src/mqtt/codes.ts';
 import { plainFault } from '../../../src/mqtt/faults.ts';
 import { type Notifier, openNotifier } from '../../../src/platform/systemd/notify.ts';
-import { fakeSystemd, type FakeSystemd } from '../../fakes/fake-systemd.ts';
+import { fakeSystemd, type FakeSystemd } from '../../fakes/services/fake-systemd.ts';
 import { a_device, a_driver, troubles, well } from '../../support/kit/troubles.ts';
 import { makeDirectory } from '../../support/temporary.ts';
 

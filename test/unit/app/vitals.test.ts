@@ -5,7 +5,7 @@ import { type Vitals, vitals } from '../../../src/app/vitals.ts';
 import type { ReportParts } from '../../../src/app/status-report.ts';
 import { attendSystemd } from '../../../src/cli/daemon/systemd.ts';
 import { openNotifier } from '../../../src/platform/systemd/notify.ts';
-import { fakeSystemd } from '../../fakes/fake-systemd.ts';
+import { fakeSystemd } from '../../fakes/services/fake-systemd.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { makeDirectory } from '../../support/temporary.ts';

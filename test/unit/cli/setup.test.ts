@@ -20,7 +20,7 @@ import { configText } from '../../../src/cli/setup/text.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
-import { startFakeModemManager } from '../../fakes/fake-modem-manager.ts';
+import { startFakeModemManager } from '../../fakes/services/fake-modem-manager.ts';
 import { makeMessageBus } from '../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';

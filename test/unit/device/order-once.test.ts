@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openBus } from '../../../src/device/dbus/bus.ts';
 import { orderOnce } from '../../../src/device/dbus/order-once.ts';
 import { texts } from '../../../src/device/dbus/texts.ts';
-import { type FakeLogind, startFakeLogind } from '../../fakes/fake-logind.ts';
+import { type FakeLogind, startFakeLogind } from '../../fakes/services/fake-logind.ts';
 import { makeMessageBus } from '../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
 

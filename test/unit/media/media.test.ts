@@ -7,7 +7,7 @@ import { mediaMtx } from '../../../src/media/mediamtx.ts';
 import { streamName } from '../../../src/media/name.ts';
 import type { MediaServer } from '../../../src/media/server.ts';
 import { templateMedia } from '../../../src/media/template.ts';
-import { type FakeMediaMtx, startFakeMediaMtx } from '../../fakes/fake-mediamtx.ts';
+import { type FakeMediaMtx, startFakeMediaMtx } from '../../fakes/services/fake-mediamtx.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { watchWhep } from '../../support/cameras/whep-viewer.ts';
 

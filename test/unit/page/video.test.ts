@@ -1,7 +1,7 @@
 /** The page's player against a WHEP server that a test can refuse, freeze and take away. */
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type FakeWhep, startFakeWhep } from '../../fakes/fake-whep.ts';
+import { type FakeWhep, startFakeWhep } from '../../fakes/services/fake-whep.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   announce,

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { texts } from '../../../../drivers/gateway/texts.ts';
 import { notSent } from '../../../../src/errors.ts';
-import { type FakeLogind, startFakeLogind } from '../../../fakes/fake-logind.ts';
+import { type FakeLogind, startFakeLogind } from '../../../fakes/services/fake-logind.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';

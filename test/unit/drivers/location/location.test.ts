@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { line_chars_max } from '../../../../drivers/location/gpsd-session.ts';
 import { location } from '../../../../drivers/location/location.ts';
 import { locationOptions } from '../../../../drivers/location/options.ts';
-import { type FakeGpsd, startFakeGpsd } from '../../../fakes/fake-gpsd.ts';
+import { type FakeGpsd, startFakeGpsd } from '../../../fakes/services/fake-gpsd.ts';
 import { type GpsReceiver, startGpsReceiver } from '../../../fakes/gps-receiver.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openBus } from '../../../../src/device/dbus/bus.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
-import { startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
+import { startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { letPass } from '../../../support/eventually.ts';
 import { makeMessageBus } from '../../../support/drivers/message-bus.ts';
 import { eventually } from '../../../support/eventually.ts';

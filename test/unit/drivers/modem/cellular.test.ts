@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { servingCell, strengthOf } from '../../../../drivers/modem/cell.ts';
 import { texts } from '../../../../drivers/modem/texts.ts';
 import { gatewayFeeds } from '../../../../src/contract/feeds.ts';
-import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
+import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../../support/peers.ts';

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/modem/texts.ts';
 import type { Command } from '../../../../src/driver/command.ts';
-import { type FakeModemManager, startFakeModemManager } from '../../../fakes/fake-modem-manager.ts';
+import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -6,7 +6,7 @@ import { readingOf, wordsOf } from '../../../../drivers/power/nut-lines.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
 import { power } from '../../../../drivers/power/power.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
-import { type FakeUpsd, startFakeUpsd } from '../../../fakes/fake-upsd.ts';
+import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 

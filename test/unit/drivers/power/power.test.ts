@@ -15,7 +15,7 @@ import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { letPass } from '../../../support/eventually.ts';
 import { dyingWithUs, findProgram, peerMissing } from '../../../support/peers.ts';
 import { withDirectory } from '../../../support/temporary.ts';
-import { type FakeUpsd, startFakeUpsd } from '../../../fakes/fake-upsd.ts';
+import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
 import { freePort } from '../../../support/ports.ts';
 
 describe('The power driver', () => {

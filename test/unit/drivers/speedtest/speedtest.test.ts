@@ -10,7 +10,7 @@ import { texts } from '../../../../drivers/speedtest/texts.ts';
 import { chooseWay, defaultDevice } from '../../../../drivers/speedtest/way.ts';
 import { speedtest as speedtestResult } from '../../../../src/contract/kit.ts';
 import { CommandRefused } from '../../../../src/errors.ts';
-import { type FakeSpeedServer, startSpeedServer } from '../../../fakes/fake-speed-server.ts';
+import { type FakeSpeedServer, startSpeedServer } from '../../../fakes/services/fake-speed-server.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';

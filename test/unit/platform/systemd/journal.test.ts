@@ -12,7 +12,7 @@ import {
 } from '../../../../src/platform/systemd/journal.ts';
 import { createLog } from '../../../../src/platform/log/log.ts';
 import { texts } from '../../../../src/platform/texts.ts';
-import { type FakeSystemd, fakeSystemd, journalFields } from '../../../fakes/fake-systemd.ts';
+import { type FakeSystemd, fakeSystemd, journalFields } from '../../../fakes/services/fake-systemd.ts';
 import { makeDirectory, withDirectory } from '../../../support/temporary.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';

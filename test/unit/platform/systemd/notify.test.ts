@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openNotifier } from '../../../../src/platform/systemd/notify.ts';
-import { type FakeSystemd, fakeSystemd } from '../../../fakes/fake-systemd.ts';
+import { type FakeSystemd, fakeSystemd } from '../../../fakes/services/fake-systemd.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { makeDirectory, withDirectory } from '../../../support/temporary.ts';
 

@@ -1,7 +1,7 @@
 /** What systemd and its journal are to a service: a Unix datagram socket. It reads only when it is asked to, so it can be as slow as a test wants. */
 import { rmSync } from 'node:fs';
-import { libc } from '../../src/platform/linux/libc.ts';
-import { eventually } from '../support/eventually.ts';
+import { libc } from '../../../src/platform/linux/libc.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const af_unix = 1;
 const sock_dgram = 2;

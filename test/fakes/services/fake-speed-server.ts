@@ -2,7 +2,7 @@
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { Socket } from 'node:net';
-import { sleep } from '../../src/platform/time.ts';
+import { sleep } from '../../../src/platform/time.ts';
 
 type Manner = 'good' | 'stall' | 'reset' | 'short' | 'redirect' | 'error' | 'early' | 'deaf';
 

@@ -1,6 +1,6 @@
 /** A upsd that speaks the protocol of Network UPS Tools on loopback and misbehaves on command. */
 import { createServer, type Server, type Socket } from 'node:net';
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../support/ports.ts';
 
 export interface FakeUpsd {
   readonly port: number;

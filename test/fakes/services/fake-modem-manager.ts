@@ -3,7 +3,7 @@
  * beside it, signals for every change. It answers at the level of messages, so that it can answer wrongly too.
  */
 import type { Message } from 'dbus-native';
-import { type BusService, ownName } from '../support/drivers/bus-service.ts';
+import { type BusService, ownName } from '../../support/drivers/bus-service.ts';
 
 const mm = 'org.freedesktop.ModemManager1';
 const root = '/org/freedesktop/ModemManager1';

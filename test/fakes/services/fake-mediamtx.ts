@@ -1,7 +1,7 @@
 /** A media server that follows MediaMTX's control API (v3) and WHEP, on loopback; it sends a made-up picture to its viewers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { MediaStreamTrack, RTCPeerConnection, RTCRtpCodecParameters } from 'werift';
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../support/ports.ts';
 
 export interface FakeMediaMtx {
   readonly api_url: string;

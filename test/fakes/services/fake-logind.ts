@@ -1,5 +1,5 @@
 /** systemd-logind on a private bus, as far as a restart goes; it can refuse, forget and fall silent. */
-import { ownName } from '../support/drivers/bus-service.ts';
+import { ownName } from '../../support/drivers/bus-service.ts';
 
 export interface FakeLogind {
   /** What CanReboot answers. */

@@ -1,6 +1,6 @@
 /** A gpsd that says what the test tells it to, line by line, and misbehaves on command. */
 import { createServer, type Server, type Socket } from 'node:net';
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../support/ports.ts';
 
 export interface FakeGpsd {
   readonly port: number;
