@@ -21,7 +21,7 @@ export interface LiveState {
 
 export const live_events = [
   'accepted',
-  /** A commit takes it now. */
+  /** A commit takes it now, or is made again with it. */
   'commit_began',
   'written',
   /** The disk refused the commit. */
@@ -108,6 +108,8 @@ const transitions: Readonly<Record<LiveEvent, Transition>> = {
   },
 
   commit_began: (state, { is_sync, can_queue }) => {
+    // The same commit once more: what was sent meanwhile is not for the store to hand out.
+    if (state.disk === 'writing') return to(state, { is_held: state.place !== 'nowhere' });
     if (state.disk !== 'due') return stays(state);
     const place = state.place === 'nowhere' && is_sync && can_queue ? 'held' : state.place;
     return to(state, { disk: 'writing', place, is_held: place !== 'nowhere' });

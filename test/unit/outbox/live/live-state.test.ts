@@ -170,7 +170,7 @@ describe('The state machine of a message, for each pair of state and event', () 
         .map(({ before, event }) => `${before.disk} ${event}`),
     );
     const inert: readonly string[] = [
-      ...(['no', 'writing', 'yes'] as const).map((disk) => `${disk} commit_began`),
+      ...(['no', 'yes'] as const).map((disk) => `${disk} commit_began`),
       ...(['no', 'due', 'yes'] as const).flatMap((disk) => [`${disk} written`, `${disk} refused`]),
       ...(['no', 'yes'] as const).flatMap((disk) => [`${disk} disk_away`, `${disk} confirmed`]),
       ...(['due', 'writing', 'yes'] as const).map((disk) => `${disk} spilled`),
@@ -285,6 +285,8 @@ describe('The table of the state machine', () => {
     [['due', 'queued', false], 'commit_began', alarm, 'writing queued held'],
     [['due', 'sent', false], 'commit_began', feed, 'writing sent held'],
     [['due', 'broker', false], 'commit_began', asset, 'writing broker held'],
+    [['writing', 'sent', false], 'commit_began', feed, 'writing sent held'],
+    [['writing', 'nowhere', true], 'commit_began', feed, 'writing nowhere'],
     [['writing', 'held', true], 'written', alarm, 'yes queued held, queue'],
     [['writing', 'held', true], 'written', { ...alarm, ...offline }, 'yes nowhere held, release'],
     [['writing', 'nowhere', true], 'written', alarm, 'yes nowhere held, release'],
