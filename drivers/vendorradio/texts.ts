@@ -17,7 +17,7 @@ export const texts = {
     `answers ${answered} of ${asked} calls; its firmware may not support batches`,
   session_taken: 'a session that another client ended',
   contested:
-    'another client with the same user ends the sessions of this radio; give each kit a user of its own',
+    'another client with the same user ends the sessions of this radio; give each kit a separate user',
   no_ubus: 'does not offer ubus at this address: its answer is not JSON; check path',
   no_json_rpc: 'an answer that is not JSON-RPC',
   no_status: 'an answer without a status',

@@ -57,7 +57,7 @@ const sprite = document.createElement('div');
 document.body.append(sprite);
 render(symbols(), sprite);
 
-/** Until when a finger or mouse that is down may be a tap; longer presses hold something, and values go on. The click follows the release. */
+/** Until when a finger or mouse that is down may be a tap; longer presses hold something, and values continue. The click follows the release. */
 let pressed_until_ms = 0;
 for (const [event, ms] of /** @type {const} */ ([
   ['pointerdown', 600],

@@ -123,7 +123,7 @@ function surfaceCommand(vehicle: Bounded): Command {
   });
 }
 
-/** At the surface an ArduSub leaves SURFACE by itself, perhaps before a heartbeat has shown it. */
+/** At the surface an ArduSub leaves SURFACE without a command, perhaps before a heartbeat has shown it. */
 function surfaceOrder(situation: Situation): Order {
   const numbers = { main: ardusub_surface_mode, sub: 0, custom_mode: ardusub_surface_mode };
   const order = modeOrder('SURFACE', numbers, situation);

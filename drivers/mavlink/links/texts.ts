@@ -14,7 +14,7 @@ export const texts = {
   own_ids: (links: readonly string[]) => `also used by another station over ${links.join(', ')}`,
   frame_failed: 'failed to process a frame; skipping it',
   serial_failed: (path: string, reason: string) => `serial port ${path}: ${reason}`,
-  no_serial_device: 'there is no such device; plug it in, or correct path',
+  no_serial_device: 'no such device; plug it in, or correct path',
   serial_denied: 'no permission to open it; add the user of the daemon to its group, usually dialout',
   serial_in_use: 'is used by another program; stop that program',
   port_closed: 'port closed',

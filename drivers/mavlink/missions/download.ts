@@ -65,7 +65,7 @@ export async function downloadAgain(
   }
 }
 
-/** Resolves with the vehicle when it is heard, or undefined when it stays away. */
+/** Resolves with the vehicle when it is received again, else with undefined. */
 async function awaitReturn(
   { changes }: Addressee,
   address: () => Addressee | undefined,

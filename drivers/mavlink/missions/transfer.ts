@@ -253,7 +253,7 @@ export class Transfer {
   }
 }
 
-/** A vehicle that is heard and does not answer will not answer later. */
+/** A vehicle that is received and does not answer will not answer later. */
 function asFinal(error: unknown): unknown {
   return error instanceof TransferCut ? new CommandRefused(error.message) : error;
 }

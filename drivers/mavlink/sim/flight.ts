@@ -104,7 +104,7 @@ export class Flight {
     // PX4 holds when it has reached the height of its takeoff.
     const is_ending = this.mode === 'TAKEOFF' && this.holds_after_takeoff;
     if (is_ending && this.target && this.height_m >= this.target.height_m - arrived_m) this.mode = 'LOITER';
-    // An ArduSub that is at the surface, perhaps already when it is told to rise, keeps its depth.
+    // An ArduSub that is at the surface, perhaps already when it gets the command to rise, keeps its depth.
     if (this.mode === 'SURFACE' && this.height_m >= -surface_depth_m) this.mode = 'DEPTH_HOLD';
     const is_coming_down = this.mode === 'RTL' || this.mode === 'LAND';
     if (is_coming_down && !this.is_airborne) this.armed = false;

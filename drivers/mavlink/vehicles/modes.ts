@@ -135,7 +135,7 @@ export function holdNumbers(
 /** The mode in which an ArduSub rises to the surface. */
 export const ardusub_surface_mode = ardupilot_modes.sub.indexOf('SURFACE');
 
-/** The mode that an ArduSub changes to by itself when it is at the surface. */
+/** The mode that an ArduSub changes to without a command when it is at the surface. */
 export const ardusub_depth_mode = ardupilot_modes.sub.indexOf('ALT_HOLD');
 
 /** The mode in which an ArduPlane takes off. */

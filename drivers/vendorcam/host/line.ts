@@ -24,7 +24,7 @@ export class Line {
   readonly #waiting: Waiting[] = [];
   #under_way: Turn | undefined;
 
-  /** `stopping`: the driver ends; nobody needs the answer to a poll any more. */
+  /** `stopping`: the driver ends; answers to polls are no longer needed. */
   constructor(limits: Pick<Limits, 'waiting_max' | 'urgent_wait_ms'>, stopping: AbortSignal) {
     this.#limits = limits;
     this.#stopping = stopping;

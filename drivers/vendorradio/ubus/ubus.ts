@@ -42,7 +42,7 @@ interface Session {
 
 /** Logins for one request: where a radio has one session for its user, another client ends ours at any time. */
 const relogins_max = 3;
-/** A session that is used does not end by time; one that ends sooner than this was ended by another client. */
+/** A session that is used does not end by time; if it ends sooner than this, another client ended it. */
 const contested_ms = 60_000;
 const taken: Answer = { kind: 'failed', sentence: texts.session_taken };
 

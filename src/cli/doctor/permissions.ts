@@ -16,7 +16,7 @@ const ping_range_file = '/proc/sys/net/ipv4/ping_group_range';
 const secret_line = /^\s*[\w-]*(?:password|passphrase|secret|token|api_?key)\s*:\s*\S/imu;
 const credentials_in_url = /\/\/[^\s/@]+:[^\s/@]+@/u;
 
-/** Whether the rights of this user forbid to read the file; false for one that is missing. */
+/** Whether the rights of this user forbid to read the file; false for a missing file. */
 export async function isClosed(file: string): Promise<boolean> {
   return access(file, constants.R_OK).then(
     () => false,

@@ -7,7 +7,7 @@ export const texts = {
   no_hello: 'no reply to Hello',
   bus_timeout: (timeout_ms: number) => `connecting timed out after ${timeout_ms} ms`,
   bus_error: (reason: string) => `${reason}; check that dbus-daemon runs`,
-  no_socket: 'there is no such socket; check that dbus-daemon runs, and the option bus',
+  no_socket: 'no such socket; check that dbus-daemon runs, and the option bus',
   not_bus: (answer: string) =>
     `answers with something that is not D-Bus, or refuses this user (${answer}); check the option bus`,
   call_timeout: (destination: string, member: string) =>

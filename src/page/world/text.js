@@ -46,7 +46,7 @@ function keyOf(text) {
 }
 
 /**
- * A text of the kit as a sentence of its own. Names such as `eth3` and `onvif:` stay as they are.
+ * A text of the kit as a whole sentence. Names such as `eth3` and `onvif:` stay as they are.
  * @param {string} text
  * @returns {string}
  */

@@ -178,7 +178,7 @@ function refuseLostMember(text: string): void {
       return value;
     });
   } catch {
-    return; // The route says what is wrong with it.
+    return; // The route reports what is wrong with it.
   }
   if (isLost) throw new RequestProblem('bad-request', texts.body_rejected(texts.lost_member));
 }

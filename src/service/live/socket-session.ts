@@ -169,7 +169,7 @@ export class SocketSession {
     }
   }
 
-  /** Adds nothing to what waits for a client that does not read: 20 requests a second would grow without end. */
+  /** Adds nothing to what waits for a client that does not read: 20 requests a second would fill the memory. */
   #sendHeartbeat(): void {
     if (this.#socket.bufferedAmount <= buffered_bytes_max) this.send({ type: 'heartbeat' });
   }

@@ -1,5 +1,5 @@
 /**
- * What the buffer file holds and what left it, as the main thread is told. An error of COMMIT may come after its work is in the
+ * What the buffer file holds and what left it, as reported to the main thread. An error of COMMIT may come after its work is in the
  * log, which is read when the file is opened again: a number in the file shows whether it was. A commit that was carried out in
  * this way does not count until it is made again: until then the main thread has its rows in memory.
  */
@@ -21,7 +21,7 @@ export interface Attempt {
   readonly changes: Changes;
   /** Rows that came into the quarantine. */
   readonly quarantined: number;
-  /** Undefined: nobody makes it again. */
+  /** Undefined: it is not made again. */
   readonly commit: { readonly rows: readonly Row[]; readonly found: () => void } | undefined;
 }
 

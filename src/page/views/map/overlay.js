@@ -63,7 +63,7 @@ export function overlay(view, frame, asset) {
   const labels = wanted.map(({ text, sub, isFixed }, i) => {
     const at = placed[i];
     const named = shown[i - first];
-    // Others that are covered and have a name of their own need not be counted.
+    // Others that are covered and have a name on the map need not be counted.
     const unnamed = crowds[i - first]?.covered.filter((other) => !placed[first + other]).length ?? 0;
     return (
       at &&

@@ -3,8 +3,8 @@ import htm from '../../htm.js';
 import { h } from '../../preact.js';
 
 /**
- * The id of an element is its key among its neighbours: a card that appears above others leaves their buttons, and the focus on
- * them, as they are. Elements without a key would be matched by their place, and made anew.
+ * The id of an element is its key among its neighbours: when a card appears above others, their buttons and the focus on
+ * them stay. Elements without a key would be matched by their place, and replaced.
  * @param {string} type
  * @param {Readonly<Record<string, unknown>> | null} props
  * @param {readonly import('../../preact.js').ComponentChildren[]} children
