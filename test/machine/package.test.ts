@@ -76,7 +76,7 @@ systemctl restart ${unit}`);
     expect(await daemon.mainPid()).toBe(pid);
   });
 
-  test('a vehicle that takes nothing is heard all the same, and a stop does not wait for it', async () => {
+  test('a vehicle that takes nothing is received all the same, and a stop does not wait for it', async () => {
     await whileDeaf(machine, async () => {
       await daemon.hearsDrone();
       await machine.sh(`systemctl stop ${unit}`);

@@ -101,11 +101,11 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     expect(await property('StatusText')).toContain('no broker is configured');
   });
 
-  test('starts no broker and opens no port of its own', async () => {
+  test('starts no broker and opens no port itself', async () => {
     expect(await inside.run('ss', '--no-header', '--listening', '--tcp', '--udp', '--numeric')).toBe('');
   });
 
-  test('gives the kit an id of its own and lets nobody else read the configuration', async () => {
+  test('gives the kit a unique id and lets no one else read the configuration', async () => {
     expect(z.uuid().safeParse(await kitId()).success).toBe(true);
     expect(await inside.sh(`grep -c '^kit_id:' ${config} || true`)).toBe('0');
     expect(await inside.run('stat', '--format=%a %U', '/var/lib/kit-connector/kit-id')).toBe(
@@ -203,7 +203,7 @@ systemctl reload ${unit}`);
     expect((await journal(`KIT=${await kitId()}`)).length).toBeGreaterThan(0);
   });
 
-  test('a reload with a configuration that is wrong fails, says why, and the service goes on as it was', async () => {
+  test('a reload with a configuration that is wrong fails, reports why, and the service continues as it was', async () => {
     const pid = await mainPid();
     await inside.sh(`cp ${config} /root/right.yaml && echo 'brokr: {}' >>${config}`);
     expect((await inside.attempt('systemctl', 'reload', unit)).code).not.toBe(0);
@@ -224,7 +224,7 @@ systemctl reload ${unit}`);
     for (const { name } of drivers) expect(page).toMatch(new RegExp(`^\\.SH DRIVER ${name}$`, 'm'));
   });
 
-  test('every driver that needs a library of its own loads from the package', async () => {
+  test('every driver that needs a separate library loads from the package', async () => {
     await inside.sh(`cat >/tmp/all.yaml <<'END'
 kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10
 broker: { url: none }

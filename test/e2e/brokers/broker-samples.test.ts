@@ -145,7 +145,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('the access rules for mosqu
 });
 
 describe.skipIf(peerMissing('mosquitto', 'openssl'))('the listener of the services at mosquitto', () => {
-  it('lets replicas with one user share a subscription, each with a session of its own', async () => {
+  it('lets replicas with one user share a subscription, each with a separate session', async () => {
     await withSite(async ({ a, connectService, pair_cloud }) => {
       const replicas = [
         await connectService(pair_cloud, 'kit-service-1'),

@@ -59,7 +59,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('over TLS, a kit', () => {
   });
 });
 
-describe('a broker that speaks MQTT 3.1.1 only', () => {
+describe('a broker that supports only MQTT 3.1.1', () => {
   it.each(['auto', '3.1.1'])('is served with protocol: %s, tasks included', async (protocol) => {
     const end = new AbortController();
     const { port, closed } = await startEmbeddedBroker(end.signal);

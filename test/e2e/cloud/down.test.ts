@@ -8,7 +8,7 @@ import { eventually, letPass } from '../../support/eventually.ts';
 import { withKit, type Kit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 
-describe.skipIf(peerMissing('mosquitto'))('a kit that hears from its cloud', () => {
+describe.skipIf(peerMissing('mosquitto'))('a kit that receives messages of its cloud', () => {
   let broker: Broker;
   beforeAll(async () => {
     broker = await startMosquitto();
@@ -52,7 +52,7 @@ describe.skipIf(peerMissing('mosquitto'))('a kit that hears from its cloud', () 
     });
   });
 
-  it('publishes at most as fast as the cloud wants, and never faster than its own configuration allows', async () => {
+  it('publishes at most as fast as the cloud requests, and never faster than its own configuration allows', async () => {
     await withScene({}, async (kit, cloud) => {
       const positions = `feed/${kit.drone()}/gps`;
       const pace = async (): Promise<number> => {

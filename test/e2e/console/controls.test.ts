@@ -146,7 +146,7 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     await lab.page.mouse.up();
   });
 
-  it('stay where they are when the service says that it keeps no history', async () => {
+  it('stay where they are when the service reports that it keeps no history', async () => {
     const held = Promise.withResolvers<void>();
     const lab = await show({
       prepare: async (page) =>

@@ -92,7 +92,7 @@ describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
     await eventually('its overview is open', async () => page.url().endsWith(`/k/${kitIds(8)[7] ?? ''}`));
   });
 
-  it('follows changes on the socket, says when the list is not current, and is whole again afterwards', async () => {
+  it('follows changes on the socket, reports when the list is not current, and is whole again afterwards', async () => {
     const prepare = async (page: Page): Promise<void> => page.clock.install();
     const lab = await openKits(await show({ width_px: 390, prepare }), 12);
     const { page, link } = lab;

@@ -183,7 +183,7 @@ describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
     expect(await lab.page.locator('#completeness').innerText()).toContain(word('history.unexplained'));
   });
 
-  it('says that the service keeps no history, or is older, and shows what the page saw', async () => {
+  it('reports that the service keeps no history, or is older, and shows what the page saw', async () => {
     const lab = await show({ width_px: 390 });
     await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/links`);
     await lab.page.getByText(word('history.off')).waitFor();

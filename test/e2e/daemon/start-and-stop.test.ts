@@ -177,68 +177,71 @@ async function journalOf(kit: Kit, words: string): Promise<readonly string[]> {
   return readFileSync(file, 'utf8').trimEnd().split('\n');
 }
 
-describe.skipIf(peerMissing('mosquitto') || diskMissing())('a daemon that is told to stop in trouble', () => {
-  it('ends in time although a driver is deaf, the broker has fallen silent and the disk is full', async () => {
-    const broker = await startMosquitto();
-    const proxy = await startProxy(broker.port);
-    try {
-      await withTmpfs(16, async (state_dir) => {
-        await withKit({ rehearsed: true }, async (kit) => {
-          await kit.configure({
-            state_dir,
-            outbox: { free_disk_min_mb: 0 },
-            broker: { url: `mqtt://127.0.0.1:${proxy.port}` },
-            drivers: [{ ...kit.rehearse({ deaf: true, gps_hz: 20 }), name: 'deaf' }, kit.gateway],
+describe.skipIf(peerMissing('mosquitto') || diskMissing())(
+  'a daemon that is asked to stop in trouble',
+  () => {
+    it('ends in time although a driver is deaf, the broker has fallen silent and the disk is full', async () => {
+      const broker = await startMosquitto();
+      const proxy = await startProxy(broker.port);
+      try {
+        await withTmpfs(16, async (state_dir) => {
+          await withKit({ rehearsed: true }, async (kit) => {
+            await kit.configure({
+              state_dir,
+              outbox: { free_disk_min_mb: 0 },
+              broker: { url: `mqtt://127.0.0.1:${proxy.port}` },
+              drivers: [{ ...kit.rehearse({ deaf: true, gps_hz: 20 }), name: 'deaf' }, kit.gateway],
+            });
+            const cloud = await kit.listen(broker.url);
+            const daemon = await kit.start();
+            await cloud.until('a position', ({ channel }) => channel.endsWith('/gps'));
+            fill(join(state_dir, 'of-others'));
+            proxy.stall();
+            await eventually('the disk is known to be full', async () => {
+              const { degraded } = await kit.status();
+              return degraded.some((reason) => reason.includes('the disk'));
+            });
+            const asked_ms = performance.now();
+            const { code, stderr } = await daemon.end('SIGTERM');
+            expect(performance.now() - asked_ms).toBeLessThan(stop_ms);
+            expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+            expect(daemon.output()).toContain(texts.driver_abandoned);
+            expect(daemon.log().at(-1)?.msg).toBe('kit-connector stopped');
           });
-          const cloud = await kit.listen(broker.url);
-          const daemon = await kit.start();
-          await cloud.until('a position', ({ channel }) => channel.endsWith('/gps'));
-          fill(join(state_dir, 'of-others'));
-          proxy.stall();
-          await eventually('the disk is known to be full', async () => {
-            const { degraded } = await kit.status();
-            return degraded.some((reason) => reason.includes('the disk'));
-          });
-          const asked_ms = performance.now();
-          const { code, stderr } = await daemon.end('SIGTERM');
-          expect(performance.now() - asked_ms).toBeLessThan(stop_ms);
-          expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-          expect(daemon.output()).toContain(texts.driver_abandoned);
-          expect(daemon.log().at(-1)?.msg).toBe('kit-connector stopped');
         });
-      });
-    } finally {
-      await proxy.close();
-      await broker.stop();
-    }
-  });
-
-  it('keeps its session for the farewell although dispatches arrive meanwhile', async () => {
-    await withDeafDriver(async ({ kit, cloud, daemon }) => {
-      let hasEnded = false;
-      const ended = daemon.end('SIGTERM').finally(() => (hasEnded = true));
-      const order = { asset_id: kit.drone(), command_name: 'work', payload: { ms: 0 } };
-      await eventually('it ends', async () => {
-        const [task_id, created_at] = [randomUUID(), new Date().toISOString()];
-        await cloud.send({ kind: 'task', task_id }, { task_id, ...order, created_at });
-        return hasEnded;
-      });
-      expect((await ended).code).toBe(0);
-      const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
-      expect(farewell.data).toMatchObject({ reason: 'stopped' });
-      expect(cloud.on('state').filter(({ data }) => data?.['online'] === true)).toHaveLength(1);
+      } finally {
+        await proxy.close();
+        await broker.stop();
+      }
     });
-  });
 
-  it('publishes its offline presence although a driver does not stop', async () => {
-    await withDeafDriver(async ({ kit, cloud, daemon }) => {
-      expect((await daemon.end('SIGTERM')).code).toBe(0);
-      const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
-      expect(farewell.data).toMatchObject({ reason: 'stopped' });
-      expect(cloud.on(`asset/${kit.drone()}`).at(-1)?.data).toMatchObject({ status: 'offline' });
+    it('keeps its session for the farewell although dispatches arrive meanwhile', async () => {
+      await withDeafDriver(async ({ kit, cloud, daemon }) => {
+        let hasEnded = false;
+        const ended = daemon.end('SIGTERM').finally(() => (hasEnded = true));
+        const order = { asset_id: kit.drone(), command_name: 'work', payload: { ms: 0 } };
+        await eventually('it ends', async () => {
+          const [task_id, created_at] = [randomUUID(), new Date().toISOString()];
+          await cloud.send({ kind: 'task', task_id }, { task_id, ...order, created_at });
+          return hasEnded;
+        });
+        expect((await ended).code).toBe(0);
+        const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+        expect(farewell.data).toMatchObject({ reason: 'stopped' });
+        expect(cloud.on('state').filter(({ data }) => data?.['online'] === true)).toHaveLength(1);
+      });
     });
-  });
-});
+
+    it('publishes its offline presence although a driver does not stop', async () => {
+      await withDeafDriver(async ({ kit, cloud, daemon }) => {
+        expect((await daemon.end('SIGTERM')).code).toBe(0);
+        const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+        expect(farewell.data).toMatchObject({ reason: 'stopped' });
+        expect(cloud.on(`asset/${kit.drone()}`).at(-1)?.data).toMatchObject({ status: 'offline' });
+      });
+    });
+  },
+);
 
 /** Takes all the room that is left. */
 function fill(file: string): void {

@@ -25,7 +25,7 @@ async function settled(cloud: Cloud): Promise<number> {
   return cloud.heard.length;
 }
 
-describe.skipIf(peerMissing('mosquitto'))('a daemon that is told to stop', () => {
+describe.skipIf(peerMissing('mosquitto'))('a daemon that is asked to stop', () => {
   let broker: Broker;
   beforeAll(async () => {
     broker = await startMosquitto();

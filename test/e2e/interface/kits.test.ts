@@ -118,7 +118,7 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('kits, form %s', (fo
     for (const path of Object.keys(body.paths)) expect(path).toMatch(/^\/api\//u);
   });
 
-  it('16.3 a key that asks too fast is told when to ask again', { timeout: 120_000 }, async () => {
+  it('16.3 a key that asks too fast gets the time when to ask again', { timeout: 120_000 }, async () => {
     let refused: Response | undefined;
     const key = await scene.newKey();
     await eventually('the key is known', async () => (await scene.ask('/api/kits', { key })).status === 200);

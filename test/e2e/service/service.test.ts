@@ -120,7 +120,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
     expect(stored_kit?.counts).toMatchObject({ received: 11, duplicates: 0, refused: 0 });
   });
 
-  it('asks a kit that it has never heard of for everything, once, and tells each epoch what is stored', async () => {
+  it('asks a kit that it has never received anything of for everything, once, and tells each epoch what is stored', async () => {
     await publish(channels.telemetry, { battery: 50 }, 17);
     await publish(channels.telemetry, { battery: 51 }, 17);
     await eventually('the ack', () => down.some(({ topic }) => topic === 'ack'));
@@ -162,7 +162,7 @@ describe.skipIf(peerMissing('mosquitto'))('the service against a broker', () => 
     await eventually('the cancel', () => down.some(({ topic }) => topic === `task/${one.id}/cancel`));
   });
 
-  it('fails a task that no kit can have heard of, and says why', async () => {
+  it('fails a task that no kit can have received, and reports why', async () => {
     await announce();
     await kit.endAsync();
     const { one } = await ask(order, { payload: samples['taskDispatch']?.['payload'] ?? {} });

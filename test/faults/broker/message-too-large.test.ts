@@ -15,7 +15,7 @@ describe.skipIf(peerMissing('mosquitto'))('a message larger than the broker take
     ['announces as its packet limit', [`max_packet_size ${limit_bytes}`], 0x95],
     // MQTT 5 does not list mosquitto's answer among those of a PUBACK.
     ['only shows when it comes', [`message_size_limit ${limit_bytes}`], 0x95],
-  ])('goes to the quarantine and the rest goes on, when the broker %s', async (_, conf, reason) => {
+  ])('goes to the quarantine and the rest continues, when the broker %s', async (_, conf, reason) => {
     await withLab({ conf }, async (lab) => {
       const subscriber = await lab.subscribe();
       const connector = await lab.start();

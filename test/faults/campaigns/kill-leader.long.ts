@@ -21,7 +21,7 @@ const kits_of_campaign = 3;
 const per_second = 40;
 const patience_ms = 180_000;
 
-it('kills of the leader of a synchronous PostgreSQL lose no acknowledged message, and the service goes on by itself', async () => {
+it('kills of the leader of a synchronous PostgreSQL lose no acknowledged message, and the service continues automatically', async () => {
   const cluster = await startPatroni(3);
   const broker = await startMosquitto({ conf: unthrottled });
   try {

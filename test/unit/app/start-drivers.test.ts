@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { kit_id, probe, readText } from '../config/lab.ts';
 
-test('drivers start when they are told to, and the kit answers without them until then', async () => {
+test('drivers start on request, and the kit answers without them until then', async () => {
   await withDirectory(async (dir) => {
     const text = `kit_id: ${kit_id}\nbroker: { url: none }\nstate_dir: ${dir}\nruntime_dir: ${join(dir, 'run')}\n`;
     const config = await readText(dir, text);

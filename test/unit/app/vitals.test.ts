@@ -75,7 +75,7 @@ test.each([
     /drivers have not been/,
   ],
   ['the event loop is overloaded', { mean_ms: 2_500 }, /event loop is 2500 ms late on average/],
-] as const)('where %s, the check says so', async (_, how, trouble) => {
+] as const)('where %s, the check reports it', async (_, how, trouble) => {
   const said = await vitals(partsOf(how)).check(50);
   expect(said ?? 'all is well').toMatch(trouble);
 });

@@ -329,7 +329,7 @@ test('check takes its file as --config too, and run and status hint at --config 
   });
 });
 
-test('check prints every fault in a line of its own and exits with 78', async () => {
+test('check prints every fault in a separate line and exits with 78', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'config.yaml');
     await writeFile(file, 'kit: 1\nkit_id: x\n');

@@ -43,7 +43,7 @@ test('setup reports a silent broker before it writes anything, and lets the tech
   });
 });
 
-describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wants a password', () => {
+describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that requires a password', () => {
   test('setup lets the technician correct a mistyped password and offers the other answers again', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
     try {
@@ -123,7 +123,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that wan
   });
 });
 
-describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that wants a certificate', () => {
+describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that requires a certificate', () => {
   test('is shown the one of the kit, which the configuration names then', async () => {
     await withDirectory(async (dir) => {
       const { ca, server, client } = await makeCertificates(dir, kit_id);

@@ -35,7 +35,7 @@ async function read(file: string): Promise<Config> {
   return readConfig(file, { drivers, credentials_dir: undefined });
 }
 
-test('setup makes a configuration from flags alone that check accepts, with the password in a file of its own', async () => {
+test('setup makes a configuration from flags alone that check accepts, with the password in a separate file', async () => {
   await withDirectory(async (dir) => {
     await writeFile(join(dir, 'given'), 'pass word\n');
     const given = ['--broker', 'mqtt://127.0.0.1:1883', '--password-file', join(dir, 'given')];

@@ -168,7 +168,7 @@ describe('serveDevice', () => {
     expect(all[1]).toMatchObject({ state: 'down', reason: 'rebooting' });
   });
 
-  it('treats a run that ends by itself, or throws before its first await, as lost', async () => {
+  it('treats a run that ends without a signal, or throws before its first await, as lost', async () => {
     const stopping = new AbortController();
     const reasons: string[] = [];
     let attempts = 0;

@@ -155,7 +155,7 @@ describe('serveDevices', () => {
     expect(events).toEqual(['written', 'ended']);
   });
 
-  it('rejects with the error of a device that ends by itself with one, and ends the others', async () => {
+  it('rejects with the error of a device that ends without a signal with one, and ends the others', async () => {
     const { signal } = new AbortController();
     const ended: string[] = [];
     const done = serveDevices<Device, typeof feeds>({

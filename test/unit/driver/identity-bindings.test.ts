@@ -82,7 +82,7 @@ describe('IdentityBindings', () => {
     expect(log.at('error')).toHaveLength(32);
   });
 
-  it.each(['', '{', '[{"name":1}]', '{"a":1}'])('begins anew with a file that holds %j', (text) => {
+  it.each(['', '{', '[{"name":1}]', '{"a":1}'])('starts over with a file that holds %j', (text) => {
     saved = text;
     expect(bindings().claim(gate, 'camera:a')).toBeUndefined();
   });

@@ -111,7 +111,7 @@ it('treats a driver that throws before its first await like any other failure', 
   await done;
 });
 
-it('treats a driver that ends by itself as lost', async () => {
+it('treats a driver that ends without a signal as lost', async () => {
   const { stopping, states, done } = start(async () => undefined);
   await vi.advanceTimersByTimeAsync(0);
   expect(states.at(-1)).toMatchObject({ state: 'down', reason: texts.driver_ended });

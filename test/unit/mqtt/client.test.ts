@@ -123,7 +123,7 @@ describe('MQTT.js', () => {
     );
   });
 
-  it('measures no keep-alive of its own', async () => {
+  it('measures no keep-alive itself', async () => {
     await withClient({}, async (client, broker, socket) => {
       await connected(client);
       broker.silence();
@@ -134,7 +134,7 @@ describe('MQTT.js', () => {
     });
   });
 
-  it('does not reconnect by itself', async () => {
+  it('does not reconnect automatically', async () => {
     await withClient({}, async (client, broker) => {
       await connected(client);
       broker.peers[0]?.hangUp();

@@ -93,7 +93,7 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
     ['ERR_SSL_HTTP_REQUEST', 'does not use TLS'],
     ['ERR_SSL_DH_KEY_TOO_SMALL', 'too weak'],
     ['ERR_SSL_CA_MD_TOO_WEAK', 'too weak'],
-  ])('with %s says what is wrong and what to do', (code, words) => {
+  ])('with %s reports what is wrong and what to do', (code, words) => {
     const raw = Object.assign(new Error(`0A00:error:SSL routines:${code}`), { code });
     expect(plainFault(raw)).toContain(words);
     expect(plainFault(raw)).not.toContain('SSL routines');

@@ -78,7 +78,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(await row('Other drone').count()).toBe(0);
   });
 
-  it('says how old the word on the queue is, when it will be empty, and what was stored last', async () => {
+  it('reports how old the word on the queue is, when it will be empty, and what was stored last', async () => {
     const lab = await show();
     await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/links`);
     const uplink = lab.page.locator('#uplink');
@@ -95,7 +95,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     await uplink.getByText(word('queue.none'), { exact: true }).first().waitFor();
   });
 
-  it('shows by itself that the kit has fallen silent, and since when', async () => {
+  it('shows automatically that the kit has fallen silent, and since when', async () => {
     const lab = await show();
     await lab.lab.heardAt(Date.now() - silent_after_ms + 2_000);
     await lab.page.locator('h1:visible, .path-card h1').getByText(word('hero.offline')).first().waitFor();

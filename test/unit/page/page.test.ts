@@ -77,7 +77,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(lab.complaints).toEqual([]);
   });
 
-  it('shows new values by itself, and marks old ones alike in list, detail and map', async () => {
+  it('shows new values automatically, and marks old ones alike in list, detail and map', async () => {
     const lab = await show();
     await openDrone(lab);
     // A feed is old after three of its usual intervals, at least 6 s; the first interval is as long as the page took to open.
@@ -216,7 +216,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(lab.lab.dispatched).toMatchObject([{ command_name: 'set_mode', payload: { mode: 'RTL' } }]);
   });
 
-  it('wants a high risk held down, and takes the typed name from a keyboard', async () => {
+  it('requires a high risk to be held down, and takes the typed name from a keyboard', async () => {
     const lab = await show({ width_px: 1280 });
     const { page } = lab;
     await openDrone(lab);
@@ -251,7 +251,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(lab.lab.dispatched).toMatchObject([{ payload }, { payload }]);
   });
 
-  it('withdraws a question that nobody answers', async () => {
+  it('withdraws a question without an answer', async () => {
     const lab = await show({ prepare: async (page) => page.clock.install() });
     await openDrone(lab);
     const form = await openCommand(lab, 'Set mode');
@@ -313,7 +313,7 @@ describe.skipIf(peerMissing('chromium'))('the page', () => {
     expect(await form.getByRole('button', { name: 'Beep' }).getAttribute('aria-disabled')).toBe('true');
   });
 
-  it('asks for a key when there is none, says what is wrong with one, and works by keyboard alone', async () => {
+  it('asks for a key when there is none, reports what is wrong with one, and works by keyboard alone', async () => {
     const lab = await show();
     const stranger = await newPage();
     try {

@@ -33,7 +33,7 @@ describe.skipIf(peerMissing('chromium'))('the video of a camera', () => {
     await whep.stop();
   });
 
-  it('plays, says when the picture stands still though the connection does not end, and lets go of the stream', async () => {
+  it('plays, reports when the picture stands still though the connection does not end, and releases the stream', async () => {
     const { page } = lab;
     await page.locator('.video .rec').waitFor();
     await whep.freeze();

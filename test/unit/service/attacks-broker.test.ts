@@ -97,7 +97,7 @@ describe('a batch of a kit', () => {
   });
   const feed = channels.feed(asset_id, 'gps');
 
-  it('with one message that cannot be read gives the others, and says which one', () => {
+  it('with one message that cannot be read gives the others, and reports which one', () => {
     const items = [
       item(1, feed, '{"lat":1}'),
       item(2, channels.asset(asset_id), announcement({ name: 'x'.repeat(300_000) })),
@@ -136,7 +136,7 @@ describe('a batch of a kit', () => {
     expect(reception?.faults.at(-1)).toBe('batch: too many faults; 9900 messages not read');
   });
 
-  it('tells how much text it holds, so that a transaction can be bounded', () => {
+  it('reports how much text it holds, so that a transaction can be bounded', () => {
     const items = Array.from({ length: 100 }, (_, seq) => item(seq, feed, '{"lat":47,"note":"xxxxxxxx"}'));
     const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
     expect(reception?.weight).toBe(100 * '{"lat":47,"note":"xxxxxxxx"}'.length);

@@ -108,7 +108,7 @@ it('what the broker had kept is as old as it says: a new service does not take a
   expect(await kitAt(now_ms)).toEqual({ online: false, last_seen: at(1), since: null });
 });
 
-it('a birth that the broker still keeps says that the kit is connected now, not that it was seen now', async () => {
+it('a birth that the broker still keeps reports that the kit is connected now, not that it was seen now', async () => {
   const now_ms = start_ms + 1_000 * minute_ms;
   await hear({ ...birth, now_ms, retained: true });
   expect(await kitAt(now_ms)).toEqual({ online: true, last_seen: at(0), since: at(0) });
@@ -130,7 +130,7 @@ it('a kit is new once', async () => {
   expect((await hear({ ...will, now_ms: start_ms })).new_kits).toEqual([]);
 });
 
-it('a kit that speaks without being known as online is without presence, until its birth comes', async () => {
+it('a kit that publishes without being known as online is without presence, until its birth comes', async () => {
   const telemetry = (seq: number, retained = false) => ({
     channel: channels.telemetry,
     seq,
@@ -171,7 +171,7 @@ const report = (revision: number, status: string): JsonObject => ({
   result: {},
 });
 
-it('a task of which nobody hears fails, and the word of the kit counts when it comes after all', async () => {
+it('a task that no kit answers fails, and the word of the kit counts when it comes after all', async () => {
   await store.addTask(order);
   expect(await store.failSilent(start_ms + minute_ms)).toEqual([]);
   const [failed] = await store.failSilent(start_ms + minute_ms + 1);

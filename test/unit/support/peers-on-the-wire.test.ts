@@ -71,7 +71,7 @@ describe.skipIf(peerMissing('mosquitto'))('the broker', () => {
 });
 
 describe.skipIf(peerMissing('mosquitto'))('the subscriber', () => {
-  it('counts single messages and those in batches, and tells which numbers came and which came twice', async () => {
+  it('counts single messages and those in batches, and reports which numbers came and which came twice', async () => {
     const broker = later(await startMosquitto(), async (each) => each.stop());
     const subscriber = later(await startSubscriber(broker.port), async (each) => each.stop());
     const publisher = await client(broker.url);

@@ -229,7 +229,7 @@ describe.skipIf(peerMissing('bash'))('completion in bash', () => {
     expect(await complete('status', '--json', '--w')).toEqual(['--watch']);
   });
 
-  test('goes on behind the values of options and behind operands, and leaves values to the names of files', async () => {
+  test('continues behind the values of options and behind operands, and leaves values to the names of files', async () => {
     expect(await complete('tail', '--asset', 'Gate', '--f')).toEqual(['--feed']);
     expect(await complete('setup', '--broker', 'mqtts://b', '--ca')).toEqual(['--ca']);
     expect(await complete('task', 'Gate', '--dead')).toEqual(['--deadline']);

@@ -9,7 +9,7 @@ import { texts } from '../../../src/tasks/texts.ts';
 useFakeTime();
 
 describe('at its deadline', () => {
-  it('a running task is told to stop, fails two seconds later, and its asset is free', async () => {
+  it('a running task is asked to stop, fails two seconds later, and its asset is free', async () => {
     const lab = startLab();
     const id = await lab.give({ n: 1 });
     await pass(10_000 - 2 * commit_ms - 1);
@@ -67,7 +67,7 @@ describe('at its deadline', () => {
 });
 
 describe('a request to stop a running task', () => {
-  it('is reported with what the handler says about the outcome', async () => {
+  it('is reported with what the handler reports about the outcome', async () => {
     const lab = startLab();
     const id = await lab.give();
     lab.runner.cancel(id);
@@ -86,7 +86,7 @@ describe('a request to stop a running task', () => {
 });
 
 describe('the age of a task', () => {
-  it('counts from its creation in the cloud, and goes on while it runs', async () => {
+  it('counts from its creation in the cloud, and continues while it runs', async () => {
     const lab = startLab();
     const created_at = iso(lab.kit.clock.stamp().time_ms - 3_000);
     await lab.give({ created_at });

@@ -112,7 +112,7 @@ describe('a dispatch that cannot be read', () => {
     );
   });
 
-  it('and whose topic holds no task id is counted and answered to nobody', async () => {
+  it('and whose topic holds no task id is counted and not answered', async () => {
     const lab = startLab();
     await lab.runner.receive('{}', meta('not-a-uuid'));
     expect(lab.runner.stats()).toMatchObject({ unreadable: 1, failed: 0 });
@@ -122,7 +122,7 @@ describe('a dispatch that cannot be read', () => {
 });
 
 describe('a dispatch that is not carried out', () => {
-  it('because its task id is not that of its topic says so', async () => {
+  it('because its task id is not that of its topic names both', async () => {
     const lab = startLab();
     const [topic, body] = [randomUUID(), randomUUID()];
     const dispatch = {
@@ -149,7 +149,7 @@ describe('a dispatch that is not carried out', () => {
     );
   });
 
-  it('because nobody knows the asset or the command says which', async () => {
+  it('because the asset or the command is unknown names it', async () => {
     const lab = startLab();
     expect(lab.error(await lab.give({ command: 'juggle' }))).toBe('Falcon 1 has no command "juggle"');
     lab.kit.drone.announced = false;
@@ -182,7 +182,7 @@ describe('a dispatch that is not carried out', () => {
     );
   });
 
-  it('because it is late tells how late', async () => {
+  it('because it is late reports how late', async () => {
     const lab = startLab();
     const id = await lab.give({ created_at: iso(Date.now() - 15_000) });
     expect(lab.error(id)).toBe("expired: its deadline passed 5 s ago by the kit's clock; command not sent");

@@ -191,7 +191,7 @@ describe('a task that was running', () => {
     expect(third).toEqual(second);
   });
 
-  it('whose handler was not called yet fails all the same, since nobody can know', async () => {
+  it('whose handler was not called yet fails all the same, since its outcome is unknown', async () => {
     const lab = startLab();
     const { id } = lab.send();
     await pass(2 * commit_ms - 1);
@@ -376,7 +376,7 @@ describe('a stop of the connector', () => {
     expect(lab.kit.invocations).toHaveLength(2);
   });
 
-  it('before its deadline frees whoever waits for it when nothing runs', async () => {
+  it('before its deadline frees what waits for it when nothing runs', async () => {
     const lab = startLab();
     await lab.give({ created_at: iso(0) });
     await lab.runner.stop(60_000);

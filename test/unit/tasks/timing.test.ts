@@ -77,7 +77,7 @@ describe('with a clock that is not set', () => {
     expect(judgeTime(times(0), medium, unset, first)).toEqual({ refusal });
   });
 
-  it('a low risk may run for as long as it was given, and nobody knows how old it is', () => {
+  it('a low risk may run for as long as it was given, and it is unknown how old it is', () => {
     expect(judgeTime(times(0, 4_000), low, unset, first)).toEqual({
       deadline_ms: now_ms + 4_000,
       due_mono_ms: 9_000,
@@ -143,7 +143,7 @@ describe('a task from the journal', () => {
 describe('a waiting task', () => {
   const due = { deadline_ms: now_ms + 1_000, due_mono_ms: 6_000, created_mono_ms: 4_000 };
 
-  it('is too late when either clock says so', () => {
+  it('is too late by either clock', () => {
     expect(isPast(due, stamp)).toBe(false);
     expect(isPast(due, { ...stamp, mono_ms: 6_000 })).toBe(true);
     expect(isPast(due, { ...stamp, time_ms: now_ms + 1_001 })).toBe(true);

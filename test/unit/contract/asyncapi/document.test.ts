@@ -62,7 +62,7 @@ describe('the AsyncAPI document', () => {
     expect(operations.every(([, { bindings }]) => bindings.mqtt.qos === 1)).toBe(true);
   });
 
-  it('gives every message a name of its own', () => {
+  it('gives every message a separate name', () => {
     const names = channelSpecs.flatMap(({ messages }) => messages.map(({ name }) => name));
     expect(new Set(names).size).toBe(names.length);
   });

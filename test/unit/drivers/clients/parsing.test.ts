@@ -111,7 +111,7 @@ describe('a dump of the neighbour table', () => {
     ]);
   });
 
-  it.each([0x00, 0x01, 0x20, 0x40])('leaves out a neighbour of state %i, which nobody has heard', (state) => {
+  it.each([0x00, 0x01, 0x20, 0x40])('leaves out a neighbour of state %i, which was not received', (state) => {
     const silent = Buffer.from(reachable);
     silent.writeUInt16LE(state, 24);
     expect(neighboursOf(silent)).toEqual([]);

@@ -124,7 +124,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('The feed of the modems', () => {
     expect(lab.log.at('warn')).toEqual([]);
   });
 
-  it('goes on without them where ModemManager refuses, and says once what to allow', async () => {
+  it('continues without them where ModemManager refuses, and reports once what to allow', async () => {
     const { lab, next, manager } = await start({ signal_interval_s: 5, interval_s: 1 }, (fake) => {
       fake.mayControl = false;
     });

@@ -38,7 +38,7 @@ const names = (modem: Modem, interfaces = {}) => [...linksOf([modem], interfaces
 const isp = (told: Told) => linksOf([modemOf(told)], {}).get('wwan0')?.isp;
 
 describe('the link of a modem', () => {
-  it('is that of the connected bearer, also when it is no port of its own', () => {
+  it('is that of the connected bearer, also when it is no port itself', () => {
     const bearers = [{ Interface: 'qmapmux0.0', Connected: true }];
     expect(names(modemOf({ bearers }))).toEqual(['qmapmux0.0']);
   });

@@ -73,7 +73,7 @@ describe('a camera that is up before its media service', () => {
     ['GetProfiles', 'abort', texts.profiles_refused],
     ['GetProfiles', { fault: 'ter:Busy' }, texts.profiles_refused],
     ['GetStreamUri', { fault: 'ter:Busy' }, texts.stream_refused],
-  ])('is served without what %s would give, says so, and has it later', async (name, how, line) => {
+  ])('is served without what %s would give, reports it, and has it later', async (name, how, line) => {
     scene.camera.misbehave(name, how);
     const { outbox, log } = scene.lab.run(
       { cameras: [await scene.lab.entry(scene.camera)] },

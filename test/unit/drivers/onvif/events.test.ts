@@ -39,7 +39,7 @@ const alarm = 'tns1:VideoSource/MotionAlarm';
 const motion = (detected: boolean) => said('motion', (data) => data['detected'] === detected);
 const online = said('asset_status', (data) => data['status'] === 'online');
 
-it('tells each edge once, whatever many detectors say between', async () => {
+it('reports each edge once, whatever many detectors report between', async () => {
   const { camera, prepare } = await serve();
   const { outbox } = await prepare();
   await camera.next('PullMessages');
@@ -182,7 +182,7 @@ it('serves a camera that drops every connection for events, and asks it seldom',
   expect(outbox.drafts.filter(said('asset_status', (data) => data['status'] === 'offline'))).toEqual([]);
 });
 
-it('keeps a camera online whose events cannot be heard because the port is taken', async () => {
+it('keeps a camera online whose events cannot be received because the port is taken', async () => {
   const taken = new Webhook({ listen: '127.0.0.1', port: 0 });
   const hook = await taken.open(async () => undefined);
   const port = Number(new URL(typeof hook === 'string' ? 'http://none' : hook.url('127.0.0.1')).port);

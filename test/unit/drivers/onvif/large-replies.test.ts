@@ -136,7 +136,7 @@ it('loses the thread by a reply that needs too much memory, and nothing else', a
   expect(large.stalls).toBe(1);
 });
 
-it('does not read what nobody waits for any more', async () => {
+it('does not read what is no longer waited for', async () => {
   const large = badReader();
   const guilty = large.read('stall', forever);
   const call = new AbortController();
@@ -159,7 +159,7 @@ it('ends with its signal, in the middle of a reply and before one', async () => 
   expect(large.state).toBe('absent');
 });
 
-it('blames no camera for a thread that cannot run, and says once that it cannot and once that it can', async () => {
+it('blames no camera for a thread that cannot run, and reports once that it cannot and once that it can', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'thread.mjs');
     await writeFile(file, 'throw new Error("no memory");');

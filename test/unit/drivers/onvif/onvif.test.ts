@@ -191,7 +191,7 @@ it('comes back after a reboot with the same asset', async () => {
   expect(hub.assets()).toHaveLength(1);
 });
 
-it('does not serve another camera that answers at the address, and says what to do', async () => {
+it('does not serve another camera that answers at the address, and reports what to do', async () => {
   const camera = await start();
   const { outbox, log, hub } = lab.run({ cameras: [await lab.entry(camera)] });
   await outbox.until(isStatus('online'));
@@ -235,7 +235,7 @@ it('lets no camera take the place of another that is away', async () => {
   expect(online.map(({ key, name }) => [key, name])).toEqual([['onvif:acme:007:real-1', 'Gate']]);
 });
 
-it('serves a camera that is configured under two addresses once, and says which two', async () => {
+it('serves a camera that is configured under two addresses once, and reports which two', async () => {
   const [one, two] = [await start(), await start()];
   const cameras_options = [await lab.entry(one, { name: 'A' }), await lab.entry(two, { name: 'B' })];
   const { log, hub } = lab.run({ cameras: cameras_options });
@@ -302,7 +302,7 @@ it('asks for an identity where neither is told, and takes the one that is config
   await outbox.until(({ data }) => data?.['asset_key'] === 'onvif:configured:roof-1');
 });
 
-it('says what to do about a password file that everybody may read', async () => {
+it('reports what to do about a password file that every user may read', async () => {
   const camera = await start();
   const entry = await lab.entry(camera);
   await chmod(String(entry['password_file']), 0o644);
@@ -312,7 +312,7 @@ it('says what to do about a password file that everybody may read', async () => 
   expect(camera.requests).toEqual([]);
 });
 
-it('speaks HTTPS to the certificate with the configured fingerprint, and tells any other nothing at all', async () => {
+it('uses HTTPS with the certificate with the configured fingerprint, and sends nothing to any other', async () => {
   await withDirectory(async (dir) => {
     const { server } = await makeCertificates(dir, 'kit');
     const [cert, key] = await Promise.all([readFile(server.cert, 'utf8'), readFile(server.key, 'utf8')]);

@@ -80,7 +80,7 @@ it.each([
   ['down', 0, -0.5],
   ['left', -0.5, 0],
   ['right', 0.5, 0],
-])('moves %s and stops before it says so', async (direction, x, y) => {
+])('moves %s and stops before it reports completion', async (direction, x, y) => {
   const { move } = await commandsOf();
   const asked = camera.next('ContinuousMove');
   const result = await move.read({ direction }).run(context());
@@ -168,13 +168,13 @@ it('fails with a warning when the camera takes no stop at all', async () => {
   await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/may still be moving/u);
 });
 
-it('fails when the camera takes the stop and goes on moving', async () => {
+it('fails when the camera takes the stop and still moves', async () => {
   const { move } = await commandsOf();
   camera.misbehave('Stop', { body: '<StopResponse/>' });
   await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/still moves/u);
 });
 
-it('says that the outcome is unknown when the movement was not answered, and stops', async () => {
+it('reports that the outcome is unknown when the movement was not answered, and stops', async () => {
   const { move } = await commandsOf();
   camera.misbehave('ContinuousMove', 'abort');
   await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/unknown/u);

@@ -2,6 +2,6 @@
 import { expect, it } from 'vitest';
 import { soak } from '../../../support/cameras/onvif-soak.ts';
 
-it('hears motion after each mishap, and leaves nothing open', async () => {
+it('receives motion after each mishap, and leaves nothing open', async () => {
   await expect(soak(9)).resolves.toBeDefined();
 });

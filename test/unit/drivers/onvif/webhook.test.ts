@@ -63,7 +63,7 @@ describe('the listener for events of cameras', () => {
     });
   });
 
-  it('serves a camera while hosts of any number of addresses hold 128 connections: the oldest gives way', async () => {
+  it('serves a camera while hosts of any number of addresses hold 128 connections: the oldest is closed', async () => {
     const held: Socket[] = [];
     for (let host = 2; host < 10; host += 1) held.push(...(await hold(`127.0.0.${host}`, 16)));
     // Each of the eight hosts has been joined by one more connection, of `hold`: so many of the oldest are gone.

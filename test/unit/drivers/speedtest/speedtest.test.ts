@@ -72,7 +72,7 @@ describe('the speedtest driver', () => {
   });
 });
 
-it('measures both directions within its limits, reports them and tells how far it is', async () => {
+it('measures both directions within its limits, reports them and its progress', async () => {
   server.bytes_per_s = 400_000;
   const lab = start({ bytes_max: 400_000 });
   const result = await lab.test();
@@ -218,7 +218,7 @@ it.each(['no-such0', '../../../etc', '..'])(
   },
 );
 
-it('names the servers that are configured, and says why one cannot be reached', async () => {
+it('names the servers that are configured, and reports why one cannot be reached', async () => {
   const lab = start();
   await expect(lab.test({ server: 'far' })).rejects.toThrow(
     'no server is named "far"; the configured servers are near',
@@ -261,7 +261,7 @@ it('shows the last result after a restart, and forgets one that cannot be read',
 });
 
 describe.skipIf(peerMissing('openssl'))('over TLS', () => {
-  it('measures a server of a private authority, and refuses one of nobody', async () => {
+  it('measures a server of a private authority, and refuses one of an unknown authority', async () => {
     await withDirectory(async (dir) => {
       const made = await makeCertificates(dir, 'kit');
       const [cert, key] = await Promise.all(

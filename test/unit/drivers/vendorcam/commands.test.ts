@@ -26,7 +26,7 @@ const standsStill = async ({ camera }: VendorcamLab): Promise<void> => {
 };
 
 describe('ptz_move', () => {
-  it('moves at the speed that was asked for and stops by itself', async () => {
+  it('moves at the speed that was asked for and stops automatically', async () => {
     const it = await online();
     const moving = it.command('ptz_move', { direction: 'left', speed: 40 });
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
@@ -196,7 +196,7 @@ describe('set_motion_detection', () => {
     expect(it.camera.camera.zone.table).toBe(before);
   });
 
-  it('keeps a zone that somebody has drawn meanwhile', async () => {
+  it('keeps a zone that another client has drawn meanwhile', async () => {
     const it = await online();
     await it.command('set_motion_detection', { enabled: false });
     it.camera.camera.zone = { ...it.camera.camera.zone, table: '01'.repeat(40) };
@@ -246,7 +246,7 @@ describe('reboot', () => {
     },
   );
 
-  it('fails when the device goes on as before', async () => {
+  it('fails when the device continues as before', async () => {
     const it = await online({ limits: { reboot_leaves_ms: 600 } });
     it.camera.rebootEffect = 'nothing';
     await expect(it.command('reboot')).rejects.toThrow(/did not restart/u);

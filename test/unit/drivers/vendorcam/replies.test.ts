@@ -37,7 +37,7 @@ describe('an error code', () => {
     ),
     [-507, 'Login reach max', 'credentials', /account is locked/u],
     [-1234, 'odd', 'unknown', /error -1234 \(odd\)/u],
-  ] as const)('%s (%s) is of kind %s and says what to do', (code, detail, kind, sentence) => {
+  ] as const)('%s (%s) is of kind %s and reports what to do', (code, detail, kind, sentence) => {
     for (const fault of [faultOf(code, detail), faultOf(code, detail === 'odd' ? detail : '')]) {
       expect(fault.kind).toBe(kind);
       expect(fault.sentence).toMatch(sentence);

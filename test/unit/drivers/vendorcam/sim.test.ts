@@ -35,7 +35,7 @@ it('answers another client, which sets motion detection without a zone and reads
   }
 });
 
-it('is gone for a moment after it was told to restart, and nobody is logged in afterwards', async () => {
+it('is gone for a moment after its restart command, and no session exists afterwards', async () => {
   const stopping = new AbortController();
   const port = await freePort();
   await startSimHost({ password: 'secret', name: 'Yard' }, port, stopping.signal);

@@ -113,7 +113,7 @@ describe('presets', () => {
 });
 
 describe('zoom', () => {
-  it('moves the lens and stops by itself', async () => {
+  it('moves the lens and stops automatically', async () => {
     const it = await online();
     const zooming = it.command('zoom', { direction: 'in', speed: 20 });
     await eventually('it zooms', () => it.camera.camera.motor.zoom === 1);

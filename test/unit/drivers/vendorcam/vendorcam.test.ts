@@ -98,7 +98,7 @@ describe('a camera', () => {
     },
   );
 
-  it('leaves nothing detected when it is lost, says why, and tells it again when it is back', async () => {
+  it('leaves nothing detected when it is lost, reports why, and reports it again when it is back', async () => {
     const { camera, start, online, offline, feed, hub } = await running();
     camera.camera.motion = true;
     camera.camera.ai.add('vehicle');
@@ -146,7 +146,7 @@ describe('a camera', () => {
     ['cuts off', /closed|aborted|answered/u],
     ['bad gateway', /HTTP status 502/u],
     ['redirects', /set tls: true/u],
-  ])('is lost when its answer is of the kind "%s", says so, and comes back', async (mood, reason) => {
+  ])('is lost when its answer is of the kind "%s", reports it, and comes back', async (mood, reason) => {
     const { camera, start, online, offline, hub } = await running();
     start();
     await online();
@@ -189,7 +189,7 @@ describe('a camera', () => {
     expect(await online()).toMatchObject({ key: 'vendorcam:SN-7' });
   });
 
-  it('reports its doorbell as an event of its own', async () => {
+  it('reports its doorbell as a separate event', async () => {
     const { camera, start, online, feed } = await running();
     camera.camera.rings = false;
     start();

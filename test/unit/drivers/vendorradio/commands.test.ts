@@ -158,7 +158,7 @@ it('set_mesh_channel is completed when the radio is seen on the frequency with a
   );
 });
 
-it('set_mesh_channel that was not seen says that it is not taken back', async () => {
+it('set_mesh_channel that was not seen reports that it is not taken back', async () => {
   lab.radio.wifi.isMeshRider = true;
   await online();
   await expect(lab.command('set_mesh_channel', { freq_mhz: 5999, bandwidth_mhz: 20 })).rejects.toThrow(

@@ -114,7 +114,7 @@ describe('a list of stations', () => {
     );
   });
 
-  it('with a rate beyond all numbers tells none', () => {
+  it('with a rate beyond all numbers reports none', () => {
     const [station] = stationsOf({ results: [{ mac: '02:00:00:AA:BB:01', rx: { rate: 1e306 } }] }) ?? [];
     expect(station).toMatchObject({ rx_rate_bps: null });
   });
@@ -140,7 +140,7 @@ describe('a list of stations', () => {
   });
 });
 
-describe('what a radio says of itself', () => {
+describe('what a radio reports about itself', () => {
   const keys = ['mode', 'ssid', 'bssid', 'channel', 'frequency', 'txpower', 'signal', 'noise', 'quality'];
   const infoBody = fc.oneof(junkRow([...keys, 'quality_max', 'htmode', 'htmodelist', 'hardware']), junk);
 
@@ -193,7 +193,7 @@ describe('what a radio says of itself', () => {
     ['1', false],
     ['true', false],
     [null, false],
-  ])('tells whether a channel may be used whose `restricted` is %j: %j', (restricted, isOffered) => {
+  ])('reports whether a channel may be used whose `restricted` is %j: %j', (restricted, isOffered) => {
     const body = { results: [{ channel: 52, mhz: 5_260, restricted }] };
     expect(channelsOf(body, 5_180).length === 1).toBe(isOffered);
   });

@@ -35,7 +35,7 @@ describe('an SNMP session with a hostile agent', () => {
     await expect(get()).rejects.toBeInstanceOf(DeviceUnreachable);
   });
 
-  it('stops asking an agent that wants every request once more', async () => {
+  it('stops asking an agent that requests every request again', async () => {
     const { agent, get } = await session(snmpAnswers.endlessReports, nobody, { snmp_answer_ms: 300 });
     await expect(get()).rejects.toBeInstanceOf(DeviceUnreachable);
     await expect(get()).rejects.toBeInstanceOf(DeviceUnreachable);

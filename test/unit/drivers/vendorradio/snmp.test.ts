@@ -134,7 +134,7 @@ async function agent({ isAiros = false } = {}) {
 }
 
 describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
-  it('v2c: tells its status and throughput, has no commands, is lost and comes back', async () => {
+  it('v2c: reports its status and throughput, has no commands, is lost and comes back', async () => {
     const peer = await agent();
     peer.run(await peer.v2c());
     await eventually('it is online', () => peer.status() === 'online');
@@ -176,7 +176,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     await eventually('it is online', () => peer.status() === 'online');
   });
 
-  it('v3: answers two kits at once, each with counters of its own', async () => {
+  it('v3: answers two kits at once, each with separate counters', async () => {
     const peer = await agent();
     const login = {
       username: 'watcher',
@@ -216,7 +216,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     expect(peer.lab.hub.assets()).toEqual([]);
   });
 
-  it('of airOS tells its signal and its stations by the OIDs of the preset', async () => {
+  it('of airOS reports its signal and its stations by the OIDs of the preset', async () => {
     const peer = await agent({ isAiros: true });
     peer.run(await peer.v2c());
     await eventually('it is online', () => peer.status() === 'online');

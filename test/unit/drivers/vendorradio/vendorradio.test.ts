@@ -86,7 +86,7 @@ describe('a radio with OpenWrt', () => {
     expect(lab.radio).toMatchObject({ sessions: { logins: 1 }, busiest: 1, connections: 1 });
   });
 
-  it('tells its throughput from what its counters have grown', async () => {
+  it('reports its throughput from what its counters have grown', async () => {
     lab = await vendorradioLab();
     lab.start();
     await lab.newest('link', ({ tx_bps }) => tx_bps === 0);
@@ -117,7 +117,7 @@ describe('a radio with OpenWrt', () => {
     });
   });
 
-  it('tells at most 64 of 300 neighbours, the strongest', async () => {
+  it('reports at most 64 of 300 neighbours, the strongest', async () => {
     lab = await vendorradioLab();
     lab.radio.wifi.stations = Array.from({ length: 300 }, (_none, index) => ({
       mac: `02:00:00:00:${(index >> 8).toString(16).padStart(2, '0')}:${(index & 255).toString(16).padStart(2, '0')}`,
@@ -223,7 +223,7 @@ describe('the certificate', () => {
 });
 
 describe('Mesh Rider firmware', () => {
-  it('tells link state, temperature, voltage and position by its files', async () => {
+  it('reports link state, temperature, voltage and position by its files', async () => {
     lab = await vendorradioLab();
     const { wifi } = lab.radio;
     wifi.isMeshRider = true;
@@ -284,7 +284,7 @@ describe('Mesh Rider firmware', () => {
     expect(lab.offered()).toEqual(['refresh', 'scan', 'set_mesh_channel', 'reboot']);
   });
 
-  it('without the link state falls back to iwinfo and says what to switch on', async () => {
+  it('without the link state falls back to iwinfo and reports what to switch on', async () => {
     lab = await vendorradioLab();
     lab.radio.wifi.isMeshRider = true;
     lab.start();
@@ -295,7 +295,7 @@ describe('Mesh Rider firmware', () => {
 });
 
 describe('radios of one kit', () => {
-  it('know each other: asset, name, and what each hears of the other; neither becomes a child', async () => {
+  it('know each other: asset, name, and what each receives of the other; neither becomes a child', async () => {
     lab = await vendorradioLab();
     const boat = new FakeRadio({ mac: '02:00:00:AA:BB:02' });
     await boat.start();
@@ -321,7 +321,7 @@ describe('radios of one kit', () => {
     }
   });
 
-  it('have other peers as children, which go offline when they are not heard', async () => {
+  it('have other peers as children, which go offline when they are not received', async () => {
     lab = await vendorradioLab();
     lab.start({ ...lab.options({}, { peers: 'assets' }), names: { '02-00-00-AA-BB-02': 'Rover' } });
     await lab.until('online', 'Rover');

@@ -249,7 +249,7 @@ describe('the simulated web server, as the real one', () => {
 });
 
 describe('the session', () => {
-  it('lives on by being used, and is renewed once after it ended by time', async () => {
+  it('is kept alive by being used, and is renewed once after it ended by time', async () => {
     const radio = await radioOn();
     const ubus = ubusTo(radio);
     for (let turn = 0; turn < 3; turn += 1) {

@@ -15,7 +15,7 @@ test('compresses one text after the other, each as if it were the only one', asy
   );
 });
 
-test('gives each batch memory of its own, which can be moved to another thread', async () => {
+test('gives each batch separate memory, which can be moved to another thread', async () => {
   const deflater = new BatchDeflater();
   const [first, second] = await Promise.all([deflater.deflate(text(100)), deflater.deflate(text(200))]);
   expect(first.buffer).not.toBe(second.buffer);

@@ -94,7 +94,7 @@ test('facts in the sentence are not repeated after it, and stay fields', async (
   ]);
 });
 
-test('every level has its priority, and a crash has its stack in lines of its own', async () => {
+test('every level has its priority, and a crash has its stack in separate lines', async () => {
   const { log, entries } = await journaled();
   for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level]({}, level);
   log.fatal({ err: new Error('one line\nand another') }, 'the program ends');

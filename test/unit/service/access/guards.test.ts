@@ -222,7 +222,7 @@ describe('a request that comes again', () => {
 });
 
 describe('everything else', () => {
-  it('tells whether it can serve', async () => {
+  it('reports whether it can serve', async () => {
     expect((await ask('GET', '/ready')).status).toBe(200);
     lab.broker.fault = texts.service_not_connected;
     expect((await ask('GET', '/ready')).status).toBe(503);

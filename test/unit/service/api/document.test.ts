@@ -56,7 +56,7 @@ it('describes the delivery of each type of event', () => {
   expect(Object.keys(document.webhooks).sort()).toEqual([...webhookTypes].sort());
 });
 
-it('gives each operation an id of its own', () => {
+it('gives each operation a separate id', () => {
   const ids = operations.map(({ operationId }) => operationId);
   expect(ids.length).toBeGreaterThan(25);
   expect(new Set(ids).size).toBe(ids.length);

@@ -157,7 +157,7 @@ it('answers every request with a status and a type that the document has for it'
   expect(lab.log.at('error')).toEqual([]);
 });
 
-it('tells a stranger nothing of a kit that is not his', async () => {
+it('reports nothing to a stranger about a kit that is not his', async () => {
   const before = (await lab.store.tasks(kit_id, { limit: 200 })).length;
   await fc.assert(
     fc.asyncProperty(anyRequest(), async (asked) => {

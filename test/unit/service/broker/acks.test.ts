@@ -55,7 +55,7 @@ it('names everything of a second in messages of at most 1,000 ranges, of which t
   expect(sent).toEqual([]);
 });
 
-it('says once what came twice within a second', async () => {
+it('reports once what came twice within a second', async () => {
   acks.note([{ kit_id, ack: { epoch: 17, ranges: [[1, 5]] } }]);
   acks.note([{ kit_id, ack: { epoch: 17, ranges: [[3, 9]] } }]);
   await second();
@@ -87,7 +87,7 @@ it('holds a bounded number of ranges and epochs of a kit: the kit sends again wh
   expect(sent.map(({ ack }) => ack.epoch)).toEqual(Array.from({ length: 64 }, (_, n) => n + 37));
 });
 
-it('goes on after a message that could not be sent', async () => {
+it('continues after a message that could not be sent', async () => {
   let isDown = true;
   const failing = new Acks({
     store: { newestEpoch: async () => Promise.reject(new Error('away')) },

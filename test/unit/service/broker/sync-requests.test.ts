@@ -27,13 +27,13 @@ afterEach(() => ends.abort());
 const pass = async (ms: number): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
 const absent = (...kits: readonly string[]) => ({ new_kits: [], without_presence: kits });
 
-it('asks a kit that this database has never heard of within a second', async () => {
+it('asks a kit that this database has never received anything of within a second', async () => {
   requests.note({ new_kits: [kit_id], without_presence: [kit_id] });
   await pass(1_000);
   expect(asked.map(({ kit }) => kit)).toEqual([kit_id]);
 });
 
-it('asks a kit that speaks and is not known to be online, once its birth has had time to come', async () => {
+it('asks a kit that publishes and is not known to be online, once its birth has had time to come', async () => {
   requests.note(absent(kit_id));
   await pass(4_000);
   expect(asked).toEqual([]);

@@ -177,7 +177,7 @@ describe('an erasure on SQLite', () => {
     });
   });
 
-  it('is not done while somebody reads what was there before, and says so', async () => {
+  it('is not done while another client reads what was there before, and reports it', async () => {
     await withDirectory(async (dir) => {
       const file = join(dir, 'service.db');
       const database = openSqlite(file);

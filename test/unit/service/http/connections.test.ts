@@ -45,7 +45,7 @@ const held = (address: string): number =>
     .length;
 
 describe('connections', () => {
-  it('of one address have a limit: its oldest half request gives way, and it is said once', async () => {
+  it('of one address have a limit: its oldest half request is closed, and it is logged once', async () => {
     await halfRequests('127.0.0.9', address_connections_max * 3);
     await eventually('the rest is cut', () => held('127.0.0.9') === address_connections_max);
     expect(await ask('127.0.0.9')).toBe(200);
@@ -68,7 +68,7 @@ describe('connections', () => {
     },
   );
 
-  it('of many addresses: under pressure the oldest half request of all gives way, and others are answered', async () => {
+  it('of many addresses: under pressure the oldest half request of all is closed, and others are answered', async () => {
     for (let n = 2; n < 20; n += 1) await halfRequests(`127.0.1.${n}`, address_connections_max);
     expect(await ask('127.0.0.2')).toBe(200);
     const all = opened.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length;

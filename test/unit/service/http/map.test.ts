@@ -187,7 +187,7 @@ describe('the file of the map', () => {
     expect(headers.get('cache-control')).toBe('private, max-age=600');
   });
 
-  it('has a limit of its own for the many parts of one screen', async () => {
+  it('has a separate limit for the many parts of one screen', async () => {
     const parts = Array.from({ length: 150 }, async (_, n) =>
       ask(path, { range: `bytes=${n * 10}-${n * 10 + 9}` }),
     );

@@ -64,7 +64,7 @@ describe('PATCH of an asset', () => {
     expect(await partner(id)).toMatchObject({ revision: 3, record: { name: 'Truck 5' } });
   });
 
-  it('gives each of many changes at once a revision of its own', async () => {
+  it('gives each of many changes at once a separate revision', async () => {
     const id = await register();
     const patches = Array.from({ length: 8 }, async (_, n) =>
       ask('PATCH', `${assets}/${id}`, { metadata: { n } }),
@@ -73,7 +73,7 @@ describe('PATCH of an asset', () => {
     expect(await partner(id)).toMatchObject({ revision: 9 });
   });
 
-  it('is told to the subscribers', async () => {
+  it('is sent to the subscribers', async () => {
     const id = await register();
     const seen: unknown[] = [];
     const end = new AbortController();

@@ -93,7 +93,7 @@ describe('kits', () => {
     expect(body).toMatchObject({ type: '/problems/unavailable', status: 503 });
   });
 
-  it('answers what it knows of an offline kit, and says that it is offline', async () => {
+  it('answers what it knows of an offline kit, and reports that it is offline', async () => {
     await reportKit();
     await lab.publish(channels.state, {
       ...samples['kitState'],
@@ -250,7 +250,7 @@ describe('keys and limits', () => {
     expect((await ask(`${kit}/assets`, asked)).status).toBe(status);
   });
 
-  it('bounds a body whose length is not said, and takes a short one', async () => {
+  it('bounds a body of unknown length, and takes a short one', async () => {
     await reportKit();
     // `fetch` of Node asks for it, and its types do not know it.
     const streamed = { duplex: 'half' };
@@ -266,7 +266,7 @@ describe('keys and limits', () => {
     expect((await post(JSON.stringify({ name: 'x'.repeat(70_000), type: 'y' }))).status).toBe(413);
   });
 
-  it('slows down a key that asks too fast, and says when to ask again', async () => {
+  it('slows down a key that asks too fast, and reports when to ask again', async () => {
     const other = await startServiceLab(kit_id, { limits: { ...request_limits_default, reads_per_s: 0.5 } });
     try {
       const answers = await Promise.all(

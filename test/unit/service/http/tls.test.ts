@@ -140,7 +140,7 @@ it('serves WebSockets over TLS', async () => {
   socket.terminate();
 });
 
-it('refuses clients without a certificate of the authority where one is required, and says whose it was', async () => {
+it('refuses clients without a certificate of the authority where one is required, and reports whose it was', async () => {
   await start('required');
   await expect(ask()).rejects.toThrow(cut);
   await expect(ask(await pair(theirs.client))).rejects.toThrow(cut);
@@ -194,7 +194,7 @@ it('takes over a renewed certificate without a restart, and leaves open connecti
   expect(await ask({ maxVersion: 'TLSv1.2' })).toMatchObject({ status: 200 });
 });
 
-it('serves on with the old certificate while the new one is faulty, says so once, and takes the next one', async () => {
+it('serves on with the old certificate while the new one is faulty, reports it once, and takes the next one', async () => {
   await start();
   const before = await shown();
   await writeFile(live('cert'), 'half of a certifi');

@@ -20,7 +20,7 @@ const reception: Reception = {
   faults: [],
 };
 
-it('refuses what is beyond the limit, says once that the database is away, and stores what waited when it is back', async () => {
+it('refuses what is beyond the limit, reports once that the database is away, and stores what waited when it is back', async () => {
   const ends = new AbortController();
   const log = recordingLog();
   let isAway = true;
@@ -103,7 +103,7 @@ it('gives up one message of a batch that no database takes, stores the others, a
   ]);
 });
 
-it('stores the other kits while somebody holds the rows of one, and that one when they are free', async () => {
+it('stores the other kits while another client holds the rows of one, and that one when they are free', async () => {
   let isBusy = true;
   let attempts = 0;
   const stored: string[] = [];
@@ -143,7 +143,7 @@ it('rejects what is held when the service stops, so that the broker keeps it', a
   await ingest.settled();
 });
 
-it('says that the database does not answer when a commit hangs', async () => {
+it('reports that the database does not answer when a commit hangs', async () => {
   vi.useFakeTimers();
   try {
     const answer = Promise.withResolvers<undefined>();

@@ -103,7 +103,7 @@ describe('Fleet socket', () => {
     expect(client.frames.filter(({ type }) => type === 'summaries').length).toBeLessThan(10);
   });
 
-  it('reports a kit that falls silent, though no message says so', async () => {
+  it('reports a kit that falls silent, without a message about it', async () => {
     const client = await connect();
     client.send({ type: 'subscribe', summaries: true });
     await eventually('the list', () => client.kits().get(kit_id)?.online === true);

@@ -127,7 +127,7 @@ it('gives a reader that was slow the newest of each thing and not all that was b
   expect(of(client.frames, 'feed').length).toBeLessThan(400);
 });
 
-it('tells by itself when a fix grows stale and when a kit falls silent, though nothing more is heard', async () => {
+it('reports without a message when a fix grows stale and when a kit falls silent, though nothing more is received', async () => {
   const client = connect({ key: lab.key });
   await once(client.socket, 'open');
   client.send({ type: 'subscribe', assets: [] });
@@ -149,7 +149,7 @@ it('tells by itself when a fix grows stale and when a kit falls silent, though n
   expect(of(client.frames, 'queue')[3]).toMatchObject({ queue: { online: false } });
 });
 
-it('says goodbye when the service stops', async () => {
+it('closes with a reason when the service stops', async () => {
   const client = connect({ key: lab.key });
   await once(client.socket, 'open');
   await lab.stop();

@@ -51,7 +51,7 @@ onEachDatabase('a partner asset of two services', (open) => {
   const nameOf = async (store: SqlStore): Promise<string | undefined> =>
     (await store.asset(kit_id, asset_id))?.name;
 
-  it('has the greater revision, and of equal ones what the kit says', async () => {
+  it('has the greater revision, and of equal ones that of the kit', async () => {
     const store = await openStore();
     await fromKit(store, record());
     await store.takePartner(kit_id, asset_id, { record: record({ revision: 3, name: 'Third' }) }, start_ms);
@@ -86,7 +86,7 @@ onEachDatabase('a partner asset of two services', (open) => {
     expect(messages.map(({ time }) => time)).toEqual([iso(1_000), iso(5_000)]);
   });
 
-  it('gets a revision of its own for each of many changes at once, and none once it is removed', async () => {
+  it('gets a separate revision for each of many changes at once, and none once it is removed', async () => {
     const store = await openStore();
     await fromKit(store, record());
     const changes = Array.from({ length: 5 }, async (_, n) =>

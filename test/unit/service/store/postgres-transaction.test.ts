@@ -67,7 +67,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     expect(await database.all('SELECT kit_id FROM kits')).toHaveLength(2);
   });
 
-  it('is not done again when the connection ends in its COMMIT: nobody knows whether it was done', async () => {
+  it('is not done again when the connection ends in its COMMIT: it is unknown whether it was done', async () => {
     await open();
     await database.all(
       'CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END$$',

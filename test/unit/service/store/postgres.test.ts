@@ -150,7 +150,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     expect(await one.feeds(kit_id, asset_id)).toMatchObject([{ data: { lat: 59 } }]);
   });
 
-  it('tells the other replicas, and not itself, what it stores for kits and for clients', async () => {
+  it('notifies the other replicas, and not itself, of what it stores for kits and for clients', async () => {
     const url = await newUrl();
     const [one, two] = [await openAt(url), await openAt(url)];
     const mine = follow(one);
@@ -198,7 +198,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     );
   });
 
-  it('says StorageUnavailable while the server is away, and goes on with the next question when it is back', async () => {
+  it('says StorageUnavailable while the server is away, and continues with the next question when it is back', async () => {
     const { store } = await openAt(await newUrl());
     await store.commit(story.map(received), start_ms);
     await server.kill();
@@ -209,7 +209,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     expect((await store.kit(kit_id))?.counts.received).toBe(story.length + 1);
   });
 
-  it('keeps nothing of a transaction that fails, and tells nobody', async () => {
+  it('keeps nothing of a transaction that fails, and notifies no one', async () => {
     const database = await openPostgres({ url: await newUrl(), password: server.password });
     const doomed = database.transaction(async (queries) => {
       await queries.all(`INSERT INTO kits (kit_id) VALUES (?)`, kit_id);

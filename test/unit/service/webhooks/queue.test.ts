@@ -217,7 +217,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(await store.noteSilences(late_ms + 2)).toBe(false);
   });
 
-  it('says when to search again', async () => {
+  it('reports when to search again', async () => {
     const store = new SqlStore(await open());
     await register(store);
     expect(await store.nextDue(now_ms)).toBeUndefined();

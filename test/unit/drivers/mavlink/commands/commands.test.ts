@@ -64,7 +64,7 @@ describe.concurrent('A completed command', () => {
     },
   );
 
-  it('takes alt_m above sea level or above the ellipsoid when the configuration says so', async () => {
+  it('takes alt_m above sea level or above the ellipsoid when the configuration selects it', async () => {
     await withDrone(
       { airborne: true },
       async (lab) => {

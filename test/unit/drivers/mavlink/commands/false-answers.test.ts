@@ -93,7 +93,7 @@ describe.concurrent('A command that the vehicle says to execute', () => {
     });
   });
 
-  it('has an unknown outcome when the vehicle says nothing more, long before the deadline', async () => {
+  it('has an unknown outcome when the vehicle reports nothing more, long before the deadline', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
       drone.react = () => ({ result: in_progress });
       const result = lab.command('return_home', {}, { remaining_ms: 3_600_000 });

@@ -34,7 +34,7 @@ describe.concurrent('orbit of PX4', () => {
     });
   });
 
-  it('is requested where the vehicle does not report circles by itself', async () => {
+  it('is requested where the vehicle does not report circles unrequested', async () => {
     await withDrone(px4, async (lab, drone) => {
       drone.stopStream('ORBIT_EXECUTION_STATUS');
       expect(await lab.command('orbit', circle)).toMatchObject({ radius_observed: true });

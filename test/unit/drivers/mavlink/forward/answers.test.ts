@@ -81,7 +81,7 @@ describe('An answer of a vehicle', () => {
 });
 
 describe('Signed frames', () => {
-  it('are forwarded with their signatures, and others only if the endpoint says so', async () => {
+  it('are forwarded with their signatures, and others only if the endpoint allows it', async () => {
     await withDirectory(async (dir) => {
       await writeFile(join(dir, 'key'), 'a passphrase', { mode: 0o600 });
       const [port, lenient] = [await freePort(), await freePort()];

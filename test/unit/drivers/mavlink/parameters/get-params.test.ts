@@ -5,17 +5,20 @@ import { autopilots } from '../commands/commands-lab.ts';
 import { withDrone } from '../mavlink-lab.ts';
 
 describe.concurrent('get_params', () => {
-  it.each(autopilots)('reads named parameters and says which the vehicle has not: %s', async (autopilot) => {
-    await withDrone({ autopilot }, async (lab) => {
-      const names = ['BATT_LOW_VOLT', 'LOG_OFFSET', 'NO_SUCH'];
-      expect(await lab.command('get_params', { names }, { remaining_ms: 30_000 })).toEqual({
-        count: 2,
-        // The integer stands in the bits of the float of a PX4, and -1 would be no number.
-        parameters: { BATT_LOW_VOLT: 14.4, LOG_OFFSET: -1 },
-        unanswered: ['NO_SUCH'],
+  it.each(autopilots)(
+    'reads named parameters and reports which the vehicle has not: %s',
+    async (autopilot) => {
+      await withDrone({ autopilot }, async (lab) => {
+        const names = ['BATT_LOW_VOLT', 'LOG_OFFSET', 'NO_SUCH'];
+        expect(await lab.command('get_params', { names }, { remaining_ms: 30_000 })).toEqual({
+          count: 2,
+          // The integer stands in the bits of the float of a PX4, and -1 would be no number.
+          parameters: { BATT_LOW_VOLT: 14.4, LOG_OFFSET: -1 },
+          unanswered: ['NO_SUCH'],
+        });
       });
-    });
-  });
+    },
+  );
 
   it.each(autopilots)(
     'reads all of them while every fifth frame is lost: %s',
@@ -51,7 +54,7 @@ describe.concurrent('get_params', () => {
     });
   });
 
-  it('takes one name for each index, whoever sends more', async () => {
+  it('takes one name for each index, however many are sent', async () => {
     await withDrone({}, async (lab, drone) => {
       for (let each = 0; each < 100; each += 1)
         drone.parameters.stored.set(`TEST_${each}`, { value: each, isInteger: true });

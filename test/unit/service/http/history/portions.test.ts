@@ -33,7 +33,7 @@ describe('The response of an export', () => {
     await expect(reader.closed).rejects.toThrow('broke off');
   });
 
-  it('goes on for a client that takes a portion now and then, and reads no further than it', async () => {
+  it('continues for a client that takes a portion now and then, and reads no further than it', async () => {
     const { state, reader } = endless();
     for (let taken = 1; taken <= 20; taken += 1) {
       expect((await reader.read()).done).toBe(false);
