@@ -12,6 +12,23 @@ interface Report {
 /** `waiting`: no report since the start. */
 export type ReceiverState = 'fix' | 'no fix' | 'mute' | 'waiting';
 
+interface RecentFix {
+  readonly position: Position;
+  readonly age_ms: number;
+}
+
+/** Receivers differ by less when both are on time; one behind a modem or a converter may be late by a minute. */
+const behind_min_ms = 5_000;
+/** A receiver that is wrong about the date (week roll-over) does not make the others late. */
+const behind_max_ms = 86_400_000;
+
+/** Whether the fixes of a receiver arrive later than those of another, by the time that both report. */
+function isBehind(fix: RecentFix, other: RecentFix): boolean {
+  if (fix.position.time_ms === null || other.position.time_ms === null) return false;
+  const behind_ms = other.position.time_ms + other.age_ms - (fix.position.time_ms + fix.age_ms);
+  return behind_ms > behind_min_ms && behind_ms <= behind_max_ms;
+}
+
 export class Receivers {
   readonly #byDevice = new Map<string, Report>();
   readonly #mute_ms: number;
@@ -32,7 +49,7 @@ export class Receivers {
     return true;
   }
 
-  /** The receiver to use: the first one with a recent fix, with an altitude if any has one. */
+  /** The receiver to use: the first one with a recent fix that is not late, with an altitude if any has one. */
   best(
     now_ms: number,
   ): { readonly device: string; readonly position: Position; readonly age_ms: number } | undefined {
@@ -40,7 +57,8 @@ export class Receivers {
       const age_ms = now_ms - received_ms;
       return position && age_ms <= this.#mute_ms ? [{ device, position, age_ms }] : [];
     });
-    return fixes.find(({ position }) => position.altitude !== null) ?? fixes[0];
+    const current = fixes.filter((fix) => !fixes.some((other) => isBehind(fix, other)));
+    return current.find(({ position }) => position.altitude !== null) ?? current[0];
   }
 
   state(now_ms: number): ReceiverState {

@@ -12,16 +12,18 @@ const gpsRaw = z.looseObject({
 });
 
 const day_ms = 86_400_000;
-/** The receiver reports only the time of day: a time slightly in the future means now. */
-const ahead_ms = day_ms / 2;
+/** The receiver reports only the time of day: a time slightly in the future means now, any other one before midnight. */
+const ahead_max_ms = 60_000;
+/** Age of a first fix at least: only its change shows that it is not one of another day. */
+const first_age_min_ms = 60_000;
 
 /** One for each modem. */
 export class Fixes {
   #last: string | undefined;
 
   /**
-   * Returns the fix with its age; undefined when there is none or it was read before. The first fix is dated by its own time
-   * of day, later ones by when they changed, which needs no correct clock. The altitude is left out: it is above mean sea level.
+   * Returns the fix with its age; undefined when there is none or it was read before. The first fix is never fresh, since ModemManager
+   * keeps the last one of a receiver that sees nothing; later ones are dated by when they changed, which needs no correct clock. The altitude is left out: it is above mean sea level.
    */
   read(raw: unknown, time_ms: number): Fix | undefined {
     const fix = gpsRaw.safeParse(raw).data;
@@ -42,5 +44,5 @@ function ageOf(utc_time: string, time_ms: number): number | undefined {
   if (hours === undefined) return undefined;
   const of_day_ms = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000;
   const age_ms = (((time_ms - of_day_ms) % day_ms) + day_ms) % day_ms;
-  return age_ms > ahead_ms ? 0 : age_ms;
+  return Math.max(age_ms > day_ms - ahead_max_ms ? 0 : age_ms, first_age_min_ms);
 }

@@ -64,6 +64,22 @@ it('prefers a receiver that sends, has a fix, and a height if possible', () => {
   expect(receivers.state(33_001)).toBe('mute');
 });
 
+it('prefers a receiver on time to one whose fixes arrive late, by the time that both report', () => {
+  const receivers = new Receivers(10_000, undefined, 0);
+  const position = { latitude: 1, longitude: 2, altitude: 5, time_ms: 1_000_000 };
+  const at = (time_ms: number | null) => ({ ...position, time_ms });
+  receivers.note({ device: 'late', position: at(955_000) }, 20_000);
+  receivers.note({ device: 'good', position: { ...at(1_000_000), altitude: null } }, 20_000);
+  expect(receivers.best(20_500)?.device).toBe('good');
+  // One of a past epoch (week roll-over) says nothing about the others; neither does one without a date.
+  receivers.note({ device: 'late', position: at(1_000_000 - 619_315_200_000) }, 21_000);
+  receivers.note({ device: 'undated', position: at(null) }, 21_000);
+  expect(receivers.best(21_000)?.device).toBe('late');
+  receivers.note({ device: 'late', position: null }, 22_000);
+  receivers.note({ device: 'good', position: null }, 22_000);
+  expect(receivers.best(22_000)?.device).toBe('undated');
+});
+
 it('reads only the configured receiver, and a limited number of them', () => {
   const wanted = new Receivers(10_000, 'b', 0);
   expect(wanted.note({ device: 'a', position: null }, 0)).toBe(false);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openWebChannel } from '../../../../drivers/starlink/api/grpc-web.ts';
+import { suggest } from '../../../../drivers/starlink/suggest.ts';
 import { starlink } from '../../../../drivers/starlink/starlink.ts';
 import { texts } from '../../../../drivers/starlink/texts.ts';
 import { connectTcp } from '../../../../src/platform/linux/bound-tcp.ts';
@@ -86,6 +87,14 @@ describe('a dish with gRPC-Web alone', () => {
       path: '/SpaceX.API.Device.Device/Handle',
       type: 'application/grpc-web+proto',
     });
+  });
+
+  it('is found by setup', async () => {
+    const dish = await webDish((question) => (isStatus(question) ? status : unknown));
+    const where = { host: '127.0.0.1', port: closed_port, web_port: dish.port };
+    expect(await suggest(new AbortController().signal, where)).toMatchObject([
+      { what: expect.stringContaining('Starlink dish') as string, complete: true },
+    ]);
   });
 
   const call = async (port: number, timeout_ms = 5_000) => {
