@@ -48,6 +48,17 @@ async function post(localAddress: string, body: string): Promise<number> {
 }
 
 describe('the listener for events of cameras', () => {
+  it('asks for the body of a camera that waits for it before it sends it, as libcurl does', async () => {
+    const sent = request(url, { method: 'POST', agent: false, headers: { Expect: '100-continue' } });
+    sent.flushHeaders();
+    await once(sent, 'continue');
+    sent.end('<after-the-continue/>');
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(200);
+    await eventually('it is taken', () => taken.includes('<after-the-continue/>'));
+  });
+
   it('holds 16 connections of one address and cuts further ones, while other addresses are served', async () => {
     const held = await hold('127.0.0.2', 16);
     expect(held).toHaveLength(16);
