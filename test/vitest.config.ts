@@ -24,7 +24,8 @@ export default defineConfig({
           name: 'system',
           include: ['test/{unit,faults,e2e}/**/*.test.ts'],
           exclude: [...drivers, ...(covered_elsewhere ? covered_tests : [])],
-          maxWorkers: 3,
+          // With three, two cores were busy for three quarters of the time.
+          maxWorkers: 4,
           sequence: { groupOrder: 0 },
         },
       },
@@ -34,7 +35,7 @@ export default defineConfig({
           name: 'drivers',
           include: drivers,
           exclude: measuring,
-          maxWorkers: 8,
+          maxWorkers: 10,
           maxConcurrency: 8,
           sequence: { groupOrder: 1 },
         },

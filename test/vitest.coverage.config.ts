@@ -15,7 +15,7 @@ export default defineConfig({
     include: covered_tests,
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: LongFilesFirst },
     coverage: {
       enabled: true,

@@ -186,8 +186,14 @@ describe('Outbox while the disk does not answer', () => {
     await eventually('the commit is under way', () => lab.outbox.unanswered_ms() > 0);
     lab.send('alarm', 2);
     lab.send('presence', 3);
-    const sent = await lab.pump(heard, () => lab.outbox.unanswered_ms() > 4_000);
-    expect(lab.outbox.health().state).toBe('ok');
+    const states = new Set<string>();
+    const hearWhile = (outgoing: OutgoingMessage): void => {
+      states.add(lab.outbox.health().state);
+      heard(outgoing);
+    };
+    const sent = await lab.pump(hearWhile, () => lab.outbox.unanswered_ms() > 4_000);
+    // Of the moments at which they were sent: this process may stall until after the limit.
+    expect([...states]).toEqual(['ok']);
     expect(sent.flatMap(messagesIn).map(({ data }) => data['n'])).toEqual(expect.arrayContaining([1, 2, 3]));
     expect(sent).toHaveLength(3);
     disk.heal();
@@ -251,9 +257,8 @@ describe('Cloud acknowledgement while the disk fails or hangs', () => {
     );
     await lab.outbox.committed();
     disk.hang();
-    const before_ms = performance.now();
+    // Not asynchronous: nothing can have waited for the disk, which answers nothing.
     for (const seq of seqs) lab.outbox.confirm({ epoch: lab.outbox.epoch, ranges: [[seq, seq]] });
-    expect(performance.now() - before_ms).toBeLessThan(1_000);
     expect(lab.outbox.ledger().delivered).toBe(0);
     disk.heal();
     await eventually('all are released', () => lab.outbox.ledger().delivered === 50);
