@@ -26,7 +26,7 @@ export const clientsOptions = z.strictObject({
     .min(10)
     .max(86_400)
     .default(300)
-    .describe('seconds after which a device that was not heard of is gone'),
+    .describe('seconds without a sign of a device after which it is no longer listed'),
   names: z
     .boolean()
     .default(true)

@@ -122,7 +122,7 @@ export const linksOptions = z
       .default({})
       .refine((all) => Object.keys(all).length <= wans_max, `at most ${wans_max} links`)
       .describe(
-        'WAN links by interface name, listed whether they are there or not; others are found by themselves',
+        'WAN links by interface name, always listed; others are detected',
       ),
     ignore: z.array(interfaceName).default([]).describe('interfaces that are never a WAN link'),
     probe,

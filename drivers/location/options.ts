@@ -21,7 +21,7 @@ export const locationOptions = z
           .describe('a receiver that sends nothing for so long is reported mute'),
       })
       .optional()
-      .describe('asks gpsd for the position; {} for gpsd on this machine'),
+      .describe('reads the position from gpsd; {} for gpsd on this machine'),
     manual: z
       .strictObject({
         latitude: z.number().min(-90).max(90).describe('WGS-84, degrees'),
@@ -35,7 +35,7 @@ export const locationOptions = z
         pinned: z.boolean().default(false).describe('true: counts before every receiver'),
       })
       .optional()
-      .describe('where the kit stands while no receiver knows'),
+      .describe('position of the kit while no receiver has one'),
   })
   .refine((options) => options.gpsd !== undefined || options.manual !== undefined, {
     message: 'give gpsd or manual: without both there is no position',

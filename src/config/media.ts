@@ -9,7 +9,7 @@ const path = z.string().min(1);
 
 const server = {
   viewer_url: httpUrl.describe('where viewers reach the server, such as http://192.168.1.1:8889'),
-  username: z.string().min(1).optional().describe('of the API, where it asks for one'),
+  username: z.string().min(1).optional().describe('of the API, if it requires one'),
   password_file: path.optional().describe('holds the password of the API and nothing else (chmod 640)'),
 };
 

@@ -32,7 +32,7 @@ function locationText(
     kit_location ?? 'no city near',
     stale ? paint('warn', `${source}, stale`) : paint('good', source),
     source === 'manual' ? '' : ageText(view?.age_s),
-    view?.driver ? `from ${view.driver}` : '',
+    view?.driver ? `driver ${view.driver}` : '',
     reason ? paint('dim', reason) : '',
   ];
   return facts.filter(Boolean).join('  ');

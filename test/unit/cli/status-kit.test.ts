@@ -26,7 +26,7 @@ const location = {
 it('shows a fresh location with its age, source and city, and the battery', () => {
   const kit = { location, battery: 87, battery_charging: true };
   expect(lines({ kit, location: { age_s: 2, driver: 'location', reason: null } })).toEqual([
-    'location 59.32930, 18.06860  68 m above the ellipsoid  Stockholm  satellite  2s old  from location',
+    'location 59.32930, 18.06860  68 m above the ellipsoid  Stockholm  satellite  2s old  driver location',
     'battery  87 %, charging',
   ]);
 });
@@ -44,7 +44,7 @@ it('shows a stale location with the reason and an unknown age', () => {
 it('gives a manual position no age', () => {
   const kit = { location: { ...location, source: 'manual' } };
   const [text] = lines({ kit, location: { age_s: null, driver: 'site', reason: 'from the configuration' } });
-  expect(text).toMatch(/manual {2}from site {2}from the configuration$/u);
+  expect(text).toMatch(/manual {2}driver site {2}from the configuration$/u);
 });
 
 it.each<[string, Partial<StatusReport>, string]>([
