@@ -121,9 +121,7 @@ export const linksOptions = z
       .record(interfaceName, wan)
       .default({})
       .refine((all) => Object.keys(all).length <= wans_max, `at most ${wans_max} links`)
-      .describe(
-        'WAN links by interface name, always listed; others are detected',
-      ),
+      .describe('WAN links by interface name, always listed; others are detected'),
     ignore: z.array(interfaceName).default([]).describe('interfaces that are never a WAN link'),
     probe,
     checks: linkChecks,
