@@ -3,6 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { channels } from '../../../src/contract/topics.ts';
+import { samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { faultsOf, ids, page_kit_id, type PageLab } from '../../support/service/page-lab.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
@@ -56,11 +58,15 @@ async function mapFile(name: string, tile: Buffer, type: number): Promise<string
   return file;
 }
 
-/** The colour of the base map near its lower right corner, where no mark stands. */
-async function colourOf(lab: PageLab): Promise<readonly number[]> {
-  const box = await lab.page.locator('#map').boundingBox();
+/** The colour of the base map near its lower right corner, where no mark stands; or so many pixels from the mark of the kit. */
+async function colourOf(lab: PageLab, from_kit?: readonly [number, number]): Promise<readonly number[]> {
+  const box = await lab.page.locator(from_kit ? '.mark.kit' : '#map').boundingBox();
   if (!box) throw new Error('there is no map');
-  const clip = { x: box.x + box.width - 60, y: box.y + box.height - 90, width: 4, height: 4 };
+  const { x, y, width, height } = box;
+  const [left, top] = from_kit
+    ? [x + width / 2 + from_kit[0], y + height / 2 + from_kit[1]]
+    : [x + width - 60, y + height - 90];
+  const clip = { x: left, y: top, width: 4, height: 4 };
   const picture = (await lab.page.screenshot({ clip })).toString('base64');
   return lab.page.evaluate(async (data) => {
     const bytes = Uint8Array.from(atob(data), (char) => char.codePointAt(0) ?? 0);
@@ -76,6 +82,7 @@ const near = (colour: readonly number[], wanted: readonly number[]): boolean =>
 const land_day = [0xf3, 0xf1, 0xe9];
 const land_night = [0x17, 0x1d, 0x1b];
 const water_day = [0xcf, 0xdf, 0xe8];
+const water_night = [0x0f, 0x20, 0x29];
 
 describe.skipIf(peerMissing('chromium'))('The base map', () => {
   const { show } = pageScene({ hasWebGl: true });
@@ -89,32 +96,36 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
 
   it('is the outline of the world in the colours of the theme, without requests to others', async () => {
     const lab = await openMap();
-    // Until then the land has the colour of the paper below it.
-    await lab.page.locator('.base.drawn').waitFor({ timeout: 60_000 });
-    await eventually('the land is drawn', async () => near(await colourOf(lab), land_day));
+    // South of Nice: the paper below the map has the colour of land, so that only the drawn map shows the sea.
+    const { location } = samples['kitTelemetry'] as { readonly location: object };
+    const at_sea = { ...samples['kitTelemetry'], location: { ...location, latitude: 43, longitude: 8 } };
+    await lab.lab.publish(channels.telemetry, at_sea);
+    const isDrawn = async (water: readonly number[], land: readonly number[]): Promise<boolean> =>
+      near(await colourOf(lab, [-20, 20]), water) && near(await colourOf(lab, [-60, -130]), land);
+    await eventually('sea and land are drawn', async () => isDrawn(water_day, land_day), 60_000);
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe(word('map.worldOutline'));
     await lab.page.emulateMedia({ colorScheme: 'dark' });
     await eventually(
-      'the land of the night is drawn',
-      async () => near(await colourOf(lab), land_night),
+      'sea and land of the night are drawn',
+      async () => isDrawn(water_night, land_night),
       60_000,
     );
     expect(await faultsOf(lab.page)).toEqual([]);
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
-  }, 150_000);
+  }, 240_000);
 
   it('shows raster tiles of the operator, with their credit as text', async () => {
     const lab = await openMap(await mapFile('raster.pmtiles', red_png, png));
     await eventually('the tiles are drawn', async () => near(await colourOf(lab), [255, 0, 0]));
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe('© OpenStreetMap');
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
-  }, 150_000);
+  }, 240_000);
 
   it('shows vector tiles of the operator in the colours of the theme', async () => {
     const lab = await openMap(await mapFile('vector.pmtiles', waterTile(), mvt));
     await eventually('the water is drawn', async () => near(await colourOf(lab), water_day));
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
-  }, 150_000);
+  }, 240_000);
 
   it('keeps a tap and the marks where they are on the plain map', async () => {
     const lab = await openMap();
@@ -133,7 +144,7 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
     const [a, b] = [numbersOf(onBase), numbersOf(await places())];
     expect(a.length).toBe(b.length);
     expect(Math.max(...a.map((value, i) => Math.abs(value - (b[i] ?? 0))))).toBeLessThan(3);
-  }, 150_000);
+  }, 240_000);
 });
 
 describe.skipIf(peerMissing('chromium'))('Without WebGL', () => {

@@ -1,8 +1,10 @@
 /** Partner assets at the kit's own service and at the cloud's: the same at both, also after one was away, over a real broker. */
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { drivers } from '../../../drivers/index.ts';
 import { type App, startApp } from '../../../src/app/app.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
@@ -16,11 +18,13 @@ import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { makeDirectory } from '../../support/temporary.ts';
-import { kit_id, readText } from '../../unit/config/lab.ts';
+import { kit_id } from '../../unit/config/lab.ts';
 
 interface Shown {
   readonly id: string;
   readonly name: string;
+  readonly type: string;
+  readonly protocol: string;
   readonly lat: number | null;
   readonly gps?: { readonly lat: number; readonly bearing: number | null };
   readonly assets: readonly Shown[];
@@ -28,6 +32,16 @@ interface Shown {
 
 const kit = `/api/kits/${kit_id}`;
 const patience_ms = 30_000;
+/** A command of the gateway that ends by itself where its link does not exist. */
+const driverSection =
+  "drivers:\n  - driver: gateway\n  - driver: speedtest\n    options:\n      servers: [{ name: home, download_url: 'http://127.0.0.1:9/{bytes}' }]\n";
+const speedtest = { payload: { link: 'nope0' } };
+
+interface ShownTask {
+  readonly id: string;
+  readonly status: string;
+  readonly requested_by_name?: string;
+}
 
 describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two services', () => {
   let dir: string;
@@ -77,8 +91,10 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
 
   async function startKit(): Promise<App> {
     const state_dir = join(dir, 'kit');
-    const text = `kit_id: ${kit_id}\nclock: trusted\nbroker:\n  url: ${broker.url}\nstate_dir: ${state_dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:0\n  limits: { reads_per_s: 1000 }\n`;
-    const config = await readText(dir, text);
+    const text = `kit_id: ${kit_id}\nclock: trusted\nbroker:\n  url: ${broker.url}\nstate_dir: ${state_dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:0\n  limits: { reads_per_s: 1000 }\n${driverSection}`;
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, text);
+    const config = await readConfig(file, { drivers, credentials_dir: undefined });
     if (!config.broker) throw new Error('the section is there');
     const log = createLog({ level: 'error', out: { write: () => true }, readable: false });
     return startApp(config, {
@@ -95,7 +111,12 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
   };
   let kitKey = '';
 
-  async function ask(side: keyof typeof sides, path: string, body?: object, method?: string): Promise<Shown> {
+  async function ask<T = Shown>(
+    side: keyof typeof sides,
+    path: string,
+    body?: object,
+    method?: string,
+  ): Promise<T> {
     if (side === 'kit') kitKey = (await readKey()).trim();
     const { url, key } = sides[side]();
     const response = await fetch(`${url}${kit}${path}`, {
@@ -105,7 +126,7 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     });
     const answer = await response.text();
     if (!response.ok) throw new Error(`${side} ${path}: ${response.status} ${answer}`);
-    return JSON.parse(answer === '' ? 'null' : answer) as Shown;
+    return JSON.parse(answer === '' ? 'null' : answer) as T;
   }
 
   async function readKey(): Promise<string> {
@@ -113,7 +134,9 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
   }
 
   const names = async (side: keyof typeof sides): Promise<readonly string[]> =>
-    (await ask(side, '/assets')).assets.map(({ name }) => name);
+    (await ask(side, '/assets')).assets
+      .filter(({ protocol }) => protocol === 'partner')
+      .map(({ name }) => name);
   const register = async (side: keyof typeof sides, name: string): Promise<string> =>
     (await ask(side, '/assets', { name, type: 'vehicle', metadata: { from: side } })).id;
   const isShown = async (side: keyof typeof sides, ...wanted: readonly string[]): Promise<void> =>
@@ -150,6 +173,33 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     await ask('kit', `/assets/${plane}`, undefined, 'DELETE');
     await isShown('kit');
     await isShown('cloud');
+  });
+
+  it('have tasks of both sides, each with its author, payload and end', { timeout: 120_000 }, async () => {
+    const gateway = async (side: keyof typeof sides): Promise<string> =>
+      (await ask(side, '/assets')).assets.find(({ type }) => type === 'gateway')?.id ?? '';
+    for (const [from, to] of [
+      ['kit', 'cloud'],
+      ['cloud', 'kit'],
+    ] as const) {
+      await eventually(`the gateway at the ${from}`, async () => (await gateway(from)) !== '', patience_ms);
+      const path = `/assets/${await gateway(from)}/commands/speedtest`;
+      const { id } = await ask<ShownTask>(from, path, speedtest);
+      let shown: ShownTask | undefined;
+      await eventually(
+        `its end at the ${to}`,
+        async () => {
+          shown = await ask<ShownTask>(to, `/tasks/${id}`).catch(() => undefined);
+          return shown?.status === 'failed';
+        },
+        patience_ms,
+      );
+      expect(shown).toMatchObject({ command_name: 'speedtest', ...speedtest });
+      expect(await ask(from, `/tasks/${id}`)).toMatchObject({
+        status: 'failed',
+        requested_by_name: shown?.requested_by_name ?? 'nobody',
+      });
+    }
   });
 
   it('are merged after they changed while the other side was away', { timeout: 120_000 }, async () => {
