@@ -97,12 +97,14 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     const config = await readConfig(file, { drivers, credentials_dir: undefined });
     if (!config.broker) throw new Error('the section is there');
     const log = createLog({ level: 'error', out: { write: () => true }, readable: false });
-    return startApp(config, {
+    const started = await startApp(config, {
       log,
       clock: systemClock({ evidence: vouched }),
       version: '0.0.0',
       broker: config.broker,
     });
+    started.startDrivers();
+    return started;
   }
 
   const sides = {

@@ -10,26 +10,8 @@ export function kitIds(count: number): readonly string[] {
 /** Reports these kits, logs in with a key for all of them, and opens their list. Their names are `Kit 0` and so on. */
 export async function openKits(lab: PageLab, count: number): Promise<PageLab> {
   const ids = kitIds(count);
-  for (const [i, kit] of ids.entries()) {
-    const online = i % 4 !== 0;
-    await lab.lab.publish(
-      channels.state,
-      {
-        ...samples['kitState'],
-        name: `Kit ${i}`,
-        online,
-        degraded: [],
-        outbox: { rows: 0, bytes: 0, oldest: null },
-      },
-      { kit },
-    );
-    const battery = i % 10 === 1 ? 15 : 80;
-    await lab.lab.publish(
-      channels.telemetry,
-      { ...samples['kitTelemetry'], battery, battery_charging: false },
-      { kit },
-    );
-  }
+  // Together, so that the service stores them in few commits.
+  await Promise.all(ids.map(async (kit, i) => reportKit(lab, kit, i)));
   const key = await lab.lab.giveKey({ kits: ids });
   await lab.page.goto('about:blank');
   await lab.context.clearCookies();
@@ -37,4 +19,14 @@ export async function openKits(lab: PageLab, count: number): Promise<PageLab> {
   await lab.page.locator('.page-link, .kit-list').first().waitFor();
   await lab.page.goto(`${lab.url}/#/kits`);
   return lab;
+}
+
+async function reportKit({ lab }: PageLab, kit: string, i: number): Promise<void> {
+  const name = `Kit ${i}`;
+  const outbox = { rows: 0, bytes: 0, oldest: null };
+  const state = { ...samples['kitState'], name, online: i % 4 !== 0, degraded: [], outbox };
+  await lab.publish(channels.state, state, { kit });
+  const battery = i % 10 === 1 ? 15 : 80;
+  const telemetry = { ...samples['kitTelemetry'], battery, battery_charging: false };
+  await lab.publish(channels.telemetry, telemetry, { kit });
 }

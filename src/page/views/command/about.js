@@ -23,6 +23,16 @@ export function titleOf(command) {
 }
 
 /**
+ * What a value of a payload or a result is called.
+ * @param {string} name
+ * @returns {string}
+ */
+export function valueName(name) {
+  const text = t.form.names[name] ?? label(name);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/**
  * Returns why commands are locked now.
  * @param {View} view
  * @param {LiveAsset} [asset]

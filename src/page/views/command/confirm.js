@@ -1,10 +1,10 @@
 /** Asks for confirmation of a risky command. For a high risk the button is held, or the name of the asset typed. */
-import { fieldText, label, plain } from '../../world/text.js';
+import { fieldText, plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { name } from '../parts/marks.js';
 import { Component } from '../../preact.js';
-import { lockReason, riskMark, titleOf } from './about.js';
+import { lockReason, riskMark, titleOf, valueName } from './about.js';
 import { HoldButton } from './hold-button.js';
 
 /** @import { Order, View } from '../../types.d.ts' */
@@ -134,7 +134,7 @@ class Confirm extends Component {
       ${values.map(
         ([key, value]) =>
           html`<div class="fact">
-            <dt>${label(key)}</dt>
+            <dt>${valueName(key)}</dt>
             <dd><bdi>${fieldText(key, value)}</bdi></dd>
           </div>`,
       )}

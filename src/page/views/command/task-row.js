@@ -1,12 +1,12 @@
 /** A task as sentences: what was asked, how it ended, when, by whom, and how long it took. */
 import { duration } from '../../world/age.js';
-import { amount, fieldText, label, plain } from '../../world/text.js';
+import { amount, fieldText, plain } from '../../world/text.js';
 import { clock } from '../../world/units.js';
 import { field } from '../../world/json.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
 import { name, state } from '../parts/marks.js';
-import { titleOf } from './about.js';
+import { titleOf, valueName } from './about.js';
 
 /** @import { TaskResource, View } from '../../types.d.ts' */
 
@@ -67,8 +67,8 @@ export function outcomeOf({ status, result, progress, payload }, age_ms) {
  * @param {TaskResource['payload']} payload
  */
 function factsOf(result, payload = {}) {
-  const facts = Object.entries(result).map(([key, value]) => `${label(key)}: ${fieldText(key, value)}`);
-  const asked = Object.entries(payload).map(([key, value]) => `${label(key)} ${fieldText(key, value)}`);
+  const facts = Object.entries(result).map(([key, value]) => `${valueName(key)}: ${fieldText(key, value)}`);
+  const asked = Object.entries(payload).map(([key, value]) => `${valueName(key)} ${fieldText(key, value)}`);
   return facts.join(', ') || asked.join(', ') || t.task.done;
 }
 
