@@ -97,14 +97,12 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     const config = await readConfig(file, { drivers, credentials_dir: undefined });
     if (!config.broker) throw new Error('the section is there');
     const log = createLog({ level: 'error', out: { write: () => true }, readable: false });
-    const started = await startApp(config, {
+    return startApp(config, {
       log,
       clock: systemClock({ evidence: vouched }),
       version: '0.0.0',
       broker: config.broker,
     });
-    started.startDrivers();
-    return started;
   }
 
   const sides = {
@@ -178,6 +176,7 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
   });
 
   it('have tasks of both sides, each with its author, payload and end', { timeout: 120_000 }, async () => {
+    app.startDrivers();
     const gateway = async (side: keyof typeof sides): Promise<string> =>
       (await ask(side, '/assets')).assets.find(({ type }) => type === 'gateway')?.id ?? '';
     for (const [from, to] of [
