@@ -1,0 +1,37 @@
+/** When a broker may forget what it delivered: its PUBACK, or its ack of AMQP, follows the promise of `receive`. */
+import { describe, expect, it } from 'vitest';
+import { packBatch } from '../../../../src/contract/batch/pack.ts';
+import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { Receiver } from '../../../../src/service/ingest/receiver.ts';
+import { asset_id, kit_id } from '../../../support/contract-samples.ts';
+import { letPass } from '../../../support/eventually.ts';
+
+const channel = channels.feed(asset_id, 'gps');
+const data = JSON.stringify({ lat: 47, lon: 8 });
+const single = Buffer.from(`{"time":"2026-11-26T08:00:00.000Z","epoch":1,"seq":1,"data":${data}}`);
+const item = { channel, epoch: 1, seq: 2, time_ms: Date.UTC(2026, 10, 26), data };
+const batch = packBatch([item], { historical: true });
+
+describe.each([
+  ['a single message', channel, single],
+  ['a batch', channels.batch, batch],
+])('the receiver of %s', (_, place, payload) => {
+  const delivered = { topic: upTopic(kit_id, place), payload, retained: false };
+
+  it('resolves only when it is stored', async () => {
+    const stored = Promise.withResolvers<void>();
+    const receiver = new Receiver({ take: async () => stored.promise });
+    let isResolved = false;
+    const received = receiver.receive(delivered).then(() => (isResolved = true));
+    await letPass(20);
+    expect(isResolved).toBe(false);
+    stored.resolve();
+    await received;
+    expect(isResolved).toBe(true);
+  });
+
+  it('rejects when it is not stored, so that the broker keeps it', async () => {
+    const receiver = new Receiver({ take: async () => Promise.reject(new Error('the database is full')) });
+    await expect(receiver.receive(delivered)).rejects.toThrow('the database is full');
+  });
+});
