@@ -1,14 +1,18 @@
 /** SIGHUP: a daemon that runs takes over another configuration, one driver at a time, and says what it did. */
 import { rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts as app_texts } from '../../../src/app/texts.ts';
 import { texts as cli_texts } from '../../../src/cli/texts.ts';
+import { floodMavlink } from '../../faults/support/attackers.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import type { Child } from '../../support/child.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, letPass } from '../../support/eventually.ts';
 import { type Kit, withKit } from '../../support/kit/kit.ts';
+import { seededRandom } from '../../support/random.ts';
 import { peerMissing } from '../../support/peers.ts';
+import { freePort } from '../../support/ports.ts';
 import { texts } from '../../../src/hub/texts.ts';
 
 const nobody = { url: 'mqtt://127.0.0.1:1' };
@@ -225,4 +229,54 @@ describe('a reload without a broker', () => {
       expect((await daemon.end('SIGTERM')).code).toBe(0);
     });
   });
+
+  it('of a driver that is flooded is done each time, and leaves its neighbour and the stop alone', async () => {
+    await withKit({ rehearsed: false }, async (kit) => {
+      const [udp, tcp] = [await freePort(), await freePort()];
+      const configure = async (offline_after_s: number): Promise<void> => {
+        const links = [
+          { kind: 'udp_listen', host: '127.0.0.1', port: udp },
+          { kind: 'tcp_listen', host: '127.0.0.1', port: tcp },
+        ];
+        const mavlink = { driver: 'mavlink', options: { links, offline_after_s } };
+        await kit.configure({ broker: nobody, drivers: [kit.gateway, mavlink] });
+      };
+      await configure(5);
+      const daemon = await kit.start();
+      const flood = new AbortController();
+      const ended = floodLinks({ udp, tcp }, flood.signal);
+      try {
+        await daemon.printed(/"name":"Quadrotor \d+"[^\n]*came online/u);
+        for (const offline_after_s of [6, 7]) {
+          await configure(offline_after_s);
+          expect(await reload(daemon)).toEqual({ drivers_changed: 'mavlink' });
+        }
+        expect((await daemon.end('SIGTERM')).code).toBe(0);
+        expect(daemon.output()).not.toContain(texts.driver_abandoned);
+        expect(daemon.log().filter(({ msg }) => msg.startsWith('gateway '))).toHaveLength(1);
+      } finally {
+        flood.abort();
+        await ended;
+      }
+    });
+  });
 });
+
+/** Frames of ever new vehicles over UDP, and what is no frame over TCP, which dials again when it is cut off. */
+async function floodLinks(
+  { udp, tcp }: { readonly udp: number; readonly tcp: number },
+  signal: AbortSignal,
+): Promise<void> {
+  floodMavlink(udp, seededRandom(1), signal);
+  let stream: Socket | undefined;
+  const noise = Buffer.alloc(64_000, 0xfd);
+  while (!signal.aborted) {
+    if (!stream || stream.destroyed) {
+      stream = connect(tcp, '127.0.0.1');
+      stream.on('error', () => undefined);
+    }
+    if (stream.writableLength < 1_000_000) stream.write(noise);
+    await letPass(1);
+  }
+  stream?.destroy();
+}
