@@ -8,6 +8,7 @@ import type { Height } from './altitude.ts';
 import { type Addressee, report_reserve_ms, silent_ms } from './exchange.ts';
 import { distance_m, type Place } from './geo.ts';
 import { modeOf } from './orders.ts';
+import { isTargetShown } from './target-shown.ts';
 import { texts } from './texts.ts';
 
 /** A way of a vehicle, as its messages show it. */
@@ -17,6 +18,8 @@ export interface Journey {
   readonly left_m: (contact: Contact, since_ms: number) => number | undefined;
   /** It has arrived within this distance. */
   readonly tolerance_m: number;
+  /** Whether it is only passing: another station has sent it on. */
+  readonly isPassing?: (contact: Contact, since_ms: number) => boolean;
   /** `custom_mode` of the modes in which it is on its way. */
   readonly modes: readonly (number | undefined)[];
 }
@@ -26,6 +29,8 @@ const arrival_tolerance_m = 3;
 const circle_tolerance_m = 120;
 const height_tolerance_m = 1.5;
 const position_fresh_ms = 3_000;
+/** A vehicle that reports another target, around an obstacle, has arrived when it rests. */
+const rest_cmps = 100;
 
 /** The way to a place. Rovers have no height. */
 export function journeyTo(target: Place, height: Height, { autopilot, kind }: Situation): Journey {
@@ -34,6 +39,11 @@ export function journeyTo(target: Place, height: Height, { autopilot, kind }: Si
     what: 'goto_waypoint',
     tolerance_m: kind === 'plane' || kind === 'vtol' ? circle_tolerance_m : arrival_tolerance_m,
     modes: [modeNumbers(autopilot, kind, 'GUIDED')?.custom_mode],
+    isPassing: (contact, since_ms) => {
+      const at = contact.latest.since('GLOBAL_POSITION_INT', since_ms);
+      const isMoving = at !== undefined && Math.hypot(at.vx, at.vy) > rest_cmps;
+      return isMoving && !isTargetShown(contact, target, height, since_ms);
+    },
     left_m: (contact, since_ms) => {
       const at = contact.latest.since('GLOBAL_POSITION_INT', since_ms);
       if (!at) return undefined;
@@ -81,7 +91,8 @@ export async function awaitArrival(to: Addressee, journey: Journey, context: Com
     const metres = left();
     if (metres === undefined) return undefined;
     first_m ??= metres;
-    if (metres <= journey.tolerance_m) return 'arrived';
+    const isPassing = journey.isPassing?.(contact, performance.now() - position_fresh_ms) === true;
+    if (metres <= journey.tolerance_m && !isPassing) return 'arrived';
     const pct = first_m > 0 ? Math.min(99, Math.max(0, Math.round(100 * (1 - metres / first_m)))) : 0;
     context.progress(texts.left(name, Math.round(metres)), pct);
     return undefined;

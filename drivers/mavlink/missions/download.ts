@@ -31,7 +31,9 @@ export async function download(
   for (let attempt = 1; ; attempt += 1) {
     const transfer = new Transfer(to, kind, task);
     try {
-      return await readAll(transfer, { from_pct, to_pct });
+      const items = await readAll(transfer, { from_pct, to_pct });
+      if (items !== 'changed') return items;
+      if (attempt === attempts_max) throw new CommandRefused(texts.changing(to.name, kind));
     } catch (error) {
       // Another station changes it or has changed it, or messages have arrived in another order.
       const isCut =
@@ -83,9 +85,13 @@ function hasRestarted(before_ms: number | undefined, now_ms: number | undefined)
   return before_ms === undefined || now_ms === undefined || now_ms - before_ms > boot_tolerance_ms;
 }
 
-async function readAll(transfer: Transfer, { from_pct, to_pct }: Share): Promise<readonly MissionItem[]> {
+/** `changed`: another station has replaced it meanwhile, so that the items may be of both. An ArduPilot has no id that shows it. */
+async function readAll(
+  transfer: Transfer,
+  { from_pct, to_pct }: Share,
+): Promise<readonly MissionItem[] | 'changed'> {
   const { to, kind } = transfer;
-  const count = await transfer.count();
+  const { count, opaque_id } = await transfer.countWithId();
   if (count > items_max) throw new CommandRefused(texts.too_long(to.name, kind, { count, max: items_max }));
   const items: MissionItem[] = [];
   for (let seq = 0; seq < count; seq += 1) {
@@ -95,6 +101,7 @@ async function readAll(transfer: Transfer, { from_pct, to_pct }: Share): Promise
       transfer.progress(texts.reading(to.name, items.length, count), pct);
     }
   }
+  const after = opaque_id === 0 ? { count, opaque_id } : await transfer.countWithId();
   transfer.end('complete');
-  return items;
+  return after.count === count && after.opaque_id === opaque_id ? items : 'changed';
 }

@@ -55,6 +55,8 @@ export const texts = {
   interrupted: (vehicle: string) => `${vehicle} restarted or changed its link during the transfer`,
   stopped: (vehicle: string) => `the task was stopped during the transfer with ${vehicle}`,
   too_late: (vehicle: string) => `the deadline of the task passed during the transfer with ${vehicle}`,
+  changing: (vehicle: string, kind: MissionKind) =>
+    `another station keeps changing the ${names[kind]} of ${vehicle}; repeat the command when that has ended`,
   too_long: (vehicle: string, kind: MissionKind, { count, max }: { count: number; max: number }) =>
     `${vehicle} has a ${names[kind]} of ${count} items; ${max} can be read`,
   incomplete_fence: (vehicle: string) => `${vehicle} has a fence with incomplete areas`,

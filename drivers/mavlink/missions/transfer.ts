@@ -88,11 +88,16 @@ export class Transfer {
   }
 
   async count(): Promise<number> {
+    return (await this.countWithId()).count;
+  }
+
+  /** With the vehicle's own id of what it has stored; 0: it has none. */
+  async countWithId(): Promise<Pick<Messages['MISSION_COUNT'], 'count' | 'opaque_id'>> {
     const { contact } = this.to;
     return this.begin(
       texts.the_count(this.kind),
       () => contact.send('MISSION_REQUEST_LIST', this.target),
-      (since_ms) => this.received('MISSION_COUNT', since_ms)?.count,
+      (since_ms) => this.received('MISSION_COUNT', since_ms),
     );
   }
 

@@ -1,4 +1,5 @@
 /** What a simulated vehicle has stored, and its side of the mission protocol, as the sources of both autopilots describe it. */
+import { crc32 } from 'node:zlib';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import type { Place } from '../commands/geo.ts';
 import type { Home, Target } from './flight.ts';
@@ -258,10 +259,13 @@ export class SimMissions {
   }
 
   #sendCount(mission_type: number, from: Station, now_ms: number): void {
-    const count = this.stored[mission_type]?.length ?? 0;
-    if (this.#parts.autopilot === 'px4')
-      this.#sending = { type: mission_type, to: from, count, sent: 0, asked_ms: now_ms };
-    this.#parts.reply('MISSION_COUNT', { ...addressOf(from), count, mission_type, opaque_id: 0 });
+    const stored = this.stored[mission_type] ?? [];
+    const count = stored.length;
+    const isPx4 = this.#parts.autopilot === 'px4';
+    if (isPx4) this.#sending = { type: mission_type, to: from, count, sent: 0, asked_ms: now_ms };
+    // An ArduPilot reports no id of what it has stored.
+    const opaque_id = isPx4 ? crc32(JSON.stringify(stored)) : 0;
+    this.#parts.reply('MISSION_COUNT', { ...addressOf(from), count, mission_type, opaque_id });
   }
 
   /** A PX4 sends the next item or the last one once more, and ends the transfer for any other request. */

@@ -170,10 +170,39 @@ describe.concurrent('goto_waypoint with wait_for_arrival', () => {
     });
   });
 
+  it.each(autopilots)(
+    'is not completed on the way to the target of another station: %s',
+    async (autopilot) => {
+      await withDrone({ autopilot, airborne: true }, async (lab, drone) => {
+        const passed = { lat: field.lat + 0.0005, lon: field.lon, alt_m: 40 };
+        const underway = Promise.withResolvers<undefined>();
+        const stopping = new AbortController();
+        const flying = lab.command(
+          'goto_waypoint',
+          { ...passed, wait_for_arrival: true },
+          {
+            remaining_ms: 120_000,
+            signal: stopping.signal,
+            progress: () => underway.resolve(undefined),
+          },
+        );
+        flying.catch(() => underway.resolve(undefined));
+        await underway.promise;
+        // Straight on.
+        drone.flight.target = { lat: field.lat + 0.1, lon: field.lon, height_m: 40 };
+        const past = { ...passed, lat: passed.lat + 0.0002 };
+        await eventually('it has passed the target', () => drone.flight.lat > past.lat);
+        await lab.sees('gps', ({ lat }) => Number(lat) > past.lat);
+        stopping.abort();
+        await expect(flying).rejects.toThrow(/^the task was stopped on the way/u);
+      });
+    },
+  );
+
   it('fails at its deadline with the distance that is left, and the vehicle flies on', async () => {
     await withDrone({ airborne: true }, async (lab) => {
       const target = { lat: field.lat + 0.01, lon: field.lon, alt_m: 40, wait_for_arrival: true };
-      await expect(lab.command('goto_waypoint', target, { remaining_ms: 3_000 })).rejects.toThrow(
+      await expect(lab.command('goto_waypoint', target, { remaining_ms: 10_000 })).rejects.toThrow(
         /^Quadrotor 1 did not arrive in time \(\d+ m left\); it continues unless it is stopped$/u,
       );
     });

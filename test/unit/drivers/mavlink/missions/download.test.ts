@@ -165,6 +165,19 @@ describe.concurrent('download_mission, disturbed on the way,', () => {
     });
   });
 
+  it('reads no mixture when another station replaces the mission of a PX4 over a link of its own', async () => {
+    await withMission({ autopilot: 'px4' }, async (lab, drone) => {
+      drone.mission = Array.from({ length: 4 }, (_, seq) => missionItem(seq));
+      drone.missions.onItem = (seq) => {
+        if (seq !== 2) return;
+        drone.missions.onItem = undefined;
+        drone.mission = Array.from({ length: 4 }, (_, each) => missionItem(each, { z: 20 }));
+      };
+      const { plan } = await lab.command('download_mission', {}, patient);
+      expect(plan).toMatchObject({ mission: { items: Array.from({ length: 4 }, () => ({ Altitude: 20 })) } });
+    });
+  });
+
   it('reads the shorter mission that another station has stored meanwhile', async () => {
     await withMission({}, async (lab, drone) => {
       drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
