@@ -61,10 +61,8 @@ describe.skipIf(peerMissing('mosquitto'))('a kit and its cloud', () => {
       const positions = `feed/${kit.drone()}/gps`;
       const daemon = await kit.start();
       await cloud.until('some positions', () => cloud.on(positions).length >= 3);
-      const asked_ms = performance.now();
       const { code, stderr } = await daemon.end('SIGTERM');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(performance.now() - asked_ms).toBeLessThan(10_000);
       const farewell = await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
       expect(farewell).toMatchObject({ channel: 'state', retain: true, seq: 10_000_000 });
       expect(farewell.data).toMatchObject({ reason: 'stopped' });

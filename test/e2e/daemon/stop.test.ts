@@ -14,8 +14,6 @@ import { startProxy } from '../../support/brokers/proxy.ts';
 import { texts } from '../../../src/outbox/texts.ts';
 import { texts as task_texts } from '../../../src/tasks/texts.ts';
 
-/** What the README promises. */
-const stop_ms = 10_000;
 /** Ten positions would have come meanwhile. */
 const quiet_ms = 500;
 
@@ -79,10 +77,9 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is asked to stop', () =
         await cloud.until('a position', ({ channel }) => channel.endsWith('/gps'));
         proxy.stall();
         const before = await settled(cloud);
-        const asked_ms = performance.now();
+        // A daemon that needs longer than its ten seconds says so and ends with another code.
         const { code, stderr } = await daemon.end('SIGTERM');
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-        expect(performance.now() - asked_ms).toBeLessThan(stop_ms);
         expect(cloud.heard).toHaveLength(before);
         proxy.cut();
         await kit.start();
@@ -150,9 +147,7 @@ describe.skipIf(peerMissing('mosquitto'))('a buffer file that cannot be opened',
         expect(degraded).toHaveLength(1);
         expect(degraded[0]).toMatch(/^disk write failed: .+; messages are kept in memory/);
         expect(outbox).toMatchObject({ balanced: true, health: { state: 'failing' } });
-        const asked_ms = performance.now();
         expect((await daemon.end('SIGTERM')).code).toBe(0);
-        expect(performance.now() - asked_ms).toBeLessThan(stop_ms);
         await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
       });
     } finally {

@@ -110,13 +110,11 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'pg_basebackup', 
         await withDirectory(async (dir) => {
           await startService(dir);
           const kit = await killUnderLoad(async () => undefined);
-          const before_ms = performance.now();
           await eventually(
             'all that was published is stored',
             async () => [...kit.published].every((seq) => kit.named.has(seq)),
             patience_ms,
           );
-          expect(performance.now() - before_ms).toBeLessThan(patience_ms);
           expect(await missing(kit)).toBe(0);
           expect(child?.output()).not.toContain('needs attention');
         });

@@ -68,15 +68,18 @@ export async function killDaemons(kills: number): Promise<Account> {
     const spec = await specOf(dir, dir, broker.url);
     const outages: Outage[] = [];
     let duplicates_max = 0;
+    const turns = monitorEventLoopDelay({ resolution: turn_ms });
     let next = prepareProducer(spec);
     for (let kill = 0; kill < kills; kill++) {
       const producer = next.start();
       await producer.opened();
       next = prepareProducer(spec);
+      turns.enable();
       const run_ms = run_min_ms + Math.random() ** 2 * (run_max_ms - run_min_ms);
       await letPass(Math.max(0, run_ms - undeleted_ms));
       const { messages: deleted } = await subscriber.report();
       await letPass(Math.min(run_ms, undeleted_ms));
+      turns.disable();
       const from_us = monotonic_us();
       await producer.kill('SIGKILL');
       outages.push({ what: 'kill', from_us, to_us: monotonic_us() });
@@ -86,7 +89,8 @@ export async function killDaemons(kills: number): Promise<Account> {
     const account = await settle(spec, subscriber, outages);
     await subscriber.stop();
     await broker.stop();
-    return { ...account, duplicates_max, seconds: secondsSince(begin_ms) };
+    const starved_s = starvedOf(turns);
+    return { ...account, duplicates_max, starved_s, seconds: secondsSince(begin_ms) };
   });
 }
 
@@ -163,10 +167,15 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
       await subscriber.stop();
       await proxy.close();
       await broker.stop();
-      const starved_s = Math.max(0, turns.max / 1e6 - turn_ms) / 1e3;
+      const starved_s = starvedOf(turns);
       return { ...account, starved_s, seconds: secondsSince(begin_ms) };
     }),
   );
+}
+
+/** How long this process waited for a processor at most. */
+function starvedOf(turns: ReturnType<typeof monitorEventLoopDelay>): number {
+  return Math.max(0, turns.max / 1e6 - turn_ms) / 1e3;
 }
 
 /** Full speed; `disk` holds the buffer, and what must survive the disk is noted in `dir`. */

@@ -156,10 +156,8 @@ describe('TCP link', () => {
       await one.gone();
       await untilDown();
     }
-    const lost_ms = performance.now();
     const last = await router(port);
-    await eventually('connected again', () => last.sockets.length === 1);
-    expect(performance.now() - lost_ms).toBeLessThan(3_000);
+    await eventually('connected again', () => last.sockets.length === 1, 3_000);
     expect(link.stats().opened).toBeGreaterThanOrEqual(5);
   });
 
