@@ -24,6 +24,14 @@ const body_start =
 /** Reads a reply; never rejects. */
 export type ReadReply = (xml: string, signal: AbortSignal) => Promise<Reading>;
 
+/** Of one operation. */
+export interface Limit {
+  /** Aborts at the deadline of the answer that is awaited. */
+  readonly signal: AbortSignal;
+  /** The camera has answered; the next answer has as much time again. */
+  readonly onAnswer: () => void;
+}
+
 /** Login state of one camera: clock offset, digest nonce. Requests may overlap. */
 export class GuardedCam extends onvif.Cam {
   readonly #connection: Connection;
@@ -51,15 +59,15 @@ export class GuardedCam extends onvif.Cam {
   }
 
   /** One operation. Asks the camera for its time first, and once more when a login was refused: clocks jump. */
-  async perform(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
+  async perform(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
     const isStamped = request.login === 'ws_security' && this.#connection.username !== undefined;
     const isFresh = !this.#hasClock;
-    if (isStamped && isFresh) await this.#readClock(signal);
-    const first = await this.#once(request, signal);
+    if (isStamped && isFresh) await this.#readClock(limit);
+    const first = await this.#once(request, limit);
     // The login did not fail by a clock that was read for this call: the password is not tried a second time.
     if (!isStamped || isFresh || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
-    await this.#readClock(signal);
-    return this.#once(request, signal);
+    await this.#readClock(limit);
+    return this.#once(request, limit);
   }
 
   /** The password of WS-Security is UTF-8 (UsernameToken Profile 1.1, section 3.1); the library hashes Latin-1. */
@@ -73,13 +81,13 @@ export class GuardedCam extends onvif.Cam {
     return { passdigest: hash.digest('base64'), nonce: nonce.toString('base64'), timestamp };
   }
 
-  async #once(request: SoapRequest, signal: AbortSignal): Promise<SoapOutcome> {
+  async #once(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
     const envelope = this.#envelope(request);
-    const posted = await this.#post({ ...request, envelope }, signal);
+    const posted = await this.#post({ ...request, envelope }, limit);
     if (posted.date_ms !== undefined) this.#header_shift = posted.date_ms - performance.now();
     const text = replyText(posted.bytes, posted.type);
     const isEmpty = text.trim() === '';
-    const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, signal);
+    const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, limit.signal);
     return outcomeOf({ ...posted, text }, reading, request.raw === true);
   }
 
@@ -101,7 +109,7 @@ export class GuardedCam extends onvif.Cam {
 
   async #post(
     what: Pick<SoapRequest, 'url' | 'action' | 'login'> & { readonly envelope: string },
-    signal: AbortSignal,
+    limit: Limit,
   ): Promise<Answered> {
     const { host, port, path, secure } = this.#connection;
     const name = host.includes(':') ? `[${host}]` : host;
@@ -115,22 +123,28 @@ export class GuardedCam extends onvif.Cam {
       body: what.envelope,
       bytes_max: reply_bytes_max,
     } as const;
-    return this.#exchange({ ...request, signal }, what.login !== 'none');
+    return this.#exchange(request, limit, what.login !== 'none');
   }
 
   /** Fetches a file of the camera, with HTTP digest where it asks for a login. */
-  async fetch(url: string, bytes_max: number, signal: AbortSignal): Promise<Answered> {
+  async fetch(url: string, bytes_max: number, limit: Limit): Promise<Answered> {
     const request = { url: new URL(url), method: 'GET', headers: {}, body: '', bytes_max } as const;
-    return this.#exchange({ ...request, signal }, true);
+    return this.#exchange(request, limit, true);
   }
 
   /** Answers a challenge of HTTP digest once. */
-  async #exchange(what: Omit<Exchange, 'agent' | 'fingerprint'>, hasLogin: boolean): Promise<Answered> {
+  async #exchange(
+    what: Omit<Exchange, 'agent' | 'fingerprint' | 'signal'>,
+    { signal, onAnswer }: Limit,
+    hasLogin: boolean,
+  ): Promise<Answered> {
     const { fingerprint } = this.#connection;
     const send = async (): Promise<Answered> => {
       const login = hasLogin ? this.#authorization(what) : undefined;
       const headers = { ...what.headers, ...(login === undefined ? {} : { Authorization: login }) };
-      return exchange({ ...what, headers, agent: this.#agent, fingerprint });
+      const answered = await exchange({ ...what, headers, signal, agent: this.#agent, fingerprint });
+      onAnswer();
+      return answered;
     };
     const answered = await send();
     const isChallenged = answered.status === 401 && hasLogin;
@@ -156,11 +170,11 @@ export class GuardedCam extends onvif.Cam {
   }
 
   /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */
-  async #readClock(signal: AbortSignal): Promise<void> {
+  async #readClock(limit: Limit): Promise<void> {
     const body = '<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>';
     const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
     const request = { body, action, login: 'none' } as const;
-    const outcome = await this.#once(request, signal);
+    const outcome = await this.#once(request, limit);
     this.#hasClock = true;
     const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
     // Some want a login for their time, and show it in each answer of HTTP. What shows none is assumed to have the gateway's.

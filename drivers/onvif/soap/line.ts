@@ -2,7 +2,7 @@
 import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { messageOf } from '../../../src/errors.ts';
 import { readEnvelope } from './envelope.ts';
-import { GuardedCam } from './guarded-cam.ts';
+import { GuardedCam, type Limit } from './guarded-cam.ts';
 import type { LargeReplies } from './large-replies.ts';
 import { type Connection, failure, type FailureKind, type Failure, type Reading } from './soap-call.ts';
 import { call_deadline_ms, type Soap } from './soap.ts';
@@ -29,14 +29,19 @@ export function openLine(
     xml.length <= small_chars_max ? readEnvelope(xml) : large.read(xml, limit);
   const cam = new GuardedCam(connection, read);
 
-  const limited = async <T>(ms: number, work: (limit: AbortSignal) => Promise<T>): Promise<T | Failure> => {
+  /** Each answer of the camera has `ms`: one operation may need a reading of its clock, and a challenge. */
+  const limited = async <T>(ms: number, work: (limit: Limit) => Promise<T>): Promise<T | Failure> => {
     if (isClosed) return failure('interrupted', texts.connection_closed);
     if (calls.size >= calls_max) return failure('interrupted', texts.queue_full);
     const call = new AbortController();
-    const timer = setTimeout(() => call.abort(), ms);
+    let timer = setTimeout(() => call.abort(), ms);
+    const onAnswer = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => call.abort(), ms);
+    };
     calls.add(call);
     try {
-      return await work(call.signal);
+      return await work({ signal: call.signal, onAnswer });
     } catch (error) {
       if (isClosed) return failure('interrupted', texts.connection_closed);
       if (call.signal.aborted) return failure('deadline', texts.answer_late(ms / 1_000));
@@ -72,7 +77,7 @@ export function openLine(
         files ??= new GuardedCam(connection, read);
         return files.fetch(url, bytes_max, limit);
       }),
-    parse: async (xml) => limited(call_deadline_ms, async (limit) => read(xml, limit)),
+    parse: async (xml) => limited(call_deadline_ms, async ({ signal: limit }) => read(xml, limit)),
     close,
   };
   return soap;
