@@ -87,7 +87,9 @@ export class GuardedCam extends onvif.Cam {
     if (posted.date_ms !== undefined) this.#header_shift = posted.date_ms - performance.now();
     const text = replyText(posted.bytes, posted.type);
     const isEmpty = text.trim() === '';
-    const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, limit.signal);
+    const reading = isEmpty
+      ? failure('malformed', texts.reply_empty)
+      : await this.#readReply(text, limit.signal);
     return outcomeOf({ ...posted, text }, reading, request.raw === true);
   }
 
