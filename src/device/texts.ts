@@ -3,7 +3,7 @@ export const texts = {
   // Certificates
   certificate_pinned: 'certificate pinned at first contact; rejecting any other',
   certificate_changed: (fingerprint: string, address: string) =>
-    `presents a different certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
+    `presents another certificate than before (now ${fingerprint}); the password was not sent. If the device at ${address} was replaced, reset or updated, set certificate_sha256 to this fingerprint`,
   no_certificate: 'presents no certificate',
 
   // Requests; the name of the device stands before them

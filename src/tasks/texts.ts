@@ -59,5 +59,5 @@ export const texts = {
   not_recorded: (reason: string) => `the kit cannot record tasks now: ${reason}`,
   /** Progress note for a result that cannot be recorded. */
   not_final: (reason: string, result: string) =>
-    `not final; the kit cannot record it${reason && ` (${reason})`}: ${result}`,
+    `not final, since the kit cannot record it${reason && ` (${reason})`}: ${result}`,
 } as const;
