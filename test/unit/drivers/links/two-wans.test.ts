@@ -188,7 +188,7 @@ describe.skipIf(rootMissing() || peerMissing('ip'))('links over netlink in a pla
           );
           await ip('link', 'del', 'wan1');
           const { reasons } = await links.until('gone', (each) =>
-            /not there/u.test(each.reasons['wan1'] ?? ''),
+            /interface not found/u.test(each.reasons['wan1'] ?? ''),
           );
           expect(reasons['wan2']).toBe(texts.no_default_route);
         } finally {

@@ -120,7 +120,7 @@ it.each([
   ['short', /only 8000 bytes transferred within 2 s.* larger file/u],
   ['reset', /download over lo: the server closed the connection/u],
   ['early', /download over lo: .*too little/u],
-  ['stall', /too little|no data moved/u],
+  ['stall', /too little|no data transferred/u],
 ] as const)('refuses to make a figure of a server that answers with %s', async (manner, sentence) => {
   server.manner = manner;
   const lab = start();

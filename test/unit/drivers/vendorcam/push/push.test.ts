@@ -195,11 +195,11 @@ describe('a port for events that misbehaves', () => {
 
   it('that refuses the password is asked once, also after a restart, and the camera stays online', async () => {
     const { push, camera, restart, options, feed } = await running({ mood: 'refuses', poll_s: 0.2 });
-    await eventually('the reason is shown', () => status().includes('rejected on its port for events'));
+    await eventually('the reason is shown', () => status().includes('rejected on its event port'));
     const again = options({ push_port: push.port });
     await restart(again);
     await eventually('it is polled', () => camera.count('GetEvents') > 3);
-    await eventually('the reason is shown again', () => status().includes('rejected on its port for events'));
+    await eventually('the reason is shown again', () => status().includes('rejected on its event port'));
     await letPass(300);
     // The request for a nonce and the login.
     expect(push.count(commands.login)).toBe(2);
