@@ -163,6 +163,8 @@ function quotesHint(expected: string, value: unknown): string {
 }
 
 function wrongWord(words: readonly string[], value: unknown): string {
+  if (typeof value === 'string' && words.includes(value))
+    return `is ${show(value)}; write ${value} without quotes`;
   const guess = typeof value === 'string' ? didYouMean(value, words) : undefined;
   return `is ${show(value)}; ${guess ? `did you mean "${guess}"? (${words.join(', ')})` : `write one of ${words.join(', ')}`}`;
 }

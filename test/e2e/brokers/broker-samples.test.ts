@@ -1,8 +1,10 @@
 /** The access rules that we give to those who run the broker: kit A must not read or write what is kit B's. */
 import { connectAsync, type MqttClient } from 'mqtt';
+import { generate } from 'mqtt-packet';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { payload_bytes_max } from '../../../src/service/ingest/read-message.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates, type Certificates, type KeyPair } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -114,6 +116,36 @@ describe.skipIf(peerMissing('mosquitto', 'openssl'))('the access rules for mosqu
       }
       await a.publishAsync(`k1/${kit_a}/up/feed/x/gps`, 'x', { qos: 1 });
       await expect.poll(() => seen).toEqual([`k1/${kit_a}/up/feed/x/gps`]);
+    });
+  });
+
+  it('leave no room for a message that the service would discard', async () => {
+    await withSite(async ({ a, cloud, connect, pair_a }) => {
+      const seen = topicsOf(cloud);
+      await cloud.subscribeAsync('k1/+/up/#', { qos: 1 });
+      const topic = `k1/${kit_a}/up/feed/x/gps`;
+      await a.publishAsync(topic, Buffer.alloc(payload_bytes_max), { qos: 1 });
+      await expect.poll(() => seen).toEqual([topic]);
+      const ended = new Promise<void>((resolve) => void a.once('close', () => resolve()));
+      // Not by `publish`: the library keeps the limit that the broker announces.
+      a.stream.write(
+        generate(
+          {
+            cmd: 'publish',
+            topic,
+            payload: Buffer.alloc(2 * payload_bytes_max),
+            qos: 1,
+            messageId: 7,
+            dup: false,
+            retain: false,
+            properties: {},
+          },
+          { protocolVersion: 5 },
+        ),
+      );
+      await ended;
+      await (await connect(pair_a, kit_a)).publishAsync(topic, 'x', { qos: 1 });
+      await expect.poll(() => seen).toEqual([topic, topic]);
     });
   });
 

@@ -177,6 +177,11 @@ const cases: readonly Case[] = [
     ['config.yaml:4:3 broker.protocol: is 4; write one of auto, 5, 3.1.1'],
   ],
   [
+    'a number in quotes where words are allowed, too',
+    `${id}broker:\n  url: mqtts://b\n  protocol: "5"\n`,
+    ['config.yaml:4:3 broker.protocol: is "5"; write 5 without quotes'],
+  ],
+  [
     'a misspelt word',
     `${id}broker:\n  url: mqtts://b\n  ack: clowd\n`,
     ['config.yaml:4:3 broker.ack: is "clowd"; did you mean "cloud"? (auto, broker, cloud)'],

@@ -24,6 +24,8 @@ const record_limits = {
   values_max: line_chars_max,
   string_max: sentence_chars_max,
 };
+/** Characters of all records of a kit, which are held until its end. The largest one of a kit with full ranges has a fraction of it. */
+export const record_chars_max = 4 * line_chars_max;
 /** Messages of one transaction arrive at the same time, which must not be far from any of them. */
 const span_max_ms = past_ms / 2;
 
@@ -41,6 +43,7 @@ type Records = { -readonly [K in keyof Omit<KitRecord, 'since_ms'>]: KitRecord[K
 interface Kit {
   readonly kit_id: string;
   readonly record: Records;
+  record_chars: number;
   messages: number;
   waiting: HistoryMessage[];
   /** Of the bodies of the waiting ones. */
@@ -78,7 +81,7 @@ export async function importLines(
       messages += kit.messages;
       kit = undefined;
     } else if ('time' in line) await take(store, kit, line);
-    else note(kit.record, line);
+    else note(kit, line, { number, chars: text.length });
   }
   if (kit) throw new ExportUnreadable(texts.ends_early(kit.kit_id));
   if (left > 0) throw new ExportUnreadable(texts.kits_missing(left));
@@ -91,7 +94,15 @@ function begin({ kit_id, version }: Extract<ExportLine, { format: string }>, bef
   if (before) throw new ExportUnreadable(texts.ends_early(before.kit_id));
   if (version > format_version) throw new ExportUnreadable(texts.later_version(version));
   const record: Records = { received: [], dropped: [], holes: [], erased: [] };
-  return { kit_id, record, messages: 0, waiting: [], waiting_chars: 0, arrived_ms: undefined };
+  return {
+    kit_id,
+    record,
+    record_chars: 0,
+    messages: 0,
+    waiting: [],
+    waiting_chars: 0,
+    arrived_ms: undefined,
+  };
 }
 
 /** Records begin with their name; whatever begins otherwise has to fit a message. */
@@ -113,7 +124,11 @@ function readLine(text: string, number: number): ExportLine {
 type MessageLine = Extract<ExportLine, { time: string }>;
 type RecordLine = Exclude<ExportLine, MessageLine | { format: string } | { end: unknown }>;
 
-function note(record: Records, line: RecordLine): void {
+function note(kit: Kit, line: RecordLine, at: { readonly number: number; readonly chars: number }): void {
+  kit.record_chars += at.chars;
+  if (kit.record_chars > record_chars_max)
+    throw new ExportUnreadable(texts.records_too_large(at.number, record_chars_max));
+  const { record } = kit;
   if ('received' in line) record.received.push(line.received);
   else if ('dropped' in line) record.dropped.push(line.dropped);
   else if ('hole' in line) record.holes.push(line.hole);

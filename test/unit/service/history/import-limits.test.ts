@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { message_limits } from '../../../../src/contract/bounded-json.ts';
 import type { HistoryMessage } from '../../../../src/service/history/message.ts';
-import { chars_at_once, importLines } from '../../../../src/service/history/transfer/import.ts';
+import {
+  chars_at_once,
+  importLines,
+  record_chars_max,
+} from '../../../../src/service/history/transfer/import.ts';
 import {
   writeKitLine,
   writeMessageLine,
@@ -66,6 +70,32 @@ describe('the import of a history', () => {
     const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`;
     await expect(imported(['{}', deep])).rejects.toThrow(texts.line_unreadable(3));
     expect(store.transactions).toEqual([]);
+  });
+
+  it('ends at records without end, and stores none of them', async () => {
+    const hole = {
+      epoch: 1,
+      lo: 0,
+      hi: 9,
+      lane: 'sync',
+      reason: 'x'.repeat(1_900),
+      messages: 10,
+      reported_ms: 0,
+    };
+    const record = JSON.stringify({ hole });
+    let read = 0;
+    async function* endless(): AsyncGenerator<string, void, undefined> {
+      yield writeKitLine(kit_id, 0).trimEnd();
+      for (;;) {
+        read += 1;
+        yield record;
+      }
+    }
+    const most = Math.floor(record_chars_max / record.length);
+    await expect(importLines(store, endless(), () => now_ms)).rejects.toThrow(
+      texts.records_too_large(most + 2, record_chars_max),
+    );
+    expect(read).toBe(most + 1);
   });
 
   it('holds no more of large messages than one transaction should have', async () => {
