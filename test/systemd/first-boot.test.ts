@@ -105,7 +105,7 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('an
       expect(copied.degraded.join('\n')).toContain('was written on another machine');
       const { output } = await inside.attempt('kit-connector', 'doctor');
       expect(output).toMatch(
-        /^warn {2}configuration: .*was written on another machine.*; in a copy, remove/mu,
+        /^warn {2}configuration: .*was written on another machine.*; if this is a copy, remove/mu,
       );
       expect(await inside.sh(`cat /etc/kit-connector/config.yaml`)).not.toMatch(/^kit_id:/mu);
       await inside.sh(`rm ${state}/kit-id ${state}/kit-id.machine; systemctl restart ${unit}`);
