@@ -35,7 +35,7 @@ export const texts = {
     `is not set, and ${file} cannot be read (${reason}); run this as a member of the group kit-connector, or set the id here`,
   no_id_yet: 'the kit has no id yet; start kit-connector, which creates it at the first start',
   copied: (state_dir: string) =>
-    `${state_dir} was written on another machine, so two kits may share one kit_id; if this is a copy, remove kit-id and kit-id.machine there and kit_id from the configuration; after a repair or reinstallation, remove only kit-id.machine; then restart kit-connector`,
+    `${state_dir} was written on another machine, so two kits may share one kit_id; if this is a copy, remove kit-id and kit-id.machine there and kit_id from the configuration, after a repair or reinstallation only kit-id.machine, then restart kit-connector`,
 
   // The broker
   no_broker: (file: string) =>
