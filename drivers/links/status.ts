@@ -76,6 +76,8 @@ function faultOf({
   if (asked.length > 0 && reachable === false) {
     const reason = probe_reason ?? texts.no_target_answers;
     if (decided_by === 'checks') return { reason, cause: 'wrong_answer' };
+    // Its own traffic has no way out: what the probes met follows from that.
+    if (!isRouted) return { reason: texts.no_default_route, cause: 'no_route' };
     return { reason: texts.probed(reason, asked.join(', ')), cause: 'no_answer' };
   }
   // An answer is better evidence than the tables.

@@ -58,6 +58,7 @@ describe('the status of a link', () => {
     ],
     [texts.no_default_route, { isRouted: false, asked: [], reachable: null }],
     [texts.no_default_route, { isRouted: false, isSelected: false, traffic: 'unrouted' }],
+    [texts.no_default_route, { isRouted: false, reachable: false, probe_reason: 'no answer' }],
     [texts.traffic_refused, { isSelected: false, traffic: 'refused' }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
@@ -74,6 +75,7 @@ describe('the status of a link', () => {
     ['no_answer', { reachable: false }],
     ['wrong_answer', { reachable: false, decided_by: 'checks' }],
     ['no_route', { isRouted: false, asked: [], reachable: null }],
+    ['no_route', { isRouted: false, reachable: false }],
     ['no_route', { isSelected: false, traffic: 'refused' }],
   ])('has the cause %s', (cause, more) => {
     expect(judge({ ...signs, ...more }).cause).toBe(cause);
