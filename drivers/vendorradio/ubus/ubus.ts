@@ -110,8 +110,12 @@ export class Ubus {
     return answers.map((answer) => (answer.kind === 'denied' ? taken : answer));
   }
 
-  /** A new session that is denied what its login granted was ended too; without the right another login would not help. */
+  /**
+   * A new session that is denied what its login granted was ended too; without the right another login would not help, nor
+   * where the same session answers other calls: such a radio denies this one.
+   */
   #isLost(calls: readonly Call[], answers: readonly Answer[], isNew: boolean): boolean {
+    if (isNew && answers.some(({ kind }) => kind === 'ok')) return false;
     return calls.some((call, index) => {
       if (answers[index]?.kind !== 'denied') return false;
       return !isNew || this.#session?.grants.mayCall(call) === true;
