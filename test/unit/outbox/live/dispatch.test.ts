@@ -191,6 +191,20 @@ describe('Dispatch after a lost connection', () => {
     expect(lab.outbox.ledger().delivered).toBe(2);
   });
 
+  it('sends what was read from the disk ahead, and not sent, over the new connection', async () => {
+    await lab.outbox.close();
+    lab = await openLab(dir, { batch_rows: 1 });
+    const all = Array.from({ length: 300 }, (_, n) => n);
+    for (const n of all) lab.send('feed', n);
+    await lab.outbox.flush();
+    lab.connect();
+    await soon(() => lab.outbox.dispatch.next({ backlog: true }) !== undefined);
+    lab.outbox.dispatch.disconnected();
+    lab.connect();
+    expect(numbers(await lab.pump(heard)).sort(byValue)).toEqual(all);
+    await soon(() => lab.outbox.ledger().buffered === 0);
+  });
+
   it('replays acknowledged messages only if the broker has lost the session', async () => {
     for (const session_present of [true, false]) {
       lab.connect();

@@ -5,7 +5,7 @@ import { Changes } from '../../../../src/service/live/changes.ts';
 import { Ingest, waiting_max, waiting_weight_max } from '../../../../src/service/ingest/ingest.ts';
 import type { Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Committed } from '../../../../src/service/store/store.ts';
-import { kit_id, task_id } from '../../../support/contract-samples.ts';
+import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received } from '../story.ts';
@@ -81,6 +81,38 @@ function batchOf(seqs: readonly number[], kit: string = kit_id): Reception {
   const messages = seqs.flatMap((seq) => received(gps(seq, seq)).messages);
   return { ...reception, kit_id: kit, messages };
 }
+
+it('acknowledges a message to its kit, and shows it to clients, only once it is stored', async () => {
+  const ends = new AbortController();
+  running.push(ends);
+  const { signal } = ends;
+  const told: string[] = [];
+  const changes = new Changes();
+  changes.subscribeAll(() => told.push('shown'), signal);
+  const attempts: PromiseWithResolvers<Committed>[] = [];
+  const commit = async (): Promise<Committed> => {
+    const attempt = Promise.withResolvers<Committed>();
+    attempts.push(attempt);
+    return attempt.promise;
+  };
+  const onCommitted = (): void => void told.push('acknowledged');
+  const ingest = new Ingest({
+    store: { commit },
+    changes,
+    log: recordingLog(),
+    group_ms: 0,
+    onCommitted,
+    signal,
+  });
+  const taken = ingest.take(batchOf([1])).then(() => told.push('taken'));
+  await eventually('a commit', () => attempts.length === 1);
+  attempts[0]?.reject(new StorageUnavailable('the disk is full'));
+  await eventually('another one', () => attempts.length === 2);
+  expect(told).toEqual([]);
+  attempts[1]?.resolve({ ...nothing, changes: [{ kind: 'asset_gone', kit_id, asset_id }] });
+  await taken;
+  expect(told).toEqual(['shown', 'acknowledged', 'taken']);
+});
 
 it('gives up one message of a batch that no database takes, stores the others, and counts its number', async () => {
   const stored: number[] = [];
