@@ -214,10 +214,13 @@ describe('bodies', () => {
   it.each(['__proto__', 'constructor', 'prototype'])('change nothing with a key "%s"', async (name) => {
     const evil = `{"${name}":{"polluted":true}}`;
     const asset = `{"name":"x","type":"vehicle","metadata":${evil}}`;
-    expect([201, 422]).toContain((await ask('POST', `${kit}/assets`, { ...key(), ...json }, asset)).status);
+    // Metadata is free-form, but this one name would be lost.
+    const isLost = name === '__proto__';
+    const made = await ask('POST', `${kit}/assets`, { ...key(), ...json }, asset);
+    expect(made.status).toBe(isLost ? 400 : 201);
     const order = `${kit}/assets/${asset_id}/commands/goto_waypoint`;
     for (const body of [`{"payload":${evil}}`, evil]) {
-      expect((await ask('POST', order, { ...key(), ...json }, body)).status).toBe(422);
+      expect((await ask('POST', order, { ...key(), ...json }, body)).status).toBe(isLost ? 400 : 422);
     }
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
     expect((await ask('GET', `${kit}/assets`, key())).status).toBe(200);
