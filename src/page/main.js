@@ -77,7 +77,7 @@ const log = new Log();
 const history = new History(drawSoon);
 const session = new Session(choices, { onNews: drawSoon, log });
 const fleet = new Fleet(choices, drawSoon);
-const act = makeActions({ choices, session, changed: draw });
+const act = makeActions({ choices, session, changed: draw, arrived: drawNews });
 
 function drawSoon() {
   const due_ms = isShown ? drawn_ms + draw_every_ms : 0;

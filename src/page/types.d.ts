@@ -204,6 +204,8 @@ export interface View extends Now {
 export interface Actions {
   /** Redraws at once after a choice has changed. */
   readonly changed: () => void;
+  /** Redraws after something has arrived that nobody waits for with a finger down, such as a module: after a tap that is under way. */
+  readonly arrived: () => void;
   readonly login: (key: string) => Promise<void>;
   readonly logout: () => Promise<void>;
   /** Sends an order of a control that is held; settles with the answer, never rejects. */

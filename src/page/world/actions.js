@@ -14,6 +14,7 @@ import { fly_command } from './target.js';
  * @property {Choices} choices
  * @property {Session} session
  * @property {() => void} changed
+ * @property {() => void} arrived
  */
 
 /**
@@ -21,14 +22,15 @@ import { fly_command } from './target.js';
  * @returns {Actions}
  */
 export function makeActions(parts) {
-  const { choices, session, changed } = parts;
+  const { choices, session, changed, arrived } = parts;
   return {
     changed,
+    arrived,
     login: async (key) => session.login(key),
     logout: async () => session.logout(),
     note: (event) => {
       session.note(event);
-      changed();
+      arrived();
     },
     ...sheetActions(parts),
     order: (order) => {

@@ -111,8 +111,13 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
 
   it('are hit by a tap although a card comes above them under the finger, which is drawn after it', async () => {
     let received = '';
+    const held = Promise.withResolvers<void>();
     const lab = await openCommands(async (page) => {
       await page.clock.install();
+      await page.route('**/base-map.js*', async (route) => {
+        await held.promise;
+        await route.continue();
+      });
       page.on('websocket', (socket) =>
         socket.on('framereceived', ({ payload }) => void (received += payload)),
       );
@@ -124,6 +129,11 @@ describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
     await page.mouse.down();
     await refuseArming(lab);
     await eventually('the page has received it', () => received.includes('Compass not calibrated'));
+    // A module that arrives meanwhile does not draw it either.
+    const request = page.waitForEvent('requestfinished', (each) => each.url().includes('base-map.js'));
+    held.resolve();
+    const url = (await request).url();
+    await page.evaluate(`import(${JSON.stringify(url)}).then(() => undefined)`);
     await page.clock.runFor(500);
     expect(await page.locator('#pre-arm').count()).toBe(0);
     await page.mouse.up();

@@ -4,19 +4,22 @@ import { letPass } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { connected, everythingArrives, withLab } from '../support/lab.ts';
 
-/** With pauses from 0.2 s to 2 s, halved at most by chance: 0.1 + 0.2 + 0.4 + 0.8 + 1 + 1 s. */
-const attempts_in_3_s_max = 7;
+/** With pauses from 0.2 s to 2 s, halved at most by chance: 0.1 + 0.2 + 0.4 + 0.8 + 1 + 1 s, then 1 s each. */
+const attemptsWithin = (ms: number): number => 7 + Math.max(0, Math.ceil((ms - 3_000) / 1_000));
 
 describe.skipIf(peerMissing('mosquitto'))('a broker that accepts and kicks', () => {
   it('is not stormed: the pauses grow although each connection was accepted', async () => {
     await withLab({}, async (lab) => {
       const subscriber = await lab.subscribe();
       lab.proxy.setAdmission('kick');
+      const start_ms = performance.now();
       const connector = await lab.start();
       lab.produce(connector, ['feed', 'alarm'], 100);
       await letPass(3_000);
-      expect(lab.proxy.counters.accepted).toBeGreaterThan(1);
-      expect(lab.proxy.counters.accepted).toBeLessThanOrEqual(attempts_in_3_s_max);
+      // A busy machine takes its time for the start, and lets the pause last longer.
+      const { accepted } = lab.proxy.counters;
+      expect(accepted).toBeGreaterThan(1);
+      expect(accepted).toBeLessThanOrEqual(attemptsWithin(performance.now() - start_ms));
       lab.proxy.setAdmission('pass');
       await connected(connector);
       await letPass(200);

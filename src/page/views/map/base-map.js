@@ -117,7 +117,7 @@ export class BaseMap extends Component {
       base.state = 'missing';
       view.act.note(`base map: ${error instanceof Error ? error.message : 'not available'}`);
     }
-    view.act.changed();
+    view.act.arrived();
   }
 
   /** @param {MapView} map */
@@ -130,7 +130,7 @@ export class BaseMap extends Component {
       losses += 1;
       if (losses < losses_max) return;
       base.state = 'missing';
-      act.changed();
+      act.arrived();
     });
   }
 

@@ -23,7 +23,7 @@ export function lazy(fetchModule) {
   const fetchOnce = async (act) => {
     try {
       module = await fetchModule();
-      act.changed();
+      act.arrived();
     } catch {
       // Tried again at the next drawing: the link to the service may be lost now.
     } finally {
