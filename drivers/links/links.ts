@@ -80,25 +80,13 @@ interface RunParts {
   readonly onChange: () => void;
 }
 
-function openTable({
-  options,
-  host,
-  signal,
-  memory,
-  boot,
-  availability,
-  source,
-  onChange,
-}: RunParts): LinkTable {
+function openTable({ options, host, signal, onChange, ...known }: RunParts): LinkTable {
   const { log } = host;
   const { probe, checks, public_ip } = options;
   return new LinkTable({
+    ...known,
     options,
-    source,
-    memory,
-    boot,
     log,
-    availability,
     probing: new Probing({
       start: startProber,
       startChecker,

@@ -76,6 +76,11 @@ export const report_reserve_ms = 200;
 export const time_min_ms = 1_000;
 /** A vehicle that sends nothing for this long is lost. */
 export const silent_ms = 2_000;
+
+export function isHeard({ last_ms }: Contact): boolean {
+  return performance.now() - last_ms < silent_ms;
+}
+
 const reasons_max = 3;
 const severity_warning = 4;
 /** ArduPilot explains refused modes with notices. */

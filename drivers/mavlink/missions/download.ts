@@ -1,6 +1,6 @@
 /** Reads what a vehicle has stored. It changes nothing on the vehicle. */
 import { CommandRefused } from '../../../src/errors.ts';
-import { type Addressee, report_reserve_ms, silent_ms } from '../commands/exchange.ts';
+import { type Addressee, isHeard, report_reserve_ms } from '../commands/exchange.ts';
 import type { MissionItem } from './item.ts';
 import type { MissionKind } from './kinds.ts';
 import { texts } from './texts.ts';
@@ -75,8 +75,7 @@ async function awaitReturn(
 ): Promise<Addressee | undefined> {
   const look = (): Addressee | undefined => {
     const found = address();
-    const isHeard = found && performance.now() - found.contact.last_ms < silent_ms;
-    return isHeard && found.contact.booted_at_ms !== undefined ? found : undefined;
+    return found && isHeard(found.contact) && found.contact.booted_at_ms !== undefined ? found : undefined;
   };
   return changes.until(look, Math.min(back_max_ms, Math.max(0, remaining_ms() - report_reserve_ms)), signal);
 }

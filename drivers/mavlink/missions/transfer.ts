@@ -4,7 +4,7 @@
  */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
-import { type Addressee, silent_ms } from '../commands/exchange.ts';
+import { type Addressee, isHeard, report_reserve_ms } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { MissionItem } from './item.ts';
 import { mission_types, type MissionKind } from './kinds.ts';
@@ -20,8 +20,6 @@ const answer_wait_ms = 500;
 const answer_times = 4;
 const answer_wait_min_ms = 100;
 const smoothing = 0.25;
-/** Part of a task's time that is reserved for its report. */
-const report_reserve_ms = 200;
 export const ack_accepted = 0;
 const ack_error = 1;
 const ack_denied = 14;
@@ -143,10 +141,6 @@ export class Transfer {
     return type === ack_cancelled || this.isBusy(type);
   }
 
-  #isHeard(): boolean {
-    return performance.now() - this.to.contact.last_ms < silent_ms;
-  }
-
   /** Waits before it begins again; throws `CommandRefused` when another station has transferred for too long. */
   async waitForOther(since_ms: number): Promise<void> {
     const { contact, name } = this.to;
@@ -168,7 +162,7 @@ export class Transfer {
         return await this.exchange(what, request, look);
       } catch (error) {
         if (!(error instanceof TransferRefused && this.isOther(error.type)) && !this.#hasSaidBusy(begun_ms))
-          throw this.#isHeard() ? asFinal(error) : error;
+          throw isHeard(this.to.contact) ? asFinal(error) : error;
       }
       await this.waitForOther(since_ms);
     }

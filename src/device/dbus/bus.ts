@@ -50,6 +50,8 @@ export interface Bus {
 const message_max_bytes = 4_194_304;
 /** How the library reads messages. */
 export const reading_options = { maxMessageSize: message_max_bytes, returnBigInt: false } as const;
+/** Of a foreign answer to a login, in a sentence. */
+const answer_chars_max = 60;
 const signal_type = 4;
 const no_auto_start = 2;
 /** The bus itself. */
@@ -179,4 +181,3 @@ function loginFault(reason: string): string {
     /^No authentication methods left to try\. Last server response: (.*)$/su.exec(reason) ?? [];
   return answer === undefined ? reason : texts.not_bus(cleanText(answer.slice(0, answer_chars_max)).trim());
 }
-const answer_chars_max = 60;
