@@ -7,6 +7,7 @@ import type { ListedKit } from '../kit-list.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
 import { KitFollower } from './kit-follower.ts';
+import type { InTurn, KeyTurns } from './key-turns.ts';
 import type { SharedSummaries } from './shared-summaries.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 import { SummaryFollower } from './summary-follower.ts';
@@ -15,6 +16,8 @@ export interface FleetParts extends SessionParts {
   readonly store: Store;
   readonly changes: Changes;
   readonly shared: SharedSummaries;
+  /** Of the whole answers. */
+  readonly turns: KeyTurns;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Kits of one subscription. */
   readonly kits_max: number;
@@ -57,7 +60,7 @@ class FleetSocket {
     const { principal, closed } = this.#session;
     if (!principal) return;
     const ids = [...new Set(kits)];
-    const { store, changes, shared, list, kits_max } = this.#parts;
+    const { store, changes, shared, list, kits_max, turns } = this.#parts;
     if (ids.length > kits_max || !ids.every((kit_id) => maySee(principal, kit_id))) {
       this.#session.forbid(ids.length > kits_max ? `at most ${kits_max} kits` : 'kit not found');
       return;
@@ -66,19 +69,24 @@ class FleetSocket {
     this.#subscription = new AbortController();
     const signal = AbortSignal.any([this.#subscription.signal, closed]);
     const wake = (): void => void this.#session.pump();
+    const inTurn: InTurn = async (work) => turns.take(principal.key_id, work);
     const wanted = assets === '*' ? assets : new Set(assets);
     this.#kits = new Map(
-      ids.map((kit_id) => [kit_id, new KitFollower({ kit_id, wanted, store, changes, wake, signal })]),
+      ids.map((kit_id) => [
+        kit_id,
+        new KitFollower({ kit_id, wanted, store, changes, inTurn, wake, signal }),
+      ]),
     );
-    this.#summaries = summaries ? new SummaryFollower({ principal, shared, list, wake, signal }) : undefined;
+    this.#summaries = summaries
+      ? new SummaryFollower({ principal, shared, list, inTurn, wake, signal })
+      : undefined;
   }
 
   /** Summaries go first: they are one frame a second at most. */
   async #writeNext(): Promise<void> {
     const summaries = this.#summaries;
     if (summaries?.isDue) {
-      const frame = await summaries.next();
-      if (this.#summaries === summaries) this.#session.send(frame);
+      this.#session.send(await summaries.next());
       return;
     }
     const entries = [...this.#kits];
@@ -87,8 +95,6 @@ class FleetSocket {
       if (!kit_id || !follower?.isDue) continue;
       this.#turn = (this.#turn + step + 1) % entries.length;
       const frames = await follower.next();
-      // A new subscription may have come meanwhile.
-      if (this.#kits.get(kit_id) !== follower) return;
       for (const frame of frames) this.#session.send({ ...frame, kit_id });
       return;
     }

@@ -2,6 +2,7 @@
 import type { Change, Store } from '../store/store.ts';
 import { turnsAt } from '../api/views.ts';
 import type { Changes } from './changes.ts';
+import type { InTurn } from './key-turns.ts';
 import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
 
 /** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */
@@ -17,6 +18,8 @@ export interface KitFollowerParts {
   readonly wanted: WantedAssets;
   readonly store: Store;
   readonly changes: Changes;
+  /** Waits for the turn of the key before a snapshot is read. */
+  readonly inTurn: InTurn;
   /** Called when something is due. */
   readonly wake: () => void;
   /** Ends the subscription. */
@@ -49,12 +52,16 @@ export class KitFollower {
   }
 
   async #read(): Promise<readonly FrameBody[]> {
-    const { store, kit_id, wanted } = this.#parts;
+    const { store, kit_id, wanted, inTurn } = this.#parts;
     const wants = (asset_id: string): boolean => wanted === '*' || wanted.has(asset_id);
     if (this.#snapshot_due) {
-      this.#snapshot_due = false;
-      this.#pending.clear();
-      return [await snapshotOf(store, kit_id, wants)];
+      return inTurn(async () => {
+        // Nobody waits for it any more.
+        if (this.#parts.signal.aborted) return [];
+        this.#snapshot_due = false;
+        this.#pending.clear();
+        return [await snapshotOf(store, kit_id, wants)];
+      });
     }
     const [next] = this.#pending;
     if (!next) return [];

@@ -4,6 +4,7 @@ import { clientFrame } from '../api/frames.ts';
 import { maySee } from '../access/principal.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
+import type { InTurn, KeyTurns } from './key-turns.ts';
 import { KitFollower, type WantedAssets } from './kit-follower.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 
@@ -11,18 +12,21 @@ export interface LiveParts extends SessionParts {
   readonly kit_id: string;
   readonly store: Store;
   readonly changes: Changes;
+  /** Of the whole answers. */
+  readonly turns: KeyTurns;
 }
 
 /** Serves the socket until it is closed, by either side. */
 export function serveSocket(socket: WebSocket, parts: LiveParts): void {
-  const { kit_id } = parts;
+  const { kit_id, turns } = parts;
   let follower: KitFollower | undefined;
   let subscription = new AbortController();
   const follow = (wanted: WantedAssets): void => {
     subscription.abort();
     subscription = new AbortController();
     const signal = AbortSignal.any([subscription.signal, session.closed]);
-    follower = new KitFollower({ ...parts, wanted, signal, wake: () => void session.pump() });
+    const inTurn: InTurn = async (work) => turns.take(session.principal?.key_id ?? '', work);
+    follower = new KitFollower({ ...parts, wanted, signal, inTurn, wake: () => void session.pump() });
   };
   const session = new SocketSession(socket, parts, {
     read: (frame) => {

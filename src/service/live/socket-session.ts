@@ -37,7 +37,7 @@ export interface Served {
   /** Whether the holder of the key may use this socket; `read` is checked besides. */
   readonly isOpenTo: (principal: Principal) => boolean;
   readonly isDue: () => boolean;
-  /** Sends the next due thing. Rejects when the database does not answer. */
+  /** Sends the next due thing, if there is one. Rejects when the database does not answer. */
   readonly writeNext: () => Promise<void>;
 }
 
@@ -50,6 +50,8 @@ export class SocketSession {
   #isPumping = false;
   #isAlive = true;
   #frames_in_s = 0;
+  /** The newest subscription that was asked for; those before it that were not begun are forgotten. */
+  #asked: (() => void) | undefined;
   #last_frame: Promise<void> = Promise.resolve();
   #seq = 0;
 
@@ -96,12 +98,13 @@ export class SocketSession {
     if (this.#isPumping) return;
     this.#isPumping = true;
     try {
-      while (!this.#closed.signal.aborted && this.#served.isDue()) {
+      while (!this.#closed.signal.aborted && (this.#asked || this.#served.isDue())) {
         if (this.#socket.bufferedAmount > buffered_bytes_max) {
           const timer = setTimeout(() => void this.pump(), catch_up_ms);
           this.#closed.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
           return;
         }
+        this.#subscribe();
         await this.#served.writeNext();
       }
     } catch {
@@ -110,6 +113,12 @@ export class SocketSession {
     } finally {
       this.#isPumping = false;
     }
+  }
+
+  #subscribe(): void {
+    const asked = this.#asked;
+    this.#asked = undefined;
+    asked?.();
   }
 
   /** Sends a frame with the next number. */
@@ -141,8 +150,8 @@ export class SocketSession {
     } else if (!this.#principal) {
       this.#socket.close(closeCodes.unauthorised, 'the first frame must be auth');
     } else if (request.type === 'subscribe') {
-      request.apply();
-      await this.pump();
+      this.#asked = request.apply;
+      void this.pump();
     } else {
       this.#sendHeartbeat();
     }

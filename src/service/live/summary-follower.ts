@@ -4,6 +4,7 @@ import { maySee } from '../access/principal.ts';
 import { type FleetServerFrame, summaries_at_once } from '../api/fleet-frames.ts';
 import type { KitResource } from '../api/resources.ts';
 import type { ListedKit } from '../kit-list.ts';
+import type { InTurn } from './key-turns.ts';
 import type { SharedSummaries } from './shared-summaries.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;
@@ -12,6 +13,8 @@ export interface SummaryFollowerParts {
   readonly principal: Principal;
   readonly shared: SharedSummaries;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
+  /** Waits for the turn of the key before the first list is read. */
+  readonly inTurn: InTurn;
   /** Called when something is due. */
   readonly wake: () => void;
   readonly signal: AbortSignal;
@@ -41,10 +44,8 @@ export class SummaryFollower {
   }
 
   async next(): Promise<SummaryFrame> {
-    const { list, principal } = this.#parts;
     if (!this.#first) {
-      this.#changed.clear();
-      this.#first = this.#noted(await list(principal));
+      this.#first = await this.#parts.inTurn(async () => this.#readFirst());
       // An empty list is an answer too.
       if (this.#first.length === 0) return { type: 'summaries', kits: [], left: 0 };
     }
@@ -56,6 +57,14 @@ export class SummaryFollower {
     for (const kit_id of some) this.#changed.delete(kit_id);
     if (this.#changed.size === 0) this.#isTime = false;
     return { type: 'summaries', kits: this.#noted(await this.#listed(some)), left: 0 };
+  }
+
+  async #readFirst(): Promise<KitResource[]> {
+    const { list, principal, signal } = this.#parts;
+    // Nobody waits for it any more.
+    if (signal.aborted) return [];
+    this.#changed.clear();
+    return this.#noted(await list(principal));
   }
 
   async #listed(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {

@@ -12,6 +12,7 @@ import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
+import { KeyTurns } from './key-turns.ts';
 import { serveSocket } from './live-socket.ts';
 import { SharedSummaries } from './shared-summaries.ts';
 import { texts } from '../texts.ts';
@@ -71,6 +72,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const sockets = newSocketServer();
   const perKey = new Map<string, number>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
+  const turns = new KeyTurns();
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
@@ -89,10 +91,18 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     sockets.handleUpgrade(request, stream, head, (socket) => {
       parts.meter?.sockets(sockets.clients.size);
       socket.on('close', () => parts.meter?.sockets(sockets.clients.size));
-      if (kit_id !== undefined) serveSocket(socket, { ...parts, kit_id, principal, asker });
+      if (kit_id !== undefined) serveSocket(socket, { ...parts, turns, kit_id, principal, asker });
       else {
         const list = service.listed.bind(service);
-        serveFleetSocket(socket, { ...parts, shared, list, principal, asker, kits_max: kits_per_socket });
+        serveFleetSocket(socket, {
+          ...parts,
+          shared,
+          turns,
+          list,
+          principal,
+          asker,
+          kits_max: kits_per_socket,
+        });
       }
     });
   };

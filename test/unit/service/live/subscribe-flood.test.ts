@@ -1,0 +1,129 @@
+/** A client that subscribes again and again: what it costs is bounded, counted in readings of the database. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { channels } from '../../../../src/contract/topics.ts';
+import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { kit_id, samples } from '../../../support/contract-samples.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+
+/** Frames of a client within a second, with one left for its question at the end. */
+const subscribes = 19;
+
+/** A database that answers snapshots and lists of all kits only when it is told to. */
+class HeldStore extends SqlStore {
+  /** Readings that were begun, and those that wait. */
+  begun = 0;
+  readonly waiting: (() => void)[] = [];
+  isHeld = true;
+
+  constructor() {
+    super(openSqlite(':memory:'));
+  }
+
+  override async assets(kit: string) {
+    await this.#held();
+    return super.assets(kit);
+  }
+
+  override async assetStates(kit_ids: readonly string[] | '*') {
+    await this.#held();
+    return super.assetStates(kit_ids);
+  }
+
+  release(): void {
+    this.isHeld = false;
+    for (const answer of this.waiting.splice(0)) answer();
+  }
+
+  async #held(): Promise<void> {
+    this.begun += 1;
+    if (this.isHeld) await new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
+}
+
+let lab: ServiceLab;
+let store: HeldStore;
+const sockets: WebSocket[] = [];
+beforeEach(async () => {
+  store = new HeldStore();
+  lab = await startServiceLab(kit_id, { store });
+  await lab.publish(channels.state, samples['kitState'] ?? {});
+});
+afterEach(async () => {
+  store.release();
+  for (const socket of sockets.splice(0)) socket.terminate();
+  await lab.stop();
+});
+
+async function connect(path: string, key: string) {
+  const socket = new WebSocket(`${lab.url.replace('http', 'ws')}${path}`, ['kit.v1'], {
+    headers: { 'x-api-key': key },
+  });
+  sockets.push(socket);
+  const types: string[] = [];
+  socket.on('message', (raw: Buffer) =>
+    types.push((JSON.parse(raw.toString('utf8')) as { readonly type: string }).type),
+  );
+  await once(socket, 'open');
+  return { types, send: (frame: object) => socket.send(JSON.stringify(frame)) };
+}
+
+const of_one = `/api/kits/${kit_id}/ws`;
+const subscribe = { type: 'subscribe', assets: '*' };
+const summaries = { type: 'subscribe', summaries: true };
+
+describe('a client that subscribes again and again', () => {
+  it.each([
+    ['to the kit of its socket', of_one, subscribe, 'snapshot'],
+    ['to a kit of many', '/api/ws', { ...subscribe, kits: [kit_id] }, 'snapshot'],
+    ['to all summaries', '/api/ws', summaries, 'summaries'],
+  ])('%s gets the first answer and the newest one', async (_, path, frame, answer) => {
+    const client = await connect(path, lab.key);
+    for (let n = 0; n < subscribes; n += 1) client.send(frame);
+    client.send({ type: 'ping' });
+    await eventually('all frames are read', () => client.types.includes('heartbeat'));
+    expect(store.begun).toBe(1);
+    store.release();
+    await eventually('the newest answer', () => client.types.filter((type) => type === answer).length === 2);
+    expect(store.begun).toBe(2);
+  });
+
+  it('from many sockets has one of them read at a time, and no other key waits for them', async () => {
+    for (let n = 0; n < 6; n += 1) {
+      const client = await connect(n % 2 ? of_one : '/api/ws', lab.key);
+      client.send(n % 2 ? subscribe : summaries);
+      client.send({ type: 'ping' });
+      await eventually('it is read', () => client.types.includes('heartbeat'));
+    }
+    expect(store.begun).toBe(1);
+    const other = await connect(of_one, await lab.giveKey());
+    other.send(subscribe);
+    await eventually('the other key reads', () => store.waiting.length === 2);
+    store.waiting.at(1)?.();
+    await eventually('it is served', () => other.types.includes('snapshot'));
+    expect(store.begun).toBe(2);
+  });
+
+  it('and is gone before its turn has nothing read', async () => {
+    const first = await connect(of_one, lab.key);
+    first.send(subscribe);
+    await eventually('it reads', () => store.begun === 1);
+    const second = await connect(of_one, lab.key);
+    second.send(subscribe);
+    second.send({ type: 'ping' });
+    await eventually('it waits', () => second.types.includes('heartbeat'));
+    const gone = sockets.at(-1);
+    if (gone) {
+      gone.terminate();
+      await once(gone, 'close');
+    }
+    const third = await connect(of_one, lab.key);
+    third.send(subscribe);
+    store.release();
+    await eventually('the third is served', () => third.types.includes('snapshot'));
+    expect(store.begun).toBe(2);
+  });
+});
