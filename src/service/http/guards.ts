@@ -12,6 +12,9 @@ import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
 
 export const body_bytes_max = 64 * 1024;
+/** Starting a session is the only request with a body that needs no key before it is read. */
+const session_path = '/api/session';
+const session_bytes_max = 4 * 1024;
 
 /** Requests a second of one key, over time. */
 export interface RequestLimits {
@@ -103,10 +106,11 @@ export function hostGuard({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandl
 export function limitBody(): MiddlewareHandler<Env> {
   return async (c, next) => {
     const length = c.req.header('content-length');
-    if (length !== undefined && Number(length) > body_bytes_max) throw tooLarge();
+    const bytes_max = c.req.path === session_path ? session_bytes_max : body_bytes_max;
+    if (length !== undefined && Number(length) > bytes_max) throw tooLarge(bytes_max);
     if (methods_with_body.has(c.req.method) && (length === undefined || Number(length) === 0)) {
       const { method, url } = c.req.raw;
-      const body = c.req.raw.body ? await readBounded(c.req.raw.body) : Buffer.alloc(0);
+      const body = c.req.raw.body ? await readBounded(c.req.raw.body, bytes_max) : Buffer.alloc(0);
       const headers = new Headers(c.req.raw.headers);
       if (body.length === 0) headers.delete('content-type');
       c.req.raw = new Request(url, { method, headers, ...(body.length > 0 && { body }) });
@@ -115,19 +119,22 @@ export function limitBody(): MiddlewareHandler<Env> {
   };
 }
 
-async function readBounded(stream: AsyncIterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> {
+async function readBounded(
+  stream: AsyncIterable<Uint8Array>,
+  bytes_max: number,
+): Promise<Buffer<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > body_bytes_max) throw tooLarge();
+    if (bytes > bytes_max) throw tooLarge(bytes_max);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-function tooLarge(): RequestProblem {
-  return new RequestProblem('too-large', texts.body_too_large(body_bytes_max));
+function tooLarge(bytes_max: number): RequestProblem {
+  return new RequestProblem('too-large', texts.body_too_large(bytes_max));
 }
 
 /**
@@ -171,16 +178,19 @@ function boundJson(text: string): void {
 /** Refuses a member that objects cannot hold: it would be left out without a word, from metadata and payloads too. */
 function refuseLostMember(text: string): void {
   if (!/__proto__|\\u005f/iu.test(text)) return;
-  let isLost = false;
+  let body: unknown;
   try {
-    JSON.parse(text, (key, value: unknown) => {
-      isLost ||= key === '__proto__';
-      return value;
-    });
+    body = JSON.parse(text);
   } catch {
     return; // The route reports what is wrong with it.
   }
-  if (isLost) throw new RequestProblem('bad-request', texts.body_rejected(texts.lost_member));
+  if (hasLostMember(body)) throw new RequestProblem('bad-request', texts.body_rejected(texts.lost_member));
+}
+
+/** The depth of a body is bounded. */
+function hasLostMember(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasLostMember);
 }
 
 /** Identifies the client and applies its rate limits. Starting a session includes authentication. */
@@ -195,7 +205,7 @@ export function authenticate({
     map: new RateLimit(rateOf(limits.map_per_s, map_burst_s)),
   };
   return async (c, next) => {
-    if (c.req.path === '/api/session' && c.req.method === 'POST') return next();
+    if (c.req.path === session_path && c.req.method === 'POST') return next();
     // Browsers send no key with the preflight request of a page; the answer holds what the OpenAPI document holds.
     if (c.req.method === 'OPTIONS') return next();
     const asker = askerOf(c);
@@ -205,7 +215,7 @@ export function authenticate({
     slowDown(
       buckets[kindOf(c.req.path, isRead ? 'read' : 'change')].take(principal.key_id, performance.now()),
     );
-    if (isRead && c.req.path !== '/api/session') demandScope(principal, 'read');
+    if (isRead && c.req.path !== session_path) demandScope(principal, 'read');
     c.set('principal', principal);
     return next();
   };

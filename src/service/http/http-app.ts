@@ -1,7 +1,7 @@
 /** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { socketDocument } from '../api/socket-document.ts';
-import type { PageSource } from './page/page-files.ts';
+import { fileOf, type PageFile, type PageSource } from './page/page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { MapFile } from '../map/map-file.ts';
 import type { PictureSource } from '../pictures.ts';
@@ -30,8 +30,9 @@ import { historyRoutes } from './history/routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
+import { inTurn } from './in-turn.ts';
 import { methodFinder } from './methods.ts';
-import { servePage } from './page/page.ts';
+import { answerFile, servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
@@ -62,8 +63,9 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   // A path with a slash at its end is the same path.
   const app = new OpenAPIHono<Env>({ strict: false });
   app.onError((error, c) => answerProblem(c, error, log));
-  app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody(), jsonOnly());
-  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts));
+  app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody());
+  // Bodies are read for those who have a key.
+  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts), inTurn(), jsonOnly());
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
@@ -87,7 +89,6 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     name: 'X-API-Key',
     description: '`kit-connector service key add` makes one.',
   });
-  app.use('/:document{(?:open|async)api\\.json}', compressed(), tagged());
   serveDocuments(app, version);
   app.get('/ready', async (c) => {
     const reason = await parts.unready();
@@ -99,13 +100,16 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   return app;
 }
 
-/** Serves the OpenAPI and AsyncAPI documents. Each is built once, at the first request: most kits never need them. */
+/**
+ * Serves the OpenAPI and AsyncAPI documents. Each is built and compressed once, at the first request: most kits never need them, and
+ * who asks for them needs no key.
+ */
 function serveDocuments(app: OpenAPIHono<Env>, version: string): void {
   const serve = (path: string, build: () => object): void => {
-    let document: string | undefined;
-    app.get(path, (c) => {
-      document ??= JSON.stringify(build());
-      return c.body(document, 200, { 'content-type': 'application/json' });
+    let document: Promise<PageFile> | undefined;
+    app.get(path, async (c) => {
+      document ??= fileOf('application/json', JSON.stringify(build()));
+      return answerFile(c, await document, 'no-cache');
     });
   };
   serve('/openapi.json', () => apiDocument(app, version));

@@ -7,7 +7,7 @@ import type { ListedKit } from '../kit-list.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
 import { KitFollower } from './kit-follower.ts';
-import type { InTurn, KeyTurns } from './key-turns.ts';
+import type { InTurn, KeyTurns } from '../access/key-turns.ts';
 import type { SharedSummaries } from './shared-summaries.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 import { SummaryFollower } from './summary-follower.ts';

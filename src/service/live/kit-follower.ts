@@ -2,7 +2,7 @@
 import type { Change, Store } from '../store/store.ts';
 import { turnsAt } from '../api/views.ts';
 import type { Changes } from './changes.ts';
-import type { InTurn } from './key-turns.ts';
+import type { InTurn } from '../access/key-turns.ts';
 import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
 
 /** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */

@@ -4,7 +4,7 @@ import { clientFrame } from '../api/frames.ts';
 import { maySee } from '../access/principal.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
-import type { InTurn, KeyTurns } from './key-turns.ts';
+import type { InTurn, KeyTurns } from '../access/key-turns.ts';
 import { KitFollower, type WantedAssets } from './kit-follower.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 

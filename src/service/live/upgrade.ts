@@ -12,7 +12,7 @@ import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
-import { KeyTurns } from './key-turns.ts';
+import { KeyTurns } from '../access/key-turns.ts';
 import { serveSocket } from './live-socket.ts';
 import { SharedSummaries } from './shared-summaries.ts';
 import { texts } from '../texts.ts';
@@ -21,6 +21,8 @@ import { texts } from '../texts.ts';
 const subprotocol = 'kit.v1';
 const frame_bytes_max = 64 * 1024;
 export const sockets_max = 256;
+/** Snapshots and first lists of one key that are read at a time. */
+const answers_at_once = 1;
 
 /** `sockets_per_key`: of one key, or of one address whose key is yet to come. A page has one, and a reload overlaps for a moment. */
 export interface SocketLimits {
@@ -72,7 +74,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const sockets = newSocketServer();
   const perKey = new Map<string, number>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
-  const turns = new KeyTurns();
+  const turns = new KeyTurns(answers_at_once);
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);

@@ -179,13 +179,18 @@ function withoutComments(text: string): string {
 }
 
 async function compress(name: string, text: string): Promise<PageFile> {
+  return fileOf(types[extensionOf(name)] ?? 'application/octet-stream', text);
+}
+
+/** Compresses a text once, for every client that will ask for it. */
+export async function fileOf(type: string, text: string): Promise<PageFile> {
   const identity = Buffer.from(text);
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(identity, { params: brotli }),
     promisify(gzip)(identity, { level: constants.Z_BEST_COMPRESSION }),
   ]);
   const bodies = { identity, br: Buffer.from(br), gzip: Buffer.from(gz) };
-  return { type: types[extensionOf(name)] ?? 'application/octet-stream', bodies, hash: hashOf(text) };
+  return { type, bodies, hash: hashOf(text) };
 }
 
 /** The smallest form that the client takes, by its `Accept-Encoding`. Browsers take Brotli on https only. */

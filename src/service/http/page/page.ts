@@ -5,16 +5,17 @@ import { chooseEncoding, type PageFile, type PageSource } from './page-files.ts'
 import type { Env } from '../context.ts';
 
 export function servePage(app: OpenAPIHono<Env>, page: PageSource): void {
-  app.get('/', async (c) => answer(c, (await page()).index, 'no-cache'));
+  app.get('/', async (c) => answerFile(c, (await page()).index, 'no-cache'));
   app.get('/page/:version/:name{.+}', async (c) => {
     const { version, files, library } = await page();
     const name = c.req.param('name');
     const file = c.req.param('version') === version ? (files.get(name) ?? (await library(name))) : undefined;
-    return file ? answer(c, file, 'public, max-age=31536000, immutable') : c.notFound();
+    return file ? answerFile(c, file, 'public, max-age=31536000, immutable') : c.notFound();
   });
 }
 
-function answer(c: Context<Env>, { type, bodies, hash }: PageFile, caching: string): Response {
+/** Answers with the smallest form of the file that the client takes. */
+export function answerFile(c: Context<Env>, { type, bodies, hash }: PageFile, caching: string): Response {
   const tag = `"${hash}"`;
   c.header('ETag', tag);
   c.header('Cache-Control', caching);

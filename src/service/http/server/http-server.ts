@@ -7,6 +7,7 @@ import { messageOf } from '../../../errors.ts';
 import { aborted, within } from '../../../platform/time.ts';
 import { ConnectionGuard, connections_max } from './connection-guard.ts';
 import { acceptSockets, type UpgradeParts } from '../../live/upgrade.ts';
+import { Pipeline } from './pipeline.ts';
 import { connectionsBelow, createSecureServer, type TlsSource } from './secure-server.ts';
 import { httpApp, type HttpParts } from '../http-app.ts';
 import { texts } from '../../texts.ts';
@@ -50,6 +51,7 @@ const server_options: ServerOptions = {
 /** Starts the server. Rejects when it cannot listen on the address or has no valid certificate. */
 export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listening> {
   const guard = new ConnectionGuard(parts.log);
+  const pipeline = new Pipeline();
   const listener = getRequestListener(httpApp(parts).fetch, { overrideGlobalObjects: false });
   const { tls, log, signal } = parts;
   const answer: RequestListener = (request, response) => {
@@ -62,7 +64,7 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
         (performance.now() - asked_ms) / 1_000,
       ),
     );
-    void listener(request, response);
+    pipeline.take(request.socket, response, () => void listener(request, response));
   };
   const server = tls
     ? await createSecureServer(server_options, answer, { tls, log, signal })

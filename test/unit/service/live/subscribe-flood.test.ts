@@ -3,46 +3,13 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channels } from '../../../../src/contract/topics.ts';
-import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { HeldStore } from '../../../support/service/held-store.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 
 /** Frames of a client within a second, with one left for its question at the end. */
 const subscribes = 19;
-
-/** A database that answers snapshots and lists of all kits only when it is told to. */
-class HeldStore extends SqlStore {
-  /** Readings that were begun, and those that wait. */
-  begun = 0;
-  readonly waiting: (() => void)[] = [];
-  isHeld = true;
-
-  constructor() {
-    super(openSqlite(':memory:'));
-  }
-
-  override async assets(kit: string) {
-    await this.#held();
-    return super.assets(kit);
-  }
-
-  override async assetStates(kit_ids: readonly string[] | '*') {
-    await this.#held();
-    return super.assetStates(kit_ids);
-  }
-
-  release(): void {
-    this.isHeld = false;
-    for (const answer of this.waiting.splice(0)) answer();
-  }
-
-  async #held(): Promise<void> {
-    this.begun += 1;
-    if (this.isHeld) await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
-}
 
 let lab: ServiceLab;
 let store: HeldStore;

@@ -1,0 +1,111 @@
+/** Floods of requests, counted in readings of the database: those of one key and of one connection wait for one another. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { channels } from '../../../../src/contract/topics.ts';
+import { kit_id, samples } from '../../../support/contract-samples.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { HeldStore } from '../../../support/service/held-store.ts';
+import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+
+let lab: ServiceLab;
+let store: HeldStore;
+const opened: Socket[] = [];
+beforeEach(async () => {
+  store = new HeldStore();
+  lab = await startServiceLab(kit_id, { store });
+  await lab.publish(channels.state, samples['kitState'] ?? {});
+});
+afterEach(async () => {
+  store.release();
+  for (const socket of opened.splice(0)) socket.destroy();
+  await lab.stop();
+});
+
+const ask = async (path: string, key = lab.key): Promise<number> => {
+  const answer = await fetch(`${lab.url}${path}`, { headers: { 'x-api-key': key } });
+  await answer.arrayBuffer();
+  return answer.status;
+};
+/** What was sent before has been received by then: it needs nothing of the database. */
+const received = async (): Promise<number> => ask('/ready');
+
+describe('the requests of one key', () => {
+  it('are worked on four at a time, and those of another key beside them', async () => {
+    const asked = Array.from({ length: 12 }, async () => ask('/api/kits'));
+    await eventually('four read', () => store.begun === 4);
+    for (let n = 0; n < 12; n += 1) await received();
+    expect(store.begun).toBe(4);
+    const other = ask('/api/kits', await lab.giveKey());
+    await eventually('the other key reads', () => store.begun === 5);
+    store.waiting.at(4)?.();
+    expect(await other).toBe(200);
+    store.release();
+    expect(await Promise.all(asked)).toEqual(asked.map(() => 200));
+  });
+
+  it('do not wait for those about the history, which have places of their own', async () => {
+    const slow = Array.from({ length: 6 }, async () => ask(`/api/kits/${kit_id}/history`));
+    await eventually('two read the kit or the history', () => store.begun >= 6);
+    for (const goOn of store.waiting.splice(0)) goOn();
+    await eventually('two read the history', () => store.waiting.length === 2);
+    const list = ask('/api/kits');
+    await eventually('the list is read', () => store.waiting.length === 3);
+    store.waiting.at(2)?.();
+    expect(await list).toBe(200);
+    store.release();
+    expect(await Promise.all(slow)).toEqual(slow.map(() => 200));
+  });
+});
+
+/** A connection on which so many requests follow each other without a wait. */
+async function pipelined(count: number, key: string): Promise<{ socket: Socket; text: () => string }> {
+  const { hostname, port } = new URL(lab.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  opened.push(socket);
+  socket.on('error', () => undefined);
+  let text = '';
+  socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
+  await once(socket, 'connect');
+  socket.write(`GET /api/kits HTTP/1.1\r\nHost: ${hostname}\r\nX-Api-Key: ${key}\r\n\r\n`.repeat(count));
+  return { socket, text: () => text };
+}
+
+describe('the requests of one connection', () => {
+  it('are served one after the other', async () => {
+    const { text } = await pipelined(5, lab.key);
+    await eventually('the first one reads', () => store.begun === 1);
+    for (let n = 0; n < 5; n += 1) await received();
+    expect(store.begun).toBe(1);
+    store.release();
+    await eventually('all are answered', () => text().match(/HTTP\/1\.1 200 /gu)?.length === 5);
+  });
+
+  it('are cut off with it when many come without a wait', async () => {
+    const { socket } = await pipelined(200, lab.key);
+    await eventually('it is closed', () => socket.destroyed);
+    expect(store.begun).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a client without a key', () => {
+  const post = async (path: string, body: string): Promise<number> => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${lab.url}${path}`, { method: 'POST', headers, body });
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+
+  it.each([
+    ['too many values', `[${'1,'.repeat(30_000)}1]`],
+    ['no JSON', '{"__proto__"'],
+    ['a lost member', '{"__proto__":1}'],
+  ])('has its body left unread: %s', async (_, body) => {
+    expect(await post(`/api/kits/${kit_id}/assets`, body)).toBe(401);
+  });
+
+  it('may send what a session needs and no more', async () => {
+    expect(await post('/api/session', JSON.stringify({ api_key: 'x'.repeat(4_096) }))).toBe(413);
+    expect(await post('/api/session', JSON.stringify({ api_key: 'x' }))).toBe(401);
+  });
+});
