@@ -1,6 +1,7 @@
 /** One session against a broker that does what the test tells it to. */
 import { describe, expect, it } from 'vitest';
 import { codeInWords } from '../../../src/mqtt/codes.ts';
+import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import type { Puback } from '../../../src/mqtt/session.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
@@ -8,6 +9,8 @@ import { property, type Script, string, suback, uint16 } from '../../support/bro
 import { withBroker } from '../../support/brokers/session-scene.ts';
 
 const not_authorized = 0x87;
+/** Twenty PINGRESP, and the PUBREL of a message with QoS 2 that never came. */
+const behind = [...Array.from({ length: 20 }, () => [0xd0, 0]), [0x62, 2, 0, 7]];
 const message = { topic: 'k1/a', payload: 'x', retain: false } as const;
 
 describe('Session', () => {
@@ -19,6 +22,30 @@ describe('Session', () => {
       expect(await session.closed).toContain('property');
       expect(session.closed_silently).toBe(false);
     });
+  });
+
+  it.each([
+    ['follow a DISCONNECT', [[0xe0, 2, 0, 0], ...behind]],
+    ['follow a second CONNACK', [[0x20, 3, 0, 0, 0], ...behind]],
+    ['come before a packet that cannot be read', [...behind, [0x40, 5, 0, 1, 0, 1, 0xff]]],
+  ] as const)('ends without its process when packets %s, in one piece with the CONNACK', async (_what, packets) => {
+    const faults: Error[] = [];
+    const note = (error: Error): void => void faults.push(error);
+    process.prependListener('uncaughtException', note);
+    try {
+      const bytes = Buffer.from([[0x20, 3, 0, 0, 0], ...packets].flat());
+      await withBroker({ onConnect: (peer) => peer.write(bytes) }, async ({ broker, open }) => {
+        await open().then(
+          async ({ closed }) => closed,
+          (error: unknown) => expect(error).toBeInstanceOf(ConnectFailed),
+        );
+        broker.follow({});
+        expect((await (await open()).publishAndWait(message)).code).toBe(0);
+      });
+    } finally {
+      process.off('uncaughtException', note);
+    }
+    expect(faults).toEqual([]);
   });
 
   describe('when it connects', () => {
