@@ -7,6 +7,9 @@ import type { PowerOptions } from './options.ts';
 import { type Reading, unknown_reading } from './reading.ts';
 import { texts } from './texts.ts';
 
+const names_shown_max = 8;
+const name_chars_max = 32;
+
 type NutOptions = NonNullable<PowerOptions['nut']>;
 
 /** Errors that another attempt cannot resolve. */
@@ -60,10 +63,17 @@ async function findUps(session: NutSession, options: NutOptions, named: string):
   if (options.ups !== undefined && names.includes(options.ups)) return options.ups;
   const [only] = names;
   if (options.ups === undefined && only !== undefined && names.length === 1) return only;
-  const known = names.length === 0 ? texts.ups_none : texts.ups_known(names.join(', '));
+  const known = names.length === 0 ? texts.ups_none : texts.ups_known(shown(names));
   const fault = options.ups === undefined ? texts.ups_unnamed : texts.ups_unknown(options.ups);
   // No rejection: upsd lists the UPS once its own configuration has it.
   throw new DeviceUnreachable(`${named}: ${fault}; ${known}; set options.nut.ups`);
+}
+
+/** Of a list that upsd sends: the sentence that ends with the remedy is cut when it is long. */
+function shown(names: readonly string[]): string {
+  const some = names.slice(0, names_shown_max).map((name) => name.slice(0, name_chars_max));
+  const more = names.length - some.length;
+  return [...some, ...(more > 0 ? [texts.more(more)] : [])].join(', ');
 }
 
 async function readUps(session: NutSession, ups: string, named: string): Promise<Reading> {
@@ -86,7 +96,7 @@ async function translated<T>(named: string, work: () => Promise<T>): Promise<T> 
 /** The error class by which the supervisor decides whether to try again. */
 function translate(error: unknown, named: string): unknown {
   if (!(error instanceof UpsdError)) return error;
-  const sentence = `${named}: ${error.code}`;
+  const sentence = `${named}: ${error.code.slice(0, name_chars_max)}`;
   return refusals.has(error.code)
     ? new DeviceRejected(`${sentence}; check options.nut.username and the password`, { cause: error })
     : new DeviceUnreachable(sentence, { cause: error });

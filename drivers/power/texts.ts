@@ -23,6 +23,7 @@ export const texts = {
   ups_unknown: (name: string) => `UPS ${name} not found`,
   ups_none: 'upsd has no UPS',
   ups_known: (names: string) => `upsd has ${names}`,
+  more: (count: number) => `and ${count} more`,
   password_lines: (file: string) =>
     `nut.password_file: ${file} has more than one line; write the password alone into it`,
 } as const;

@@ -28,25 +28,28 @@ describe('Session', () => {
     ['follow a DISCONNECT', [[0xe0, 2, 0, 0], ...behind]],
     ['follow a second CONNACK', [[0x20, 3, 0, 0, 0], ...behind]],
     ['come before a packet that cannot be read', [...behind, [0x40, 5, 0, 1, 0, 1, 0xff]]],
-  ] as const)('ends without its process when packets %s, in one piece with the CONNACK', async (_what, packets) => {
-    const faults: Error[] = [];
-    const note = (error: Error): void => void faults.push(error);
-    process.prependListener('uncaughtException', note);
-    try {
-      const bytes = Buffer.from([[0x20, 3, 0, 0, 0], ...packets].flat());
-      await withBroker({ onConnect: (peer) => peer.write(bytes) }, async ({ broker, open }) => {
-        await open().then(
-          async ({ closed }) => closed,
-          (error: unknown) => expect(error).toBeInstanceOf(ConnectFailed),
-        );
-        broker.follow({});
-        expect((await (await open()).publishAndWait(message)).code).toBe(0);
-      });
-    } finally {
-      process.off('uncaughtException', note);
-    }
-    expect(faults).toEqual([]);
-  });
+  ] as const)(
+    'ends without its process when packets %s, in one piece with the CONNACK',
+    async (_what, packets) => {
+      const faults: Error[] = [];
+      const note = (error: Error): void => void faults.push(error);
+      process.prependListener('uncaughtException', note);
+      try {
+        const bytes = Buffer.from([[0x20, 3, 0, 0, 0], ...packets].flat());
+        await withBroker({ onConnect: (peer) => peer.write(bytes) }, async ({ broker, open }) => {
+          await open().then(
+            async ({ closed }) => closed,
+            (error: unknown) => expect(error).toBeInstanceOf(ConnectFailed),
+          );
+          broker.follow({});
+          expect((await (await open()).publishAndWait(message)).code).toBe(0);
+        });
+      } finally {
+        process.off('uncaughtException', note);
+      }
+      expect(faults).toEqual([]);
+    },
+  );
 
   describe('when it connects', () => {
     it('announces the expiry of its session, its Receive Maximum and the delay of its will', async () => {

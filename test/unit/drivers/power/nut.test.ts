@@ -107,6 +107,11 @@ it('lists the UPS names that exist when the configured one does not, and is retr
   await expect(start().ended).rejects.toThrow(texts.ups_none);
 });
 
+it('names few of many UPS and ends with the remedy', async () => {
+  for (let n = 0; n < 1_000; n += 1) upsd.upses.set(`${n}${'x'.repeat(100)}`, new Map());
+  await expect(start().ended).rejects.toThrow(/^.{100,500}; set options\.nut\.ups$/u);
+});
+
 it('logs in with user name and password, and is rejected when upsd refuses them', async () => {
   upsd.password = String.raw`a\"b\\c`;
   await withDirectory(async (dir) => {

@@ -1,6 +1,9 @@
 /** The command `get_params`: reads parameters of both autopilots, at losses and within limits. */
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/parameters/texts.ts';
+import { bitsOf } from '../../../../../drivers/mavlink/parameters/value.ts';
+import { reportable } from '../../../../../src/tasks/result.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';
 import { withDrone } from '../mavlink-lab.ts';
 
@@ -69,6 +72,51 @@ describe.concurrent('get_params', () => {
       const expected = [...drone.parameters.stored].map(([name, { value }]) => [name, value]);
       expect(result['count']).toBe(param_count);
       expect(result['parameters']).toEqual(Object.fromEntries(expected));
+    });
+  }, 60_000);
+
+  it('reports hostile names without what is not drawn, values that are no numbers as null, and each index once', async () => {
+    await withDrone({}, async (lab, drone) => {
+      const hostile = [
+        ['__proto__', Number.NaN],
+        ['constructor', Number.POSITIVE_INFINITY],
+        ['', 1],
+        ['A\u001b[2J\nB', 2],
+        ['SIXTEEN_BYTES_OK', 3],
+        ['TWICE', 4],
+        ['TWICE', 5],
+      ] as const;
+      drone.withheld.add('PARAM_VALUE');
+      const late = lab.command('get_params', {}, { remaining_ms: 60_000 });
+      const send = (param_count: number): void => {
+        for (const [param_index, [param_id, value]] of hostile.entries())
+          drone.send('PARAM_VALUE', {
+            param_id,
+            param_index,
+            param_count,
+            param_type: 9,
+            param_value: bitsOf(value, false),
+          });
+      };
+      // The number of parameters changes while they are read.
+      await eventually('complete', async () => {
+        drone.withheld.delete('PARAM_VALUE');
+        send(1_000);
+        send(hostile.length);
+        drone.withheld.add('PARAM_VALUE');
+        return (await Promise.race([late, Promise.resolve(undefined)])) !== undefined;
+      });
+      expect(reportable(await late)).toEqual({
+        count: 6,
+        parameters: Object.fromEntries([
+          ['', 1],
+          ['A [2J B', 2],
+          ['SIXTEEN_BYTES_OK', 3],
+          ['TWICE', 5],
+          ['__proto__', null],
+          ['constructor', null],
+        ]),
+      });
     });
   }, 60_000);
 
