@@ -51,6 +51,7 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
   const reports = new DeviceReports(() => report());
   const report = (): void => host.reportStatus(factsOf(reports.all, unknown, large.stalls), reports.all);
   const owners = new Map<string, string>();
+  const macs = new Map<string, string>();
   const bindings = await openIdentities(host, options.cameras.map(entryOf));
   let { cameras } = options;
   const group = new DeviceGroup<CameraOptions, typeof onvifFeeds>({
@@ -64,7 +65,7 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
         asset_key: () => bindings.keyOf(entryOf(camera)),
         weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
       };
-      const shared = { options, large, webhook, owners, bindings, limits, ending: ending.signal };
+      const shared = { options, large, webhook, owners, macs, bindings, limits, ending: ending.signal };
       await serveUntilStopped({
         ...shared,
         camera,

@@ -39,6 +39,8 @@ export interface CameraParts {
   readonly owners: Map<string, string>;
   /** Which camera belongs to which entry, over restarts. */
   readonly bindings: IdentityBindings;
+  /** MAC address by key, of the cameras that have answered: some share one serial number. */
+  readonly macs: Map<string, string>;
   readonly onState: (state: SessionState) => void;
   readonly limits: Limits;
   /** Registers work that must finish before the driver ends: the stop of a moving camera. */
@@ -223,23 +225,47 @@ function claim(owners: Map<string, string>, asset_key: string, name: string): vo
 }
 
 /** The key under which the camera belongs to its entry; rejects when it does not. */
-async function identify(
-  { bindings, camera, memory, host }: CameraRun,
-  { asset_keys, mac, information: { serial } }: Device,
-): Promise<string> {
+async function identify(run: CameraRun, device: Device): Promise<string> {
+  const { bindings, camera, memory, macs } = run;
+  const { mac } = device;
   const entry = entryOf(camera);
   const bound = bindings.keyOf(entry);
-  // Some cameras change their serial number with each start.
-  const isClaim = asset_keys.some((each) => bindings.isOthers(entry, each));
-  const isSame = bound !== undefined && mac !== undefined && mac === memory.facts.mac && !isClaim;
-  if (isSame && !asset_keys.includes(bound)) {
-    host.log.warn({ camera: camera.name, serial, mac }, texts.serial_changed);
-  }
-  const asset_key = isSame ? bound : (asset_keys.find((each) => each === bound) ?? asset_keys[0]);
+  const asset_key = bound === undefined ? firstKey(run, device) : boundKey(run, device, bound);
   const refusal = bindings.claim(entry, asset_key);
   if (refusal !== undefined) throw new DeviceUnreachable(refusal);
-  if (mac !== undefined && mac !== memory.facts.mac) await memory.change({ mac });
+  if (mac === undefined) return asset_key;
+  macs.set(asset_key, mac);
+  if (mac !== memory.facts.mac) await memory.change({ mac });
   return asset_key;
+}
+
+/** Of a camera that is contacted for the first time: the best key that is not one of another camera. */
+function firstKey({ bindings, camera, host, macs }: CameraRun, device: Device): string {
+  const {
+    asset_keys,
+    mac,
+    information: { serial },
+  } = device;
+  const entry = entryOf(camera);
+  const isOfAnother = (key: string): boolean =>
+    bindings.isOthers(entry, key) && mac !== undefined && (macs.get(key) ?? mac) !== mac;
+  const own = asset_keys.find((key) => !isOfAnother(key)) ?? asset_keys[0];
+  if (own !== asset_keys[0]) host.log.warn({ camera: camera.name, serial, mac }, texts.serial_shared);
+  return own;
+}
+
+/** Some cameras change their serial number with each start. */
+function boundKey({ bindings, camera, host, memory }: CameraRun, device: Device, bound: string): string {
+  const {
+    asset_keys,
+    mac,
+    information: { serial },
+  } = device;
+  if (asset_keys.includes(bound)) return bound;
+  const isClaim = asset_keys.some((key) => bindings.isOthers(entryOf(camera), key));
+  if (isClaim || mac === undefined || mac !== memory.facts.mac) return asset_keys[0];
+  host.log.warn({ camera: camera.name, serial, mac }, texts.serial_changed);
+  return bound;
 }
 
 /** The address of the motor is on disk before the first movement. */

@@ -2,7 +2,14 @@
 import type { TakePicture } from '../../../src/driver/driver.ts';
 import type { DeviceStream } from '../../../src/driver/stream-login.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
-import { cameraKeys, type DeviceInformation, informationOf, macOf } from './identity.ts';
+import {
+  addressesOf,
+  cameraKeys,
+  type CameraNetwork,
+  type DeviceInformation,
+  informationOf,
+  macOf,
+} from './identity.ts';
 import { type Media, type Unread, readProfiles, readStream, streamProfile } from './media.ts';
 import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
@@ -50,8 +57,8 @@ export async function readDevice(
   options: CameraOptions,
 ): Promise<Device> {
   const services = await readServices(soap);
-  const mac = await readMac(soap);
-  const asset_keys = cameraKeys(information, mac, options.identity);
+  const network = await readNetwork(soap);
+  const asset_keys = cameraKeys(information, network, options.identity);
   const read = await readProfiles(soap, services);
   const media = read && 'profiles' in read ? read : undefined;
   const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
@@ -67,7 +74,7 @@ export async function readDevice(
     profiles_unread: read && 'fault' in read ? read : undefined,
     stream_unread: isUnread ? reported : undefined,
   };
-  return { asset_keys, mac, information, ...found, local_address };
+  return { asset_keys, mac: network.mac, information, ...found, local_address };
 }
 
 /** Resolves with whether everything that may still come is read now. */
@@ -173,7 +180,10 @@ function addService(
 
 const serviceNames: readonly ServiceName[] = ['device', 'media', 'media2', 'ptz', 'events'];
 
-async function readMac(soap: Soap): Promise<string | undefined> {
+async function readNetwork(soap: Soap): Promise<CameraNetwork> {
   const outcome = await soap.call(operation('device', 'GetNetworkInterfaces'));
-  return outcome.kind === 'reply' ? macOf(outcome.body) : undefined;
+  const { host, peer_address } = soap.connection;
+  const contacted = [host, peer_address].filter((each) => each !== undefined);
+  if (outcome.kind !== 'reply') return { mac: undefined, addresses: contacted };
+  return { mac: macOf(outcome.body), addresses: [...contacted, ...addressesOf(outcome.body)] };
 }

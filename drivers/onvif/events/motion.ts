@@ -74,7 +74,7 @@ export class Motion {
     await sleep(ms, signal);
     if (signal.aborted) return;
     if (isPulse) {
-      this.forget(texts.no_further_crossing);
+      this.forget(texts.no_further_event);
       return;
     }
     const before = this.#confirmed;

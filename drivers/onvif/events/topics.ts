@@ -28,6 +28,9 @@ const motion_topics: readonly string[] = [
   'ruleengine/objectdetection/object',
   'useralarm/iva/humanshapedetect',
   'ruleengine/loiteringdetector/objectisloitering',
+  'ruleengine/linecrossdetector/linecross',
+  'ruleengine/intrusiondetector/intrusion',
+  'device/sensor/pir',
   ...['motion', 'people', 'intrusion', 'linecross', 'tpsmartevent'].map(
     (name) => `ruleengine/cellmotiondetector/${name}`,
   ),
@@ -45,6 +48,7 @@ const tamper_topics: readonly string[] = [
   'ruleengine/tamperdetector/tamper',
   'videosource/tamper',
   'videosource/tampering',
+  'device/tampering/shockdetected',
   ...['imagingservice', 'analyticsservice', 'recordingservice'].map(
     (name) => `videosource/globalscenechange/${name}`,
   ),
@@ -52,9 +56,11 @@ const tamper_topics: readonly string[] = [
 const doorbell_topics: readonly string[] = ['ruleengine/myruledetector/visitor'];
 /** Names of items whose value is the motion state. */
 const state_item = /^(?:is[a-z]+|state|value|active|motion)$/iu;
-/** Vendors' topics whose ends vary: Ajax, and the analytics of Axis, whose scenarios are numbered. */
+/** Vendors' topics whose ends vary: Ajax, rules of Bosch by their names, and the analytics of Axis, whose scenarios are numbered. */
 const vendor_topic =
-  /(?:^|\/)tnsajax:|cameraapplicationplatform\/(?:vmd|objectanalytics|loiteringguard|loiteringdetector|fenceguard|motionguard)\/|ruleengine\/(?:tnsaxis:)?vmd3\//iu;
+  /(?:^|\/)tnsajax:|^\s*tns1:iva\/(?:objectinfield|enteringfield|leavingfield|crossingline|loitering)\/|cameraapplicationplatform\/(?:vmd|objectanalytics|loiteringguard|loiteringdetector|fenceguard|motionguard)\/|ruleengine\/(?:tnsaxis:)?vmd3\//iu;
+/** Events of Axis that tell no state: each is a moment. */
+const stateless_topic = /^(?:videosource\/tampering|device\/tampering\/shockdetected)$/u;
 /** Of Axis: not a state but measurements. */
 const no_state_topic = /\/xinternal_data$|threshold$/iu;
 const messages_max = 256;
@@ -89,11 +95,11 @@ function detectionOf(topic: string, reported: string): Detection | undefined {
   return vendor_topic.test(reported) && !no_state_topic.test(reported) ? 'motion' : undefined;
 }
 
-/** `tns1:RuleEngine/tt:CellMotionDetector/Motion/.` is `ruleengine/cellmotiondetector/motion`. */
+/** `tns1:RuleEngine/tt:CellMotionDetector/Motion//.` is `ruleengine/cellmotiondetector/motion`. */
 export function plainTopic(topic: string): string {
   return topic
     .trim()
-    .replace(/\/\.?$/u, '')
+    .replace(/\/+\.?$/u, '')
     .split('/')
     .map((part) => part.slice(part.indexOf(':') + 1))
     .join('/')
@@ -108,7 +114,7 @@ function stateOf(message: XmlNode | undefined, topic: string): DetectorNote['sta
     .filter((value) => value !== undefined);
   if (values.length > 0) return values.includes(true) ? 'active' : 'idle';
   // A crossed line is an event without a state: it carries the object only.
-  if (topic.endsWith('linedetector/crossed')) return 'pulse';
+  if (topic.endsWith('linedetector/crossed') || stateless_topic.test(topic)) return 'pulse';
   const classes = items.find((item) => /^classtypes?$/iu.test(attribute(item, 'name') ?? ''));
   return classes && (attribute(classes, 'value')?.trim() ? 'active' : 'idle');
 }

@@ -31,6 +31,7 @@ const channelAbility = z.looseObject({
   supportPtzSpeed: ability,
   alarmMd: ability,
   snap: ability,
+  alarmAudio: ability,
   supportAudioAlarm: ability,
   floodLight: ability,
   supportFLswitch: ability,
@@ -49,8 +50,8 @@ export const abilityReply = z.looseObject({
 /** Bits of `permit`. */
 const may_execute = 1;
 const may_write = 2;
-/** Values of `ptzType.ver`: pan-tilt-zoom, pan-tilt, simulated, and without speed. 1 is a motorised lens only. */
-const moving_types: ReadonlySet<number> = new Set([2, 3, 4, 5]);
+/** Values of `ptzType.ver`: pan-tilt-zoom, pan-tilt, simulated, without speed, and two of newer models. 1 is a motorised lens only. */
+const moving_types: ReadonlySet<number> = new Set([2, 3, 4, 5, 6, 7]);
 /** A motorised lens: alone, with pan and tilt, and without speed. */
 const zoom_types: ReadonlySet<number> = new Set([1, 2, 5]);
 const speed_types: ReadonlySet<number> = new Set([2, 3]);
@@ -67,7 +68,7 @@ function channelAbilitiesOf(found: z.output<typeof channelAbility>): ChannelAbil
   const { alarmMd, supportMd, snap } = found;
   return {
     ...motorAbilitiesOf(found),
-    hasSiren: isThere(found.supportAudioAlarm),
+    hasSiren: isThere(found.alarmAudio) || isThere(found.supportAudioAlarm),
     hasLight: isThere(found.floodLight) || isThere(found.supportFLswitch),
     // Old firmware does not report it.
     hasPictures: snap?.ver !== 0,

@@ -45,7 +45,10 @@ export interface ChannelList {
 }
 
 /** Reads the list. Without GetChannelstatus, as on cameras with two lenses, all channels are in use. Rejects while it cannot be read. */
-export async function readChannels(device: Device, facts: HostFacts): Promise<ChannelList> {
+export async function readChannels(
+  device: Pick<Device, 'ask' | 'askOne'>,
+  facts: HostFacts,
+): Promise<ChannelList> {
   const status = await device.askOne(channelStatusCommand);
   const fault = faultIn(status);
   const isMissing =
@@ -93,7 +96,7 @@ function unreported(channel: number): ChannelFacts {
 
 /** Asks the channels that can answer for model, firmware and a missing name. A sleeping camera is not woken for it. */
 async function withDetails(
-  device: Device,
+  device: Pick<Device, 'ask'>,
   facts: HostFacts,
   channels: readonly ChannelFacts[],
 ): Promise<readonly ChannelFacts[]> {

@@ -57,7 +57,11 @@ const rtspReply = z.looseObject({ rtspUrl: z.looseObject({ subStream: text, main
 const channels_max = 64;
 
 /** Rejects when the host does not report the required facts. */
-export async function describeHost(device: Device, options: HostOptions, limits: Limits): Promise<HostFacts> {
+export async function describeHost(
+  device: Pick<Device, 'ask'>,
+  options: HostOptions,
+  limits: Limits,
+): Promise<HostFacts> {
   const [info, ability, link, uid, ports] = await device.ask([
     { cmd: 'GetDevInfo', action: 0, param: {} },
     { cmd: 'GetAbility', action: 0, param: { User: { userName: options.username } } },

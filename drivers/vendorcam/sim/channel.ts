@@ -111,7 +111,7 @@ export class SimChannel {
       ptzPreset: { permit: 7, ver: ptzType === 0 ? 0 : 1 },
       alarmMd: { permit: 6, ver: 1 },
       live: { permit: 4, ver: 1 },
-      supportAudioAlarm: { permit: 6, ver: this.hasSiren ? 1 : 0 },
+      alarmAudio: { permit: 6, ver: this.hasSiren ? 1 : 0 },
       floodLight: { permit: 6, ver: this.hasLight ? 1 : 0 },
       snap: { permit: 6, ver: this.hasPictures ? 1 : 0 },
       battery: { permit: 4, ver: this.hasBattery ? 1 : 0 },

@@ -254,7 +254,8 @@ it('takes the MAC address where the serial number is a placeholder', async () =>
   ).resolves.toBeDefined();
 });
 
-it.each(['0123456789', 'abcd1234', '00000000065536', '11111111', 'SerialNumber'])(
+// 12345679890: EYEPLUS (home-assistant/core#63399). 127001: Reolink cameras report their own address without its dots.
+it.each(['0123456789', 'abcd1234', '00000000065536', '11111111', 'SerialNumber', '12345679890', '127001'])(
   'takes the MAC address where the serial number is the published default %s',
   async (serial) => {
     const camera = await start({ serial });

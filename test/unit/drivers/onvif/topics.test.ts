@@ -46,6 +46,15 @@ it.each([
   ['tnsaxis:CameraApplicationPlatform/VMD/Camera1ProfileANY', 'active', '1'],
   ['tnsaxis:CameraApplicationPlatform/ObjectAnalytics/Device1Scenario1', 'active', '1'],
   ['tnsaxis:CameraApplicationPlatform/LoiteringGuard/Camera1ProfileANY', 'active', '1'],
+  ['tns1:Device/tnsaxis:Sensor/PIR', 'state', '1'],
+  // Bosch FLEXIDOME IP starlight 8000i: a rule by its name.
+  ['tns1:IVA/ObjectInField/Detect_any_object', 'State', 'true'],
+  ['tns1:IVA/EnteringField/Entering_field', 'State', 'true'],
+  // Tapo C250 (home-assistant/core#127991) and C325WB.
+  ['tns1:RuleEngine/LineCrossDetector/LineCross', 'IsLineCross', 'true'],
+  ['tns1:RuleEngine/IntrusionDetector/Intrusion', 'IsIntrusion', 'true'],
+  // A camera without a name (home-assistant/core#51870).
+  ['tns1:RuleEngine/CellMotionDetector/Motion//.', 'IsMotion', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/People', 'IsPeople', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/Intrusion', 'IsIntrusion', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/LineCross', 'IsLineCross', 'true'],
@@ -103,6 +112,14 @@ it('takes a crossed line for a moment without an end', () => {
   expect(states('tns1:RuleEngine/LineDetector/Crossed', item('ObjectId', '7'))).toEqual(['pulse']);
 });
 
+it.each([
+  ['tns1:VideoSource/tnsaxis:Tampering', item('tampering', '1')],
+  ['tns1:Device/tnsaxis:Tampering/ShockDetected', ''],
+])('takes tampering that Axis reports by %s for a moment without an end', (topic, data) => {
+  const read = notesOf(note(topic, data, '', item('channel', '1')));
+  expect(read).toMatchObject([{ detection: 'tamper', state: 'pulse' }]);
+});
+
 it('leaves alone what is no motion', () => {
   expect(states('tns1:Device/Trigger/DigitalInput', item('LogicalState', 'true'))).toEqual([]);
   expect(states('tns1:VideoSource/MotionAlarm', item('State', 'perhaps'))).toEqual([]);
@@ -118,7 +135,9 @@ it('keeps detectors apart by source and rule, and takes a deleted property as go
 });
 
 it('reads topics without prefixes and without their end', () => {
-  expect(plainTopic(' tns1:RuleEngine/tt:Cell/Motion/. ')).toBe('ruleengine/cell/motion');
+  for (const end of ['', '/', '/.', '//.']) {
+    expect(plainTopic(` tns1:RuleEngine/tt:Cell/Motion${end} `)).toBe('ruleengine/cell/motion');
+  }
 });
 
 it('escapes any text so that it comes back as it was', () => {

@@ -141,9 +141,16 @@ describe('abilities', () => {
     [3, true, true],
     [4, true, false],
     [5, true, false],
+    [6, true, false],
+    [7, true, false],
   ])('of motor type %s', (ver, canMove, takesSpeed) => {
     const found = of({ ...motor, ptzType: { permit: 0, ver } }).ofChannel(0);
     expect(found).toMatchObject({ canMove, takesSpeed, hasPresets: canMove });
+  });
+
+  it.each(['alarmAudio', 'supportAudioAlarm'])('have a siren where the channel has %s', (name) => {
+    expect(of({ [name]: { permit: 6, ver: 1 } }).ofChannel(0).hasSiren).toBe(true);
+    expect(of({ [name]: { permit: 0, ver: 0 } }).ofChannel(0).hasSiren).toBe(false);
   });
 
   it('follow what the user may do', () => {
