@@ -1,5 +1,12 @@
 /** Named ONVIF cameras, and identities that many of them share. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { logIn, readDevice } from '../../../../drivers/onvif/camera/device.ts';
+import { readPresets } from '../../../../drivers/onvif/camera/presets.ts';
+import { notesOf } from '../../../../drivers/onvif/events/topics.ts';
+import { onvifOptions } from '../../../../drivers/onvif/options.ts';
+import { readEnvelope } from '../../../../drivers/onvif/soap/envelope.ts';
+import { failure, type Reading } from '../../../../drivers/onvif/soap/soap-call.ts';
+import type { Soap } from '../../../../drivers/onvif/soap/soap.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import {
   type FakeCamera,
@@ -7,6 +14,7 @@ import {
   startFakeCamera,
 } from '../../../fakes/fake-onvif-camera.ts';
 import { type CameraLab, cameraLab } from '../../../support/cameras/onvif-lab.ts';
+import { onvif_models, type OnvifModel } from '../../../support/cameras/onvif-models.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 const cameras: FakeCamera[] = [];
@@ -55,4 +63,67 @@ it('identifies no camera by a hardware address that firmware ships with', async 
   const { log } = lab.run({ cameras: [await lab.entry(camera)] });
   await eventually('it is refused', () => log.at('error').length > 0);
   expect(log.lines.at(-1)?.facts['reason']).toContain(texts.no_identity);
+});
+
+/** Answers from the replies of the model, as text that the driver reads. */
+function soapOf({ replies }: OnvifModel): Soap {
+  const read = (inner: string): Reading =>
+    readEnvelope(
+      `<SOAP-ENV:Envelope xmlns:SOAP-ENV="http://www.w3.org/2003/05/soap-envelope"><SOAP-ENV:Body>${inner}</SOAP-ENV:Body></SOAP-ENV:Envelope>`,
+    );
+  return {
+    connection: {
+      host: '10.41.2.11',
+      port: 80,
+      path: '/onvif/device_service',
+      secure: false,
+      fingerprint: undefined,
+      username: 'kit',
+      password: 'p',
+    },
+    login: 'ws_security',
+    call: async ({ action }) => {
+      const name = action.slice(action.lastIndexOf('/') + 1);
+      const inner = replies[name];
+      if (inner === undefined) return { kind: 'fault', code: 'ActionNotSupported', reason: '', status: 400 };
+      const reading = read(`<a:${name}Response>${inner}</a:${name}Response>`);
+      if (reading.kind !== 'read') return reading;
+      return { kind: 'reply', body: reading.body, local_address: undefined };
+    },
+    parse: async (xml) => read(xml),
+    fetch: async () => failure('unreachable', 'no picture'),
+    close: () => undefined,
+  };
+}
+
+describe.each(onvif_models)('$model with $firmware ($special; $source)', (row) => {
+  const { expected } = row;
+  const soap = soapOf(row);
+
+  it('is described with its identity, its stream and what it can do', async () => {
+    const [options] = onvifOptions.parse({ cameras: [{ name: 'Gate', host: '10.41.2.11' }] }).cameras;
+    if (!options) throw new Error('no camera');
+    const device = await readDevice(soap, await logIn(soap, options), options);
+    expect(device.asset_keys).toEqual(expected.asset_keys);
+    const url = device.stream?.rtsp_url;
+    expect(url?.replace(/^rtsp:\/\/kit:p@10\.41\.2\.11:554/u, '')).toBe(expected.stream);
+    expect(device.ptz_profile !== undefined).toBe(expected.canMove ?? false);
+    expect(device.takePicture !== undefined).toBe(expected.hasPicture ?? false);
+    const listed = await readPresets({ soap, url: '', profile: device.ptz_profile ?? '' });
+    const presets =
+      'presets' in listed ? listed.presets.map(({ token, name }) => `${token} ${name}`) : undefined;
+    expect(presets).toEqual(expected.presets);
+  });
+
+  it('has its events read as motion, tampering or a doorbell, and others left alone', async () => {
+    const meanings = await Promise.all(
+      row.notes.map(async ([xml]) => {
+        const reading = await soap.parse(`<tev:PullMessagesResponse>${xml}</tev:PullMessagesResponse>`);
+        return reading.kind === 'read'
+          ? notesOf(reading.body).map(({ detection, state }) => `${detection} ${state}`)
+          : reading.reason;
+      }),
+    );
+    expect(meanings).toEqual(row.notes.map(([, meaning]) => meaning));
+  });
 });
