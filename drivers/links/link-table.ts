@@ -19,12 +19,14 @@ import type { PublicAddresses } from './probe/public-addresses.ts';
 import { readPppoe } from './interfaces/pppoe.ts';
 import type { RouteSource } from './routes/route-source.ts';
 import {
+  carriersOfTunnel,
   failoverOrder,
   refusesTraffic,
   routedInterfaces,
   type Routing,
   selectedInterfaces,
 } from './routes/routing.ts';
+import { DeadRoutes, type RoutedLink } from './dead-route.ts';
 import { interfaceFault, judge, type Signs, type Verdict } from './status.ts';
 import { Interfaces, type InterfaceState } from './interfaces/sysfs.ts';
 import { type CapReading, capOf } from './usage/cap.ts';
@@ -51,6 +53,8 @@ export interface TableLink {
   readonly reason: string | null;
   readonly cause: LinkCause | null;
   readonly cap: DataCap | null;
+  /** The kit is degraded by it: traffic stays on this dead link. Null: it does not. */
+  readonly weakness: string | null;
 }
 
 /** What one reading of the machine shows. */
@@ -60,6 +64,8 @@ interface Sight {
   readonly routing: Routing;
   readonly routed: ReadonlySet<number>;
   readonly selected: readonly number[];
+  /** Carry a tunnel that has all of the traffic. */
+  readonly below_tunnel: readonly number[];
   readonly traffic: Signs['traffic'];
   /** PPP interfaces over Ethernet. */
   readonly pppoe: ReadonlySet<string>;
@@ -78,6 +84,7 @@ export class LinkTable {
   readonly #interfaces: Interfaces;
   readonly #dayOf: (wall_ms: number) => string | null;
   readonly #ledger: Ledger;
+  readonly #dead_routes: DeadRoutes;
   readonly #offline = new Set<string>();
   #left_out = '';
 
@@ -86,6 +93,7 @@ export class LinkTable {
     this.#parts = parts;
     this.#interfaces = new Interfaces(options.roots.sys, parts.log);
     this.#dayOf = calendar(options.usage.zone);
+    this.#dead_routes = new DeadRoutes(parts.log, options.failover_s * 1_000);
     this.#ledger = new Ledger({
       memory,
       boot,
@@ -112,7 +120,7 @@ export class LinkTable {
     for (const name of memory.followRenames(this.#parts.boot.id, nameOf)) this.#offline.delete(name);
     const stateOf = remembering((name) => this.#interfaces.state(name));
     const pppoe = readPppoe(options.roots.proc, natures, stateOf);
-    const routed = routedInterfaces(routing);
+    const routed = routedInterfaces(routing, isTunnelIndex);
     const order = failoverOrder(routing, isTunnelIndex);
     const { wans, left_out } = findWans({
       natures,
@@ -132,6 +140,7 @@ export class LinkTable {
       routing,
       routed,
       selected,
+      below_tunnel: carriersOfTunnel(routing, isTunnelIndex),
       traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
       pppoe: pppoe.links,
     };
@@ -142,7 +151,7 @@ export class LinkTable {
     this.#ledger.endReading(byIndex.keys(), listed);
     for (const name of this.#offline) if (!listed.has(name)) this.#offline.delete(name);
     this.#parts.public_addresses.keepOnly(listed);
-    return inOrder(links, order);
+    return this.#dead_routes.explain(inOrder(links, order), at.mono_ms);
   }
 
   #remember(wans: readonly Wan[], { at, day, pppoe }: Sight): void {
@@ -194,13 +203,14 @@ export class LinkTable {
     return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms, check_interval_ms }];
   }
 
-  #linkOf(wan: Wan, sight: Sight): TableLink {
+  #linkOf(wan: Wan, sight: Sight): RoutedLink {
     const { options, availability, probing } = this.#parts;
     const { name, present } = wan;
     const type = this.#typeOf(wan, sight.pppoe);
     const ifindex = present?.nature.ifindex;
     const addresses = this.#addressesOf(ifindex, sight.routing);
-    const probed = probing.read(name);
+    const { isSelected, isBelowTunnel } = standingOf(ifindex, sight);
+    const probed = evidenceOf(probing.read(name), isBelowTunnel);
     const { status, reason, cause = null } = this.#judge(wan, sight, probed);
     this.#noteAvailability({ name, status, probed, at: sight.at });
     const tally = this.#ledger.take(wan, type, sight);
@@ -220,16 +230,23 @@ export class LinkTable {
     };
     const notes = [
       reason,
-      status === 'offline' ? null : (probed?.note ?? null),
+      status === 'offline' ? null : probed?.note,
       wan.counted_on === null ? null : texts.counted_on(wan.counted_on),
       sight.day === null ? texts.clock_not_set : null,
     ];
     return {
       link,
       cause,
+      weakness: null,
+      isSelected,
+      isBalanced: this.#isBalanced(name),
       cap: this.#capOf(name, { usage, days: counted.days, day: sight.day }),
-      reason: notes.filter((note) => note !== null).join('; ') || null,
+      reason: notes.filter(Boolean).join('; ') || null,
     };
+  }
+
+  #isBalanced(name: string): boolean {
+    return wanOptions(this.#parts.options, name)?.balanced ?? false;
   }
 
   #capOf(name: string, counted: Pick<CapReading, 'usage' | 'days' | 'day'>): DataCap | null {
@@ -248,13 +265,13 @@ export class LinkTable {
   #judge({ name, present }: Wan, sight: Sight, probed: ProbeReading | null): Verdict {
     const { options } = this.#parts;
     const ifindex = present?.nature.ifindex;
-    const { isRouted, isSelected } = standingOf(ifindex, sight);
+    const { isSelected, ...standing } = standingOf(ifindex, sight);
     const verdict = judge({
+      ...standing,
       traffic: sight.traffic,
       state: present?.state ?? null,
       addresses: this.#addressesOf(ifindex, sight.routing),
-      isRouted,
-      isSelected: isSelected || (wanOptions(options, name)?.balanced ?? false),
+      isSelected: isSelected || this.#isBalanced(name),
       asked: askedOf(options),
       ...signsOf(probed),
     });
@@ -297,14 +314,23 @@ export class LinkTable {
 }
 
 /** How the kernel's tables see an interface. */
-function standingOf(ifindex: number | undefined, { routed, selected }: Sight) {
-  if (ifindex === undefined) return { isRouted: false, isSelected: false };
-  return { isRouted: routed.has(ifindex), isSelected: selected.includes(ifindex) };
+function standingOf(ifindex: number | undefined, { routed, selected, below_tunnel }: Sight) {
+  if (ifindex === undefined) return { isRouted: false, isSelected: false, isBelowTunnel: false };
+  return {
+    isRouted: routed.has(ifindex),
+    isSelected: selected.includes(ifindex),
+    isBelowTunnel: below_tunnel.includes(ifindex),
+  };
 }
 
 function signsOf(probed: ProbeReading | null): Pick<Signs, 'reachable' | 'probe_reason' | 'decided_by'> {
   const { reachable = null, reason = null, decided_by = 'probes' } = probed ?? {};
   return { reachable, probe_reason: reason, decided_by };
+}
+
+/** Only the server of a tunnel can be reached over the link that carries it: that nothing else answers is no evidence. */
+function evidenceOf(probed: ProbeReading | null, isBelowTunnel: boolean): ProbeReading | null {
+  return isBelowTunnel && probed?.reachable !== true ? null : probed;
 }
 
 /** What is asked over every link. */
@@ -330,9 +356,9 @@ function tenths(value: number | null): number | null {
 
 /** In use first, then those on standby, both in the order in which the kernel takes them; by name among equals. */
 function inOrder(
-  links: readonly { readonly wan: Wan; readonly known: TableLink }[],
+  links: readonly { readonly wan: Wan; readonly known: RoutedLink }[],
   order: readonly number[],
-): readonly TableLink[] {
+): readonly RoutedLink[] {
   const rank = ({ wan, known }: (typeof links)[number]): number => {
     if (known.link.status === 'offline') return 3_000;
     const group = known.link.status === 'online' ? 0 : 1_000;

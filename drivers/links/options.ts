@@ -117,6 +117,14 @@ const roots = z
 export const linksOptions = z
   .strictObject({
     interval_s: z.number().min(0.1).max(60).default(5).describe('seconds between two reports'),
+    failover_s: z
+      .number()
+      .min(0)
+      .max(3_600)
+      .default(60)
+      .describe(
+        'seconds after which a dead link that keeps the default route while another link answers degrades the kit',
+      ),
     wan: z
       .record(interfaceName, wan)
       .default({})

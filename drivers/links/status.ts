@@ -13,6 +13,8 @@ export interface Signs {
   readonly isRouted: boolean;
   /** Unmarked traffic uses it, or the configuration marks it as balanced. */
   readonly isSelected: boolean;
+  /** It carries a tunnel that has all of the traffic, so nothing but the server of the tunnel can answer over it. */
+  readonly isBelowTunnel: boolean;
   /** What becomes of unmarked traffic of this machine: some link carries it, a default route refuses it, or none leads out. */
   readonly traffic: 'carried' | 'refused' | 'unrouted';
   /** Null: no targets, or no verdict yet. */
@@ -45,18 +47,22 @@ export interface LinkFault {
 export function judge(signs: Signs): Verdict {
   const fault = faultOf(signs);
   if (fault !== null) return { status: 'offline', ...fault };
-  const { reachable, asked, isSelected, probe_reason } = signs;
-  const isProbed = asked.length > 0;
-  if (isProbed && reachable === null)
-    return { status: undefined, reason: probe_reason ?? texts.first_probes };
-  const caveat = isProbed ? null : texts.not_probed;
-  if (isSelected) return { status: 'online', reason: caveat };
+  const caveat = caveatOf(signs);
+  if (caveat === null && signs.reachable === null)
+    return { status: undefined, reason: signs.probe_reason ?? texts.first_probes };
+  if (signs.isSelected) return { status: 'online', reason: caveat };
   if (signs.traffic === 'refused')
     return { status: 'offline', reason: texts.traffic_refused, cause: 'no_route' };
   if (signs.traffic === 'unrouted' && !signs.isRouted)
     return { status: 'offline', reason: texts.no_default_route, cause: 'no_route' };
   const reason = signs.traffic === 'carried' ? texts.other_link_selected : texts.marked_traffic_only;
   return { status: 'standby', reason: caveat === null ? reason : `${reason}; ${caveat}` };
+}
+
+/** Why its answers are assumed; null: they are asked for. */
+function caveatOf({ asked, isBelowTunnel, reachable }: Signs): string | null {
+  if (isBelowTunnel && reachable === null) return texts.below_tunnel;
+  return asked.length > 0 ? null : texts.not_probed;
 }
 
 /** Why nothing can pass; null when something could. */
@@ -66,6 +72,7 @@ function faultOf({
   isRouted,
   reachable,
   asked,
+  traffic,
   probe_reason,
   decided_by,
 }: Signs): LinkFault | null {
@@ -77,6 +84,7 @@ function faultOf({
     const reason = probe_reason ?? texts.no_target_answers;
     if (decided_by === 'checks') return { reason, cause: 'wrong_answer' };
     // Its own traffic has no way out: what the probes met follows from that.
+    if (traffic === 'refused') return { reason: texts.traffic_refused, cause: 'no_route' };
     if (!isRouted) return { reason: texts.no_default_route, cause: 'no_route' };
     return { reason: texts.probed(reason, asked.join(', ')), cause: 'no_answer' };
   }

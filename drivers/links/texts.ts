@@ -1,3 +1,6 @@
+const set_up_failover =
+  'set up failover (connectivity check of NetworkManager, mwan3), or give a link that answers the lower metric';
+
 /** Sentences of the links driver that people read; tests refer to them by name. */
 export const texts = {
   // Links
@@ -15,8 +18,11 @@ export const texts = {
 
   // Why a link has its status
   not_probed: 'answers are not checked: options.probe.targets is empty',
+  below_tunnel: 'carries a VPN with all of the traffic, so its own answers cannot be checked',
   first_probes: 'the first probes are under way',
   other_link_selected: 'traffic uses another link',
+  dead_link_selected: (dead: string) => `traffic still uses ${dead}, which is offline`,
+  still_in_use: 'the default route still leads to it',
   traffic_refused: 'a default route of this machine refuses all traffic (blackhole, unreachable or prohibit)',
   marked_traffic_only: 'used only by traffic that a routing rule marks',
   no_target_answers: 'no target answers',
@@ -29,6 +35,25 @@ export const texts = {
   probed: (reason: string, targets: string) => `${reason}; probed ${targets}`,
   counted_on: (link: string) => `its traffic is counted on ${link}`,
   clock_not_set: 'usage is added to a day once the clock is set',
+
+  // Failover
+  no_failover: 'dead link still has the default route; traffic is lost',
+  no_failover_over: 'default route no longer leads to the dead link',
+  set_up_failover,
+  dead_link_in_use: (dead: string, able: string) =>
+    `the default route still leads to ${dead}, which is offline, although ${able} answers; ${set_up_failover}`,
+
+  /** What a technician does about a link that is offline, by its cause. */
+  remedies: {
+    removed: 'plug it in again, or remove it from options.wan',
+    switched_off: 'switch it on (ip link set up), and check what has switched it off',
+    no_carrier: 'check its cable and the power of its dish or modem',
+    not_connected: 'check the connection of its modem or its Wi-Fi',
+    no_address: 'check the DHCP server or the modem behind it',
+    no_route: 'check the default routes (ip route): DHCP, router advertisements or a dialler set them',
+    no_answer: 'check its dish or modem, and its account with the provider',
+    wrong_answer: 'sign in to the portal of the provider, or check the account',
+  },
 
   // Data caps
   cap_ok: 'data cap renewed',

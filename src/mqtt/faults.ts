@@ -10,6 +10,9 @@ const by_code: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'connection timed out; check the link and the firewall between',
   EHOSTUNREACH: 'no route to host; check the WAN links',
   ENETUNREACH: 'network is unreachable; check the WAN links',
+  EINVAL: 'a route of this machine discards what is sent to the broker (blackhole); check ip route',
+  EACCES: 'a route of this machine prohibits the address of the broker; check ip route',
+  EPERM: 'the firewall of this machine blocks the broker; allow its address and port',
   ENOTFOUND: 'the name of the broker is not known; check broker.url and the name servers',
   EAI_AGAIN: 'no name server answered; check the WAN links',
   CERT_HAS_EXPIRED:

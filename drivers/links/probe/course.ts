@@ -207,6 +207,10 @@ export class ProbeCourse {
     return this.#window.silentTargets();
   }
 
+  answeringTargets(): ReadonlySet<string> {
+    return this.#window.answeringTargets();
+  }
+
   #count(method: Method, answered: boolean, sequence: number): void {
     const run = this.#runs[method];
     run.misses = answered ? 0 : run.misses + 1;

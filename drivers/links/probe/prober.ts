@@ -5,6 +5,7 @@ import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
 import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
+import { SilentTargets } from './silent-targets.ts';
 import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
 import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
 import { type Echo, IcmpEchoes } from './echoes.ts';
@@ -103,7 +104,7 @@ function changeLogger({ device, log, onChange }: ProberSpec, course: ProbeCourse
   let { reachable } = course.read(performance.now());
   let { method } = course;
   let echoes = 0;
-  let silent: readonly string[] = [];
+  const silent = new SilentTargets();
   const logMethod = (): void => {
     if (course.method === method) return;
     method = course.method;
@@ -115,11 +116,9 @@ function changeLogger({ device, log, onChange }: ProberSpec, course: ProbeCourse
   const logTargets = (): void => {
     echoes += 1;
     if (echoes % window_probes !== 0) return;
-    const now_silent = course.silentTargets();
-    const facts = { link: device, targets: now_silent };
-    if (now_silent.length > silent.length) log.info(facts, texts.targets_silent);
-    else if (now_silent.length < silent.length) log.info(facts, texts.target_answers);
-    silent = now_silent;
+    const { fell_silent, answered } = silent.changes(course.silentTargets(), course.answeringTargets());
+    if (fell_silent.length > 0) log.info({ link: device, targets: fell_silent }, texts.targets_silent);
+    if (answered.length > 0) log.info({ link: device, targets: answered }, texts.target_answers);
   };
   return () => {
     logMethod();

@@ -63,7 +63,7 @@ export class ProbeWindow {
   /** Targets that were probed and have not answered once, while others have: they are at fault, not the link. */
   silentTargets(): readonly string[] {
     const probed = new Set([...this.#records.values()].filter(isSettled).map((record) => record.target));
-    const answering = this.#answering();
+    const answering = this.answeringTargets();
     return answering.size === 0 ? [] : [...probed].filter((target) => !answering.has(target));
   }
 
@@ -74,7 +74,7 @@ export class ProbeWindow {
 
   /** Share of lost probes among the targets that answer at all; of all targets when none does. */
   #loss(now_ms: number): number | null {
-    const answering = this.#answering();
+    const answering = this.answeringTargets();
     const counted = this.#due(now_ms).filter(
       (record) => answering.size === 0 || answering.has(record.target),
     );
@@ -83,7 +83,8 @@ export class ProbeWindow {
     return (100 * lost) / counted.length;
   }
 
-  #answering(): ReadonlySet<string> {
+  /** Targets that have answered since the window began. */
+  answeringTargets(): ReadonlySet<string> {
     const answered = [...this.#records.values()].filter(
       ({ outcome }) => outcome !== null && outcome !== 'lost',
     );

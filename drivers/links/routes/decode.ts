@@ -39,7 +39,7 @@ export function decodeAddress(body: Buffer): Address | undefined {
 }
 
 /** `rtmsg`. */
-const rta = { oif: 4, priority: 6, multipath: 9, table: 15, nh_id: 30 } as const;
+const rta = { oif: 4, gateway: 5, priority: 6, multipath: 9, table: 15, nh_id: 30 } as const;
 const rtn_unicast = 1;
 /** Blackhole, unreachable, prohibit. */
 const rtn_refusals: ReadonlySet<number> = new Set([6, 7, 8]);
@@ -75,6 +75,17 @@ function isDefault(body: Buffer): boolean {
   const isOfPrefix = source_bits > 0 && family === af_inet6 && body.readUInt8(7) === rtn_unicast;
   if (destination_bits > 0 || (source_bits > 0 && !isOfPrefix)) return false;
   return (body.readUInt32LE(8) & rtm_f_cloned) === 0;
+}
+
+/** The interface of a route to one host through a router; undefined for every other route. */
+export function decodeHostRoute(body: Buffer): number | undefined {
+  const family = familyOf(body, route_header_bytes);
+  const [, destination_bits] = body;
+  const isHost = family !== undefined && destination_bits === (family === 4 ? 32 : 128);
+  const isUsed = isHost && body.readUInt8(7) === rtn_unicast && (body.readUInt32LE(8) & rtm_f_cloned) === 0;
+  if (!isUsed) return undefined;
+  const attributes = readAttributes(body, route_header_bytes);
+  return attributes.has(rta.gateway) ? uint32(attributes, rta.oif) : undefined;
 }
 
 function readPaths(attributes: Attributes, flags: number, pathsOf: PathsOf): readonly Path[] {

@@ -26,6 +26,7 @@ export function procRouting(
       if (route.isRefusal) return [toRoute(route, [])];
       return ifindex === undefined ? [] : [toRoute(route, [ifindex])];
     }),
+    host_routed: [],
     rules: plain_rules,
     addresses,
   };

@@ -32,6 +32,8 @@ export interface Rule {
 export interface Routing {
   readonly routes: readonly DefaultRoute[];
   readonly rules: readonly Rule[];
+  /** Interfaces with a route to a single host through a router: the server of a VPN stands behind one. */
+  readonly host_routed: readonly number[];
   /** By ifindex; null: they cannot be known. */
   readonly addresses: ReadonlyMap<number, readonly string[]> | null;
 }
@@ -48,9 +50,13 @@ export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
   skips_defaults: false,
 }));
 
-/** Interfaces through which a default route leads, in any table. */
-export function routedInterfaces({ routes }: Routing): ReadonlySet<number> {
-  return new Set(routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex)));
+/** Interfaces through which a default route leads, in any table, and those that carry a VPN which has the only one. */
+export function routedInterfaces(
+  routing: Routing,
+  isTunnel: (ifindex: number) => boolean,
+): ReadonlySet<number> {
+  const paths = routing.routes.flatMap((route) => route.paths.map(({ ifindex }) => ifindex));
+  return new Set([...paths, ...carriersOfTunnel(routing, isTunnel)]);
 }
 
 /**
@@ -61,6 +67,21 @@ export function selectedInterfaces(
   routing: Routing,
   isTunnel: (ifindex: number) => boolean,
 ): readonly number[] {
+  const direct = directInterfaces(routing, isTunnel);
+  return direct.length > 0 ? direct : carriersOfTunnel(routing, isTunnel);
+}
+
+/** Where all default routes lead into a tunnel, the interfaces that carry it: a host route leads to its server. */
+export function carriersOfTunnel(
+  routing: Routing,
+  isTunnel: (ifindex: number) => boolean,
+): readonly number[] {
+  if (directInterfaces(routing, isTunnel).length > 0 || refusesTraffic(routing)) return [];
+  const isTunnelled = directInterfaces(routing, () => false).length > 0;
+  return isTunnelled ? routing.host_routed.filter((ifindex) => !isTunnel(ifindex)) : [];
+}
+
+function directInterfaces(routing: Routing, isTunnel: (ifindex: number) => boolean): readonly number[] {
   const selected = ([4, 6] as const).flatMap((family) => selectedOf(family, routing, isTunnel));
   return [...new Set(selected)];
 }
@@ -70,7 +91,7 @@ export function failoverOrder(routing: Routing, isTunnel: (ifindex: number) => b
   const order: number[] = [];
   for (let next = selectedInterfaces(routing, isTunnel); next.length > 0;) {
     order.push(...next);
-    next = selectedInterfaces(routing, (ifindex) => isTunnel(ifindex) || order.includes(ifindex));
+    next = directInterfaces(routing, (ifindex) => isTunnel(ifindex) || order.includes(ifindex));
   }
   return order;
 }

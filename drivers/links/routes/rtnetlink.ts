@@ -8,6 +8,7 @@ import {
   address_header_bytes,
   decodeAddress,
   decodeDefaultRoute,
+  decodeHostRoute,
   decodeRule,
   namesNexthop,
   nexthop_header_bytes,
@@ -70,6 +71,7 @@ async function readRouting(): Promise<Routing> {
   const byInterface = Map.groupBy(addresses, ({ ifindex }) => ifindex);
   return {
     routes,
+    host_routed: [...new Set(listed_routes.flatMap((body) => decodeHostRoute(body) ?? []))],
     rules: listed.length > 0 ? listed : plain_rules,
     addresses: new Map([...byInterface].map(([ifindex, all]) => [ifindex, all.map((one) => one.address)])),
   };

@@ -9,11 +9,19 @@ type DriverReport = StatusReport['drivers'][number];
 type DeviceReport = NonNullable<DriverReport['devices']>[number];
 type AssetReport = StatusReport['assets'][number];
 
-/** One finding for each device that is not served now: what was tried, its answer, and the next attempt. */
+/** For each device that is not served now what was tried, its answer, and the next attempt; and each weakness with its remedy. */
 export function deviceFindings({ name, devices = [], next_try_at = null }: DriverReport): readonly Finding[] {
-  return devices
+  const unserved = devices
     .filter(({ state, reason }) => (state === 'offline' || state === 'rejected') && reason !== null)
     .map((device) => deviceFinding(name, device, next_try_at));
+  return [...unserved, ...devices.flatMap((device) => weaknessFinding(name, device))];
+}
+
+/** By which the kit is degraded although the device is configured so. */
+function weaknessFinding(driver: string, { name, weakness }: DeviceReport): readonly Finding[] {
+  if (weakness === undefined) return [];
+  const [fault, remedy] = halves(plain(weakness));
+  return [warn(`device ${plain(name)} of ${driver}`, fault, remedy ?? texts.correct_device)];
 }
 
 /** `driver_next`: next attempt of a driver whose devices all reject the connector. */

@@ -1,6 +1,7 @@
 /** A healthy kit as its status sees it, and everything that makes it degraded, in the sentences of the parts themselves. */
 import { Conditions, type DegradedFacts } from '../../../src/app/degraded.ts';
 import { texts } from '../../../src/app/texts.ts';
+import { texts as link_texts } from '../../../drivers/links/texts.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import { streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
@@ -107,6 +108,13 @@ export const troubles: readonly Partial<DegradedFacts>[] = [
       { ...a_driver, state: 'up', devices: [{ ...a_device, weakness: device_texts.legacy_tls('Gate') }] },
     ],
   },
+  ...[
+    link_texts.dead_link_in_use('sat0', 'wwan0'),
+    link_texts.cap_used('wwan0', { used_gb: 41, cap_gb: 50, renewed: '2026-12-01' }),
+    link_texts.cap_forecast('wwan0', { forecast_gb: 61, cap_gb: 50, renewed: '2026-12-01' }),
+  ].map((weakness): Partial<DegradedFacts> => ({
+    drivers: [{ ...a_driver, state: 'up', devices: [{ ...a_device, weakness }] }],
+  })),
   { clock_synced: false },
   { ledger: { ...well.ledger, balanced: false } },
 ];

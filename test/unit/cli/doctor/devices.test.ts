@@ -4,7 +4,7 @@ import { texts as vendorcamTexts } from '../../../../drivers/vendorcam/texts.ts'
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
 import { statusOf, time } from '../../local/fake-daemon.ts';
 
-test('a refused password and a camera without an answer are named, with what was tried and the next attempt', () => {
+test('a refused password, a camera without an answer and a weakness are named, with what was tried and the next attempt', () => {
   const { drivers, assets } = statusOf();
   const [driver] = drivers;
   const [asset] = assets;
@@ -28,6 +28,7 @@ test('a refused password and a camera without an answer are named, with what was
       reason: null,
       tried_at: null,
       next_try_at: null,
+      weakness: 'checks nobody; use a certificate',
     },
   ];
   const asleep = { ...asset, key: 'other', status: 'offline' as const, reason: vendorcamTexts.asleep };
@@ -43,9 +44,11 @@ test('a refused password and a camera without an answer are named, with what was
     'ok driver onvif',
     'fail device gate of onvif',
     'warn device yard of onvif',
+    'warn device mast of onvif',
     'ok drone Falcon (other)',
   ]);
   expect(about[1]?.finding).toMatch(/10\.0\.0\.5:80.*no \(Locked\)$/u);
+  expect(about[3]).toMatchObject({ finding: 'checks nobody', remedy: 'use a certificate' });
   expect(about[1]?.remedy).toMatch(/^unlock it;.*\d\d:\d\d:\d\d$/u);
   expect(findings.filter(({ what }) => what.includes(`(${asset.key})`))).toEqual([]);
 });

@@ -37,7 +37,7 @@ function findAll(more: Parameters<typeof find>[0] = {}) {
   return findWans({
     natures,
     stateOf,
-    routed: routedInterfaces(routing),
+    routed: routedInterfaces(routing, () => false),
     order: failoverOrder(routing, () => false),
     pppoe: readPppoe(machine.roots.proc, natures, stateOf),
     configured: [],

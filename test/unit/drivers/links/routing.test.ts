@@ -1,10 +1,12 @@
 /** Which links the kernel's rules and default routes select. */
 import { expect, it } from 'vitest';
 import {
+  carriersOfTunnel,
   type DefaultRoute,
   failoverOrder,
   plain_rules,
   refusesTraffic,
+  routedInterfaces,
   type Routing,
   type Rule,
   selectedInterfaces,
@@ -28,7 +30,7 @@ const rule = (more: Partial<Rule>): Rule => ({
   ...more,
 });
 const selected = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) => {
-  const routing: Routing = { routes, rules: [...rules, ...plain_rules], addresses: null };
+  const routing: Routing = { routes, rules: [...rules, ...plain_rules], host_routed: [], addresses: null };
   return selectedInterfaces(routing, (ifindex) => ifindex === vpn);
 };
 
@@ -60,7 +62,7 @@ it('selects the first of several IPv4 routes with one metric, and all of IPv6', 
 it('orders the links as the kernel would take them, one after the other', () => {
   const order = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) =>
     failoverOrder(
-      { routes, rules: [...rules, ...plain_rules], addresses: null },
+      { routes, rules: [...rules, ...plain_rules], host_routed: [], addresses: null },
       (ifindex) => ifindex === vpn,
     );
   const other = 5;
@@ -78,7 +80,7 @@ it('orders the links as the kernel would take them, one after the other', () => 
 
 it('detects a default route that refuses all traffic, and none behind a usable one', () => {
   const refuses = (...routes: readonly DefaultRoute[]) =>
-    refusesTraffic({ routes, rules: plain_rules, addresses: null });
+    refusesTraffic({ routes, rules: plain_rules, host_routed: [], addresses: null });
   const blackhole = route(0, { paths: [], metric: 5 });
   expect(refuses(blackhole, route(sat, { metric: 100 }))).toBe(true);
   expect(refuses({ ...blackhole, metric: 500 }, route(sat, { metric: 100 }))).toBe(false);
@@ -98,6 +100,23 @@ it('does not follow rules for marked traffic or for other conditions', () => {
 
 it('follows a tunnel to the link that carries it', () => {
   expect(selected([route(vpn, { table: 51_820 }), route(sat)], [rule({ table: 51_820 })])).toEqual([sat]);
+});
+
+it('finds the link below a tunnel that has the only default route by the host route to its server', () => {
+  const isTunnel = (ifindex: number): boolean => ifindex === vpn;
+  const routing = (routes: readonly DefaultRoute[]): Routing => ({
+    routes,
+    rules: plain_rules,
+    host_routed: [cell, vpn],
+    addresses: null,
+  });
+  const only = routing([route(vpn)]);
+  expect(selectedInterfaces(only, isTunnel)).toEqual([cell]);
+  expect(carriersOfTunnel(only, isTunnel)).toEqual([cell]);
+  expect(failoverOrder(only, isTunnel)).toEqual([cell]);
+  expect([...routedInterfaces(only, isTunnel)]).toEqual([vpn, cell]);
+  for (const other of [[route(vpn), route(sat)], [], [route(vpn, { metric: 9 }), route(vpn, { paths: [] })]])
+    expect(carriersOfTunnel(routing(other), isTunnel)).toEqual([]);
 });
 
 it('selects nothing where a default refuses', () => {

@@ -1,7 +1,12 @@
 /** Bytes of the kernel's rtnetlink, as they come and as they never should. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeAddress, decodeDefaultRoute, decodeRule } from '../../../../drivers/links/routes/decode.ts';
+import {
+  decodeAddress,
+  decodeDefaultRoute,
+  decodeHostRoute,
+  decodeRule,
+} from '../../../../drivers/links/routes/decode.ts';
 import { readAttributes, readMessages, uint32 } from '../../../../src/platform/linux/netlink-message.ts';
 
 const u32 = (value: number): Buffer => {
@@ -22,6 +27,18 @@ const route = (header: readonly number[], ...attributes: readonly Buffer[]): Buf
 const unicast = [2, 0, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0];
 const rule = (flags: number, ...attributes: readonly Buffer[]): Buffer =>
   route([2, 0, 0, 0, 100, 0, 0, 1, flags, 0, 0, 0], attribute(6, u32(50)), ...attributes);
+
+describe('a route to one host', () => {
+  const router = attribute(5, Buffer.from([10, 0, 0, 1]));
+  it('names its interface where a router stands between, and only there', () => {
+    const host = [2, 32, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0];
+    expect(decodeHostRoute(route(host, attribute(4, u32(3)), router))).toBe(3);
+    expect(decodeHostRoute(route([10, 128, ...host.slice(2)], attribute(4, u32(4)), router))).toBe(4);
+    expect(decodeHostRoute(route(host, attribute(4, u32(3))))).toBeUndefined();
+    expect(decodeHostRoute(route([2, 24, ...host.slice(2)], attribute(4, u32(3)), router))).toBeUndefined();
+    expect(decodeHostRoute(route([10, ...host.slice(1)], attribute(4, u32(3)), router))).toBeUndefined();
+  });
+});
 
 describe('a default route', () => {
   it('has a path, a metric and a table of 32 bits', () => {

@@ -23,6 +23,7 @@ const signs: Signs = {
   addresses: ['10.0.0.2'],
   isRouted: true,
   isSelected: true,
+  isBelowTunnel: false,
   traffic: 'carried',
   reachable: true,
   asked: ['198.51.100.1', '198.51.100.2'],
@@ -60,6 +61,10 @@ describe('the status of a link', () => {
     [texts.no_default_route, { isRouted: false, isSelected: false, traffic: 'unrouted' }],
     [texts.no_default_route, { isRouted: false, reachable: false, probe_reason: 'no answer' }],
     [texts.traffic_refused, { isSelected: false, traffic: 'refused' }],
+    [
+      texts.traffic_refused,
+      { isSelected: false, traffic: 'refused', reachable: false, probe_reason: 'no answer' },
+    ],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
   });
@@ -95,6 +100,13 @@ describe('the status of a link', () => {
     });
   });
 
+  it('is not judged by its own answers while it carries a tunnel with all of the traffic', () => {
+    const below = { isBelowTunnel: true, reachable: null };
+    expect(judged(below)).toEqual({ status: 'online', reason: texts.below_tunnel });
+    expect(judged({ isBelowTunnel: true })).toEqual({ status: 'online', reason: null });
+    expect(judged({ ...below, state: { ...state, carrier: false } })).toMatchObject({ status: 'offline' });
+  });
+
   it('assumes answers without probe targets, and states it', () => {
     expect(judged({ reachable: null, asked: [] })).toEqual({ status: 'online', reason: texts.not_probed });
   });
@@ -120,6 +132,7 @@ describe('the status of a link', () => {
       addresses: fc.option(fc.subarray(['10.0.0.2', 'fe80::1'])),
       isRouted: fc.boolean(),
       isSelected: fc.boolean(),
+      isBelowTunnel: fc.boolean(),
       traffic: fc.constantFrom('carried', 'refused', 'unrouted'),
       asked: fc.constantFrom([], ['198.51.100.1', '198.51.100.2']),
       reachable: fc.option(fc.boolean()),

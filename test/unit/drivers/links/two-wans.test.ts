@@ -144,7 +144,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
 });
 
 describe.skipIf(rootMissing() || peerMissing('ip'))('links over netlink in a plain namespace', () => {
-  it('counts a multipath route as all of its links, and none through a tunnel', async () => {
+  it('counts a multipath route as all of its links, none through a tunnel, and what carries a tunnel', async () => {
     await withNamespace(async ({ prefix }) => {
       const ip = async (...args: readonly string[]) => run('ip', ...prefix.slice(1), program('ip'), ...args);
       for (const [device, net] of [
@@ -186,6 +186,13 @@ describe.skipIf(rootMissing() || peerMissing('ip'))('links over netlink in a pla
           await links.until('none is routed', () =>
             Object.values(links.statuses()).every((status) => status === 'offline'),
           );
+          await ip('route', 'add', '192.0.2.7/32', 'via', '10.1.0.1', 'dev', 'wan1');
+          const carrying = await links.until(
+            'the link that carries the tunnel',
+            () => links.statuses()['wan1'] === 'online',
+            event_within_ms,
+          );
+          expect(carrying.reasons['wan1']).toBe(texts.below_tunnel);
           await ip('link', 'del', 'wan1');
           const { reasons } = await links.until('gone', (each) =>
             /interface not found/u.test(each.reasons['wan1'] ?? ''),
