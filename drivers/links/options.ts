@@ -33,7 +33,12 @@ const stunServer = z.union([
 const wan = z.strictObject({
   type: linkType.optional().describe('type of the link, where it cannot be told from the hardware'),
   isp: z.string().min(1).optional().describe('name of the provider, where no other driver reports it'),
-  metered: z.boolean().optional().describe('probed rarely to save data; by default modems are'),
+  metered: z
+    .boolean()
+    .optional()
+    .describe(
+      'probes and checks of this link alone are rare, to save data; left out: of cellular links. Packing follows uplink.metered (by type), speed tests follow metered of speedtest and the type',
+    ),
   cap_gb: z
     .number()
     .positive()

@@ -37,7 +37,7 @@ export const speedtestOptions = z.strictObject({
     .max(32)
     .default([])
     .describe(
-      'further metered links; cellular and satellite links that the driver links reports are always metered',
+      'links, by name, that a speed test refuses to use as it refuses cellular and satellite links; neither wan.NAME.metered of links nor uplink.metered changes that, since 50 MB cost more than probes do',
     ),
   roots: z
     .strictObject({

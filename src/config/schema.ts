@@ -53,7 +53,9 @@ const uplink = z.strictObject({
   metered: z
     .array(linkType)
     .default(['satellite'])
-    .describe('types of links on which live messages leave in packets of at least 1 s'),
+    .describe(
+      'types of links on which live messages leave in packets of at least 1 s; wan.NAME.metered of links (rare probes of one link) and metered of speedtest (links not tested) do not change it',
+    ),
   backlog_kbps: z
     .strictObject({
       default: kbps.default(0).describe('kbit/s on links that have no value here'),
