@@ -173,6 +173,7 @@ export const rooms: readonly Room[] = [
       'driver',
       'errors.ts',
       'platform/interim-answers.ts',
+      'platform/stalls.ts',
       'platform/linux',
       'platform/replace-file.ts',
       'platform/time.ts',

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import { connectionFault } from '../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { sleep } from '../../src/platform/time.ts';
+import { deadline } from '../../src/platform/time.ts';
 import { isReport } from './gpsd-reports.ts';
 import { texts } from './texts.ts';
 
@@ -29,7 +29,6 @@ export async function watchGpsd(
 ): Promise<void> {
   if (signal.aborted) return;
   const socket = connect({ host, port });
-  const over = new AbortController();
   const utf8 = new StringDecoder('utf8');
   let rest = '';
   let hasReceived = false;
@@ -59,15 +58,13 @@ export async function watchGpsd(
       }
     }
   });
-  const awaitGreeting = async (): Promise<void> => {
-    await sleep(greeting_timeout_ms, over.signal);
-    if (!hasReceived && !over.signal.aborted) fail(texts.no_greeting);
-  };
-  void awaitGreeting();
+  const cancel = deadline(greeting_timeout_ms, () => {
+    if (!hasReceived) fail(texts.no_greeting);
+  });
   await new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
   });
-  over.abort();
+  cancel();
   signal.removeEventListener('abort', stop);
   if (!signal.aborted) throw new DeviceUnreachable(texts.gpsd_failed(host, port, reason));
 }

@@ -1,5 +1,6 @@
 /** Tracks the receivers behind one gpsd: which has a fix and which sends nothing any more. */
 import type { Position, Tpv } from './gpsd-reports.ts';
+import { silenceSince } from '../../src/platform/stalls.ts';
 
 /** Receivers of one gpsd; more are ignored. */
 export const receivers_max = 16;
@@ -55,7 +56,9 @@ export class Receivers {
   ): { readonly device: string; readonly position: Position; readonly age_ms: number } | undefined {
     const fixes = [...this.#byDevice].flatMap(([device, { position, received_ms }]) => {
       const age_ms = now_ms - received_ms;
-      return position && age_ms <= this.#mute_ms ? [{ device, position, age_ms }] : [];
+      return position && silenceSince(received_ms, now_ms) <= this.#mute_ms
+        ? [{ device, position, age_ms }]
+        : [];
     });
     const current = fixes.filter((fix) => !fixes.some((other) => isBehind(fix, other)));
     return current.find(({ position }) => position.altitude !== null) ?? current[0];
@@ -67,7 +70,7 @@ export class Receivers {
       this.#start_ms,
       ...[...this.#byDevice.values()].map((each) => each.received_ms),
     );
-    if (now_ms - received_ms > this.#mute_ms) return 'mute';
+    if (silenceSince(received_ms, now_ms) > this.#mute_ms) return 'mute';
     return this.#byDevice.size === 0 ? 'waiting' : 'no fix';
   }
 }

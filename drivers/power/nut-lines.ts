@@ -38,7 +38,9 @@ export function readingOf(variables: Variables): Reading {
 }
 
 function alarmOf(tokens: readonly string[], text: string): string | null {
-  if (text !== '') return text.slice(0, text_chars_max);
+  const shutdown = tokens.includes('FSD') ? [texts.forced_shutdown] : [];
+  const all = [...shutdown, ...(text === '' ? [] : [text])].join('; ');
+  if (all !== '') return all.slice(0, text_chars_max);
   return tokens.includes('ALARM') ? texts.alarm_unnamed : null;
 }
 

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { connectionFault } from '../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { sleep } from '../../src/platform/time.ts';
+import { deadline } from '../../src/platform/time.ts';
 import { wordsOf } from './nut-lines.ts';
 import { texts } from './texts.ts';
 
@@ -21,6 +21,9 @@ export class UpsdError extends Error {
     this.code = code;
   }
 }
+
+/** The connection has ended. */
+export class ConnectionLost extends DeviceUnreachable {}
 
 export interface NutSession {
   /** Sends a line; resolves when it is accepted. Rejects with `UpsdError` or `DeviceUnreachable`. */
@@ -98,19 +101,17 @@ class Lines {
       reason = connectionFault(error, texts.upsd_refused) ?? error.message;
     });
     this.#gone = new Promise((_, reject) => {
-      socket.once('close', () => reject(new DeviceUnreachable(`${peer}: ${reason}`)));
+      socket.once('close', () => reject(new ConnectionLost(`${peer}: ${reason}`)));
     });
     this.#gone.catch(() => undefined);
   }
 
   /** Runs one exchange under a deadline. After a failure half-way the connection is unusable and is closed. */
   async take<T>(exchange: (next: Next) => Promise<T>): Promise<T> {
-    const over = new AbortController();
-    const late = sleep(answer_timeout_ms, over.signal).then(() => {
-      if (over.signal.aborted) return new Promise<never>(() => undefined);
-      throw new DeviceUnreachable(`${this.#peer}: ${texts.answer_timeout(answer_timeout_ms / 1_000)}`);
-    });
-    late.catch(() => undefined);
+    const late = Promise.withResolvers<never>();
+    const cancel = deadline(answer_timeout_ms, () =>
+      late.reject(new DeviceUnreachable(`${this.#peer}: ${texts.answer_timeout(answer_timeout_ms / 1_000)}`)),
+    );
     const next: Next = {
       connected: async () =>
         new Promise((resolve) => {
@@ -119,12 +120,12 @@ class Lines {
       words: async () => this.#words(),
     };
     try {
-      return await Promise.race([exchange(next), this.#gone, late]);
+      return await Promise.race([exchange(next), this.#gone, late.promise]);
     } catch (error) {
       if (!(error instanceof UpsdError)) this.#socket.destroy();
       throw error;
     } finally {
-      over.abort();
+      cancel();
     }
   }
 

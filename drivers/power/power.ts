@@ -2,7 +2,8 @@
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { openUps } from './nut.ts';
+import { type NutSource, openUps } from './nut.ts';
+import { ConnectionLost } from './nut-session.ts';
 import { type PowerOptions, powerOptions } from './options.ts';
 import type { Reading } from './reading.ts';
 import { SysfsBatteries } from './sysfs.ts';
@@ -27,14 +28,28 @@ async function runNut(
   nut: NonNullable<PowerOptions['nut']>,
   host: PowerHost,
 ): Promise<void> {
-  let source;
-  try {
+  let source: NutSource | undefined;
+  const open = async (): Promise<NutSource> => {
     source = await openUps(nut, host.signal);
-    await poll(options, host, source.read);
+    return source;
+  };
+  const read = async (): Promise<Reading> => {
+    try {
+      return await (source ?? (await open())).read();
+    } catch (error) {
+      // upsd disconnects a client that is silent for a minute, and all when it restarts: it is lost if it cannot be reached again.
+      if (!(error instanceof ConnectionLost) || host.signal.aborted) throw error;
+      return (await open()).read();
+    }
+  };
+  try {
+    await poll(options, host, read);
   } catch (error) {
     if (!host.signal.aborted) throw error;
   } finally {
     source?.close();
+    // What a UPS reported is no fact about a upsd that is lost.
+    host.reportStatus({});
   }
 }
 

@@ -1,4 +1,5 @@
 /** Counts the bytes of one direction over all its connections and keeps to its limits. */
+import { silenceSince } from '../../src/platform/stalls.ts';
 
 export interface Limits {
   readonly bytes_max: number;
@@ -39,7 +40,7 @@ export class Tally {
 
   /** Time without a sign of life, milliseconds. */
   silence_ms(): number {
-    return performance.now() - this.#last_ms;
+    return silenceSince(this.#last_ms);
   }
 
   /** Whether the data or the time are used up. */

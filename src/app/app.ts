@@ -29,6 +29,7 @@ import type { Routes } from '../platform/linux/route-lookup.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import { machineMark } from '../platform/machine-mark.ts';
 import { measureLoopLag } from '../platform/loop-lag.ts';
+import { watchStalls } from '../platform/stalls.ts';
 import { every, within } from '../platform/time.ts';
 import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
@@ -107,6 +108,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const own: Own = { service: undefined };
   const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
   every(battery_look_ms, ends.hub.signal, () => low_battery.look());
+  watchStalls(ends.hub.signal);
   const { hub, tasks, uplink } = parts;
   const tail = new Tail((id) => hub.assetNamed(id));
   const service = await ownService(config, parts, deps.log);

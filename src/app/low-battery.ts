@@ -6,6 +6,8 @@ import type { FeedRates } from '../hub/rate.ts';
 import type { Log } from '../platform/log/log.ts';
 import { texts } from './texts.ts';
 
+/** A charger that comes and goes, as the sun does, must not switch feeds and video all the time. */
+export const charging_min_ms = 60_000;
 /** Between two looks at the battery. */
 export const battery_look_ms = 5_000;
 
@@ -15,6 +17,8 @@ interface LowBatteryParts {
   /** The present content of the file; undefined: nothing is saved. */
   readonly config: () => LowBatteryConfig | undefined;
   readonly battery: () => Battery;
+  /** Monotonic; the clock of this process when left out. */
+  readonly now?: () => number;
   /** Rates and allowed commands are others now. */
   readonly onChange: () => void;
   /** The stream of this asset is another now. */
@@ -28,6 +32,8 @@ export class LowBattery {
   readonly #wanted = new Map<string, string>();
   #streams: Streams | undefined;
   #isLow = false;
+  /** Since when the battery is charging. */
+  #charging_ms: number | undefined;
   #hidesVideo = false;
 
   constructor(parts: LowBatteryParts) {
@@ -39,7 +45,11 @@ export class LowBattery {
     const before = this.#isLow;
     const config = this.#parts.config();
     const { battery = null, battery_charging = null } = this.#parts.battery();
-    this.#isLow = config !== undefined && isLow({ battery, battery_charging }, before, config);
+    const now_ms = (this.#parts.now ?? performance.now.bind(performance))();
+    this.#charging_ms = battery_charging === true ? (this.#charging_ms ?? now_ms) : undefined;
+    const isCharging =
+      this.#charging_ms !== undefined && (!before || now_ms - this.#charging_ms >= charging_min_ms);
+    this.#isLow = config !== undefined && isLow({ battery, isCharging }, before, config);
     if (this.#isLow !== before) {
       const { log, onChange } = this.#parts;
       if (this.#isLow) log.warn({ battery_pct: battery }, texts.saving_power);
@@ -104,11 +114,11 @@ export class LowBattery {
 
 /** An unknown charge keeps the state before: a driver that restarts must not change the rates. */
 function isLow(
-  { battery, battery_charging }: Battery,
+  { battery, isCharging }: { readonly battery: number | null; readonly isCharging: boolean },
   before: boolean,
   { below_pct, until_pct }: LowBatteryConfig,
 ): boolean {
-  if (battery_charging === true) return false;
-  if (typeof battery !== 'number') return before;
+  if (isCharging) return false;
+  if (battery === null) return before;
   return battery < (before ? until_pct : below_pct);
 }

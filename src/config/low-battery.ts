@@ -16,7 +16,9 @@ export const lowBatterySection = z
       .min(1)
       .max(100)
       .default(30)
-      .describe('charge at which it stops saving; it stops at once when the battery is charging'),
+      .describe(
+        'charge at which it stops saving; it also stops when the battery has been charging for a minute',
+      ),
     rates_hz: z
       .record(z.string().min(1), hertz)
       .default({ default: 0.2 })

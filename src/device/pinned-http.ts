@@ -13,6 +13,7 @@ import { DeviceUnreachable, messageOf } from '../errors.ts';
 import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { connectionFault } from './connection-fault.ts';
 import { texts } from './texts.ts';
+import { deadline } from '../platform/time.ts';
 
 /** Resolves when the certificate with this SHA-256 fingerprint may be trusted; rejects otherwise. */
 export type CheckCertificate = (fingerprint: string) => Promise<void>;
@@ -103,9 +104,8 @@ async function exchange(
     request.destroy();
   };
   const onAbort = (): void => end(errorOf(signal?.reason));
-  const deadline = setTimeout(
-    () => end(new DeviceUnreachable(texts.answer_timeout(deadline_ms / 1_000))),
-    deadline_ms,
+  const cancel = deadline(deadline_ms, () =>
+    end(new DeviceUnreachable(texts.answer_timeout(deadline_ms / 1_000))),
   );
   signal?.addEventListener('abort', onAbort, { once: true });
   let isAnswered = false;
@@ -126,7 +126,7 @@ async function exchange(
   try {
     return await done.promise;
   } finally {
-    clearTimeout(deadline);
+    cancel();
     signal?.removeEventListener('abort', onAbort);
   }
 }
@@ -194,16 +194,18 @@ class PinnedAgent extends HttpsAgent {
     const secureContext = contextWithoutAuthorities({ legacy_tls });
     const socket = connect({ host, port, secureContext, rejectUnauthorized: false });
     this.#connecting.add(socket);
-    socket.setTimeout(connect_ms, () => socket.destroy());
+    const cancel = deadline(connect_ms, () => socket.destroy());
     const fail = (error: Error): void => {
+      cancel();
       this.#connecting.delete(socket);
       socket.destroy();
       callback?.(error, socket);
     };
     const onClose = (): void => fail(new DeviceUnreachable(texts.connection_closed));
     const hand = (): void => {
+      cancel();
       this.#connecting.delete(socket);
-      socket.off('error', fail).off('close', onClose).setTimeout(0);
+      socket.off('error', fail).off('close', onClose);
       callback?.(null, socket);
     };
     socket.once('error', fail);

@@ -30,17 +30,38 @@ export function every(ms: number, signal: AbortSignal, tick: () => void): void {
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
+/** A timer that runs later than this after its time shows a stall of this process. */
+const late_max_ms = 50;
+const late_grace_max_ms = 1_000;
+
 /**
- * Gives `work` at most `ms`: resolves with its value, or with `undefined` when the time is over or `signal` aborts.
+ * Calls `expire` after `ms`; after a stall of this process later by as much, within limits: timers come before sockets,
+ * and what arrived meanwhile must be read first. Returns what cancels it.
+ */
+export function deadline(ms: number, expire: () => void): () => void {
+  const due_ms = performance.now() + ms;
+  let timer = setTimeout(() => {
+    const late_ms = performance.now() - due_ms;
+    if (late_ms < late_max_ms) expire();
+    else timer = setTimeout(expire, Math.min(late_ms, ms, late_grace_max_ms));
+  }, ms);
+  return () => clearTimeout(timer);
+}
+
+/**
+ * Gives `work` at most `ms`, by a `deadline`: resolves with its value, or with `undefined` when the time is over or
+ * `signal` aborts.
  * The work itself is not stopped; its late failure is swallowed, since its result is no longer awaited.
  */
 export async function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
   const over = new AbortController();
   const limits = signal ? AbortSignal.any([over.signal, signal]) : over.signal;
+  const cancel = deadline(ms, () => over.abort());
   work.catch(() => undefined);
   try {
-    return await Promise.race([work, sleep(ms, limits).then(() => undefined)]);
+    return await Promise.race([work, aborted(limits).then(() => undefined)]);
   } finally {
+    cancel();
     over.abort();
   }
 }

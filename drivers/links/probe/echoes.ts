@@ -5,6 +5,7 @@ import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
 import { type EchoReply, type EchoSocket, openIcmp } from '../../../src/platform/linux/bound-icmp.ts';
 import { canonicalIp, familyOf, type Family } from '../../../src/platform/linux/socket-address.ts';
 import { texts } from '../texts.ts';
+import { deadline } from '../../../src/platform/time.ts';
 
 /**
  * What became of one question. `isRepeated`: the answer came to a repetition of the kernel's, so one was lost. `refused`: this
@@ -82,14 +83,11 @@ export class IcmpEchoes {
   async #answerTo(serial: number, from: string, sent_ms: number): Promise<Echo> {
     return new Promise((resolve) => {
       const answer = (echo: Echo): void => {
-        clearTimeout(timer);
+        cancel();
         this.#waiting.delete(serial);
         resolve(echo);
       };
-      // After a pause of this process timers come before sockets: one more round lets an answer that is there be read.
-      let timer = setTimeout(() => {
-        timer = setTimeout(() => answer({ reason: no_answer }), 1);
-      }, this.#options.timeout_ms);
+      const cancel = deadline(this.#options.timeout_ms, () => answer({ reason: no_answer }));
       this.#waiting.set(serial, { from, sent_ms, answer });
     });
   }

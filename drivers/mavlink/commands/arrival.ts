@@ -10,6 +10,7 @@ import { distance_m, type Place } from './geo.ts';
 import { modeOf } from './orders.ts';
 import { isTargetShown } from './target-shown.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 /** A way of a vehicle, as its messages show it. */
 export interface Journey {
@@ -82,7 +83,7 @@ export async function awaitArrival(to: Addressee, journey: Journey, context: Com
   };
   const look = (): 'arrived' | { readonly lost: string } | undefined => {
     if (to.incarnation() !== incarnation) return { lost: texts.interrupted(name, journey.what) };
-    const silence_ms = performance.now() - contact.last_ms;
+    const silence_ms = silenceSince(contact.last_ms);
     if (silence_ms > silent_ms)
       return { lost: texts.link_lost(name, journey.what, (silence_ms / 1_000).toFixed(1)) };
     const heartbeat = contact.latest.since('HEARTBEAT', from_ms);

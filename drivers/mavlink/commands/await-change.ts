@@ -1,5 +1,5 @@
 /** Waits for a change in what a vehicle reports. */
-import { sleep } from '../../../src/platform/time.ts';
+import { aborted, deadline } from '../../../src/platform/time.ts';
 
 /** Notifies waiting commands that the vehicle's data may have changed. */
 export class Changes {
@@ -21,11 +21,13 @@ export class Changes {
     };
     this.#listeners.add(listener);
     const stop = (): void => over.abort();
+    const cancel = deadline(ms, stop);
     signal.addEventListener('abort', stop, { once: true });
     try {
-      await sleep(ms, over.signal);
+      await aborted(over.signal);
       return found;
     } finally {
+      cancel();
       signal.removeEventListener('abort', stop);
       this.#listeners.delete(listener);
     }

@@ -6,6 +6,7 @@ import type { Situation } from '../vehicles/situation.ts';
 import type { Changes } from './await-change.ts';
 import { Repeats } from './repeats.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 /** The vehicle that a command is sent to. */
 export interface Addressee {
@@ -78,7 +79,7 @@ export const time_min_ms = 1_000;
 export const silent_ms = 2_000;
 
 export function isHeard({ last_ms }: Contact): boolean {
-  return performance.now() - last_ms < silent_ms;
+  return silenceSince(last_ms) < silent_ms;
 }
 
 const reasons_max = 3;
@@ -270,7 +271,7 @@ class Attempt {
     if (this.#wasSeen()) return { acknowledged: false };
     const { name, contact } = this.#to;
     const { what, expected } = this.#order;
-    const silence_ms = performance.now() - contact.last_ms;
+    const silence_ms = silenceSince(contact.last_ms);
     const reason =
       silence_ms >= silent_ms && !this.#isFar
         ? texts.link_lost(name, what, (silence_ms / 1_000).toFixed(1))
@@ -315,7 +316,7 @@ class Attempt {
     };
     report(first);
     const silence_max_ms = this.#isFar ? satellite.effect_wait_ms : executing_max_ms;
-    const isSilent = (): boolean => performance.now() - this.#newest_ms > silence_max_ms;
+    const isSilent = (): boolean => silenceSince(this.#newest_ms) > silence_max_ms;
     const finalAck = (): Ack | undefined => {
       const ack = this.#newestAck();
       if (ack?.result !== result_in_progress) return ack;

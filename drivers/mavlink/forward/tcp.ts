@@ -7,6 +7,7 @@ import { readPaced } from '../wire/paced-stream.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost, Relay } from './endpoint.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type TcpListen = Extract<EndpointOptions, { kind: 'tcp_listen' }>;
 type TcpClient = Extract<EndpointOptions, { kind: 'tcp_client' }>;
@@ -142,7 +143,7 @@ class Client {
       const sent = socket.bytesWritten - socket.writableLength;
       if (sent !== written || socket.writableLength === 0) moved_ms = performance.now();
       written = sent;
-      if (performance.now() - moved_ms <= stalled_max_ms) return;
+      if (silenceSince(moved_ms) <= stalled_max_ms) return;
       socket.destroy(new Error(texts.stalled(stalled_max_ms / 1_000)));
     });
     on.joined(name);

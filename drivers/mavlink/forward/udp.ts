@@ -8,6 +8,7 @@ import { untilLost } from '../links/medium.ts';
 import { TurnBudget } from '../wire/turn-budget.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost } from './endpoint.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type UdpListen = Extract<EndpointOptions, { kind: 'udp_listen' }>;
 type UdpClient = Extract<EndpointOptions, { kind: 'udp_client' }>;
@@ -30,7 +31,7 @@ export async function runUdpListen({ host, port, peers_max }: UdpListen, on: End
     const now_ms = performance.now();
     for (let at = peers.length - 1; at >= 0; at -= 1) {
       const peer = peers[at];
-      if (!peer || now_ms - peer.received_ms <= silence_max_ms) continue;
+      if (!peer || silenceSince(peer.received_ms, now_ms) <= silence_max_ms) continue;
       peers.splice(at, 1);
       on.left(peer.name);
     }

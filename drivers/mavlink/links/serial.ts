@@ -8,6 +8,7 @@ import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { readWhileWriting } from './serial-poll.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
 
@@ -55,7 +56,7 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
     every(check_every_ms, over.signal, () => {
       const received_ms = stream.received_ms() ?? 0;
       const wait_ms = received_ms > since_ms ? baud_silence_ms : baud_try_ms;
-      if (baud.length < 2 || performance.now() - Math.max(since_ms, received_ms) < wait_ms) return;
+      if (baud.length < 2 || silenceSince(Math.max(since_ms, received_ms)) < wait_ms) return;
       rate_index = (rate_index + 1) % baud.length;
       since_ms = performance.now();
       port.update({ baudRate: baud[rate_index] ?? 0 }, (error) => error && port.destroy(error));

@@ -8,6 +8,7 @@ import { readPaced } from '../wire/paced-stream.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Stream, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type TcpClient = Extract<LinkOptions, { kind: 'tcp_client' }>;
 type TcpListen = Extract<LinkOptions, { kind: 'tcp_listen' }>;
@@ -124,7 +125,7 @@ async function serveSocket(socket: Socket, stream: Stream, medium: MediumHost): 
   if (signal.aborted) stop();
   every(check_every_ms, over.signal, () => {
     const received_ms = stream.received_ms();
-    const silence_ms = performance.now() - (received_ms ?? begin_ms);
+    const silence_ms = silenceSince(received_ms ?? begin_ms);
     const usual_ms = received_ms === undefined ? silence_at_first_max_ms : silence_max_ms;
     const allowed_ms = medium.silence_max_ms ?? usual_ms;
     if (silence_ms > allowed_ms) socket.destroy(new Error(texts.silent(allowed_ms / 1_000)));

@@ -9,6 +9,7 @@ import { TurnBudget } from '../wire/turn-budget.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
 type UdpClient = Extract<LinkOptions, { kind: 'udp_client' }>;
@@ -200,6 +201,8 @@ class Peers {
   }
 
   #dropSilent(now_ms: number): void {
-    this.#peers = this.#peers.filter(({ received_ms }) => now_ms - received_ms <= this.#silence_max_ms);
+    this.#peers = this.#peers.filter(
+      ({ received_ms }) => silenceSince(received_ms, now_ms) <= this.#silence_max_ms,
+    );
   }
 }

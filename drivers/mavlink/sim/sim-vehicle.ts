@@ -35,6 +35,8 @@ const type_quadrotor = 2;
 const takeoff_alt_m = 5;
 const takeoff_distance_m = 50;
 const step_ms = 50;
+/** A process that was stopped for longer continues here: the vehicle did not fly meanwhile. */
+const caught_up_max_ms = 2_000;
 const heartbeat_ms = 1_000;
 /** Reasons are sent after the answer. */
 const text_delay_ms = 60;
@@ -83,6 +85,8 @@ export class SimVehicle {
   /** 16 hexadecimal digits. */
   uid: string;
   #booted_ms: number;
+  /** Up to when it has flown. */
+  #flown_ms = 0;
   #heartbeat_due_ms = 0;
   #report_due_ms = 0;
   #seq = 0;
@@ -117,6 +121,7 @@ export class SimVehicle {
   async start(): Promise<void> {
     this.#beginStreams();
     await this.#openSocket();
+    this.#flown_ms = performance.now();
     every(step_ms, this.#signal, () => this.#step());
   }
 
@@ -263,8 +268,14 @@ export class SimVehicle {
     this.flight.route = has_mission
       ? { target: () => missions.target(this.flight), reached: () => missions.next() }
       : undefined;
-    this.flight.step(step_ms / 1_000);
+    this.#fly(performance.now());
     this.tick(performance.now());
+  }
+
+  /** However late this is called, the vehicle flies as fast as time passes. */
+  #fly(now_ms: number): void {
+    this.#flown_ms = Math.max(this.#flown_ms, now_ms - caught_up_max_ms);
+    for (; now_ms - this.#flown_ms >= step_ms; this.#flown_ms += step_ms) this.flight.step(step_ms / 1_000);
   }
 
   #sendTelemetry(name: Telemetry): void {

@@ -16,6 +16,7 @@ import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, type StreamRequest, Streams, type StreamRates } from './streams.ts';
 import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
 import { UnansweredCopies } from '../commands/unanswered.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
 
@@ -269,7 +270,7 @@ export class Contact {
 
   /** A vehicle that also sends heartbeats is not far away: the message is ignored. */
   #receiveHighLatency(report: Messages['HIGH_LATENCY2'], now_ms: number): void {
-    if (now_ms - this.#beat_ms < beat_fresh_ms) return;
+    if (silenceSince(this.#beat_ms, now_ms) < beat_fresh_ms) return;
     this.autopilot = this.#classify(report);
     this.#isHighLatency = true;
     this.latest.put({ name: 'HEARTBEAT', fields: heartbeatOf(report, this.autopilot) }, now_ms);

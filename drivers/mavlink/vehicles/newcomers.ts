@@ -2,6 +2,7 @@
  * Limits for new senders. On an open network anyone can send heartbeats of ever new vehicles: each source has a limit,
  * a sender seen once is dropped soon, and a vehicle that was online for a while keeps its slot.
  */
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from './contact.ts';
 import type { Vehicle } from './vehicle.ts';
 
@@ -13,6 +14,7 @@ export const source_contacts_max = 32;
 export const vehicles_max = 64;
 /** An unknown autopilot must send two heartbeats at least this far apart before it is announced. */
 const confirm_after_ms = 500;
+const clone_silence_ms = 5_000;
 /** An autopilot that was never announced is dropped after this silence. */
 export const unannounced_silence_ms = 5_000;
 /** A vehicle that was online for this long is established: it keeps its slot while it is offline. */
@@ -29,6 +31,17 @@ export const remove_after_ms = 600_000;
 /** Whether an id of the sender addresses all vehicles or all components: a command to it would be for each of them. */
 export function isForAll({ sysid, compid }: Pick<Contact, 'compid' | 'sysid'>): boolean {
   return sysid === 0 || compid === 0;
+}
+
+/** Whether another system id has its hardware id, as with simulators and clones: a vehicle of its own while that one is received. */
+export function isTaken(
+  other: Contact | undefined,
+  { sysid }: Pick<Contact, 'sysid'>,
+  now_ms: number,
+): boolean {
+  return (
+    other !== undefined && other.sysid !== sysid && silenceSince(other.last_ms, now_ms) < clone_silence_ms
+  );
 }
 
 /** Returns the peer without its UDP or TCP port: a host with many ports is one source. */

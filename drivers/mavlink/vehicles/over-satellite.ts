@@ -1,4 +1,5 @@
 /** Recognises vehicles that are received over a satellite. */
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Decoded } from '../wire/messages.ts';
 import type { Contact } from './contact.ts';
@@ -19,6 +20,11 @@ export function assumeIdentity(contact: Contact, vehicles: readonly Vehicle[]): 
     ({ active, asset_key: key }) => !isProvisional(key) && active.sysid === sysid && active.compid === compid,
   );
   if (same.length === 1 && same[0]) contact.assume(same[0].asset_key);
+}
+
+/** Whether it could have been received and was not for so long that its vehicle is offline. */
+export function isSilent(contact: Contact, now_ms: number, options: MavlinkOptions): boolean {
+  return silenceSince(contact.last_ms, now_ms) >= offlineAfter_ms(contact, options);
 }
 
 /** Returns the silence after which a vehicle is offline: over a satellite it reports every minute or so. */

@@ -7,6 +7,7 @@ import { texts as address_texts } from '../../../src/driver/texts.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 export interface PartParts {
   readonly parent_key: string;
@@ -71,7 +72,7 @@ export class Part {
   }
 
   tick(now_ms: number): void {
-    const silence_ms = now_ms - this.last_ms;
+    const silence_ms = silenceSince(this.last_ms, now_ms);
     if (this.#online && silence_ms >= this.#parts.offline_after_ms) {
       this.#online = false;
       this.#sink.setOnline(false, texts.part_silent(Math.round(silence_ms / 1_000)));

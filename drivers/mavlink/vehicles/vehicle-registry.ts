@@ -21,6 +21,7 @@ import {
   identity_every_ms,
   isEstablished,
   isForAll,
+  isTaken,
   slotFor,
   unannounced_silence_ms,
 } from './newcomers.ts';
@@ -30,11 +31,12 @@ import { Part, requestMessage } from './part.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { Radios } from '../links/radios.ts';
-import { assumeIdentity, isOfAutopilot, offlineAfter_ms } from './over-satellite.ts';
+import { assumeIdentity, isOfAutopilot, isSilent, offlineAfter_ms } from './over-satellite.ts';
 import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
 import { type Subject, VehicleLog } from '../reports/vehicle-log.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 export interface VehicleRegistryParts {
   readonly host: DriverHost<typeof droneFeeds>;
@@ -50,7 +52,6 @@ const parts_max = 128;
  */
 const identity_wait_ms = 10_000;
 const identity_wait_passive_ms = 5_000;
-const clone_silence_ms = 5_000;
 /** Contacts are dropped this long after their vehicle went offline; the vehicle stays. */
 const drop_after_ms = 60_000;
 
@@ -134,7 +135,7 @@ export class VehicleRegistry {
     for (const contact of this.#contacts.all) {
       contact.tick(now_ms);
       this.#identify(contact, now_ms);
-      const silence_ms = now_ms - contact.last_ms;
+      const silence_ms = silenceSince(contact.last_ms, now_ms);
       const silence_max_ms = this.#vehicleOf.has(contact)
         ? offlineAfter_ms(contact, this.#parts.options) + drop_after_ms
         : unannounced_silence_ms;
@@ -215,12 +216,9 @@ export class VehicleRegistry {
     return isOwn || isConfirmed(contact);
   }
 
-  /** Simulators and clones share one hardware id: another system id at the same time is another vehicle. */
   #keyOf(contact: Contact, now_ms: number): string {
     const key = contact.asset_key;
-    const other = this.#vehicles.get(key)?.active;
-    const is_taken = other && other.sysid !== contact.sysid && now_ms - other.last_ms < clone_silence_ms;
-    return is_taken ? cloneKeyOf(contact) : key;
+    return isTaken(this.#vehicles.get(key)?.active, contact, now_ms) ? cloneKeyOf(contact) : key;
   }
 
   /** Returns undefined if no slot is free. */
@@ -286,7 +284,7 @@ export class VehicleRegistry {
 
   /** Drops a contact after an outage: another vehicle may send from the address, so it must be identified again. */
   #dropStale(contact: Contact | undefined, now_ms: number): Contact | undefined {
-    if (!contact || now_ms - contact.last_ms < offlineAfter_ms(contact, this.#parts.options)) return contact;
+    if (!contact || !isSilent(contact, now_ms, this.#parts.options)) return contact;
     this.#drop(contact);
     return undefined;
   }

@@ -14,6 +14,7 @@ import { FlightLog } from '../reports/flight-log.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 
 export interface VehicleParts {
   readonly asset_key: string;
@@ -158,7 +159,7 @@ export class Vehicle {
   }
 
   tick(now_ms: number): void {
-    const is_quiet = now_ms - this.#active.last_ms >= quiet_ms;
+    const is_quiet = silenceSince(this.#active.last_ms, now_ms) >= quiet_ms;
     if (is_quiet || !this.contacts.has(this.#active)) this.#switch(now_ms);
     if (this.#online) this.#checkSilence(now_ms);
     this.changes.notify();
@@ -175,7 +176,7 @@ export class Vehicle {
 
   #checkSilence(now_ms: number): void {
     const { link, last_ms } = this.#active;
-    const silence_ms = now_ms - last_ms;
+    const silence_ms = silenceSince(last_ms, now_ms);
     if (this.is_abandoned) this.#goOffline(texts.address_reused);
     else if (silence_ms >= this.#parts.offlineAfter_ms(this.#active)) {
       this.#goOffline(texts.silent(Math.round(silence_ms / 1_000), link.name));

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { failure, type Reading } from './soap-call.ts';
 import { texts } from '../texts.ts';
+import { deadline } from '../../../src/platform/time.ts';
 
 /** Time after which a thread counts as stalled by one reply. */
 const stall_ms = 1_500;
@@ -41,7 +42,7 @@ export class LargeReplies {
   /** The reply that the thread is reading. One at a time, so that the stalling reply is known. */
   #reading: Job | undefined;
   /** Of the start of the thread, of the reply that it reads, or of its idleness. */
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: (() => void) | undefined;
   #ended: Promise<unknown> = Promise.resolve();
   #isBroken = false;
   /** Threads that were started, and replies that stalled one. */
@@ -157,8 +158,8 @@ export class LargeReplies {
   }
 
   #end(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancel?.();
+    this.#cancel = undefined;
     const worker = this.#worker;
     this.#worker = undefined;
     this.#isReady = false;
@@ -175,13 +176,12 @@ export class LargeReplies {
 
   /** Runs after pending messages: the thread's answer may already be queued while this thread was busy. */
   #after(ms: number, conclude: () => void): void {
-    clearTimeout(this.#timer);
-    const timer = setTimeout(() => {
+    this.#cancel?.();
+    const cancel = deadline(ms, () => {
       setImmediate(() => {
-        if (timer === this.#timer) conclude();
+        if (cancel === this.#cancel) conclude();
       });
-    }, ms);
-    timer.unref();
-    this.#timer = timer;
+    });
+    this.#cancel = cancel;
   }
 }

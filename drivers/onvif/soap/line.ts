@@ -8,6 +8,7 @@ import { type Connection, failure, type FailureKind, type Failure, type Reading 
 import { call_deadline_ms, type Soap } from './soap.ts';
 import { CertificateRefused, ReplyRefused } from './transport.ts';
 import { texts } from '../texts.ts';
+import { deadline } from '../../../src/platform/time.ts';
 
 /**
  * Replies up to this size are read in this thread. That takes at most 10 ms, for any content, and 50 ms if the library had
@@ -34,10 +35,10 @@ export function openLine(
     if (isClosed) return failure('interrupted', texts.connection_closed);
     if (calls.size >= calls_max) return failure('interrupted', texts.queue_full);
     const call = new AbortController();
-    let timer = setTimeout(() => call.abort(), ms);
+    let cancel = deadline(ms, () => call.abort());
     const onAnswer = (): void => {
-      clearTimeout(timer);
-      timer = setTimeout(() => call.abort(), ms);
+      cancel();
+      cancel = deadline(ms, () => call.abort());
     };
     calls.add(call);
     try {
@@ -47,7 +48,7 @@ export function openLine(
       if (call.signal.aborted) return failure('deadline', texts.answer_late(ms / 1_000));
       return failure(kindOf(error), reasonOf(error));
     } finally {
-      clearTimeout(timer);
+      cancel();
       calls.delete(call);
     }
   };

@@ -17,6 +17,7 @@ import {
   origins,
   statuses,
 } from './wire.ts';
+import { deadline } from '../../../src/platform/time.ts';
 
 export interface PushConnection {
   readonly host: string;
@@ -42,20 +43,20 @@ export async function receivePush(parts: PushConnection): Promise<void> {
   const onAbort = (): void => void socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
   // A reply that drips ends at its deadline too: only whole frames count.
-  const endAfter = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(silent()), ms);
-  let deadline = endAfter(limits.push_login_ms);
+  const endAfter = (ms: number): (() => void) => deadline(ms, () => socket.destroy(silent()));
+  let cancel = endAfter(limits.push_login_ms);
   const conversation = new Conversation(parts, socket);
   try {
     socket.once('connect', () => conversation.begin());
     await conversation.receive(() => {
-      clearTimeout(deadline);
-      deadline = endAfter(limits.push_silent_ms);
+      cancel();
+      cancel = endAfter(limits.push_silent_ms);
     });
     if (!signal.aborted) throw new DeviceUnreachable(texts.push_closed);
   } catch (error) {
     if (!signal.aborted) throw unreachable(error, texts.push_port_closed);
   } finally {
-    clearTimeout(deadline);
+    cancel();
     signal.removeEventListener('abort', onAbort);
     conversation.end();
     socket.destroy();

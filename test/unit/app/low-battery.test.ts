@@ -1,6 +1,6 @@
 /** Saving power while the battery is low. */
 import { describe, expect, it } from 'vitest';
-import { LowBattery } from '../../../src/app/low-battery.ts';
+import { charging_min_ms, LowBattery } from '../../../src/app/low-battery.ts';
 import { PacePolicy } from '../../../src/app/policy.ts';
 import { texts } from '../../../src/app/texts.ts';
 import { type LowBatteryConfig, lowBatterySection } from '../../../src/config/low-battery.ts';
@@ -19,11 +19,13 @@ function start(options: object = {}) {
   };
   const config: { now: LowBatteryConfig | undefined } = { now: lowBatterySection.parse(options) };
   const log = recordingLog();
+  const clock = { ms: 0 };
   const changes: string[] = [];
   const wants: [string, string | null][] = [];
   const low = new LowBattery({
     config: () => config.now,
     battery: () => battery,
+    now: () => clock.ms,
     onChange: () => void changes.push('policy'),
     onStream: (key) => void changes.push(key),
     log,
@@ -32,8 +34,11 @@ function start(options: object = {}) {
     want: (key, url) => void wants.push([key, url]),
     urlOf: (key) => `whep/${key}`,
   });
-  const at = (pct: number | null, isCharging: boolean | null = false) => {
+  /** Whether it is low when it has been like this for `after_ms`. */
+  const at = (pct: number | null, isCharging: boolean | null = false, after_ms = charging_min_ms) => {
     Object.assign(battery, { battery: pct, battery_charging: isCharging });
+    low.look();
+    clock.ms += after_ms;
     low.look();
     return low.reason() !== null;
   };
@@ -56,6 +61,20 @@ describe('A low battery', () => {
       at(10, null),
     ];
     expect(seen).toEqual([false, false, true, true, true, false, false, true, false, true]);
+  });
+
+  it('stays one while a charger comes and goes, and ends once it has been charging for a minute', () => {
+    const { at, log, changes } = start({ below_pct: 20, until_pct: 30 });
+    const soon_ms = charging_min_ms - 1;
+    expect(at(15)).toBe(true);
+    for (let round = 0; round < 5; round += 1) {
+      expect(at(15, true, soon_ms)).toBe(true);
+      expect(at(15, false, soon_ms)).toBe(true);
+    }
+    expect(at(15, true, soon_ms)).toBe(true);
+    expect(at(15, true, 1)).toBe(false);
+    expect(changes).toEqual(['policy', 'policy']);
+    expect(log.at('warn')).toEqual([texts.saving_power]);
   });
 
   it('changes nothing where the section is left out, and nothing more once it is removed', () => {

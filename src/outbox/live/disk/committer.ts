@@ -6,6 +6,7 @@
  * entry on its message, a caller who waits) never goes to the disk, or resolves, before that row.
  */
 import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
+import { silenceSince } from '../../../platform/stalls.ts';
 import { backoff } from '../../../platform/time.ts';
 import type { Drop, Done, JournalEntry, Work } from '../../protocol.ts';
 import type { LiveEvent } from '../live-state.ts';
@@ -88,9 +89,9 @@ export class Committer {
     return delivered.length + unconfirmed.length + superseded.length + Math.ceil(batched / rows_per_ref);
   }
 
-  /** How long the commit under way has not been answered; 0 when there is none. */
+  /** How long the commit under way has not been answered while this process could receive an answer; 0 when there is none. */
   get unanswered_ms(): number {
-    return this.#running ? this.#options.now() - this.#started_ms : 0;
+    return this.#running ? silenceSince(this.#started_ms, this.#options.now()) : 0;
   }
 
   /** Writes a row with the next commit, which starts within `soon_ms`. A row is given once. */
@@ -257,6 +258,8 @@ export class Committer {
   }
 
   #unanswered(work: Pending): void {
+    // A timer that is due during a stall of this process comes before the answer.
+    if (this.unanswered_ms < commit_answer_ms / 2) return;
     const seconds = commit_answer_ms / 1_000;
     const error = new StorageUnavailable(texts.commit_unanswered(seconds));
     this.#refused = true;

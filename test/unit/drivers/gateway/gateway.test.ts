@@ -89,6 +89,10 @@ it('takes the model of a board from its device tree', async () => {
   const other = await fakeMachine();
   try {
     expect(deviceTreeModel(other.roots)).toBeUndefined();
+    for (const nothing of ['', '\0', ' \n\0', 'To be filled by O.E.M.\0']) {
+      await other.write('proc/device-tree/model', nothing);
+      expect(deviceTreeModel(other.roots)).toBeUndefined();
+    }
     await other.write('proc/device-tree/model', 'Raspberry Pi 4 Model B Rev 1.4\0');
     expect(deviceTreeModel(other.roots)).toBe('Raspberry Pi 4 Model B Rev 1.4');
     const lab = hubLab({ configured: ['gateway'] });

@@ -50,6 +50,13 @@ describe('The variables of a UPS', () => {
     });
   });
 
+  it('name a forced shutdown as an alarm, before the alarm of the UPS itself', () => {
+    expect(reading({ 'ups.status': 'FSD OB LB' }).alarm).toBe(texts.forced_shutdown);
+    expect(reading({ 'ups.status': 'FSD OB LB', 'ups.alarm': 'Fan' }).alarm).toBe(
+      `${texts.forced_shutdown}; Fan`,
+    );
+  });
+
   it('do not give a charge from the voltage', () => {
     expect(reading({ 'ups.status': 'OL', 'battery.voltage': '25.6' })).toMatchObject({
       percent: null,
@@ -92,6 +99,8 @@ it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
     expect(String(lab.shown.facts['reason'])).toMatch(/check/u);
     upsd.refuse = undefined;
     await lab.until('back', () => lab.kit.battery === 87);
+    expect(lab.log.at('warn')).toEqual([texts.ups_data_lost]);
+    expect(lab.log.at('info')).toEqual([texts.ups_data_back]);
     await lab.stop();
   },
 );
@@ -129,11 +138,24 @@ it('logs in with user name and password, and is rejected when upsd refuses them'
   });
 });
 
-it('ends as unreachable when upsd is lost, so that it is retried', async () => {
+it('goes on over another connection when upsd has closed its own, as it does after a minute of silence', async () => {
   const lab = start();
   await lab.until('reading', () => lab.kit.battery === 87);
   await upsd.lose();
+  await upsd.restore();
+  set('battery.charge', '41');
+  await lab.until('the next reading', () => lab.kit.battery === 41);
+  expect(lab.said.filter((said) => JSON.stringify(said).includes('"battery":null'))).toEqual([]);
+  await lab.stop();
+});
+
+it('ends as unreachable when upsd is lost, so that it is retried', async () => {
+  const lab = start();
+  await lab.until('reading', () => lab.kit.battery === 87);
+  expect(lab.shown.facts).toMatchObject({ battery_pct: 87 });
+  await upsd.lose();
   await expect(lab.ended).rejects.toThrow(DeviceUnreachable);
+  expect(lab.shown.facts).toEqual({});
 });
 
 it('ends as unreachable when upsd is not running, does not answer or sends an endless reply', async () => {

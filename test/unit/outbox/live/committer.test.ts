@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageUnavailable, StorageUnsure } from '../../../../src/errors.ts';
-import { Committer } from '../../../../src/outbox/live/disk/committer.ts';
+import { Committer, commit_answer_ms } from '../../../../src/outbox/live/disk/committer.ts';
 import type { Live } from '../../../../src/outbox/live/outgoing.ts';
 import type { Done, JournalEntry, LaneDepth, Work } from '../../../../src/outbox/protocol.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
+import { watchStalls } from '../../../../src/platform/stalls.ts';
 
 const empty: LaneDepth = { rows: 0, bytes: 0 };
 const done: Done = {
@@ -14,7 +15,7 @@ const done: Done = {
 };
 
 /** A disk that answers when it is told to. */
-function scriptedDisk() {
+function scriptedDisk(now = () => Date.now()) {
   const commits: Work[] = [];
   let answer: { resolve: (done: Done) => void; reject: (error: Error) => void } | undefined;
   const written: Live[] = [];
@@ -22,7 +23,7 @@ function scriptedDisk() {
   const states: string[] = [];
   const events: string[] = [];
   const committer = new Committer({
-    now: () => Date.now(),
+    now,
     commit: async (work) => {
       commits.push(work);
       return new Promise<Done>((resolve, reject) => {
@@ -238,6 +239,29 @@ describe('Committer', () => {
     expect(disk.commits.map(({ rows }) => rows.length)).toEqual([1, 0]);
     await disk.succeed();
     expect(disk.states.at(-1)).toBe('ok');
+  });
+
+  it('does not take a stall of this process for a slow disk', async () => {
+    vi.useRealTimers();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    const end = new AbortController();
+    watchStalls(end.signal);
+    let more_ms = 0;
+    const disk = scriptedDisk(() => performance.now() + more_ms);
+    disk.committer.write(live(), 0);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(disk.commits).toHaveLength(1);
+    const until_ms = performance.now() + 600;
+    while (performance.now() < until_ms);
+    await vi.advanceTimersByTimeAsync(commit_answer_ms);
+    expect(disk.failed).toEqual([]);
+    more_ms = commit_answer_ms;
+    await vi.advanceTimersByTimeAsync(commit_answer_ms);
+    expect(disk.failed).toHaveLength(1);
+    await disk.succeed();
+    await vi.advanceTimersByTimeAsync(0);
+    await disk.succeed();
+    end.abort();
   });
 
   it('rejects waiting callers during an unanswered commit and writes later rows after it', async () => {
