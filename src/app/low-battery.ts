@@ -45,10 +45,8 @@ export class LowBattery {
     const before = this.#isLow;
     const config = this.#parts.config();
     const { battery = null, battery_charging = null } = this.#parts.battery();
-    const now_ms = (this.#parts.now ?? performance.now.bind(performance))();
-    this.#charging_ms = battery_charging === true ? (this.#charging_ms ?? now_ms) : undefined;
-    const isCharging =
-      this.#charging_ms !== undefined && (!before || now_ms - this.#charging_ms >= charging_min_ms);
+    const charged_ms = this.#charged_ms(battery_charging === true);
+    const isCharging = charged_ms >= (before ? charging_min_ms : 0);
     this.#isLow = config !== undefined && isLow({ battery, isCharging }, before, config);
     if (this.#isLow !== before) {
       const { log, onChange } = this.#parts;
@@ -57,6 +55,13 @@ export class LowBattery {
       onChange();
     }
     this.#showVideo(this.#isLow && config?.camera_video === false);
+  }
+
+  /** For how long it has been charging; below 0: it is not. */
+  #charged_ms(isCharging: boolean): number {
+    const now_ms = this.#parts.now?.() ?? performance.now();
+    this.#charging_ms = isCharging ? (this.#charging_ms ?? now_ms) : undefined;
+    return this.#charging_ms === undefined ? -1 : now_ms - this.#charging_ms;
   }
 
   /** Limits of the feeds; undefined: none. */
