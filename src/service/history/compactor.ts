@@ -13,8 +13,10 @@ import { messagesOf, openSegment, packSegment } from './segment.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
 const segment_messages_max = 2_500;
+/** Characters of data of a segment, and of what is joined in a pass; a kit sends messages of 256 kB, and thousands would not fit into memory. */
+export const segment_chars_max = 4 * 1024 * 1024;
 const portion_messages = 500;
-/** Landed rows of one portion, and messages from which on no further row is added. */
+/** Landed rows of one portion. */
 const portion_rows_max = 256;
 /** Segments of about one size that are joined: with more, a message is written less often, and a day has more segments. */
 const joined_at_once = 8;
@@ -34,8 +36,11 @@ interface Part {
   readonly messages: HistoryMessage[];
 }
 
-interface Segment extends Part {
+interface Segment extends Omit<Part, 'messages'> {
   readonly id: string;
+  readonly messages: number;
+  /** Lowest and highest number, and earliest and latest time. */
+  readonly bounds: readonly [lo_seq: number, hi_seq: number, lo_ms: number, hi_ms: number];
   readonly body: Uint8Array;
 }
 
@@ -59,9 +64,8 @@ export async function compactKit(
   kit_id: string,
   { now_ms, tombstones }: { readonly now_ms: number; readonly tombstones: Tombstones },
 ): Promise<number> {
-  const landed = await readLanded(database, kit_id);
-  const count = landed.reduce((sum, row) => sum + Number(row['messages']), 0);
-  if (landed.length === 0) {
+  const rows = await readLanded(database, kit_id);
+  if (rows.length === 0) {
     // The count of a process that ended between two versions of it.
     await database.all(
       'UPDATE kits SET landed = 0 WHERE kit_id = ? AND NOT EXISTS (SELECT 1 FROM history_in WHERE kit_id = ?)',
@@ -70,13 +74,15 @@ export async function compactKit(
     );
     return 0;
   }
-  const parts = await withoutKnown(database, kit_id, await partsOf(landed, tombstones));
-  const tails = await readTails(database, kit_id, parts);
+  const { landed, found } = await partsOf(rows, tombstones);
+  const count = landed.reduce((sum, row) => sum + Number(row['messages']), 0);
+  const parts = await withoutKnown(database, kit_id, found);
+  const joined = new Joined();
   const segments: Segment[] = [];
   for (const part of parts) {
-    const whole = merged(part, tails.get(placeOf(part)));
-    const messages = whole.messages.filter((message) => !isErased(tombstones, message));
-    segments.push(...(await cut({ ...whole, messages }, now_ms)));
+    const older = joined.with(await readTails(database, kit_id, part));
+    const messages = [...older, ...part.messages].filter((message) => !isErased(tombstones, message));
+    segments.push(...(await cut({ ...part, messages }, now_ms)));
   }
   return database
     .transaction(async (queries) => {
@@ -86,7 +92,7 @@ export async function compactKit(
         ...landed.map((row) => String(row['id'])),
       );
       if (gone.length < landed.length) throw new Outrun();
-      for (const { id } of [...tails.values()].flat()) {
+      for (const id of joined.ids) {
         const replaced = await queries.all(
           'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
           kit_id,
@@ -121,12 +127,16 @@ function isSame(some: Tombstones, others: Tombstones): boolean {
 
 async function readLanded(database: Database, kit_id: string): Promise<readonly Row[]> {
   const rows = await database.all(
-    'SELECT id, messages FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
+    'SELECT id, messages, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
     kit_id,
     portion_rows_max,
   );
-  let count = 0;
-  const last = rows.findIndex((row) => (count += Number(row['messages'])) >= segment_messages_max);
+  const sum = { messages: 0, bytes: 0 };
+  const last = rows.findIndex((row) => {
+    sum.messages += Number(row['messages']);
+    sum.bytes += Number(row['bytes']);
+    return sum.messages >= segment_messages_max || sum.bytes >= segment_chars_max;
+  });
   const some = last < 0 ? rows : rows.slice(0, last + 1);
   const [first, to] = [some[0], some.at(-1)];
   if (!first || !to) return [];
@@ -139,13 +149,22 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   );
 }
 
-async function partsOf(landed: readonly Row[], tombstones: Tombstones): Promise<readonly Part[]> {
+/** The messages of the rows, and the rows that they are from: those that do not fit into memory are left for the next portion. */
+async function partsOf(
+  rows: readonly Row[],
+  tombstones: Tombstones,
+): Promise<{ readonly landed: readonly Row[]; readonly found: readonly Part[] }> {
   const parts = new Map<string, Part>();
   const seen = new Set<string>();
-  for (const row of landed) {
-    if (seen.size > 0) await turn();
+  const landed: Row[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    if (chars >= segment_chars_max) break;
+    if (landed.length > 0) await turn();
+    landed.push(row);
     const landed_ms = Number(row['landed_ms']);
     for (const message of messagesOf(bodyOf(row))) {
+      chars += message.data.length;
       const identity = identityOf(message);
       if (seen.has(identity) || isErased(tombstones, message)) continue;
       seen.add(identity);
@@ -163,7 +182,7 @@ async function partsOf(landed: readonly Row[], tombstones: Tombstones): Promise<
       part.messages.push(message);
     }
   }
-  return [...parts.values()];
+  return { landed, found: [...parts.values()] };
 }
 
 function placeOf({ class: its, day, epoch, misdated }: Omit<Part, 'messages'>): string {
@@ -186,24 +205,31 @@ async function withoutKnown(
   for (const part of parts) {
     const seqs = part.messages.map(({ seq }) => seq);
     const rows = await queries.all(
-      'SELECT body FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND lo_seq <= ? AND hi_seq >= ?',
+      'SELECT id FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND lo_seq <= ? AND hi_seq >= ?',
       kit_id,
       part.class,
       part.epoch,
       Math.max(...seqs),
       Math.min(...seqs),
     );
-    const known = new Set(
-      rows.flatMap((row) =>
-        openSegment(bodyOf(row)).flatMap(({ channel, epoch, seqs: some }) =>
-          some.map((seq) => identityOf({ channel, epoch, seq })),
-        ),
-      ),
-    );
-    const messages = part.messages.filter((message) => !known.has(identityOf(message)));
+    let { messages } = part;
+    // One by one: a kit may make all of its segments overlap.
+    for (const { id } of rows) {
+      const known = new Set(await identitiesIn(queries, kit_id, String(id)));
+      messages = messages.filter((message) => !known.has(identityOf(message)));
+    }
     if (messages.length > 0) left.push({ ...part, messages });
   }
   return left;
+}
+
+async function identitiesIn(queries: Queries, kit_id: string, id: string): Promise<readonly string[]> {
+  const rows = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
+  return rows.flatMap((row) =>
+    openSegment(bodyOf(row)).flatMap(({ channel, epoch, seqs }) =>
+      seqs.map((seq) => identityOf({ channel, epoch, seq })),
+    ),
+  );
 }
 
 interface Tail {
@@ -211,36 +237,47 @@ interface Tail {
   readonly body: Uint8Array;
 }
 
-/** For each part the newest segments of its place that it is joined with. */
-async function readTails(
-  queries: Queries,
-  kit_id: string,
-  parts: readonly Part[],
-): Promise<ReadonlyMap<string, readonly Tail[]>> {
-  const tails = new Map<string, readonly Tail[]>();
-  for (const part of parts) {
-    const newest = await queries.all(
-      `SELECT id, messages FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ?
-       ORDER BY id DESC LIMIT ?`,
-      kit_id,
-      part.class,
-      part.epoch,
-      part.day,
-      part.misdated ? 1 : 0,
-      tails_max,
-    );
-    const ids = joinable(newest, part.messages.length);
-    const rows = await Promise.all(
-      ids.map(async (id) =>
-        queries.all('SELECT id, body FROM history WHERE kit_id = ? AND id = ?', kit_id, id),
-      ),
-    );
-    tails.set(
-      placeOf(part),
-      rows.flat().map((row) => ({ id: String(row['id']), body: bodyOf(row) })),
-    );
+/** The newest segments of its place that a part is joined with, the newest first. */
+async function readTails(queries: Queries, kit_id: string, part: Part): Promise<readonly Tail[]> {
+  const newest = await queries.all(
+    `SELECT id, messages, bytes FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ?
+     ORDER BY id DESC LIMIT ?`,
+    kit_id,
+    part.class,
+    part.epoch,
+    part.day,
+    part.misdated ? 1 : 0,
+    tails_max,
+  );
+  const rows = await Promise.all(
+    joinable(newest, part.messages.length).map(async (id) =>
+      queries.all('SELECT id, body FROM history WHERE kit_id = ? AND id = ?', kit_id, id),
+    ),
+  );
+  return rows.flat().map((row) => ({ id: String(row['id']), body: bodyOf(row) }));
+}
+
+/** What a pass joins with what has landed: no more than fits into memory. */
+class Joined {
+  readonly ids: string[] = [];
+  #chars = 0;
+
+  /** The messages of these segments, as far as there is room. */
+  with(tails: readonly Tail[]): readonly HistoryMessage[] {
+    const joined: HistoryMessage[] = [];
+    for (const { id, body } of tails) {
+      if (this.#chars >= segment_chars_max) break;
+      const messages = messagesOf(body);
+      this.#chars += charsOf(messages);
+      this.ids.push(id);
+      joined.push(...messages);
+    }
+    return joined;
   }
-  return tails;
+}
+
+function charsOf(messages: readonly HistoryMessage[]): number {
+  return messages.reduce((sum, { data }) => sum + data.length, 0);
 }
 
 /**
@@ -253,11 +290,13 @@ function joinable(newest: readonly Row[], messages: number): readonly string[] {
   for (;;) {
     const run: string[] = [];
     let sum = joined;
+    let bytes = 0;
     let isFull = false;
     for (const row of newest.slice(ids.length)) {
       const more = Number(row['messages']);
       if (more > joined * same_size) break;
-      isFull = sum + more > segment_messages_max;
+      bytes += Number(row['bytes']);
+      isFull = sum + more > segment_messages_max || bytes > segment_chars_max;
       if (isFull) break;
       sum += more;
       run.push(String(row['id']));
@@ -268,22 +307,39 @@ function joinable(newest: readonly Row[], messages: number): readonly string[] {
   }
 }
 
-function merged(part: Part, tails: readonly Tail[] = []): Part {
-  if (tails.length === 0) return part;
-  return { ...part, messages: [...tails.flatMap(({ body }) => messagesOf(body)), ...part.messages] };
-}
-
-/** Segments of at most `segment_messages_max`, by time. */
+/** Segments of at most `segment_messages_max` and `segment_chars_max`, by time. */
 export async function cut(part: Part, now_ms: number): Promise<Segment[]> {
   await turn();
   const sorted = [...part.messages].sort(byTime);
   const segments: Segment[] = [];
-  for (let at = 0; at < sorted.length; at += segment_messages_max) {
+  for (let at = 0; at < sorted.length;) {
     if (at > 0) await turn();
-    const messages = sorted.slice(at, at + segment_messages_max);
-    segments.push({ ...part, id: newId(now_ms), messages, body: packSegment(messages) });
+    const messages = sorted.slice(at, endOf(sorted, at));
+    segments.push({ ...part, ...packed(messages), id: newId(now_ms) });
+    at += messages.length;
   }
   return segments;
+}
+
+/** Index behind the last message of the segment that begins there. */
+function endOf(messages: readonly HistoryMessage[], first: number): number {
+  let chars = 0;
+  let end = first;
+  do {
+    chars += messages[end]?.data.length ?? 0;
+    end += 1;
+  } while (end < messages.length && end - first < segment_messages_max && chars < segment_chars_max);
+  return end;
+}
+
+function packed(messages: readonly HistoryMessage[]): Pick<Segment, 'messages' | 'bounds' | 'body'> {
+  const seqs = messages.map(({ seq }) => seq);
+  const times = messages.map(({ time_ms }) => time_ms);
+  return {
+    messages: messages.length,
+    bounds: [Math.min(...seqs), Math.max(...seqs), Math.min(...times), Math.max(...times)],
+    body: packSegment(messages),
+  };
 }
 
 export async function insertSegments(
@@ -302,28 +358,31 @@ export async function insertSegments(
 
 function valuesOf(
   kit_id: string,
-  { id, class: its, day, epoch, misdated, messages, body }: Segment,
+  { id, class: its, day, epoch, misdated, messages, bounds, body }: Segment,
 ): SqlValue[] {
-  const seqs = messages.map(({ seq }) => seq);
-  const times = messages.map(({ time_ms }) => time_ms);
-  const bounds = [Math.min(...seqs), Math.max(...seqs), Math.min(...times), Math.max(...times)];
-  return [kit_id, id, its, day, epoch, ...bounds, messages.length, body.length, misdated ? 1 : 0, body];
+  return [kit_id, id, its, day, epoch, ...bounds, messages, body.length, misdated ? 1 : 0, body];
+}
+
+/** Messages that were added or erased, or their segment. */
+type Changed = Pick<Part, 'day' | 'misdated'> & (Pick<Part, 'messages'> | Pick<Segment, 'bounds'>);
+
+function loOf(changed: Changed): number {
+  return 'bounds' in changed
+    ? changed.bounds[2]
+    : Math.min(...changed.messages.map(({ time_ms }) => time_ms));
 }
 
 /** Notes the days to which messages were added, or from which some were erased: their figures have to be made again. */
 export async function noteChanged(
   queries: Queries,
   kit_id: string,
-  parts: readonly Pick<Part, 'day' | 'misdated' | 'messages'>[],
+  parts: readonly Changed[],
 ): Promise<void> {
   const byDay = Map.groupBy(
     parts.filter(({ misdated }) => !misdated),
     ({ day }) => day,
   );
-  const changed = [...byDay].map(([day, some]) => ({
-    day,
-    lo_ms: Math.min(...some.flatMap(({ messages }) => messages.map(({ time_ms }) => time_ms))),
-  }));
+  const changed = [...byDay].map(([day, some]) => ({ day, lo_ms: Math.min(...some.map(loOf)) }));
   for (const some of portions(changed)) {
     await queries.all(
       `INSERT INTO history_changed (kit_id, day, mark, changed, lo_ms) VALUES ${places(some, '(?, ?, 1, 1, ?)')}
