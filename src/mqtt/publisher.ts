@@ -7,6 +7,12 @@ import { texts } from './texts.ts';
 
 type Answered = (answer: PubackPacket | Error) => void;
 
+/**
+ * Messages above what the broker takes at once. The uplink keeps what it sends within the Receive Maximum; a birth, a state and a farewell come
+ * on top. A broker that answers pings and nothing else would let these grow without end: the connection is ended instead.
+ */
+export const waiting_max = 100;
+
 export class Publisher {
   readonly #client: MqttClient;
   readonly #stream: MqttStream;
@@ -14,7 +20,7 @@ export class Publisher {
   /** By packet identifier. */
   readonly #unanswered = new Map<number, Answered>();
   readonly #receive_maximum: number;
-  /** As many as the broker takes are unanswered, or all packet identifiers are in use. */
+  /** As many as the broker takes are unanswered, or all packet identifiers are in use; `waiting_max` at most. */
   readonly #waiting: { readonly publication: Publication; readonly answered: Answered }[] = [];
   #is_closed = false;
   #onIdle: (() => void) | undefined;
@@ -46,8 +52,9 @@ export class Publisher {
   /** `answered` gets the PUBACK, or an error after which none can come. Not called when the connection ends first. */
   publish(publication: Publication, answered: Answered): void {
     if (this.#is_closed || !this.#stream.writable) return;
-    if (this.#waiting.length > 0 || !this.#send(publication, answered))
-      this.#waiting.push({ publication, answered });
+    if (this.#waiting.length === 0 && this.#send(publication, answered)) return;
+    if (this.#waiting.length < waiting_max) this.#waiting.push({ publication, answered });
+    else answered(new Error(texts.acknowledges_too_few));
   }
 
   /** Sends nothing more. Resolves when every message has its answer. */

@@ -11,6 +11,7 @@ export const texts = {
   ended_by_broker: (reason: string) => `the broker ended the connection: ${reason}`,
   session_ended: 'the connection to the broker has ended',
   request_unanswered: (what: string) => `the broker accepted the connection and did not answer the ${what}`,
+  acknowledges_too_few: 'the broker left too many messages unacknowledged',
   partly_answered: 'the broker acknowledged only some filters of the subscription',
   ping_unanswered: (seconds: string) => `no answer to a ping for ${seconds} s`,
 

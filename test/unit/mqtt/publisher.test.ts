@@ -1,6 +1,7 @@
 /** What a session publishes, and the answers to it, with a broker that does what the test tells it to. */
 import { describe, expect, it } from 'vitest';
 import { OutcomeUnknown, type Puback } from '../../../src/mqtt/session.ts';
+import { waiting_max } from '../../../src/mqtt/publisher.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import { framed, property, type Script, uint16 } from '../../support/brokers/scripted-broker.ts';
@@ -130,6 +131,25 @@ describe('Session, when it publishes', () => {
         await eventually('it is answered', () => answered.includes(broker.published[at]?.topic ?? ''));
       }
       expect(topicsSent()).toEqual(['a', 'b', 'c', 'd', 'e']);
+    });
+  });
+
+  it('ends the connection when too many messages wait above the Receive Maximum', async () => {
+    const script: Script = {
+      onConnect: (peer) => peer.connack(0, property(0x21, uint16(1))),
+      onPublish: () => undefined,
+    };
+    await withBroker(script, async ({ broker, open }) => {
+      const session = await open();
+      const answered: Puback[] = [];
+      for (let n = 0; n <= waiting_max; n += 1) session.publish(message, (puback) => answered.push(puback));
+      await eventually('one is sent', () => broker.published.length === 1);
+      // It is open: its answer to a ping comes.
+      await new Promise<void>((resolve) => session.ping(resolve));
+      session.publish(message, (puback) => answered.push(puback));
+      expect(await session.closed).toBe(texts.acknowledges_too_few);
+      expect(answered).toEqual([]);
+      expect(broker.published.length).toBe(1);
     });
   });
 
