@@ -87,8 +87,8 @@ async function measure(source: PageSource, { long, calm, say }: BenchContext): P
     { figure: 'sources_first_view_kb', value: sources.first_kb, unit: 'kB gzip', ...none, target: '' },
     { figure: 'sources_all_own_code_kb', value: sources.all_kb, unit: 'kB gzip', ...none, target: '' },
   ];
-  if (!findProgram('chromium')) {
-    const skipped = 'chromium is not installed';
+  if (!findProgram('chromium-headless-shell')) {
+    const skipped = 'chromium-headless-shell is not installed';
     return [size, ...others, { figure: 'cpu_pct', value: null, unit: '%', ...none, target: '', skipped }];
   }
   await calm();

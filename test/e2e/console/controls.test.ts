@@ -10,7 +10,7 @@ import { pageScene } from '../../support/service/page-scene.ts';
 import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
 
-describe.skipIf(peerMissing('chromium'))('The controls of the console', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the console', () => {
   const { show } = pageScene();
 
   const openCamera = async (): Promise<PageLab> => {

@@ -14,7 +14,7 @@ import { peerMissing } from '../../support/peers.ts';
 const old_ms = 30_000;
 const poll_ms = 10_000;
 
-describe.skipIf(peerMissing('chromium'))('The list of kits', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () => {
   const { show } = pageScene();
 
   it.each([320, 1_280])(

@@ -19,7 +19,7 @@ import { peerMissing } from '../../support/peers.ts';
 /** The page asks for new events this often. */
 const poll_ms = 15_000;
 
-describe.skipIf(peerMissing('chromium'))('The history in the console', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The history in the console', () => {
   const { show } = pageScene();
 
   const open = async (

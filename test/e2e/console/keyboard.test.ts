@@ -71,7 +71,7 @@ async function missedControls(page: Page): Promise<readonly string[]> {
   });
 }
 
-describe.skipIf(peerMissing('chromium'))('The console by the keyboard', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The console by the keyboard', () => {
   const { show } = pageScene();
 
   it(

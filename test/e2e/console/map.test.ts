@@ -84,7 +84,7 @@ const land_night = [0x17, 0x1d, 0x1b];
 const water_day = [0xcf, 0xdf, 0xe8];
 const water_night = [0x0f, 0x20, 0x29];
 
-describe.skipIf(peerMissing('chromium'))('The base map', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The base map', () => {
   const { show } = pageScene({ hasWebGl: true });
 
   const openMap = async (map_file?: string): Promise<PageLab> => {
@@ -147,7 +147,7 @@ describe.skipIf(peerMissing('chromium'))('The base map', () => {
   }, 240_000);
 });
 
-describe.skipIf(peerMissing('chromium'))('Without WebGL', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('Without WebGL', () => {
   const { show } = pageScene();
 
   it('the plain map is drawn, with marks, rings and tap to fly', async () => {

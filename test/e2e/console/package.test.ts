@@ -14,7 +14,7 @@ import { makeDirectory } from '../../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-describe.skipIf(peerMissing('chromium'))('The page of the package', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The page of the package', () => {
   const { show } = pageScene({ hasWebGl: true });
   let dir: string;
   let out: URL;

@@ -40,7 +40,7 @@ const screens = {
   settings: '/settings',
 };
 
-describe.skipIf(peerMissing('chromium'))('The screens of the console', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the console', () => {
   const { show } = pageScene();
 
   /** Visits every screen, in each scheme, and returns what is wrong. */

@@ -8,7 +8,7 @@ import { startBrowser } from '../../support/service/page-lab.ts';
 
 const page_ms = 30_000;
 
-describe.skipIf(peerMissing('mosquitto', 'chromium')).each(formsHere())('dashboard, form %s', (form) => {
+describe.skipIf(peerMissing('mosquitto', 'chromium-headless-shell')).each(formsHere())('dashboard, form %s', (form) => {
   let scene: Scene;
   let browser: Browser;
   let page: Page;

@@ -8,7 +8,7 @@ import { pageScene } from '../../support/service/page-scene.ts';
 import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
 
-describe.skipIf(peerMissing('chromium'))('the page', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   const { show, openDrone } = pageScene();
 
   it('fits at a zoom of 200 %, on a laptop and with the letters of a phone twice as large', async () => {

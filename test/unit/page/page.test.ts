@@ -19,7 +19,7 @@ import { peerMissing } from '../../support/peers.ts';
 /** Compressed, everything that the first view needs. */
 const first_view_bytes_max = 64_000;
 
-describe.skipIf(peerMissing('chromium'))('the page', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   const { show, openDrone, openCommand, newPage } = pageScene();
 
   it.each(widths_px)('is accessible, readable and not wider than the screen at %i px', async (width_px) => {

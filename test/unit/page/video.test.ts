@@ -13,7 +13,7 @@ import {
 } from '../../support/service/page-lab.ts';
 import { peerMissing } from '../../support/peers.ts';
 
-describe.skipIf(peerMissing('chromium'))('the video of a camera', () => {
+describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera', () => {
   let browser: Browser;
   let whep: FakeWhep;
   let lab: PageLab;
