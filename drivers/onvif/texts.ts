@@ -59,7 +59,8 @@ export const texts = {
     `its certificate is not trusted (${code}); write its SHA-256 to tls.fingerprint: ${how}`,
   cancelled_unread: 'cancelled before its reply was read',
   replies_queue_full: 'too many large replies in the queue',
-  reply_not_in_time: 'its reply was not read in time, since others were read first',
+  reply_not_in_time:
+    'its reply was not read in time: others were read first, or the parser was still starting',
   reply_slow: 'reading its reply took too long',
   parser_restarted: 'SOAP reply parser restarted',
   reply_memory: 'reading its reply needs more memory than the parser may use',

@@ -7,10 +7,15 @@ import { deadline } from '../../../src/platform/time.ts';
 
 /** Time after which a thread counts as stalled by one reply. */
 const stall_ms = 1_500;
-/** Loading its program takes a slow gateway a second. */
-const start_ms = 10_000;
+/**
+ * Loading its program takes a slow gateway a second, and one whose processor is busy many. No reply waits so long: its call ends before, and the
+ * thread reads those that come later. Given up too early, it would be begun again for each of them and never be there.
+ */
+const start_ms = 60_000;
 /** Time after the last large reply until the thread ends, which frees 20 MB. */
 const idle_ms = 10_000;
+/** A thread that was started slowly stays for so many times as long as its start took. */
+const idle_starts = 10;
 /** Queued replies of all cameras: one for each of the cameras that can be configured. */
 const waiting_max = 64;
 /** The worst reply within the limits of size and elements needs half; a larger need ends the thread, not the daemon. */
@@ -39,6 +44,8 @@ export class LargeReplies {
   readonly #waiting: Job[] = [];
   #worker: Worker | undefined;
   #isReady = false;
+  #started_ms = 0;
+  #start_took_ms = 0;
   /** The reply that the thread is reading. One at a time, so that the stalling reply is known. */
   #reading: Job | undefined;
   /** Of the start of the thread, of the reply that it reads, or of its idleness. */
@@ -100,7 +107,11 @@ export class LargeReplies {
     if (this.#reading) {
       this.#worker.postMessage(this.#reading.xml);
       this.#after(stall_ms, () => this.#replace(texts.reply_slow));
-    } else this.#after(this.#parts.idle_ms ?? idle_ms, () => this.#end());
+    } else this.#after(this.#idleMs(), () => this.#end());
+  }
+
+  #idleMs(): number {
+    return this.#parts.idle_ms ?? Math.max(idle_ms, idle_starts * this.#start_took_ms);
   }
 
   #start(): void {
@@ -108,6 +119,7 @@ export class LargeReplies {
     const worker = new Worker(script, { resourceLimits: memory });
     this.#worker = worker;
     this.starts += 1;
+    this.#started_ms = performance.now();
     worker.on('message', (message: FromReplyThread) => {
       if (worker === this.#worker) this.#receive(message);
     });
@@ -123,6 +135,7 @@ export class LargeReplies {
   #receive(message: FromReplyThread): void {
     if (message === 'ready') {
       this.#isReady = true;
+      this.#start_took_ms = performance.now() - this.#started_ms;
       if (this.#isBroken) this.#parts.log.info({}, texts.parser_restarted);
       this.#isBroken = false;
     } else {

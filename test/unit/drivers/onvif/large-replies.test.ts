@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readEnvelope } from '../../../../drivers/onvif/soap/envelope.ts';
 import { LargeReplies } from '../../../../drivers/onvif/soap/large-replies.ts';
 import { openLine, small_chars_max } from '../../../../drivers/onvif/soap/line.ts';
@@ -47,6 +47,11 @@ async function lineTo(large: LargeReplies): Promise<{ readonly camera: FakeCamer
   const login = { fingerprint: undefined, username: undefined, password: undefined };
   return { camera, line: openLine({ ...where, ...login }, large, stopping.signal) };
 }
+
+/** A thread that reads whatever comes. */
+const answering = `
+  parentPort.on('message', (text) => parentPort.postMessage({ kind: 'read', body: { text } }));
+  parentPort.postMessage('ready');`;
 
 const services = operation('device', 'GetServices');
 const information = operation('device', 'GetDeviceInformation');
@@ -94,6 +99,31 @@ it('ends the thread when no large reply comes any more, and starts another for t
   expect(await large.read(xml, forever)).toMatchObject({ kind: 'read' });
   expect(large.starts).toBe(2);
   expect(log.lines).toEqual([]);
+});
+
+it('waits for a thread that starts slowly, longer than any call, and keeps it the longer for the next reply', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] });
+  try {
+    await withDirectory(async (dir) => {
+      const file = join(dir, 'thread.mjs');
+      await writeFile(file, `import { parentPort } from 'node:worker_threads';${answering}`);
+      const large = reader({ script: pathToFileURL(file) });
+      const call = new AbortController();
+      const late = large.read('late', call.signal);
+      // The processor gives the thread no time meanwhile.
+      vi.advanceTimersByTime(8_000);
+      call.abort();
+      expect(await late).toMatchObject({ why: 'interrupted' });
+      vi.advanceTimersByTime(12_000);
+      expect(large.state).toBe('starting');
+      await vi.waitFor(() => expect(large.state).toBe('idle'), { timeout: 60_000 });
+      vi.advanceTimersByTime(150_000);
+      expect(await large.read('next', forever)).toMatchObject({ kind: 'read' });
+      expect([large.starts, log.lines]).toEqual([1, []]);
+    });
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 it('leaves the other cameras alone while the large reply of one stalls the thread, small and large replies alike', async () => {
@@ -168,12 +198,7 @@ it('blames no camera for a thread that cannot run, and reports once that it cann
       expect(await large.read('x', forever)).toMatchObject({ why: 'interrupted' });
     }
     expect(log.at('warn')).toEqual([texts.parser_crashed]);
-    await writeFile(
-      file,
-      `import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', (text) => parentPort.postMessage({ kind: 'read', body: { text } }));
-      parentPort.postMessage('ready');`,
-    );
+    await writeFile(file, `import { parentPort } from 'node:worker_threads';${answering}`);
     expect(await large.read('x', forever)).toMatchObject({ kind: 'read' });
     expect(log.at('info')).toEqual([texts.parser_restarted]);
     expect(large.stalls).toBe(0);
