@@ -14,6 +14,9 @@ export const other_kit_id = '9f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6b';
 /** Phone, narrow phone and laptop. */
 export const widths_px = [320, 390, 1280] as const;
 
+/** Bounds a wait for the page; a busy machine may need much of it. */
+const patience_ms = 60_000;
+
 const flags = [
   '--disable-quic',
   '--no-first-run',
@@ -93,6 +96,7 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
     viewport: { width: width_px, height: 844 },
     deviceScaleFactor: scale,
   });
+  context.setDefaultTimeout(patience_ms);
   const page = await context.newPage();
   await prepare?.(page);
   const complaints: string[] = [];
