@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { FeedSet } from '../contract/feeds.ts';
 import { cut, name_chars_max, sentence_chars_max } from '../contract/limits.ts';
 import type { Driver, AssetSink, DeviceReport, DriverHost, DriverLog } from '../driver/driver.ts';
-import { cleanText, cleanTexts } from '../platform/foreign-text.ts';
+import { cleanText, cleanTextsWithin } from '../platform/foreign-text.ts';
 import type { Asset } from './assets/asset.ts';
 import type { Assets } from './assets/assets.ts';
 import type { Kit } from './kit/kit.ts';
@@ -30,6 +30,7 @@ export interface HostParts {
 
 /** Facts of one driver that status shows. */
 const facts_max = 32;
+const fact_chars_max = 500;
 /** Devices of one driver that status shows. */
 const devices_max = 128;
 
@@ -85,7 +86,7 @@ export function openHost(parts: HostParts): {
     reportStatus(facts, devices = []) {
       if (!door.open) return;
       const shown = devices.slice(0, devices_max).map(cleanReport);
-      onFacts(cleanTexts(Object.fromEntries(Object.entries(facts).slice(0, facts_max))), shown);
+      onFacts(cleanFacts(facts), shown);
       for (const device of shown) assets.explain(name, device);
     },
     onOptions: (take) => (door.open ? onOptions(take) : undefined),
@@ -96,6 +97,11 @@ export function openHost(parts: HostParts): {
       door.open = false;
     },
   };
+}
+
+function cleanFacts(facts: StatusFacts): StatusFacts {
+  const some = Object.fromEntries(Object.entries(facts).slice(0, facts_max));
+  return cleanTextsWithin(fact_chars_max, some);
 }
 
 /** What a device answered is foreign text. */

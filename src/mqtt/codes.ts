@@ -1,4 +1,5 @@
 /** The reason codes of MQTT 5 (section 2.4) and the return codes of 3.1.1, in words, with what to do about each. */
+import { cleanText } from '../platform/foreign-text.ts';
 
 export interface Reason {
   readonly words: string;
@@ -88,7 +89,6 @@ export function codeInWords(code: number, details?: Details): string {
   return `${reasonOf(code).words} (0x${code.toString(16).padStart(2, '0')})${detail}${redirect}`;
 }
 
-/** Control characters of a foreign text made harmless, and its length bounded. */
 function oneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ').slice(0, detail_chars_max);
+  return cleanText(text.slice(0, detail_chars_max));
 }

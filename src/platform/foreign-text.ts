@@ -22,7 +22,12 @@ export function cleanTexts<T>(value: T): T {
   return withTexts(value, cleanText);
 }
 
-/** The same, but what stands at this key belongs to a client and is handed back as it came. */
+/** The same, and no text in it has more than so many characters. */
+export function cleanTextsWithin<T>(chars_max: number, value: T): T {
+  return withTexts(value, (text) => cleanText(text.slice(0, chars_max)));
+}
+
+/** The same as `cleanTexts`, but what stands at this key belongs to a client and is handed back as it came. */
 export function cleanTextsBut<T>(but: string, value: T): T {
   return withTexts(value, cleanText, but);
 }

@@ -9,11 +9,12 @@ import {
   type LinkCause,
   type Location,
 } from '../../contract/kit.ts';
+import { sentence_chars_max } from '../../contract/limits.ts';
 import { channels } from '../../contract/topics.ts';
 import type { DriverLog, Fix, LinkKnowledge } from '../../driver/driver.ts';
 import type { Appender } from '../../outbox/api.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { cleanTexts } from '../../platform/foreign-text.ts';
+import { cleanTexts, cleanTextsWithin } from '../../platform/foreign-text.ts';
 import { every } from '../../platform/time.ts';
 import { linkEdges, type LinkStates } from './link-edges.ts';
 import { KnownLinks } from './link-knowledge.ts';
@@ -119,7 +120,7 @@ export class Kit {
   /** What a driver knows of a link that `wans` of another one lists. */
   reportLink(owner: string, knowledge: LinkKnowledge): void {
     const before = stableJson(this.links());
-    this.#known_links.note(owner, cleanTexts(knowledge));
+    this.#known_links.note(owner, cleanTextsWithin(sentence_chars_max, knowledge));
     if (stableJson(this.links()) !== before) this.#linksChanged();
   }
 

@@ -14,6 +14,7 @@ import {
   uint16,
 } from '../../support/brokers/scripted-broker.ts';
 import { brokerOptions } from '../../support/brokers/broker-options.ts';
+import { corpus, isDeceptive } from '../../support/foreign-text.ts';
 
 const codes_of = {
   connack: [
@@ -111,6 +112,11 @@ describe('the codes of a broker', () => {
         expect(message).toBe(codeInWords(code, protocol === '5' ? details : undefined));
       }
     });
+  });
+
+  it.each(Object.values(corpus))('quote nothing deceptive of the broker: %j', (text) => {
+    const details = { reasonString: text, serverReference: text };
+    expect(isDeceptive(codeInWords(0x9d, details))).toBe(false);
   });
 
   it('end a connection with their words', async () => {
