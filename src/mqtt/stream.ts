@@ -26,6 +26,9 @@ export interface Endpoints {
 
 /** Reason codes that wait for MQTT.js to hand over their PUBACK. */
 const foreign_codes_max = 65_535;
+/** Passed on in one turn of the event loop: 4,096 of the smallest packets. */
+const turn_bytes_max = 8_192;
+const nothing = Buffer.alloc(0);
 
 export class MqttStream extends Duplex {
   /** Monotonic time of the last byte to the broker. */
@@ -35,6 +38,11 @@ export class MqttStream extends Duplex {
   readonly #frames: FrameFilter;
   readonly #foreign_codes = new Map<number, number>();
   #pubacks: PubackTaker | undefined;
+  /** Has arrived, and waits for the next turn; nothing more is read meanwhile. */
+  #waiting: Buffer = nothing;
+  /** The reader wants nothing more for now. */
+  #is_full = false;
+  #is_due = false;
   #is_corked = false;
   #connected: boolean;
   #ended = false;
@@ -130,18 +138,39 @@ export class MqttStream extends Duplex {
 
   #receive(chunk: Buffer): void {
     this.#last_received_ms = performance.now();
-    if (this.destroyed || this.#ended) return;
+    if (!this.destroyed && !this.#ended) this.#passOn(chunk);
+  }
+
+  #passOn(chunk: Buffer): void {
+    const isLong = chunk.length > turn_bytes_max;
+    this.#waiting = isLong ? chunk.subarray(turn_bytes_max) : nothing;
     try {
-      for (const piece of this.#frames.push(chunk)) if (!this.push(piece)) this.#socket.pause();
+      for (const piece of this.#frames.push(isLong ? chunk.subarray(0, turn_bytes_max) : chunk))
+        if (!this.push(piece)) this.#is_full = true;
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
+    if (this.#is_full || this.#waiting.length > 0) this.#socket.pause();
+    if (this.#waiting.length > 0) this.#continueLater();
     for (const packet_id of this.#frames.takePubacks()) this.#pubacks?.answered(packet_id);
+  }
+
+  #continueLater(): void {
+    if (this.#is_due) return;
+    this.#is_due = true;
+    setImmediate(() => {
+      this.#is_due = false;
+      if (this.destroyed || this.#is_full) return;
+      if (this.#waiting.length > 0) this.#passOn(this.#waiting);
+      else this.#socket.resume();
+    });
   }
 
   override _read(): void {
     this.#last_received_ms = this.last_received_ms;
-    this.#socket.resume();
+    this.#is_full = false;
+    if (this.#waiting.length === 0) this.#socket.resume();
+    else this.#continueLater();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {

@@ -88,6 +88,8 @@ export class Sender {
   /** What is in flight is to stay alone. */
   #is_alone = false;
   #is_pinging = false;
+  /** At the check before. */
+  #was_silent = false;
   #pump_due = false;
 
   constructor(options: SenderOptions, signal: AbortSignal) {
@@ -232,7 +234,12 @@ export class Sender {
     const { session } = this.#options;
     const now_ms = this.#options.now();
     const silent_ms = now_ms - Math.max(session.last_received_ms, oldest_ms);
-    if (silent_ms > Math.max(silence_ms, silence_rtts * (this.window.rtt_ms ?? 0))) {
+    const isSilent = silent_ms > Math.max(silence_ms, silence_rtts * (this.window.rtt_ms ?? 0));
+    // After a stall of this process the timer comes before the answer that waits in the socket: the next check has seen it.
+    const wasSilent = this.#was_silent;
+    this.#was_silent = isSilent;
+    if (isSilent) {
+      if (!wasSilent) return;
       session.destroy(`no answer from the broker for ${(silent_ms / 1000).toFixed(1)} s`);
       // PUBACKs wait behind a large message that comes over a slow link.
     } else if (now_ms - oldest_ms > puback_missing_ms && !session.is_skipping) {

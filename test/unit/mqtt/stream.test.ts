@@ -60,6 +60,21 @@ describe('MqttStream', () => {
     expect(stream.failure).toBeUndefined();
   });
 
+  it('passes on little in one turn of the event loop, however much a broker sends', async () => {
+    const { stream, broker } = await pair();
+    const sent = Buffer.alloc(400_000, Buffer.from([0xd0, 0]));
+    let [bytes, in_turn, in_turn_max] = [0, 0, 0];
+    stream.on('data', (chunk: Buffer) => {
+      if (in_turn === 0) setImmediate(() => (in_turn = 0));
+      bytes += chunk.length;
+      in_turn += chunk.length;
+      in_turn_max = Math.max(in_turn_max, in_turn);
+    });
+    broker.write(sent);
+    await eventually('all of it is read', () => bytes === sent.length);
+    expect(in_turn_max).toBeLessThanOrEqual(8_192);
+  });
+
   it('sends the pieces of a packet in the order in which they were written', async () => {
     const { stream, broker } = await pair();
     const received = buffer(broker);

@@ -38,6 +38,8 @@ interface Scene {
     packet_bytes_max: number;
     pong: () => void;
     pings: number;
+    /** So long the process did not run: its clock went on, its timers did not. */
+    stalled_ms: number;
   };
   readonly ended: string[];
   readonly acknowledged: { readonly outgoing: OutgoingMessage; readonly has_subscribers: boolean }[];
@@ -65,6 +67,7 @@ async function withSender(
     packet_bytes_max: 1_000_000,
     pong: () => undefined,
     pings: 0,
+    stalled_ms: 0,
     ...limits,
   };
   const ended: string[] = [];
@@ -75,7 +78,7 @@ async function withSender(
     {
       kit_id: test_kit,
       suspicion,
-      now: () => performance.now(),
+      now: () => performance.now() + session.stalled_ms,
       pace: { window_messages: 64, packetMs: () => 0, backlogKbps: () => 0, ...pace },
       session: Object.assign(session, {
         publish: (message: Outgoing, acked: (puback: Puback) => void) =>
@@ -267,6 +270,20 @@ describe('Sender', () => {
         await vi.advanceTimersByTimeAsync(4_000);
         expect(ended).toEqual([]);
         await vi.advanceTimersByTimeAsync(500);
+        expect(ended[0]).toMatch(/^no answer from the broker for 4\.\d s$/u);
+      });
+    });
+
+    it('reads what has arrived before it judges the silence, after a stall of its own process', async () => {
+      await withSender({}, async ({ waiting, session, ended, wake }) => {
+        waiting.push(outgoing());
+        await wake();
+        session.stalled_ms = 5_000;
+        await vi.advanceTimersByTimeAsync(250);
+        session.last_received_ms = performance.now() + session.stalled_ms;
+        await vi.advanceTimersByTimeAsync(3_000);
+        expect(ended).toEqual([]);
+        await vi.advanceTimersByTimeAsync(2_000);
         expect(ended[0]).toMatch(/^no answer from the broker for 4\.\d s$/u);
       });
     });
