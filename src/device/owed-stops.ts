@@ -13,6 +13,7 @@ export class OwedStops<K extends string | number> {
   readonly #save: OwedStopsParts<K>['save'];
   /** Movements in progress, which send their stop themselves. */
   readonly #moves = new Map<Promise<unknown>, K>();
+  #isSettling = false;
 
   constructor({ owed, save }: OwedStopsParts<K>) {
     this.#owed = new Set(owed);
@@ -42,11 +43,20 @@ export class OwedStops<K extends string | number> {
     }
   }
 
-  /** Stops every motor that owes a stop and is not in a movement; `stop` confirms it. Rejects with the first failure. */
+  /**
+   * Stops every motor that owes a stop and is not in a movement; `stop` confirms it. Rejects with the first failure. Does
+   * nothing while an earlier call waits for a slow device.
+   */
   async settle(stop: (motor: K) => Promise<unknown>): Promise<void> {
-    const moving = new Set(this.#moves.values());
-    for (const motor of this.#owed) {
-      if (!moving.has(motor)) await stop(motor);
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    try {
+      const moving = new Set(this.#moves.values());
+      for (const motor of this.#owed) {
+        if (!moving.has(motor)) await stop(motor);
+      }
+    } finally {
+      this.#isSettling = false;
     }
   }
 

@@ -52,6 +52,8 @@ export async function move(
   if (outcome.kind === 'reply') await sleep(parts.move_ms, signal);
   const { stopped, stopped_ms } = await stopForSure(parts);
   if (outcome.kind === 'failure') {
+    // A slow camera may begin to move after this stop: another one is sent soon.
+    await owed.owe(key);
     throw new CommandRefused(`${describe(outcome)}; whether it moved is unknown, a stop was sent`);
   }
   if (signal.aborted) throw new CommandRefused(texts.cancelled_stopped);

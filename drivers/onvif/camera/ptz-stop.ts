@@ -4,7 +4,7 @@ import { DeviceUnreachable } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { isMoving } from './media.ts';
 import type { CameraMemory } from './memory.ts';
-import { describe, operation, schema_namespace, type Soap } from '../soap/soap.ts';
+import { call_deadline_ms, describe, operation, schema_namespace, type Soap } from '../soap/soap.ts';
 import { escapeXml } from '../soap/xml.ts';
 
 /** What moves: a profile of the PTZ service at this address. */
@@ -33,27 +33,29 @@ const check_every_ms = 200;
 export async function settleStops(
   soap: Soap,
   owed: OwedStops<string>,
-  { facts: { ptz_url } }: CameraMemory,
+  { facts: { ptz_url } }: { readonly facts: Pick<CameraMemory['facts'], 'ptz_url'> },
 ): Promise<void> {
   await owed.settle(async (key) => {
     const isZoom = key.endsWith(zoom_mark);
     const profile = isZoom ? key.slice(0, -zoom_mark.length) : key;
     const motor = { soap, profile, axis: isZoom ? 'zoom' : 'pan_tilt' } as const;
-    const refusal = ptz_url === undefined ? undefined : await stop({ ...motor, url: ptz_url });
+    // A camera that takes its time must be able to confirm it.
+    const refusal =
+      ptz_url === undefined ? undefined : await stop({ ...motor, url: ptz_url }, call_deadline_ms);
     if (refusal !== undefined) throw new DeviceUnreachable(refusal);
     await owed.confirm(key);
   });
 }
 
 /** Sends Stop, else velocity 0, else Stop again; returns the reason when the camera accepts none. */
-export async function stop(parts: Motor): Promise<string | undefined> {
+export async function stop(parts: Motor, deadline_ms = stop_deadline_ms): Promise<string | undefined> {
   const flags = '<PanTilt>true</PanTilt><Zoom>true</Zoom>';
   const { profile, url, soap } = parts;
   const halt = { ...operation('ptz', 'Stop', `${profileToken(profile)}${flags}`), url };
   const plain = { ...operation('ptz', 'Stop', profileToken(profile)), url };
   let refusal = '';
   for (const asked of [halt, continuousMove(parts, [0, 0], ''), plain]) {
-    const outcome = await soap.call({ ...asked, deadline_ms: stop_deadline_ms });
+    const outcome = await soap.call({ ...asked, deadline_ms });
     if (outcome.kind === 'reply') return undefined;
     refusal = describe(outcome);
   }

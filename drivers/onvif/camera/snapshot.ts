@@ -3,7 +3,14 @@ import { expectPicture, picture_bytes_max } from '../../../src/device/picture.ts
 import type { TakePicture } from '../../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { texts } from '../texts.ts';
-import { describe, operation, reachable, type ServiceName, type Soap } from '../soap/soap.ts';
+import {
+  call_deadline_ms,
+  describe,
+  operation,
+  reachable,
+  type ServiceName,
+  type Soap,
+} from '../soap/soap.ts';
 import { escapeXml, find, textAt } from '../soap/xml.ts';
 
 export interface PictureParts {
@@ -15,8 +22,7 @@ export interface PictureParts {
   readonly profile: string;
 }
 
-const address_deadline_ms = 4_000;
-const picture_deadline_ms = 6_000;
+const picture_deadline_ms = call_deadline_ms;
 
 /** How pictures are taken; undefined where the camera reports no address for them. */
 export async function pictureOf(parts: PictureParts): Promise<TakePicture | undefined> {
@@ -44,7 +50,7 @@ async function snapshotUrl({
 }: PictureParts): Promise<{ readonly url: string } | { readonly fault: string }> {
   const inner = `<ProfileToken>${escapeXml(profile)}</ProfileToken>`;
   const asked = operation(service, 'GetSnapshotUri', inner);
-  const outcome = await soap.call({ ...asked, url, deadline_ms: address_deadline_ms });
+  const outcome = await soap.call({ ...asked, url });
   if (outcome.kind !== 'reply') return { fault: describe(outcome) };
   const answer = find(outcome.body, 'getSnapshotUriResponse');
   const reported = textAt(answer, 'mediaUri', 'uri') ?? textAt(answer, 'uri') ?? '';

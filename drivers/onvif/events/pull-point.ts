@@ -1,7 +1,14 @@
 /** Pulls a camera's events (ONVIF Core, section 9.2): a session within that of the camera. */
 import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { describe, expectReply, operation, type Soap, StalledCamera } from '../soap/soap.ts';
+import {
+  call_deadline_ms,
+  describe,
+  expectReply,
+  operation,
+  type Soap,
+  StalledCamera,
+} from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
@@ -25,7 +32,7 @@ export interface EventListener {
 }
 
 /** Margin for the answer after the time that the camera may wait for an event. */
-export const pull_slack_ms = 5_000;
+export const pull_slack_ms = call_deadline_ms;
 /** Pauses after a pull with and without events: some cameras always answer at once. */
 const gap_ms = 50;
 const empty_gap_ms = 1_000;
@@ -39,7 +46,6 @@ const limits = { ...retry_limits, retry_max_ms: 8_000, stable_ms: 0 };
 const refusals_max = 3;
 const refusals_proven_max = 10;
 const renew_share = 0.6;
-const liveness_deadline_ms = 5_000;
 
 /** A subscription was refused or lost; the camera itself may answer. */
 class SubscriptionLost extends Error {}
@@ -89,8 +95,7 @@ export async function pullEvents(listener: EventListener): Promise<string> {
 
 /** Throws DeviceUnreachable when the camera does not answer at all, and DeviceRejected when it rejects the login. */
 export async function expectAlive(soap: Soap): Promise<void> {
-  const asked = { ...operation('device', 'GetDeviceInformation'), deadline_ms: liveness_deadline_ms };
-  const outcome = await soap.call(asked);
+  const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
   const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
   // Any other refusal is an answer too, and an interrupted call is no statement about the camera.
   const isAnswer = outcome.kind !== 'failure' || outcome.why === 'interrupted' || outcome.why === 'malformed';

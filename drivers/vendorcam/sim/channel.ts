@@ -80,6 +80,13 @@ export class SimChannel {
       this.siren = param['manual_switch'] === 1;
       return okReply(cmd, { rspCode: 200 });
     },
+    // Other clients offer a siren and a light only where these are answered.
+    GetAudioAlarmV20: (cmd, { channel }) =>
+      this.hasSiren ? okReply(cmd, { Audio: { enable: 1, schedule: { channel } } }) : unsupported(cmd),
+    GetWhiteLed: (cmd, { channel }) =>
+      this.hasLight
+        ? okReply(cmd, { WhiteLed: { bright: 100, channel, mode: 0, state: this.light ? 1 : 0 } })
+        : unsupported(cmd),
     SetWhiteLed: (cmd, { WhiteLed }) => {
       this.light = lightParam.parse(WhiteLed).state === 1;
       return okReply(cmd, { rspCode: 200 });

@@ -10,6 +10,9 @@ import type { SimSessions } from './sessions.ts';
 
 const address = '127.0.0.1';
 const frame_bytes_max = 65_536;
+const unknown_command = 400;
+/** Of other clients; the driver closes the connection. */
+const logout = 2;
 /** How often the channels are looked at. */
 const look_ms = 20;
 
@@ -81,7 +84,9 @@ export class SimPush {
     if (frame.class === classes.hello) this.#sayNonce(client, frame);
     else if (frame.command === commands.login) this.#logIn(client, frame);
     else if (frame.command === commands.subscribe) this.#subscribe(client, frame);
-    else if (frame.command === commands.keep_alive) this.reply(client, frame);
+    else if (frame.command === commands.keep_alive || frame.command === logout) this.reply(client, frame);
+    // Other clients would wait for an answer to each request; an answer of theirs has a status.
+    else if (frame.status === 0) this.reply(client, frame, unknown_command);
   }
 
   protected reply({ socket }: SimClient, { command, id }: Frame, status = 200): void {

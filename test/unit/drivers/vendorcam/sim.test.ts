@@ -1,5 +1,10 @@
 /** The simulated camera of the demo. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect, it } from 'vitest';
+import { classes, frameBytes, FrameReader } from '../../../../drivers/vendorcam/push/wire.ts';
+import { SimPush } from '../../../../drivers/vendorcam/sim/push.ts';
+import { SimSessions } from '../../../../drivers/vendorcam/sim/sessions.ts';
 import { startSimHost } from '../../../../drivers/vendorcam/sim/sim-host.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { freePort } from '../../../support/ports.ts';
@@ -21,7 +26,7 @@ async function login(ask: Ask): Promise<string | undefined> {
 it('answers another client, which sets motion detection without a zone and reads the hardware version', async () => {
   const stopping = new AbortController();
   const port = await freePort();
-  await startSimHost({ password: 'secret', name: 'Yard' }, port, stopping.signal);
+  const host = await startSimHost({ password: 'secret', name: 'Yard' }, port, stopping.signal);
   const ask = asker(port);
   try {
     const token = await login(ask);
@@ -30,8 +35,26 @@ it('answers another client, which sets motion detection without a zone and reads
       '"rspCode":200',
     );
     expect(await ask({ cmd: 'GetDevInfo', action: 0 }, token)).toContain('"hardVer":');
+    Object.assign(host.camera, { hasLight: true, light: true, hasSiren: true });
+    expect(await ask({ cmd: 'GetWhiteLed', param: { channel: 0 } }, token)).toContain('"state":1');
+    expect(await ask({ cmd: 'GetAudioAlarmV20', param: { channel: 0 } }, token)).toContain('"Audio":');
   } finally {
     stopping.abort();
+  }
+});
+
+it('refuses what it does not know on its port for events, so that another client does not wait', async () => {
+  const push = new SimPush(new SimSessions(), []);
+  await push.listen();
+  const socket = connect(push.port, '127.0.0.1');
+  try {
+    const request = { command: 80, id: 7, status: 0, class: classes.request };
+    socket.write(frameBytes(request));
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    expect(new FrameReader(1_000).take(bytes)).toMatchObject([{ command: 80, id: 7, status: 400 }]);
+  } finally {
+    socket.destroy();
+    await push.close();
   }
 });
 
