@@ -2,6 +2,7 @@
  * Checks the counts of a batch before any schema sees it, and stops at the first fault: a schema collects a fault for each
  * element, so 8 kB of compressed text filled the memory of a reader.
  */
+import { keys_max, tooManyKeys } from '../bounded-json.ts';
 import { batch_items_max, tooMany } from './pack.ts';
 
 /** Keys of one group with columns. */
@@ -16,14 +17,16 @@ export function checkCounts(value: unknown): void {
   if (groups.length > batch_items_max)
     throw new RangeError(`${groups.length} groups; at most ${batch_items_max}`);
   let count = 0;
+  // Keys of columns, which become keys of messages.
+  const keys = new Set<string>();
   for (const group of groups) {
-    count += checkGroup(fieldsOf(group, 'a group'));
+    count += checkGroup(fieldsOf(group, 'a group'), keys);
     if (count > batch_items_max) throw tooMany(count);
   }
 }
 
 /** The number of messages of the group. */
-function checkGroup({ seq, t, k, c, v }: Readonly<Record<string, unknown>>): number {
+function checkGroup({ seq, t, k, c, v }: Readonly<Record<string, unknown>>, known: Set<string>): number {
   const rows = lengthOf(seq, 'seq');
   if (rows > batch_items_max) throw tooMany(rows);
   const times = lengthOf(t, 't');
@@ -33,17 +36,21 @@ function checkGroup({ seq, t, k, c, v }: Readonly<Record<string, unknown>>): num
   }
   checkIntegers(seq);
   checkIntegers(t);
-  if (v === undefined) checkColumns(k, c, rows);
+  if (v === undefined) checkColumns(k, c, rows, known);
   return rows;
 }
 
-function checkColumns(k: unknown, c: unknown, rows: number): void {
+function checkColumns(k: unknown, c: unknown, rows: number, known: Set<string>): void {
   const keys = lengthOf(k, 'k');
   const columns = lengthOf(c, 'c');
   if (keys > batch_keys_max) throw new RangeError(`${keys} keys in a group; at most ${batch_keys_max}`);
   if (columns !== keys) throw new RangeError(`${columns} columns for ${keys} keys`);
   if (!Array.isArray(k) || !Array.isArray(c)) return;
-  if (k.some((key) => typeof key !== 'string')) throw new RangeError('a key that is no string');
+  for (const key of k) {
+    if (typeof key !== 'string') throw new RangeError('a key that is no string');
+    known.add(key);
+  }
+  if (known.size > keys_max) throw tooManyKeys();
   for (const column of c) {
     const { d, t, v } = fieldsOf(column, 'a column');
     for (const list of [d, t, v]) {

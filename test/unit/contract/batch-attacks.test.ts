@@ -9,6 +9,12 @@ const filled = (start: string, unit: string, end: string): Uint8Array => {
   const count = Math.floor((batch_text_max - start.length - end.length) / unit.length);
   return deflateSync(`${start}${unit.repeat(count)}${end}`, { level: 9 });
 };
+const keyNames = (count: number, first = 0): readonly string[] =>
+  Array.from({ length: count }, (_, at) => `"k${first + at}"`);
+const keys = (count: number, first = 0): string =>
+  keyNames(count, first)
+    .map((key) => `${key}:1`)
+    .join(',');
 const ints = (count: number, value = '1'): string => `[${Array<string>(count).fill(value).join(',')}]`;
 
 describe('a batch of a few kilobytes', () => {
@@ -61,15 +67,21 @@ describe('a batch of a few kilobytes', () => {
       deflateSync(`${head}{"e":1,"ch":"a","seq":[1],"t":[1],"k":["a"],"c":[{"d":${ints(250_000, '""')}}]}]}`),
       'a column has 250000 values for 1 messages',
     ],
+    ['unknown keys of a group', deflateSync(`${head}{${keys(8_000)}}]}`), 'a group of 8000 keys'],
+    ['unknown keys of the batch', deflateSync(`{${keys(8_000)}}`), 'a batch of 8000 keys'],
     [
-      'unknown keys of a group',
-      deflateSync(`${head}{${Array.from({ length: 100_000 }, (_, at) => `"${at}":1`).join(',')}}]}`),
-      'a group of 100000 keys',
+      'objects of a hundred different keys each',
+      deflateSync(
+        `${head}{"e":1,"ch":"a","seq":${ints(100)},"t":${ints(100)},"v":[${Array.from({ length: 100 }, (_, at) => `{${keys(100, at * 100)}}`).join(',')}]}]}`,
+      ),
+      'more than 8192 different keys',
     ],
     [
-      'unknown keys of the batch',
-      deflateSync(`{${Array.from({ length: 100_000 }, (_, at) => `"${at}":1`).join(',')}}`),
-      'a batch of 100000 keys',
+      'columns of different keys in each group',
+      deflateSync(
+        `${head}${Array.from({ length: 100 }, (_, at) => `{"e":1,"ch":"a","seq":[1],"t":[1],"k":[${keyNames(100, at * 100)}],"c":${ints(100, '{"c":1}')}}`).join(',')}]}`,
+      ),
+      'more than 8192 different keys',
     ],
   ])('that holds %s is refused before its schema is asked', (_, payload, message) => {
     expect(() => unpackBatch(payload)).toThrow(message);

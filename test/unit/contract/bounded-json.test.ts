@@ -1,7 +1,7 @@
 /** JSON from outside is counted before it is built. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { message_limits, readJson } from '../../../src/contract/bounded-json.ts';
+import { countValues, keys_max, message_limits, readJson } from '../../../src/contract/bounded-json.ts';
 
 const limits = { bytes_max: 1_000, depth_max: 4, values_max: 20, string_max: 50 };
 
@@ -35,6 +35,17 @@ describe('readJson', () => {
   it('does not count what stands inside a string', () => {
     const text = JSON.stringify('[[[[[,,,,,,,,,,,,,,,,,,,,,,{{{{\\"');
     expect(readJson(text, limits)).toBe(JSON.parse(text));
+  });
+
+  it.each([
+    ['one object', (keys: readonly string[]) => `{${keys.map((key) => `"${key}":1`).join(',')}}`],
+    ['many objects', (keys: readonly string[]) => `[${keys.map((key) => `{"${key}" : {}}`).join(',')}]`],
+  ])('counts the different keys of %s, and not those that come again', (_, textOf) => {
+    const different = Array.from({ length: keys_max + 300 }, (__, at) => `k${at}`);
+    expect(() => readJson(textOf(different), message_limits)).toThrow('different keys');
+    const same = Array.from({ length: 12_000 }, (__, at) => `k${at % 4_000}`);
+    expect(countValues(textOf(same), message_limits)).toBeGreaterThan(12_000);
+    expect(countValues(textOf(different.slice(0, keys_max)), message_limits)).toBeGreaterThan(keys_max);
   });
 
   it('reports faults of the syntax as JSON.parse does', () => {
