@@ -6,6 +6,7 @@ import type { Database, Queries, Row, SqlValue } from '../store/sql/database.ts'
 import { places, portions } from '../store/sql/many-rows.ts';
 import { turn } from '../../platform/time.ts';
 import { isErased, readTombstones, type Tombstones } from './erasure.ts';
+import { withoutKnown } from './known.ts';
 import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryClass, type HistoryMessage, identityOf } from './message.ts';
 import { isMisdated } from './retention.ts';
@@ -24,11 +25,13 @@ const joined_at_once = 8;
 const tails_max = 24;
 /** Segments count as of one size up to this factor. */
 const same_size = 2;
+/** Parts of one portion that are joined with older segments, the largest first: a hostile kit can make each message a part. */
+const joined_parts_max = 64;
 /** What has landed waits for more for so long. */
 export const landed_wait_ms = 3_600_000;
 
 /** Messages that belong into one segment. */
-interface Part {
+export interface Part {
   readonly class: HistoryClass;
   readonly day: number;
   readonly epoch: number;
@@ -79,8 +82,9 @@ export async function compactKit(
   const parts = await withoutKnown(database, kit_id, found);
   const joined = new Joined();
   const segments: Segment[] = [];
-  for (const part of parts) {
-    const older = joined.with(await readTails(database, kit_id, part));
+  const largest = parts.toSorted((a, b) => b.messages.length - a.messages.length);
+  for (const [at, part] of largest.entries()) {
+    const older = at < joined_parts_max ? joined.with(await readTails(database, kit_id, part)) : [];
     const messages = [...older, ...part.messages].filter((message) => !isErased(tombstones, message));
     segments.push(...(await cut({ ...part, messages }, now_ms)));
   }
@@ -195,43 +199,6 @@ export function bodyOf(row: Row): Uint8Array {
   throw new TypeError('a body of the history is not binary');
 }
 
-/** Leaves out what is stored already: the service forgets numbers beyond its limits, and a kit may send such a message again. */
-async function withoutKnown(
-  queries: Queries,
-  kit_id: string,
-  parts: readonly Part[],
-): Promise<readonly Part[]> {
-  const left: Part[] = [];
-  for (const part of parts) {
-    const seqs = part.messages.map(({ seq }) => seq);
-    const rows = await queries.all(
-      'SELECT id FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND lo_seq <= ? AND hi_seq >= ?',
-      kit_id,
-      part.class,
-      part.epoch,
-      Math.max(...seqs),
-      Math.min(...seqs),
-    );
-    let { messages } = part;
-    // One by one: a kit may make all of its segments overlap.
-    for (const { id } of rows) {
-      const known = new Set(await identitiesIn(queries, kit_id, String(id)));
-      messages = messages.filter((message) => !known.has(identityOf(message)));
-    }
-    if (messages.length > 0) left.push({ ...part, messages });
-  }
-  return left;
-}
-
-async function identitiesIn(queries: Queries, kit_id: string, id: string): Promise<readonly string[]> {
-  const rows = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
-  return rows.flatMap((row) =>
-    openSegment(bodyOf(row)).flatMap(({ channel, epoch, seqs }) =>
-      seqs.map((seq) => identityOf({ channel, epoch, seq })),
-    ),
-  );
-}
-
 interface Tail {
   readonly id: string;
   readonly body: Uint8Array;
@@ -239,9 +206,10 @@ interface Tail {
 
 /** The newest segments of its place that a part is joined with, the newest first. */
 async function readTails(queries: Queries, kit_id: string, part: Part): Promise<readonly Tail[]> {
+  // Ordered by the id alone, SQLite would go through all segments of the kit; an expression leaves it the index of the epoch.
   const newest = await queries.all(
     `SELECT id, messages, bytes FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ?
-     ORDER BY id DESC LIMIT ?`,
+     ORDER BY id || '' DESC LIMIT ?`,
     kit_id,
     part.class,
     part.epoch,
