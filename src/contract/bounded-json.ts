@@ -111,9 +111,11 @@ export function tooManyKeys(): RangeError {
 }
 
 /** Bits of a hash of a key. Two keys may share a place, so that a few keys above the limit may pass. */
-const place_bits = 18;
-/** Chosen at each start: nobody can prepare keys that share their places. */
-const [hash_seed, hash_factor] = [randomInt(2 ** 32), randomInt(2 ** 31) * 2 + 1];
+const place_bits = 20;
+/** Chosen at each start, so that no sender can prepare keys that share their places. */
+const hash_seed = randomInt(2 ** 32);
+/** Odd numbers with well spread bits, of FNV and of the last step of MurmurHash 3. */
+const [step, spread] = [0x01000193, 0x85ebca6b];
 
 /** Whether the text has more than `keys_max` different keys. Only texts with many keys are asked, since it takes as long as counting. */
 function hasManyKeys(text: string, string_max: number): boolean {
@@ -138,8 +140,9 @@ function hasManyKeys(text: string, string_max: number): boolean {
 
 function placeOf(text: string, start: number, end: number): number {
   let hash = hash_seed;
-  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), hash_factor);
-  return hash >>> (32 - place_bits);
+  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), step);
+  hash = Math.imul(hash ^ (hash >>> 16), spread);
+  return (hash ^ (hash >>> 13)) >>> (32 - place_bits);
 }
 
 /** Index of the closing quotation mark, or of the end of a text that lacks it. */

@@ -18,6 +18,12 @@ const batch_values_max = 300_000;
 /** Messages of one batch that cannot be read before the rest of it is left unread. */
 const batch_faults_max = 100;
 
+/**
+ * Epochs of one batch, the oldest of which are read: each costs the database what a message costs. A kit begins one with each start, and
+ * the service remembers the numbers of 64.
+ */
+const batch_epochs_max = 256;
+
 /** One message of a kit. `data` null on `asset` and `commands`: the asset is gone. */
 export interface Message {
   readonly channel: Channel;
@@ -111,8 +117,14 @@ function readBatch(payload: Uint8Array): Partial<Reception> {
   const messages: Message[] = [];
   const faults: string[] = [];
   const budget = { values_left: batch_values_max, cleaned: 0 };
+  const epochs = new Set<number>();
   for (const [index, item] of items.entries()) {
     const rest = items.length - index;
+    epochs.add(item.epoch);
+    if (epochs.size > batch_epochs_max) {
+      faults.push(`batch: more than ${batch_epochs_max} epochs; ${rest} messages not read`);
+      break;
+    }
     if (budget.values_left < 0)
       faults.push(`batch: more than ${batch_values_max} values; ${rest} messages not read`);
     else if (faults.length >= batch_faults_max)

@@ -136,6 +136,15 @@ describe('a batch of a kit', () => {
     expect(reception?.faults.at(-1)).toBe('batch: too many faults; 9900 messages not read');
   });
 
+  it('of a thousand epochs is read up to the 256th', () => {
+    const items = Array.from({ length: 1_000 }, (_, at) => ({ ...item(1, feed, '{"lat":47}'), epoch: at + 1 }));
+    const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
+    expect(reception?.messages.map(({ epoch }) => epoch)).toEqual(
+      Array.from({ length: 256 }, (_, at) => at + 1),
+    );
+    expect(reception?.faults).toEqual(['batch: more than 256 epochs; 744 messages not read']);
+  });
+
   it('reports how much text it holds, so that a transaction can be bounded', () => {
     const items = Array.from({ length: 100 }, (_, seq) => item(seq, feed, '{"lat":47,"note":"xxxxxxxx"}'));
     const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));

@@ -10,7 +10,7 @@ import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { start_ms } from '../story.ts';
 
 const day_ms = 86_400_000;
-const scattered = 300;
+const scattered = 250;
 /** Statements of one turn of the event loop of the thread, outside transactions. */
 const statements_of_turn_max = 8;
 
