@@ -1,11 +1,12 @@
 /** The options of the location driver. */
 import { z } from 'zod';
+import { hostOption } from '../../src/driver/host-option.ts';
 
 export const locationOptions = z
   .strictObject({
     gpsd: z
       .strictObject({
-        host: z.string().min(1).max(255).default('127.0.0.1').describe('where gpsd listens'),
+        host: hostOption.default('127.0.0.1').describe('where gpsd listens'),
         port: z.int().min(1).max(65_535).default(2_947).describe('TCP port of gpsd'),
         device: z
           .string()

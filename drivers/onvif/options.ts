@@ -1,6 +1,7 @@
 /** The options of the onvif driver. */
 import { z } from 'zod';
 import { bareFingerprint } from '../../src/device/certificate-check.ts';
+import { hostOption } from '../../src/driver/host-option.ts';
 import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
 
 const cameras_max = 64;
@@ -13,12 +14,7 @@ const fingerprint = z
 const cameraOptions = z
   .strictObject({
     name: z.string().min(1).max(200).describe('shown name; unique in this driver'),
-    host: z
-      .string()
-      .min(1)
-      .max(253)
-      .regex(/^[\w.:-]+$/u, 'must be a host name or an address, without http:// and without a path')
-      .describe('address or host name of the camera'),
+    host: hostOption.describe('address or host name of the camera'),
     port: z.int().min(1).max(65_535).optional().describe('of its ONVIF service; 80, with tls 443'),
     path: z
       .string()

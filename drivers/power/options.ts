@@ -1,5 +1,6 @@
 /** The options of the power driver. */
 import { z } from 'zod';
+import { hostOption } from '../../src/driver/host-option.ts';
 
 export const powerOptions = z.strictObject({
   interval_s: z
@@ -16,7 +17,7 @@ export const powerOptions = z.strictObject({
     .describe('percent at which a battery that is not charging is low'),
   nut: z
     .strictObject({
-      host: z.string().min(1).max(255).default('127.0.0.1').describe('host of upsd'),
+      host: hostOption.default('127.0.0.1').describe('host of upsd'),
       port: z.int().min(1).max(65_535).default(3_493).describe('TCP port of upsd'),
       ups: z
         .string()

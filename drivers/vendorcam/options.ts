@@ -1,5 +1,6 @@
 /** The options of the vendorcam driver. */
 import { z } from 'zod';
+import { hostOption } from '../../src/driver/host-option.ts';
 import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
 
 /** Names of the commands, in the order in which they are shown. */
@@ -26,10 +27,7 @@ const hostOptions = z.strictObject({
     .min(1)
     .max(100)
     .describe('shown in the log and in status; assets use the names of the cameras'),
-  host: z
-    .string()
-    .regex(/^[A-Za-z0-9._:-]+$/u, 'must be a host name or an IP address, without a scheme or a path')
-    .describe('host name or IP address of the camera, recorder or hub'),
+  host: hostOption.describe('host name or IP address of the camera, recorder or hub'),
   port: z.int().min(1).max(65_535).optional().describe('443, or 80 with tls: false'),
   tls: z.boolean().default(true).describe('false: the password is sent without encryption'),
   legacy_tls: z

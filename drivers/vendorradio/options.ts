@@ -1,5 +1,6 @@
 /** The options of the vendorradio driver. */
 import { z } from 'zod';
+import { hostOption } from '../../src/driver/host-option.ts';
 
 /** Names of the commands, in the order in which they are shown. */
 export const command_names = [
@@ -17,11 +18,7 @@ const radios_max = 64;
 const names_max = 256;
 
 const name = z.string().min(1).max(100).describe('shown name; unique in this driver');
-const host = z
-  .string()
-  .max(253)
-  .regex(/^[A-Za-z0-9._:-]+$/u, 'must be a host name or an IP address, without a scheme or a path')
-  .describe('host name or IP address of the radio');
+const host = hostOption.describe('host name or IP address of the radio');
 const port = z.int().min(1).max(65_535).optional();
 const mac = z
   .string()

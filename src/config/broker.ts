@@ -76,7 +76,8 @@ function readUrl(text: string, faults: FaultList): URL | undefined {
     faults.add(['broker', 'url'], sentence);
   };
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
+  // Without a scheme, the host is taken for one.
+  if (!url || !text.includes('//')) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
   if (url.username !== '' || url.password !== '') {
     return fault(texts.credentials_in_url);
   }

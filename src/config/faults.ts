@@ -34,7 +34,7 @@ function addIssue(faults: FaultList, checked: Checked, issue: Issue): void {
     addIssues(faults, { schema: schema.options[meant.at] ?? schema, value, at: path }, meant.issues);
     return;
   }
-  faults.add(path, value === undefined ? missing(issue, schema) : sentence(issue, value));
+  faults.add(path, value === undefined ? missing(issue, schema) : sentence(issue, value, schema));
 }
 
 /** Of several shapes that a value may have, the closest one: its type is right, and only details are wrong. */
@@ -103,8 +103,8 @@ function choicesOf(issue: Issue): readonly string[] | undefined {
 }
 
 /** What is wrong and its remedy. */
-function sentence(issue: Issue, value: unknown): string {
-  if (issue.code === 'invalid_type') return wrongType(issue, value);
+function sentence(issue: Issue, value: unknown, schema: z.core.$ZodType | undefined): string {
+  if (issue.code === 'invalid_type') return wrongType(issue, value, schema);
   if (issue.code === 'invalid_value') return wrongWord(issue.values.map(String), value);
   if (issue.code === 'invalid_union') return wrongShape(issue, value);
   if (issue.code === 'too_small') return tooSmall(issue, value);
@@ -137,12 +137,26 @@ const typeNames: Readonly<Record<string, string>> = {
   record: 'a group of keys',
 };
 
-function wrongType(issue: z.core.$ZodIssueInvalidType, value: unknown): string {
+function wrongType(
+  issue: z.core.$ZodIssueInvalidType,
+  value: unknown,
+  schema: z.core.$ZodType | undefined,
+): string {
   const format = 'format' in issue ? String(issue.format) : '';
   const wanted =
     (format.includes('int') ? 'a whole number' : typeNames[issue.expected]) ?? `of type ${issue.expected}`;
   if (value === null) return `has no value; write ${wanted} or remove the key`;
-  return `is ${show(value)}; write ${wanted}${quotesHint(issue.expected, value)}`;
+  const keys = issue.expected === 'object' && schema ? keysOf({ schema, value: {} }) : [];
+  const hint = keys.length > 0 ? ` (${some(keys)})` : quotesHint(issue.expected, value);
+  return `is ${show(value)}; write ${wanted}${hint}`;
+}
+
+/** Keys that a sentence names. */
+const keys_named_max = 6;
+
+function some(keys: readonly string[]): string {
+  const named = keys.slice(0, keys_named_max).join(', ');
+  return keys.length > keys_named_max ? `${named}, ...` : named;
 }
 
 /** None of several shapes fits. */
@@ -174,14 +188,22 @@ function wrongFormat(issue: z.core.$ZodIssueInvalidStringFormat, value: unknown)
   if (issue.format === 'uuid') {
     return `is ${show(value)}, which is not a UUID; write it like 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10`;
   }
+  if (issue.format === 'starts_with' && 'prefix' in issue) {
+    return `is ${show(value)}; write a text that begins with ${show(issue.prefix)}`;
+  }
   return `is ${show(value)}, which is not a valid ${issue.format}; correct it`;
 }
 
-/** A value as it stands in a sentence; long ones are cut. */
+/** A value as it stands in a sentence; long ones are cut, and logins of addresses left out. */
 function show(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a group of keys';
-  const text = typeof value === 'number' ? value.toString() : JSON.stringify(value);
+  const text = typeof value === 'string' ? JSON.stringify(withoutLogin(value)) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}..."` : text;
+}
+
+/** The address without user name and password: people paste whole addresses of streams. */
+function withoutLogin(text: string): string {
+  return text.replace(/^([a-z][\w+.-]*:\/\/)[^/]*@/iu, '$1***@');
 }

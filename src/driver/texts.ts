@@ -10,6 +10,9 @@ export const texts = {
   plain_rtsp:
     'rtsp:// would send the password without TLS; enable RTSPS at the camera or set allow_plain_rtsp: true',
 
+  must_be_host:
+    'must be a host name or an IP address, without a scheme, a port or a path; the port has its own key',
+
   // Why a reported address is refused
   not_a_url: 'it is not a URL',
   other_scheme: (scheme: string, own: string) => `its scheme is ${scheme}, not ${own}`,

@@ -1,5 +1,6 @@
 /** Reads what brokers deliver, by MQTT or AMQP, and passes it on to be stored. */
 import { channels, parseUp } from '../../contract/topics.ts';
+import { turn } from '../../platform/time.ts';
 import { type Reception, readMessage } from './read-message.ts';
 import type { SetAside } from './set-aside.ts';
 
@@ -35,21 +36,22 @@ export class Receiver {
     if (reception) await this.#parts.take(reception);
   }
 
-  /** Processes batches one at a time, each when there is room for it; single messages do not wait. */
+  /** Processes batches one at a time and in separate turns of the event loop, each when there is room for it; single messages do not wait. */
   async #receiveBatch({ topic, payload, retained }: Delivered): Promise<void> {
     const { take, room, aside } = this.#parts;
     const before = this.#batches;
-    const turn = Promise.withResolvers<void>();
-    this.#batches = turn.promise;
+    const done = Promise.withResolvers<void>();
+    this.#batches = done.promise;
     let stored: Promise<void> | undefined;
     try {
       await before;
+      await turn();
       await room?.();
       const read = (): Reception | undefined => readMessage(topic, payload, retained);
       const reception = aside ? await aside.guard(topic, payload, read) : read();
       if (reception) stored = take(reception);
     } finally {
-      turn.resolve();
+      done.resolve();
     }
     await stored;
   }

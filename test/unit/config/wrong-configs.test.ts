@@ -94,7 +94,9 @@ const cases: readonly Case[] = [
   [
     'a text for a section',
     `${id}broker: mqtts://b\n`,
-    ['config.yaml:2:1 broker: is "mqtts://b"; write a group of keys'],
+    [
+      'config.yaml:2:1 broker: is "mqtts://b"; write a group of keys (url, username, password_file, ca_file, cert_file, key_file, ...)',
+    ],
   ],
   [
     'a broker without address',
@@ -115,6 +117,13 @@ const cases: readonly Case[] = [
     `${id}broker:\n  url: broker.example.com\n`,
     [
       'config.yaml:3:3 broker.url: is "broker.example.com", which is not an address; write it like mqtts://broker.example.com:8883',
+    ],
+  ],
+  [
+    'an address whose host would be taken for a scheme',
+    `${id}broker:\n  url: localhost:1883\n`,
+    [
+      'config.yaml:3:3 broker.url: is "localhost:1883", which is not an address; write it like mqtts://broker.example.com:8883',
     ],
   ],
   [
@@ -288,7 +297,7 @@ const cases: readonly Case[] = [
   [
     'a driver that is a word',
     `${id}drivers:\n  - probe\n`,
-    ['config.yaml:3:5 drivers[0]: is "probe"; write a group of keys'],
+    ['config.yaml:3:5 drivers[0]: is "probe"; write a group of keys (driver, name, options)'],
   ],
   [
     'a misspelt driver',

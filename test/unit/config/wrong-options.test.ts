@@ -90,6 +90,27 @@ const cases: readonly (readonly [driver: string, options: string, faults: readon
     '{ hosts: [{ name: gate, host: "http://10.0.0.1/", username: kit, password_file: /x }] }',
     ['hosts[0].host: is "http://10.0.0.1/", which must be a host name or an IP address'],
   ],
+  [
+    'vendorcam',
+    '{ hosts: [{ name: gate, host: "10.0.0.1:443", username: kit, password_file: /x }] }',
+    ['hosts[0].host: is "10.0.0.1:443", which must be a host name or an IP address'],
+  ],
+  [
+    'onvif',
+    '{ cameras: [{ name: A, host: "rtsp://kit:secret@cam/live", username: kit, password_file: x }] }',
+    ['cameras[0].host: is "rtsp://***@cam/live", which must be a host name or an IP address'],
+  ],
+  [
+    'location',
+    '{ gpsd: { host: "127.0.0.1:2947" } }',
+    ['gpsd.host: is "127.0.0.1:2947", which must be a host name or an IP address'],
+  ],
+  ['location', '{ gpsd: "10.0.0.1" }', ['gpsd: is "10.0.0.1"; write a group of keys (host, port,']],
+  [
+    'mavlink',
+    '{ links: [{ kind: serial, path: ttyUSB0 }] }',
+    ['links[0].path: is "ttyUSB0"; write a text that begins with "/"'],
+  ],
   ['vendorradio', '{ radios: [{ host: 10.0.0.1 }] }', ['radios[0].kind: is missing; add it (ubus, snmp)']],
   [
     'vendorradio',

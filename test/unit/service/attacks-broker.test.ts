@@ -137,7 +137,10 @@ describe('a batch of a kit', () => {
   });
 
   it('of a thousand epochs is read up to the 256th', () => {
-    const items = Array.from({ length: 1_000 }, (_, at) => ({ ...item(1, feed, '{"lat":47}'), epoch: at + 1 }));
+    const items = Array.from({ length: 1_000 }, (_, at) => ({
+      ...item(1, feed, '{"lat":47}'),
+      epoch: at + 1,
+    }));
     const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
     expect(reception?.messages.map(({ epoch }) => epoch)).toEqual(
       Array.from({ length: 256 }, (_, at) => at + 1),

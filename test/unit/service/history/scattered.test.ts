@@ -14,7 +14,9 @@ const scattered = 250;
 /** Statements of one turn of the event loop of the thread, outside transactions. */
 const statements_of_turn_max = 8;
 
-function batchOf(placeOf: (index: number) => { readonly epoch: number; readonly time_ms: number }): Reception {
+function batchOf(
+  placeOf: (index: number) => { readonly epoch: number; readonly time_ms: number },
+): Reception {
   const items = Array.from({ length: scattered }, (_, index) => ({
     channel: channels.feed(asset_id, 'battery'),
     seq: index + 1,

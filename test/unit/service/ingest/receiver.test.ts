@@ -35,3 +35,17 @@ describe.each([
     await expect(receiver.receive(delivered)).rejects.toThrow('the database is full');
   });
 });
+
+it('reads each of many batches in a separate turn of the event loop', async () => {
+  let [of_turn, of_turn_max, read] = [0, 0, 0];
+  const take = async (): Promise<void> => {
+    of_turn += 1;
+    of_turn_max = Math.max(of_turn_max, of_turn);
+    read += 1;
+    setImmediate(() => (of_turn = 0));
+  };
+  const receiver = new Receiver({ take });
+  const delivered = { topic: upTopic(kit_id, channels.batch), payload: batch, retained: false };
+  await Promise.all(Array.from({ length: 20 }, async () => receiver.receive(delivered)));
+  expect({ read, of_turn_max }).toEqual({ read: 20, of_turn_max: 1 });
+});
