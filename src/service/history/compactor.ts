@@ -8,9 +8,9 @@ import { turn } from '../../platform/time.ts';
 import { isErased, readTombstones, type Tombstones } from './erasure.ts';
 import { withoutKnown } from './known.ts';
 import { newId } from './landing.ts';
-import { byTime, classOf, dayOf, type HistoryClass, type HistoryMessage, identityOf } from './message.ts';
+import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
 import { isMisdated } from './retention.ts';
-import { messagesOf, openSegment, packSegment } from './segment.ts';
+import { bodyOf, messagesOf, packSegment } from './segment.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
 const segment_messages_max = 2_500;
@@ -29,15 +29,6 @@ const same_size = 2;
 const joined_parts_max = 64;
 /** What has landed waits for more for so long. */
 export const landed_wait_ms = 3_600_000;
-
-/** Messages that belong into one segment. */
-export interface Part {
-  readonly class: HistoryClass;
-  readonly day: number;
-  readonly epoch: number;
-  readonly misdated: boolean;
-  readonly messages: HistoryMessage[];
-}
 
 interface Segment extends Omit<Part, 'messages'> {
   readonly id: string;
@@ -191,12 +182,6 @@ async function partsOf(
 
 function placeOf({ class: its, day, epoch, misdated }: Omit<Part, 'messages'>): string {
   return `${its} ${day} ${epoch} ${misdated}`;
-}
-
-export function bodyOf(row: Row): Uint8Array {
-  const body = row['body'];
-  if (body instanceof Uint8Array) return body;
-  throw new TypeError('a body of the history is not binary');
 }
 
 interface Tail {

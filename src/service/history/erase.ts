@@ -1,11 +1,11 @@
 /** Erases what was observed before a time, of an asset or of a whole kit: history, figures, newest values, ended tasks. */
 import type { Database, Queries } from '../store/sql/database.ts';
-import { bodyOf, compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
+import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
 import { eraseMessages } from '../webhooks/erase-messages.ts';
 import { isErased, readTombstones, type Tombstones } from './erasure.ts';
 import type { Erasure } from './history-store.ts';
 import { dayOf, history_classes } from './message.ts';
-import { messagesOf } from './segment.ts';
+import { bodyOf, messagesOf } from './segment.ts';
 
 /** Segments of one transaction. */
 const portion = 8;

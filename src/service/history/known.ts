@@ -1,9 +1,8 @@
 /** Leaves out what is stored already: the service forgets numbers beyond its limits, and a kit may send such a message again. */
 import type { Queries } from '../store/sql/database.ts';
 import { turn } from '../../platform/time.ts';
-import { bodyOf, type Part } from './compactor.ts';
-import { identityOf } from './message.ts';
-import { openSegment } from './segment.ts';
+import { identityOf, type Part } from './message.ts';
+import { bodyOf, openSegment } from './segment.ts';
 
 /** The parts without known messages. Those of an epoch are looked for together: a hostile kit can make each message a part. */
 export async function withoutKnown(

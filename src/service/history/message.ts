@@ -59,3 +59,12 @@ export function feedOf(channel: string): { readonly asset_id: string; readonly f
   if (read?.kind !== 'feed' && read?.kind !== 'event') return undefined;
   return { asset_id: read.asset_id, feed: read.feed };
 }
+
+/** Messages that belong into one segment. */
+export interface Part {
+  readonly class: HistoryClass;
+  readonly day: number;
+  readonly epoch: number;
+  readonly misdated: boolean;
+  readonly messages: HistoryMessage[];
+}

@@ -2,11 +2,10 @@
 import type { Database, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 import { turn } from '../../platform/time.ts';
-import { bodyOf } from './compactor.ts';
 import { readTombstones } from './erasure.ts';
 import { day_ms, dayOf } from './message.ts';
 import { addGroup, type DayFigures, packFigures } from './day-figures.ts';
-import { openSegment } from './segment.ts';
+import { bodyOf, openSegment } from './segment.ts';
 
 /** The day of today is made again after this time at the earliest. */
 const today_every_ms = 3 * 3_600_000;

@@ -8,6 +8,7 @@ import { powers } from '../../contract/batch/encode.ts';
 import { deflate_options, writeBatch } from '../../contract/batch/pack.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
+import type { Row } from '../store/sql/database.ts';
 import type { HistoryMessage } from './message.ts';
 
 /** Below this, JSON is smaller than columns, and quicker. */
@@ -179,4 +180,11 @@ function columnValues(stored: StoredColumn, rows: number): readonly Json[] {
 function sums(deltas: readonly number[]): number[] {
   let sum = 0;
   return deltas.map((delta) => (sum += delta));
+}
+
+/** The body in a row of the history. */
+export function bodyOf(row: Row): Uint8Array {
+  const body = row['body'];
+  if (body instanceof Uint8Array) return body;
+  throw new TypeError('a body of the history is not binary');
 }

@@ -1,6 +1,7 @@
 /** The history on an SQL database. */
 import type { Database, Row, SqlValue } from '../store/sql/database.ts';
-import { bodyOf, compactKit, waitingKit } from './compactor.ts';
+import { compactKit, waitingKit } from './compactor.ts';
+import { bodyOf } from './segment.ts';
 import { erase } from './erase.ts';
 import { readTombstones, type Tombstones } from './erasure.ts';
 import type {

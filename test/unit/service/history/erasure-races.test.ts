@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { messagesOf } from '../../../../src/service/history/segment.ts';
-import { bodyOf, compactKit } from '../../../../src/service/history/compactor.ts';
+import { bodyOf, messagesOf } from '../../../../src/service/history/segment.ts';
+import { compactKit } from '../../../../src/service/history/compactor.ts';
 import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
