@@ -71,13 +71,17 @@ function addressOf({ protocol, hostname, port }: URL): string {
   return `${protocol}//${hostname}:${port || (protocol === 'mqtts:' ? '8883' : '1883')}`;
 }
 
+/** Without a scheme, the host would be taken for one. */
+function parsed(text: string): URL | undefined {
+  return text.includes('//') && URL.canParse(text) ? new URL(text) : undefined;
+}
+
 function readUrl(text: string, faults: FaultList): URL | undefined {
   const fault = (sentence: string): undefined => {
     faults.add(['broker', 'url'], sentence);
   };
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  // Without a scheme, the host is taken for one.
-  if (!url || !text.includes('//')) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
+  const url = parsed(text);
+  if (!url) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
   if (url.username !== '' || url.password !== '') {
     return fault(texts.credentials_in_url);
   }

@@ -199,7 +199,8 @@ function show(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a group of keys';
-  const text = typeof value === 'string' ? JSON.stringify(withoutLogin(value)) : String(value);
+  const shown = typeof value === 'string' ? withoutLogin(value) : value;
+  const text = typeof shown === 'number' ? shown.toString() : JSON.stringify(shown);
   return text.length > 60 ? `${text.slice(0, 57)}..."` : text;
 }
 

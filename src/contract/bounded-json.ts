@@ -101,7 +101,7 @@ export function countValues(text: string, { depth_max, values_max, string_max }:
     }
     if (values > values_max) throw new RangeError(`more than ${values_max} values`);
   }
-  if (keys > keys_max && hasManyKeys(text, string_max)) throw tooManyKeys();
+  checkKeys(text, keys, string_max);
   return values;
 }
 
@@ -116,6 +116,11 @@ const place_bits = 20;
 const hash_seed = randomInt(2 ** 32);
 /** Odd numbers with well spread bits, of FNV and of the last step of MurmurHash 3. */
 const [step, spread] = [0x01000193, 0x85ebca6b];
+
+/** Throws for more than `keys_max` different keys among so many. */
+function checkKeys(text: string, keys: number, string_max: number): void {
+  if (keys > keys_max && hasManyKeys(text, string_max)) throw tooManyKeys();
+}
 
 /** Whether the text has more than `keys_max` different keys. Only texts with many keys are asked, since it takes as long as counting. */
 function hasManyKeys(text: string, string_max: number): boolean {

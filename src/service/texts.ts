@@ -69,6 +69,7 @@ export const texts = {
   no_route: (method: string, path: string) => `${method} ${path} does not exist`,
   no_uuid: 'an id in the path is not a UUID',
   body_mismatch: 'the body does not match its schema',
+  body_cut_off: 'the connection was closed before the whole body had arrived',
   invalid_parameters: (target: string) => `invalid ${target} parameters`,
   database_silent: 'the database does not answer',
   key_used: 'this Idempotency-Key was used for another request',

@@ -42,9 +42,17 @@ function asProblem(thrown: unknown): RequestProblem | undefined {
       retry_after_s: storage_retry_s,
     });
   }
+  if (isCutOff(thrown)) return new RequestProblem('bad-request', texts.body_cut_off);
   if (!(thrown instanceof HTTPException)) return undefined;
   const kind = kinds[thrown.status];
   return kind && new RequestProblem(kind, messageOf(thrown));
+}
+
+/** The client hung up before its whole body had come: no fault of the service, and no client is left to answer. */
+function isCutOff(thrown: unknown): boolean {
+  return (
+    thrown instanceof Error && thrown.message === 'aborted' && Reflect.get(thrown, 'code') === 'ECONNRESET'
+  );
 }
 
 const kinds: Readonly<Record<number, ProblemKind>> = {

@@ -79,7 +79,7 @@ describe('a batch of a few kilobytes', () => {
     [
       'columns of different keys in each group',
       deflateSync(
-        `${head}${Array.from({ length: 100 }, (_, at) => `{"e":1,"ch":"a","seq":[1],"t":[1],"k":[${keyNames(100, at * 100)}],"c":${ints(100, '{"c":1}')}}`).join(',')}]}`,
+        `${head}${Array.from({ length: 100 }, (_, at) => `{"e":1,"ch":"a","seq":[1],"t":[1],"k":[${keyNames(100, at * 100).join(',')}],"c":${ints(100, '{"c":1}')}}`).join(',')}]}`,
       ),
       'more than 8192 different keys',
     ],

@@ -68,6 +68,22 @@ describe('connections', () => {
     },
   );
 
+  it('that are closed in the middle of a body are no error of the service', async () => {
+    for (let n = 0; n < 5; n += 1) {
+      const socket = dial('127.0.0.9');
+      await once(socket, 'connect');
+      socket.write(
+        'POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 600\r\nExpect: 100-continue\r\n\r\n{',
+      );
+      // Its 100 Continue: the service reads the body.
+      await once(socket, 'data');
+      socket.destroy();
+      await once(socket, 'close');
+    }
+    expect(await ask('127.0.0.2')).toBe(200);
+    expect(lab.log.at('error')).toEqual([]);
+  });
+
   it('of many addresses: under pressure the oldest half request of all is closed, and others are answered', async () => {
     for (let n = 2; n < 20; n += 1) await halfRequests(`127.0.1.${n}`, address_connections_max);
     expect(await ask('127.0.0.2')).toBe(200);
