@@ -30,6 +30,17 @@ export function gatewayKey({ etc, sys }: GatewayOptions['roots']): string {
   return `gateway:${createHmac('sha256', secret).update('kit-connector gateway').digest('hex').slice(0, 32)}`;
 }
 
+/** Vendor and model as the kernel publishes them (DMI, device tree); undefined where it knows no model. */
+export function kernelFacts({ proc, sys }: GatewayOptions['roots']): MachineFacts | undefined {
+  const dmi = (file: string): string | undefined => genuine(readTextSync(join(sys, 'class/dmi/id', file)));
+  const board = deviceTreeModel({ proc });
+  const model = board ?? dmi('product_name');
+  if (model === undefined) return undefined;
+  // `raspberrypi,4-model-b` NUL `brcm,bcm2711`: the maker stands before the first comma.
+  const [maker = ''] = (readTextSync(join(proc, 'device-tree/compatible')) ?? '').split(',');
+  return { vendor: dmi('sys_vendor') ?? genuine(board === undefined ? undefined : maker) ?? null, model };
+}
+
 /** Reads vendor and model; null where unknown or not read in time. `read` queries the machine. */
 export async function machineFacts(
   signal: AbortSignal,
@@ -45,11 +56,14 @@ export async function machineFacts(
 }
 
 /** Model of a board without DMI, as its device tree names it; undefined where there is none. */
-export function deviceTreeModel({ proc }: GatewayOptions['roots']): string | undefined {
+export function deviceTreeModel({ proc }: Pick<GatewayOptions['roots'], 'proc'>): string | undefined {
   return genuine(readTextSync(join(proc, 'device-tree/model'))?.replaceAll('\0', ''));
 }
 
-/** Loads the one part of the library on demand: the library is large, and it runs programs, which no other part of this driver does. */
+/**
+ * Loads the one part of the library on demand: it is large, and runs programs, which no other part of this driver does. It waits for some of
+ * them without giving up the event loop, hence it is asked only where the kernel knows no model.
+ */
 async function readSystem(): Promise<{ readonly manufacturer: string; readonly model: string }> {
   const { system } = await import('systeminformation/lib/system.js');
   return system();

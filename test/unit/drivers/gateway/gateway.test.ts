@@ -7,6 +7,7 @@ import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import {
   deviceTreeModel,
   gatewayKey,
+  kernelFacts,
   machineFacts,
   machine_facts_timeout_ms,
 } from '../../../../drivers/gateway/identity.ts';
@@ -99,6 +100,26 @@ it('takes the model of a board from its device tree', async () => {
     void lab.run(gateway, 'gateway', { options: { roots: other.roots, interval_s: 1 } });
     await eventually('a report', () => lab.hub.kit().gateway !== undefined);
     expect(lab.hub.kit().gateway?.model).toBe('Raspberry Pi 4 Model B Rev 1.4');
+    await lab.stop();
+    await other.write('proc/device-tree/compatible', 'raspberrypi,4-model-b\0brcm,bcm2711\0');
+    expect(kernelFacts(other.roots)?.vendor).toBe('raspberrypi');
+  } finally {
+    await other.remove();
+  }
+});
+
+it('takes vendor and model from DMI where the kernel publishes it', async () => {
+  const other = await fakeMachine();
+  try {
+    expect(kernelFacts(other.roots)).toBeUndefined();
+    await other.write('sys/class/dmi/id/sys_vendor', 'ACME\n');
+    await other.write('sys/class/dmi/id/product_name', 'To Be Filled By O.E.M.\n');
+    expect(kernelFacts(other.roots)).toBeUndefined();
+    await other.write('sys/class/dmi/id/product_name', 'Edge 4\n');
+    const lab = hubLab({ configured: ['gateway'] });
+    void lab.run(gateway, 'gateway', { options: { roots: other.roots, interval_s: 1 } });
+    const announced = await lab.outbox.until(({ channel }) => channel.startsWith('asset/'));
+    expect(announced.data).toMatchObject({ vendor: 'ACME', model: 'Edge 4' });
     await lab.stop();
   } finally {
     await other.remove();
