@@ -9,11 +9,18 @@ const states: Readonly<Record<number, string>> = {
   3: 'switched off',
   4: 'switching off',
   5: 'switching on',
-  6: 'on, not registered with a network',
   9: 'disconnecting',
   10: 'connecting',
 };
-const state = { unknown: 0, failed: -1, locked: 2, searching: 7, registered: 8, connected: 11 } as const;
+const state = {
+  unknown: 0,
+  failed: -1,
+  locked: 2,
+  enabled: 6,
+  searching: 7,
+  registered: 8,
+  connected: 11,
+} as const;
 
 /** `MMModemStateFailedReason`. */
 const failures: Readonly<Record<number, string>> = {
@@ -31,6 +38,7 @@ const locks: Readonly<Record<number, string>> = {
   5: 'SIM PUK2 is needed',
 };
 const registration_denied = 3;
+const refused = 'refused by the network';
 
 /** Bits of `MMModemAccessTechnology`, the newest first. */
 const technologies: readonly (readonly [bit: number, name: string])[] = [
@@ -77,6 +85,7 @@ export function causeOf(read: Modem): LinkCause | null {
 const causes: Readonly<Record<number, (read: Modem) => LinkCause>> = {
   [state.failed]: ({ modem }) => (sim_failures.has(modem.StateFailedReason ?? 0) ? 'no_sim' : 'device'),
   [state.locked]: () => 'no_sim',
+  [state.enabled]: () => 'not_registered',
   [state.registered]: () => 'not_connected',
   [state.connected]: () => 'not_connected',
   // Modems report no quality while no cell is found.
@@ -95,8 +104,9 @@ function wordsOf(read: Modem): string | null {
 const explained: Readonly<Record<number, (read: Modem) => string | null>> = {
   [state.failed]: ({ modem }) => failures[modem.StateFailedReason ?? 0] ?? 'failed',
   [state.locked]: ({ modem }) => locks[modem.UnlockRequired ?? 0] ?? 'locked to a network or device',
-  [state.searching]: ({ network }) =>
-    network.RegistrationState === registration_denied ? 'refused by the network' : 'searching for a network',
+  // Where ModemManager leaves a modem that the network has refused.
+  [state.enabled]: (read) => (isRefused(read) ? refused : 'on, not registered with a network'),
+  [state.searching]: (read) => (isRefused(read) ? refused : 'searching for a network'),
   [state.registered]: ({ bearers }) => {
     const error = connectionError(bearers);
     return error === undefined ? 'registered, not connected' : `registered, not connected: ${error}`;
@@ -106,6 +116,10 @@ const explained: Readonly<Record<number, (read: Modem) => string | null>> = {
       ? 'connection is suspended by the network'
       : null,
 };
+
+function isRefused({ network }: Modem): boolean {
+  return network.RegistrationState === registration_denied;
+}
 
 /** Why the last attempt failed, in the modem's words. */
 function connectionError(bearers: Modem['bearers']): string | undefined {

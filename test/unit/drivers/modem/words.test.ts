@@ -110,6 +110,10 @@ describe('the reason', () => {
 
   it('is the refusal of the network', () => {
     const refused = { RegistrationState: 3 };
+    // ModemManager leaves a modem that is refused enabled, not searching.
+    expect(reasonOf(modemOf({ modem: { State: 6 }, network: refused }))).toBe(
+      'modem: refused by the network',
+    );
     expect(reasonOf(modemOf({ modem: { State: 7 }, network: refused }))).toBe(
       'modem: refused by the network',
     );
@@ -228,6 +232,7 @@ it.each([
   [null, { State: 11 }],
   ['no_sim', { State: -1, StateFailedReason: 2 }],
   ['no_sim', { State: 2, UnlockRequired: 2 }],
+  ['not_registered', { State: 6 }],
   ['no_signal', { State: 7, SignalQuality: [0, true] }],
   ['not_registered', { State: 7, SignalQuality: [30, true] }],
   ['not_connected', { State: 8 }],
