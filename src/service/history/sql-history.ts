@@ -23,6 +23,7 @@ import { limitLanded, trim } from './trim.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
+const landed_bytes_max = 32 * 1024 * 1024;
 const holes_max = 10_000;
 const retention_name = 'history_retention';
 
@@ -51,10 +52,18 @@ export abstract class SqlHistory implements HistoryStore {
   }
 
   async historyLanded(kit_id: string): Promise<readonly StoredLanded[]> {
-    const rows = await this.database.all(
-      'SELECT landed_ms, body FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
+    const sizes = await this.database.all(
+      'SELECT id, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
       kit_id,
       landed_rows_max,
+    );
+    let bytes = 0;
+    const beyond = sizes.findIndex((row) => (bytes += Number(row['bytes'])) > landed_bytes_max);
+    const last = beyond < 1 ? sizes.at(beyond) : sizes[beyond - 1];
+    const rows = await this.database.all(
+      'SELECT landed_ms, body FROM history_in WHERE kit_id = ? AND id <= ? ORDER BY id',
+      kit_id,
+      String(last?.['id'] ?? ''),
     );
     return rows.map((row) => ({ landed_ms: Number(row['landed_ms']), body: bodyOf(row) }));
   }

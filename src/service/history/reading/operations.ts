@@ -14,7 +14,7 @@ import { readCompleteness } from './completeness.ts';
 import { assetOf } from '../erasure.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { type Page, type PageQuery, readPage } from './page.ts';
-import { type Budget, newBudget } from './reader.ts';
+import { type Budget, newBudget, newPause } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
 import type { Store } from '../../store/store.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
@@ -60,7 +60,13 @@ export class HistoryOperations {
 
   async messages(kit_id: string, filter: MessageFilter): Promise<HistoryPage> {
     const { messages, next } = await this.page(kit_id, filter);
-    return { messages: messages.map(messageResource), next };
+    const pause = newPause();
+    const resources: HistoryPage['messages'] = [];
+    for (const message of messages) {
+      await pause();
+      resources.push(messageResource(message));
+    }
+    return { messages: resources, next };
   }
 
   async page(kit_id: string, filter: MessageFilter, budget: Budget = newBudget()): Promise<Page> {

@@ -2,7 +2,7 @@
 import { cursorAfter, isAfter, type Place, readCursor } from './cursor.ts';
 import type { HistoryStore } from '../history-store.ts';
 import type { HistoryClass, HistoryMessage } from '../message.ts';
-import { type Budget, isSpent, readHistory } from './reader.ts';
+import { type Budget, isSpent, newPause, readHistory } from './reader.ts';
 
 export interface PageQuery {
   readonly kit_id: string;
@@ -34,10 +34,14 @@ export async function readPage(store: HistoryStore, query: PageQuery, budget: Bu
   const stretch = { kit_id, classes, order, isWanted, ...spanAfter(query, after) };
   const messages: HistoryMessage[] = [];
   let last: HistoryMessage | undefined;
+  const pause = newPause();
   for await (const message of readHistory(store, stretch, budget)) {
+    await pause();
     if (after && !isAfter(message, after, order)) continue;
-    if (messages.length === limit) return { messages, next: cursorAfter(question, last ?? message) };
+    const isFull = messages.length === limit || budget.chars_left <= 0;
+    if (isFull) return { messages, next: cursorAfter(question, last ?? message) };
     last = message;
+    budget.chars_left -= message.data.length;
     if (isMatch(message)) messages.push(message);
   }
   return { messages, next: last && isSpent(budget) ? cursorAfter(question, last) : null };

@@ -8,6 +8,7 @@ import {
   history_classes,
   identityOf,
 } from '../message.ts';
+import { turn } from '../../../platform/time.ts';
 import { isErased, type Tombstones } from '../erasure.ts';
 import { isMisdated } from '../retention.ts';
 import { type Group, messagesOfGroup, openSegment } from '../segment.ts';
@@ -16,19 +17,40 @@ import { type Group, messagesOfGroup, openSegment } from '../segment.ts';
 export interface Budget {
   /** Messages that may still be looked at. */
   messages_left: number;
+  /** Characters of data that a page may still hold. */
+  chars_left: number;
   /** By `performance.now()`. */
   readonly until_ms: number;
 }
 
 export const request_messages_max = 1_000_000;
 const request_time_ms = 2_000;
+/** Characters of data of one page: 5,000 messages of the largest size are more than a gigabyte. */
+export const page_chars_max = 8 * 1024 * 1024;
+/** Messages that are read in one turn of the event loop. */
+const turn_messages = 500;
 
 export function newBudget(): Budget {
-  return { messages_left: request_messages_max, until_ms: performance.now() + request_time_ms };
+  return {
+    messages_left: request_messages_max,
+    chars_left: page_chars_max,
+    until_ms: performance.now() + request_time_ms,
+  };
 }
 
-export function isSpent({ messages_left, until_ms }: Budget): boolean {
-  return messages_left <= 0 || performance.now() > until_ms;
+export function isSpent({ messages_left, chars_left, until_ms }: Budget): boolean {
+  return messages_left <= 0 || chars_left <= 0 || performance.now() > until_ms;
+}
+
+/** Awaited for each of many messages, or with their number: lets others have a turn now and then. */
+export function newPause(): (messages?: number) => Promise<void> {
+  let left = turn_messages;
+  return async (messages = 1) => {
+    left -= messages;
+    if (left > 0) return;
+    left = turn_messages;
+    await turn();
+  };
 }
 
 export interface Stretch {
@@ -56,24 +78,69 @@ export async function* readHistory(
 ): AsyncGenerator<HistoryMessage, void, undefined> {
   const { order } = stretch;
   const sign = order === 'asc' ? 1 : -1;
-  const compare = (a: HistoryMessage, b: HistoryMessage): number => sign * byTime(a, b);
+  const first = new FirstOnes((a, b) => sign * byTime(a, b));
   const isNew = newFilter();
   // What has landed is read first: a message that moves into a segment meanwhile is seen twice then, never not at all.
-  let waiting = (await readLanded(store, stretch, budget)).sort(compare);
+  await readLanded(store, stretch, budget, first);
   let isFirst = true;
   for await (const segment of segmentsOf(store, stretch)) {
     // Nothing that follows lies before this edge.
     const edge_ms = order === 'asc' ? segment.lo_ms : segment.hi_ms;
-    const ready = waiting.findIndex(({ time_ms }) => sign * (time_ms - edge_ms) >= 0);
-    const given = ready < 0 ? waiting : waiting.slice(0, ready);
-    yield* given.filter(isNew);
+    yield* first.take(({ time_ms }) => sign * (time_ms - edge_ms) < 0).filter(isNew);
     if (!isFirst && isSpent(budget)) return;
     isFirst = false;
-    const found = messagesIn(openSegment(segment.body), stretch, budget);
-    waiting = [...waiting.slice(given.length), ...found].sort(compare);
+    first.add(messagesIn(openSegment(segment.body), stretch, budget));
   }
-  yield* waiting.filter(isNew);
+  yield* first.take(() => true).filter(isNew);
+  // The rest is for the next page.
+  if (first.hasDropped) budget.chars_left = 0;
 }
+
+/** The first messages of a stretch among those that were found, as many as a page may hold; what follows them is found again. */
+class FirstOnes {
+  readonly #compare: (a: HistoryMessage, b: HistoryMessage) => number;
+  #found: HistoryMessage[] = [];
+  #chars = 0;
+  /** The first of those that were dropped. */
+  #end: HistoryMessage | undefined;
+
+  constructor(compare: (a: HistoryMessage, b: HistoryMessage) => number) {
+    this.#compare = compare;
+  }
+
+  get hasDropped(): boolean {
+    return this.#end !== undefined;
+  }
+
+  add(messages: readonly HistoryMessage[]): void {
+    for (const message of messages) {
+      if (this.#end && this.#compare(message, this.#end) >= 0) continue;
+      this.#found.push(message);
+      this.#chars += message.data.length;
+    }
+    if (this.#chars > kept_chars_max + page_chars_max) this.#drop();
+  }
+
+  /** Takes those at the beginning that are ready, in order. */
+  take(isReady: (message: HistoryMessage) => boolean): readonly HistoryMessage[] {
+    this.#found.sort(this.#compare);
+    const end = this.#found.findIndex((message) => !isReady(message));
+    const taken = this.#found.splice(0, end < 0 ? this.#found.length : end);
+    for (const { data } of taken) this.#chars -= data.length;
+    return taken;
+  }
+
+  #drop(): void {
+    this.#found.sort(this.#compare);
+    let chars = 0;
+    const end = this.#found.findIndex(({ data }) => (chars += data.length) > kept_chars_max);
+    this.#end = this.#found[end];
+    this.#found = this.#found.slice(0, end);
+    this.#chars = this.#found.reduce((sum, { data }) => sum + data.length, 0);
+  }
+}
+/** A message may be there twice, as landed and in a segment. */
+const kept_chars_max = 2 * page_chars_max;
 
 /** Whether a message is another one than the one before: copies follow each other in the order of time. */
 function newFilter(): (message: HistoryMessage) => boolean {
@@ -89,15 +156,22 @@ function newFilter(): (message: HistoryMessage) => boolean {
  * The groups of what has landed, for figures that need no order, without messages whose times are no times of observation. Read
  * them before those of the segments.
  */
-export async function landedGroups(
+export async function* landedGroups(
   store: HistoryStore,
   stretch: Stretch,
   budget: Budget,
-): Promise<readonly Group[]> {
+): AsyncGenerator<Group, void, undefined> {
   const { landed, erased } = await landedOf(store, stretch.kit_id);
-  return landed.flatMap(({ body, landed_ms }) =>
-    wantedIn(openSegment(body), stretch, budget).map((group) => usable(group, landed_ms, erased)),
-  );
+  const pause = newPause();
+  for (const { body, landed_ms } of landed) {
+    const groups = openSegment(body);
+    await pause(messagesOfAll(groups));
+    for (const group of wantedIn(groups, stretch, budget)) yield usable(group, landed_ms, erased);
+  }
+}
+
+function messagesOfAll(groups: readonly Group[]): number {
+  return groups.reduce((sum, { seqs }) => sum + seqs.length, 0);
 }
 
 /** The group without what is misdated or erased. */
@@ -151,17 +225,28 @@ async function* segmentsOf(
       after,
       limit: segments_at_once,
     });
-    yield* some;
+    for (const segment of some) {
+      yield segment;
+      await turn();
+    }
     const last = some.length === segments_at_once ? some.at(-1) : undefined;
     after = last && { ms: order === 'asc' ? last.lo_ms : last.hi_ms, id: last.id };
   } while (after);
 }
 
-async function readLanded(store: HistoryStore, stretch: Stretch, budget: Budget): Promise<HistoryMessage[]> {
+async function readLanded(
+  store: HistoryStore,
+  stretch: Stretch,
+  budget: Budget,
+  first: FirstOnes,
+): Promise<void> {
   const { landed, erased } = await landedOf(store, stretch.kit_id);
-  return landed
-    .flatMap(({ body }) => messagesIn(openSegment(body), stretch, budget))
-    .filter((message) => !isErased(erased, message));
+  const pause = newPause();
+  for (const { body } of landed) {
+    const groups = openSegment(body);
+    await pause(messagesOfAll(groups));
+    first.add(messagesIn(groups, stretch, budget).filter((message) => !isErased(erased, message)));
+  }
 }
 
 /** Landed and erased messages: a message observed before an erasure may arrive after it. */

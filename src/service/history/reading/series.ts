@@ -43,7 +43,7 @@ export async function readSeries(
   const isWanted = (each: string): boolean => each === channel;
   const stretchOf = (span: Span) =>
     ({ kit_id, classes: [classOf(channel)], ...span, order: 'asc', isWanted }) as const;
-  for (const group of await landedGroups(store, stretchOf({ from_ms, to_ms }), budget)) {
+  for await (const group of landedGroups(store, stretchOf({ from_ms, to_ms }), budget)) {
     addGroup(adding, group, { from_ms, to_ms });
     for (const seq of group.seqs) adding.landed.add(identityOf({ ...group, seq }));
   }

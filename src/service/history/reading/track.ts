@@ -51,7 +51,7 @@ export async function readTrack(
       if (point.time_ms >= from_ms && point.time_ms < to_ms) bySeq.set(seq, point);
     }
   };
-  for (const group of await landedGroups(store, stretch, budget)) add(group);
+  for await (const group of landedGroups(store, stretch, budget)) add(group);
   for await (const group of segmentGroups(store, stretch, budget)) add(group);
   if (isSpent(budget)) return undefined;
   const points = byEpoch

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import type { Group } from '../../../../src/service/history/segment.ts';
 import { history_classes } from '../../../../src/service/history/message.ts';
 import {
   landedGroups,
@@ -140,7 +141,8 @@ onEachDatabase('an erasure', (open) => {
         if (isLate(channel, seq)) channels_seen.push(channel);
       const exported: string[] = [];
       for await (const line of exportKit(store, kit_id, 0)) exported.push(line);
-      const groups = [...(await landedGroups(store, stretch, newBudget()))];
+      const groups: Group[] = [];
+      for await (const group of landedGroups(store, stretch, newBudget())) groups.push(group);
       for await (const group of segmentGroups(store, stretch, newBudget())) groups.push(group);
       return {
         channels_seen,

@@ -1,8 +1,10 @@
-/** A kit with the largest messages: what the compactor holds in memory at a time is bounded, and nothing is lost by it. */
+/** Much history and large messages of one kit: what is held in memory and done in one turn is bounded, and nothing is lost by it. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { segment_chars_max } from '../../../../src/service/history/compactor.ts';
+import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
+import { page_chars_max } from '../../../../src/service/history/reading/reader.ts';
 import { messagesOf } from '../../../../src/service/history/segment.ts';
 import { history_classes } from '../../../../src/service/history/message.ts';
 import { type Reception, readMessage } from '../../../../src/service/ingest/read-message.ts';
@@ -22,8 +24,10 @@ beforeEach(async () => {
 });
 afterEach(async () => store.close());
 
-function largeMessage(seq: number): Reception {
-  const data = JSON.stringify({ text: 'x'.repeat(chars) });
+const largeMessage = (seq: number): Reception => message(seq, 'x'.repeat(chars));
+
+function message(seq: number, text_of_it: string): Reception {
+  const data = JSON.stringify({ text: text_of_it });
   const text = writeEnvelope({ epoch: 1, seq, time_ms: now_ms + seq }, data);
   const reception = readMessage(upTopic(kit_id, channels.feed(asset_id, 'blob')), Buffer.from(text));
   if (!reception) throw new Error('no channel of the contract');
@@ -43,6 +47,59 @@ async function segments() {
   return found.map(({ body }) => messagesOf(body));
 }
 
+async function pages(order: 'asc' | 'desc'): Promise<readonly (readonly number[])[]> {
+  const history = new HistoryOperations(store);
+  const found: number[][] = [];
+  let cursor: string | undefined;
+  do {
+    const span = { from_ms: 0, to_ms: now_ms * 2, from: 0, to: now_ms * 2 };
+    const page = await history.messages(kit_id, { ...span, order, limit: 5_000, cursor });
+    found.push(page.messages.map(({ seq }) => seq));
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+  return found;
+}
+
+const numbers = (messages: number): readonly number[] =>
+  Array.from({ length: messages }, (_, index) => index + 1);
+
+it.each(['asc', 'desc'] as const)(
+  'reads large messages in pages that fit into memory, each message once, %s',
+  async (order) => {
+    const messages = Math.ceil((3.5 * page_chars_max) / chars);
+    // In an order that is neither of them.
+    const shuffled = numbers(messages).toSorted((a, b) => ((a * 7) % 13) - ((b * 7) % 13));
+    for (let at = 0; at < messages; at += 8)
+      await store.commit(shuffled.slice(at, at + 8).map(largeMessage), now_ms);
+    const most = Math.ceil(page_chars_max / chars);
+    const wanted = order === 'asc' ? numbers(messages) : numbers(messages).toReversed();
+    for (const isDivided of [false, true]) {
+      while (isDivided && (await store.compactHistory(now_ms + messages, true)) > 0);
+      const found = await pages(order);
+      expect(Math.max(...found.map((each) => each.length))).toBeLessThanOrEqual(most);
+      expect(found.flat()).toEqual(wanted);
+    }
+  },
+);
+
+it('lets others have a turn while it reads much', async () => {
+  for (let seq = 1; seq <= 4_000; seq += 100) {
+    const some = Array.from({ length: 100 }, (_, index) => message(seq + index, '1'));
+    await store.commit(some, now_ms);
+  }
+  let turns = 0;
+  let isRead = false;
+  const count_turn = (): void => {
+    turns += 1;
+    if (!isRead) setImmediate(count_turn);
+  };
+  setImmediate(count_turn);
+  const found = await pages('desc');
+  isRead = true;
+  expect(found.flat()).toHaveLength(4_000);
+  expect(turns).toBeGreaterThanOrEqual(12);
+});
+
 it('divides large messages in portions, into segments that fit into memory, each message once', async () => {
   for (let seq = 1; seq <= count; seq += 1) await store.commit([largeMessage(seq)], now_ms + seq);
   const portions: number[] = [];
@@ -54,8 +111,6 @@ it('divides large messages in portions, into segments that fit into memory, each
   expect(Math.max(...portions)).toBeLessThanOrEqual(most);
   const divided = await segments();
   expect(Math.max(...divided.map((each) => each.length))).toBeLessThanOrEqual(most);
-  expect(divided.flatMap((each) => each.map(({ seq }) => seq))).toEqual(
-    Array.from({ length: count }, (_, index) => index + 1),
-  );
+  expect(divided.flatMap((each) => each.map(({ seq }) => seq))).toEqual(numbers(count));
   expect(await store.historyLanded(kit_id)).toEqual([]);
 });

@@ -29,9 +29,14 @@ it('gives a place to who has waited longest, and other keys have places of their
   expect(entered).toEqual([]);
   places[0]?.();
   places[0]?.();
+  await Promise.resolve();
+  // Not in the same turn of the event loop, in which all others would follow.
+  expect(entered).toEqual([]);
+  await vi.advanceTimersByTimeAsync(0);
   const leaveFirst = await first;
   expect(entered).toEqual(['first']);
   leaveFirst();
+  await vi.advanceTimersByTimeAsync(0);
   await second;
   expect(entered).toEqual(['first', 'second']);
 });
