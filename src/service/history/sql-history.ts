@@ -60,10 +60,11 @@ export abstract class SqlHistory implements HistoryStore {
     let bytes = 0;
     const beyond = sizes.findIndex((row) => (bytes += Number(row['bytes'])) > landed_bytes_max);
     const last = beyond < 1 ? sizes.at(beyond) : sizes[beyond - 1];
+    if (!last) return [];
     const rows = await this.database.all(
       'SELECT landed_ms, body FROM history_in WHERE kit_id = ? AND id <= ? ORDER BY id',
       kit_id,
-      String(last?.['id'] ?? ''),
+      String(last['id']),
     );
     return rows.map((row) => ({ landed_ms: Number(row['landed_ms']), body: bodyOf(row) }));
   }

@@ -14,6 +14,10 @@ const tick_ms = 200;
 const identities_each_tick = 5;
 const texts_each_tick = 20;
 const half_open_max = 300;
+/** Requests in one packet. */
+const pipelined = 500;
+const large_bytes = 60_000;
+const large_post = `POST /api/kits HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${large_bytes}\r\n\r\n`;
 const big_message_every_ms = 30_000;
 const control_text = '\u001b]52;c;cm0gLXJm\u0007\u009b2J\u202etxt.exe\n';
 
@@ -47,7 +51,7 @@ const heartbeat = {
   mavlink_version: 3,
 } as const;
 
-/** Requests to the kit's service that never end, guesses of keys, and noise. */
+/** Requests to a service that never end, hundreds at once, large bodies, guesses of keys, and noise. */
 export function pesterHttp(url: string, random: Random, signal: AbortSignal): void {
   const { hostname: host, port } = new URL(url);
   const open = new Set<Socket>();
@@ -64,6 +68,8 @@ export function pesterHttp(url: string, random: Random, signal: AbortSignal): vo
     if (random.below(5) === 0) dial(random.bytes(300));
   });
   every(tick_ms * 5, signal, () => {
+    dial('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(pipelined));
+    dial(`${large_post}${'1,'.repeat(large_bytes / 2)}`);
     fetch(`${url}/api/kits`, { headers: { 'x-api-key': `guess-${random.below(1e9)}` } })
       .then(async (response) => response.arrayBuffer())
       .catch(() => undefined);

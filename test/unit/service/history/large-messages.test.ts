@@ -47,6 +47,10 @@ async function segments() {
   return found.map(({ body }) => messagesOf(body));
 }
 
+async function divideAll(): Promise<void> {
+  while ((await store.compactHistory(now_ms, true)) > 0);
+}
+
 async function pages(order: 'asc' | 'desc'): Promise<readonly (readonly number[])[]> {
   const history = new HistoryOperations(store);
   const found: number[][] = [];
@@ -74,7 +78,7 @@ it.each(['asc', 'desc'] as const)(
     const most = Math.ceil(page_chars_max / chars);
     const wanted = order === 'asc' ? numbers(messages) : numbers(messages).toReversed();
     for (const isDivided of [false, true]) {
-      while (isDivided && (await store.compactHistory(now_ms + messages, true)) > 0);
+      if (isDivided) await divideAll();
       const found = await pages(order);
       expect(Math.max(...found.map((each) => each.length))).toBeLessThanOrEqual(most);
       expect(found.flat()).toEqual(wanted);
