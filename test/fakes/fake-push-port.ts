@@ -29,6 +29,8 @@ export class FakePushPort extends SimPush {
   readonly received: Frame[] = [];
   /** Bytes that it received, to look for passwords. */
   readonly heartbeats: Frame[] = [];
+  /** Lists of alarms that were sent. */
+  alarms = 0;
 
   /** Requests with this number. */
   count(command: number): number {
@@ -39,6 +41,11 @@ export class FakePushPort extends SimPush {
   heartbeat(): void {
     const frame = { command: commands.heartbeat, id: 0x0102_03fa, status: 0, class: classes.request };
     for (const { socket } of this.clients) socket.write(frameBytes(frame));
+  }
+
+  protected override sendAlarms(client: SimClient, xml: string): void {
+    this.alarms += 1;
+    super.sendAlarms(client, xml);
   }
 
   protected override answer(client: SimClient, frame: Frame): void {

@@ -81,7 +81,9 @@ describe('a camera that pushes its events', () => {
     await eventually('the first poll is published', () => feed('motion').length === 1);
     for (const motion of [true, false, true, false]) {
       const before = feed('motion').length;
+      const sent = push.alarms;
       camera.camera.motion = motion;
+      await eventually('it is pushed', () => push.alarms > sent);
       await eventually('the edge is published', () => feed('motion').length === before + 1);
       const polls = camera.count('GetEvents');
       await eventually('two polls repeat it', () => camera.count('GetEvents') >= polls + 2);
