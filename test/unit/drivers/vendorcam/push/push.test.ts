@@ -72,7 +72,7 @@ describe('a camera that pushes its events', () => {
     expect(camera.count('GetEvents')).toBe(polls);
     expect(feed('motion').map(({ detected }) => detected)).toEqual([false, true, false]);
     expect(feed('ai_detection')[1]).toMatchObject({ detected: true, types: ['people'] });
-    expect(status()).toBe(`online; ${texts.push_live}`);
+    await eventually('the status shows it', () => status() === `online; ${texts.push_live}`);
   });
 
   it('has each event published once, however often polls and pushes repeat it', async () => {
@@ -260,7 +260,7 @@ describe('a port for events that is left alone', () => {
 it('a port for events without TLS is used with a certificate where the options say always', async () => {
   const { push } = await running({ more: { certificate_sha256: '00'.repeat(32), push: 'always' } });
   await eventually('it is subscribed', () => push.subscribers === 1);
-  expect(status()).toBe(`online; ${texts.push_live}`);
+  await eventually('the status shows it', () => status() === `online; ${texts.push_live}`);
 });
 
 it('a driver that ended while it read the password opens no connection for events, and keeps none', async () => {
