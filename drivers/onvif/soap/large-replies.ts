@@ -3,10 +3,14 @@ import { Worker } from 'node:worker_threads';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { failure, type Reading } from './soap-call.ts';
 import { texts } from '../texts.ts';
-import { deadline } from '../../../src/platform/time.ts';
+import { deadline, within } from '../../../src/platform/time.ts';
 
-/** Time after which a thread counts as stalled by one reply. */
-const stall_ms = 1_500;
+/** Processor time after which a thread counts as stalled by one reply. On a busy gateway that is much longer by the clock. */
+const stall_cpu_ms = 1_500;
+/** The same by the clock, whatever the thread had of the processor. */
+const stall_ms = 20_000;
+/** Between two looks at a thread that is slow. */
+const look_every_ms = 250;
 /**
  * Loading its program takes a slow gateway a second, and one whose processor is busy many. No reply waits so long: its call ends before, and the
  * thread reads those that come later. Given up too early, it would be begun again for each of them and never be there.
@@ -105,9 +109,25 @@ export class LargeReplies {
     if (!this.#isReady) return;
     this.#reading = this.#waiting.shift();
     if (this.#reading) {
+      this.#watch(this.#worker, this.#reading);
       this.#worker.postMessage(this.#reading.xml);
-      this.#after(stall_ms, () => this.#replace(texts.reply_slow));
     } else this.#after(this.#idleMs(), () => this.#end());
+  }
+
+  /** Replaces the thread once the reply that it reads has had its time. */
+  #watch(worker: Worker, job: Job): void {
+    const begun_ms = performance.now();
+    const before = cpuMs(worker);
+    const look = async (): Promise<void> => {
+      // A thread within one long call of its engine does not answer.
+      const used_ms = await within(look_every_ms, Promise.all([before, cpuMs(worker)]));
+      if (job !== this.#reading) return;
+      const isOver =
+        (used_ms && used_ms[1] - used_ms[0] >= stall_cpu_ms) || performance.now() - begun_ms >= stall_ms;
+      if (isOver) this.#replace(texts.reply_slow);
+      else this.#after(look_every_ms, () => void look());
+    };
+    this.#after(stall_cpu_ms, () => void look());
   }
 
   #idleMs(): number {
@@ -197,4 +217,10 @@ export class LargeReplies {
     });
     this.#cancel = cancel;
   }
+}
+
+/** Processor time of a thread since its start; 0 for one that has ended. */
+async function cpuMs(worker: Worker): Promise<number> {
+  const { user, system } = await worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
+  return (user + system) / 1_000;
 }

@@ -126,6 +126,38 @@ it('waits for a thread that starts slowly, longer than any call, and keeps it th
   }
 });
 
+/** A thread that reads each reply for a third of a second without the processor. */
+const starved = `
+  parentPort.on('message', (text) => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    parentPort.postMessage({ kind: 'read', body: { text } });
+  });
+  parentPort.postMessage('ready');`;
+
+it.each([
+  [15_000, { kind: 'read' }, 0],
+  [25_000, { kind: 'failure', why: 'stalled' }, 1],
+] as const)(
+  'judges a thread by the processor time that it had: after %d ms without any %o',
+  async (passed_ms, outcome, stalls) => {
+    await withDirectory(async (dir) => {
+      const file = join(dir, 'thread.mjs');
+      await writeFile(file, `import { parentPort } from 'node:worker_threads';${starved}`);
+      const large = reader({ script: pathToFileURL(file) });
+      expect(await large.read('first', forever)).toMatchObject({ kind: 'read' });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+      try {
+        const reading = large.read('second', forever);
+        vi.advanceTimersByTime(passed_ms);
+        expect(await reading).toMatchObject(outcome);
+        expect(large.stalls).toBe(stalls);
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+  },
+);
+
 it('leaves the other cameras alone while the large reply of one stalls the thread, small and large replies alike', async () => {
   const large = badReader();
   const [hostile, good] = [await lineTo(large), await lineTo(large)];
