@@ -14,7 +14,7 @@ import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { residentMb } from '../../support/process-stats.ts';
 import { seededRandom } from '../../support/random.ts';
 import { password as vendor_password, selfSigned } from '../../support/cameras/vendorcam-lab.ts';
-import { babbleDown, floodMavlink, pesterHttp, poisonService } from './attackers.ts';
+import { askTooOften, babbleDown, floodMavlink, pesterHttp, poisonService } from './attackers.ts';
 import { freePort } from '../../support/ports.ts';
 
 const sample_every_ms = 15_000;
@@ -119,6 +119,8 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   floodMavlink(mavlink_port, random, signal);
   pesterHttp(`http://127.0.0.1:${kit_port}`, random, signal);
   pesterHttp(`http://127.0.0.1:${service_port}`, random, signal);
+  const key = (await readFile(join(kit.dir, 'state', 'service-key'), 'utf8')).trim();
+  askTooOften(`http://127.0.0.1:${kit_port}`, key, kit.kit_id, signal);
   await babbleDown(broker.url, kit.kit_id, random, signal);
   await poisonService(broker.url, random, signal);
 

@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { connect, type Socket } from 'node:net';
 import { deflateSync } from 'node:zlib';
 import { connectAsync } from 'mqtt';
+import { WebSocket } from 'ws';
 import { encode } from '../../../drivers/mavlink/wire/messages.ts';
 import { autopilotVersion } from '../../../drivers/mavlink/sim/autopilot-version.ts';
 import { channels, downTopic, upTopic } from '../../../src/contract/topics.ts';
@@ -14,6 +15,8 @@ const tick_ms = 200;
 const identities_each_tick = 5;
 const texts_each_tick = 20;
 const half_open_max = 300;
+const asking_sockets = 4;
+const subscribes_each_s = 5;
 /** Requests in one packet. */
 const pipelined = 500;
 const large_bytes = 60_000;
@@ -75,6 +78,34 @@ export function pesterHttp(url: string, random: Random, signal: AbortSignal): vo
       .catch(() => undefined);
   });
   signal.addEventListener('abort', () => open.forEach((socket) => socket.destroy()), { once: true });
+}
+
+/** The holder of a valid key who asks for everything again and again, at rates that are allowed. */
+export function askTooOften(url: string, key: string, kit_id: string, signal: AbortSignal): void {
+  const headers = { 'x-api-key': key };
+  const open = new Set<WebSocket>();
+  const dial = (): void => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/api/ws`, { headers });
+    open.add(socket);
+    socket.on('error', () => undefined).on('close', () => open.delete(socket));
+  };
+  const subscriptions = [
+    { type: 'subscribe', summaries: true },
+    { type: 'subscribe', kits: [kit_id], assets: '*' },
+  ].map((frame) => JSON.stringify(frame));
+  every(1_000, signal, () => {
+    while (open.size < asking_sockets) dial();
+    for (const socket of open) {
+      if (socket.readyState !== socket.OPEN) continue;
+      for (let n = 0; n < subscribes_each_s; n += 1) socket.send(subscriptions[n % 2] ?? '');
+    }
+    for (const path of [`/api/kits/${kit_id}/assets`, `/api/kits/${kit_id}/telemetry`, '/api/kits']) {
+      fetch(`${url}${path}`, { headers })
+        .then(async (response) => response.arrayBuffer())
+        .catch(() => undefined);
+    }
+  });
+  signal.addEventListener('abort', () => open.forEach((socket) => socket.terminate()), { once: true });
 }
 
 /** A cloud gone mad: down messages of every kind that no kit can use. */
