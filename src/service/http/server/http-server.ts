@@ -55,6 +55,8 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
   const listener = getRequestListener(httpApp(parts).fetch, { overrideGlobalObjects: false });
   const { tls, log, signal } = parts;
   const answer: RequestListener = (request, response) => {
+    // What else was in the packet for which the connection was closed.
+    if (request.socket.destroyed) return;
     const asked_ms = performance.now();
     response.once('close', guard.request(connectionOf(request.socket)).ended);
     response.once('finish', () =>
