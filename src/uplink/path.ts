@@ -3,11 +3,12 @@ import { messageOf } from '../errors.ts';
 import type { Endpoints } from '../mqtt/stream.ts';
 import type { Route, Routes } from '../platform/linux/route-lookup.ts';
 import type { UplinkLog } from './connection-state.ts';
+import { sleep } from '../platform/time.ts';
 import { texts } from './texts.ts';
 
 /** Stands for the broker until its address is known: the default route leads there (RFC 5737; nothing is sent to it). */
 const anywhere_ip = '192.0.2.1';
-/** Reconnects and new attempts because of routes, in a minute: a route that flaps faster is left to the dead-link check. */
+/** Reconnects and new attempts because of routes, in a minute: what a route that flaps faster asks for waits until then. */
 const moves_per_min_max = 12;
 const ms_per_min = 60_000;
 
@@ -21,6 +22,8 @@ interface PathOptions {
   readonly routes: Routes;
   /** Monotonic time. */
   readonly now: () => number;
+  /** Left out: a timer. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly log: UplinkLog;
 }
 
@@ -34,6 +37,8 @@ export class Path {
   #onMoved: (() => void) | undefined;
   #interface: string | null = null;
   #moves_ms: readonly number[] = [];
+  #signal: AbortSignal | undefined;
+  #isPutOff = false;
 
   constructor(options: PathOptions) {
     this.#options = options;
@@ -55,6 +60,7 @@ export class Path {
   /** Watches until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { routes, log } = this.#options;
+    this.#signal = signal;
     try {
       this.#route = await this.#find();
       await routes.watch(() => void this.#look(), signal);
@@ -119,9 +125,22 @@ export class Path {
   #mayMove(): boolean {
     const now_ms = this.#options.now();
     const recent = this.#moves_ms.filter((at_ms) => now_ms - at_ms < ms_per_min);
-    if (recent.length >= moves_per_min_max) return false;
+    if (recent.length >= moves_per_min_max) {
+      void this.#putOff((recent[0] ?? now_ms) + ms_per_min - now_ms);
+      return false;
+    }
     this.#moves_ms = [...recent, now_ms];
     return true;
+  }
+
+  /** A session that survives on the old link would stay there, since no other change of the routes may come. */
+  async #putOff(ms: number): Promise<void> {
+    const signal = this.#signal;
+    if (this.#isPutOff || signal === undefined) return;
+    this.#isPutOff = true;
+    await (this.#options.pause ?? sleep)(ms, signal);
+    this.#isPutOff = false;
+    if (!signal.aborted) await this.#look();
   }
 
   async #find(): Promise<Route | null> {

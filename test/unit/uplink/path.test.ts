@@ -25,10 +25,17 @@ function kernel(route: Route | null) {
     },
   };
   const log = recordingLog();
-  const path = new Path({ routes, now: () => (now_ms += 1), log });
+  const waits: (() => void)[] = [];
+  const path = new Path({
+    routes,
+    now: () => (now_ms += 1),
+    pause: async () => new Promise<void>((resolve) => void waits.push(resolve)),
+    log,
+  });
   return {
     path,
     asked,
+    waits,
     async change(next: Route | null, bySource: Route | null = next) {
       state.route = next;
       state.bySource = bySource;
@@ -51,8 +58,9 @@ async function followed(route: Route | null = eth, meanwhile?: (lab: ReturnType<
   let moves = 0;
   await lab.path.run(end.signal);
   meanwhile?.(lab);
-  await lab.path.follow(endpoints, () => (moves += 1), end.signal);
-  return { ...lab, end, moves: () => moves };
+  const move = (): void => void (moves += 1);
+  await lab.path.follow(endpoints, move, end.signal);
+  return { ...lab, end, move, moves: () => moves };
 }
 
 describe('the path to the broker', () => {
@@ -122,6 +130,25 @@ describe('the path to the broker', () => {
     lab.passMinute();
     await change(sat);
     expect(hurried).toBe(13);
+  });
+
+  it('makes up for a move that came too early, without another change', async () => {
+    const lab = await followed();
+    const again = async (): Promise<void> => {
+      await lab.change(eth);
+      await lab.path.follow(endpoints, lab.move, lab.end.signal);
+    };
+    for (let n = 0; n < 12; n += 1) {
+      await lab.change(sat);
+      await again();
+    }
+    await lab.change(sat);
+    await lab.change(sat);
+    expect([lab.moves(), lab.waits.length]).toEqual([12, 1]);
+    lab.passMinute();
+    lab.waits[0]?.();
+    await letPass(0);
+    expect(lab.moves()).toBe(13);
   });
 
   it('knows no interface once the session is over, but that of the next attempt', async () => {
