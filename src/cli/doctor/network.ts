@@ -13,6 +13,9 @@ import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
 import { texts } from './texts.ts';
 
+/** Codes with which this machine itself refuses to send. */
+const own_refusals: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EINVAL']);
+
 const soon_ms = 30 * 86_400_000;
 
 /** Stops at the first step that fails, since the later ones depend on it. */
@@ -76,7 +79,9 @@ function reasonOf(error: unknown, signal: AbortSignal): string {
 function remedyOf(error: unknown): string {
   const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return texts.check_host_name;
-  return code === 'ECONNREFUSED' ? texts.check_port : texts.check_host;
+  if (code === 'ECONNREFUSED') return texts.check_port;
+  if (code === 'ENETUNREACH') return texts.check_links;
+  return own_refusals.has(code) ? texts.check_own_rules : texts.check_host;
 }
 
 function codeOf(error: unknown): string {

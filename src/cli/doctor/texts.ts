@@ -135,6 +135,9 @@ export const texts = {
   check_port: 'check the port, and that the service runs; the host is reachable but the port is closed',
   check_host_name: 'check the host name, and the name server of this machine',
   check_host: 'check its power, its cable, its address and the firewall',
+  check_links: 'check the WAN links, and the routes of this machine (ip route)',
+  check_own_rules:
+    'check the routes, rules and firewall of this machine (ip route, ip rule, nft list ruleset)',
   handshake_failed: (reason: string) => `handshake failed: ${reason}`,
   check_tls_port:
     'check that the port supports TLS 1.2 or later, and broker.cert_file and key_file if the broker requires a client certificate',

@@ -68,6 +68,9 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
   });
 
   it.each([
+    ['EINVAL', 'discards what is sent to the broker'],
+    ['EACCES', 'prohibits the address of the broker'],
+    ['EPERM', 'the firewall of this machine'],
     ['SELF_SIGNED_CERT_IN_CHAIN', 'not trusted'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed'],
     ['UNABLE_TO_GET_ISSUER_CERT', 'not trusted'],

@@ -5,6 +5,7 @@ import { connect, connectAsync } from 'mqtt';
 import { describe, expect, test } from 'vitest';
 import { checkBrokerSession } from '../../../../src/cli/doctor/broker-session.ts';
 import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
+import { texts } from '../../../../src/cli/doctor/texts.ts';
 import type { BrokerConfig } from '../../../../src/config/broker.ts';
 import { startMosquitto } from '../../../support/brokers/broker.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
@@ -33,6 +34,10 @@ test('an unknown host name and a closed port are reported with their remedies', 
   ]);
   expect(await checkNetwork(optionsFor(`mqtt://127.0.0.1:${await freePort()}`), never)).toMatchObject([
     { level: 'fail', what: 'broker tcp', remedy: holding('the port is closed') },
+  ]);
+  // No route leads there for TCP.
+  expect(await checkNetwork(optionsFor('mqtt://255.255.255.255:1883'), never)).toMatchObject([
+    { level: 'fail', what: 'broker tcp', remedy: texts.check_links },
   ]);
 });
 
