@@ -21,6 +21,8 @@ import type { RouteSource } from './routes/route-source.ts';
 import {
   carriersOfTunnel,
   failoverOrder,
+  type Family,
+  refusedFamilies,
   refusesTraffic,
   routedInterfaces,
   type Routing,
@@ -53,6 +55,8 @@ export interface TableLink {
   readonly reason: string | null;
   readonly cause: LinkCause | null;
   readonly cap: DataCap | null;
+  /** When the answers that its status rests on began or ended; null: not known. Monotonic. */
+  readonly since_ms: number | null;
   /** The kit is degraded by it: traffic stays on this dead link. Null: it does not. */
   readonly weakness: string | null;
 }
@@ -67,6 +71,7 @@ interface Sight {
   /** Carry a tunnel that has all of the traffic. */
   readonly below_tunnel: readonly number[];
   readonly traffic: Signs['traffic'];
+  readonly isRefused: boolean;
   /** PPP interfaces over Ethernet. */
   readonly pppoe: ReadonlySet<string>;
 }
@@ -142,6 +147,7 @@ export class LinkTable {
       selected,
       below_tunnel: carriersOfTunnel(routing, isTunnelIndex),
       traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
+      isRefused: isEachOf(refusedFamilies(routing), options.probe.targets),
       pppoe: pppoe.links,
     };
     this.#remember(wans, sight);
@@ -237,6 +243,7 @@ export class LinkTable {
     return {
       link,
       cause,
+      since_ms: probed?.reachable === (status !== 'offline') ? probed.since_ms : null,
       weakness: null,
       isSelected,
       isBalanced: this.#isBalanced(name),
@@ -269,6 +276,7 @@ export class LinkTable {
     const verdict = judge({
       ...standing,
       traffic: sight.traffic,
+      isRefused: sight.isRefused,
       state: present?.state ?? null,
       addresses: this.#addressesOf(ifindex, sight.routing),
       isSelected: isSelected || this.#isBalanced(name),
@@ -352,6 +360,10 @@ function figures(probed: ProbeReading | null, status: LinkStatus | undefined) {
 
 function tenths(value: number | null): number | null {
   return value === null ? null : Math.round(value * 10) / 10;
+}
+
+function isEachOf(families: readonly Family[], targets: LinksOptions['probe']['targets']): boolean {
+  return targets.length > 0 && targets.every(({ ip }) => families.includes(ip.includes(':') ? 6 : 4));
 }
 
 /** In use first, then those on standby, both in the order in which the kernel takes them; by name among equals. */

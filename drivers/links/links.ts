@@ -3,6 +3,7 @@ import { noFeeds } from '../../src/contract/feeds.ts';
 import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { texts } from './texts.ts';
+import { beganAt } from './status.ts';
 import { Caps } from './caps.ts';
 import { linkReports, orderOf } from './reports.ts';
 import { Wake } from './wake.ts';
@@ -123,31 +124,43 @@ class Reporter {
   }
 
   report(all: readonly TableLink[], mono_ms: number): void {
-    const reasons = new Map(all.map(({ link, reason, cause }) => [link.name, { reason, cause }]));
+    const began = new Map(all.map((each) => [each.link.name, this.#beganAt(each, mono_ms)]));
     // Before the status, so that the event of a change carries its reason.
+    this.#explain(all, (name) => mono_ms - (began.get(name) ?? mono_ms));
+    for (const name of this.#statuses.keys()) if (!began.has(name)) this.#statuses.delete(name);
+    for (const { link, reason } of all) {
+      const since_ms = began.get(link.name) ?? mono_ms;
+      this.#log({ link: link.name, since_ms, reason }, link.status ?? undefined);
+    }
+    this.#host.reportKit({ wans: all.map(({ link }) => link) });
+  }
+
+  #explain(all: readonly TableLink[], lastsOf: (name: string) => number): void {
+    const reasons = new Map(all.map(({ link, reason, cause }) => [link.name, { reason, cause }]));
     for (const name of new Set([...reasons.keys(), ...this.#reasons.keys()])) {
       const now = reasons.get(name) ?? unexplained;
       const before = this.#reasons.get(name) ?? unexplained;
       const isSame = now.reason === before.reason && now.cause === before.cause;
-      if (!isSame) this.#host.reportLink({ name, ...now });
+      if (!isSame) this.#host.reportLink({ name, ...now, lasts_ms: lastsOf(name) });
     }
     this.#reasons = reasons;
-    for (const name of this.#statuses.keys()) if (!reasons.has(name)) this.#statuses.delete(name);
-    for (const { link, reason } of all)
-      this.#log({ link: link.name, mono_ms, reason }, link.status ?? undefined);
-    this.#host.reportKit({ wans: all.map(({ link }) => link) });
   }
 
-  #log({ link, mono_ms, reason }: Seen, status: LinkStatus | undefined): void {
+  #beganAt({ link, cause, since_ms }: TableLink, now_ms: number): number {
+    const why = link.status === 'offline' ? cause : this.#reasons.get(link.name)?.cause;
+    return beganAt(since_ms, why, { before_ms: this.#statuses.get(link.name)?.since_ms, now_ms });
+  }
+
+  #log({ link, since_ms, reason }: Seen, status: LinkStatus | undefined): void {
     const before = this.#statuses.get(link);
     if (status === undefined || status === before?.status) return;
-    this.#statuses.set(link, { status, since_ms: mono_ms });
+    this.#statuses.set(link, { status, since_ms });
     const { log } = this.#host;
     const facts = reason === null ? { link, status } : { link, status, reason };
     if (before === undefined) log.info(facts, texts.link_added);
     else if (status === 'offline') log.warn(facts, texts.link_lost);
     else if (before.status === 'offline')
-      log.info({ ...facts, down_s: (mono_ms - before.since_ms) / 1_000 }, texts.link_back);
+      log.info({ ...facts, down_s: (since_ms - before.since_ms) / 1_000 }, texts.link_back);
     else log.info(facts, texts.status_changed);
   }
 }
@@ -155,6 +168,7 @@ class Reporter {
 /** One link as it was read. */
 interface Seen {
   readonly link: string;
-  readonly mono_ms: number;
+  /** When its status began. */
+  readonly since_ms: number;
   readonly reason: string | null;
 }

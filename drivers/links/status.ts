@@ -17,6 +17,8 @@ export interface Signs {
   readonly isBelowTunnel: boolean;
   /** What becomes of unmarked traffic of this machine: some link carries it, a default route refuses it, or none leads out. */
   readonly traffic: 'carried' | 'refused' | 'unrouted';
+  /** Routes or rules refuse all traffic of this machine in the families of what is asked. */
+  readonly isRefused: boolean;
   /** Null: no targets, or no verdict yet. */
   readonly reachable: boolean | null;
   /** What is asked over the link; empty: nothing is configured. */
@@ -66,30 +68,45 @@ function caveatOf({ asked, isBelowTunnel, reachable }: Signs): string | null {
 }
 
 /** Why nothing can pass; null when something could. */
-function faultOf({
-  state,
-  addresses,
-  isRouted,
-  reachable,
-  asked,
-  traffic,
-  probe_reason,
-  decided_by,
-}: Signs): LinkFault | null {
+function faultOf(signs: Signs): LinkFault | null {
+  const { state, addresses, isRouted, reachable, asked } = signs;
   const fault = interfaceFault(state);
   if (fault !== null) return fault;
   if (addresses !== null && !isConfigured(addresses))
     return { reason: texts.no_address, cause: 'no_address' };
-  if (asked.length > 0 && reachable === false) {
-    const reason = probe_reason ?? texts.no_target_answers;
-    if (decided_by === 'checks') return { reason, cause: 'wrong_answer' };
-    // Its own traffic has no way out: what the probes met follows from that.
-    if (traffic === 'refused') return { reason: texts.traffic_refused, cause: 'no_route' };
-    if (!isRouted) return { reason: texts.no_default_route, cause: 'no_route' };
-    return { reason: texts.probed(reason, asked.join(', ')), cause: 'no_answer' };
-  }
+  if (asked.length > 0 && reachable === false) return unansweredFault(signs);
   // An answer is better evidence than the tables.
   return isRouted || reachable ? null : { reason: texts.no_default_route, cause: 'no_route' };
+}
+
+function unansweredFault({
+  isRouted,
+  asked,
+  traffic,
+  isRefused,
+  probe_reason,
+  decided_by,
+}: Signs): LinkFault {
+  const reason = probe_reason ?? texts.no_target_answers;
+  if (decided_by === 'checks') return { reason, cause: 'wrong_answer' };
+  // Its own traffic has no way out: what the probes met follows from that.
+  if (traffic === 'refused' || isRefused) return { reason: texts.traffic_refused, cause: 'no_route' };
+  if (!isRouted) return { reason: texts.no_default_route, cause: 'no_route' };
+  return { reason: texts.probed(reason, asked.join(', ')), cause: 'no_answer' };
+}
+
+/**
+ * When a status began, at the reading that shows it. Where answers decide, a link is offline from its last one and back with its
+ * first: `since_ms` of the answers. `before_ms`: when the status before began; `cause`: why it is offline, or was.
+ */
+export function beganAt(
+  since_ms: number | null,
+  cause: LinkCause | null | undefined,
+  { before_ms, now_ms }: { readonly before_ms: number | undefined; readonly now_ms: number },
+): number {
+  const byAnswers = cause === 'no_answer' || cause === 'wrong_answer';
+  if (!byAnswers || since_ms === null || since_ms <= (before_ms ?? Number.NEGATIVE_INFINITY)) return now_ms;
+  return Math.min(since_ms, now_ms);
 }
 
 /** Why the interface itself carries nothing; null: it could. */

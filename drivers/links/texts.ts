@@ -23,7 +23,8 @@ export const texts = {
   other_link_selected: 'traffic uses another link',
   dead_link_selected: (dead: string) => `traffic still uses ${dead}, which is offline`,
   still_in_use: 'the default route still leads to it',
-  traffic_refused: 'a default route of this machine refuses all traffic (blackhole, unreachable or prohibit)',
+  traffic_refused:
+    'a default route or routing rule of this machine refuses all traffic (blackhole, unreachable or prohibit)',
   marked_traffic_only: 'used only by traffic that a routing rule marks',
   no_target_answers: 'no target answers',
   no_address: 'no address',
@@ -50,7 +51,8 @@ export const texts = {
     no_carrier: 'check its cable and the power of its dish or modem',
     not_connected: 'check the connection of its modem or its Wi-Fi',
     no_address: 'check the DHCP server or the modem behind it',
-    no_route: 'check the default routes (ip route): DHCP, router advertisements or a dialler set them',
+    no_route:
+      'check the default routes (ip route, ip rule): DHCP, router advertisements or a dialler set them',
     no_answer: 'check its dish or modem, and its account with the provider',
     wrong_answer: 'sign in to the portal of the provider, or check the account',
   },

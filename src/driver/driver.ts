@@ -52,6 +52,8 @@ export interface LinkKnowledge extends Partial<
   readonly reason?: string | null;
   /** The same as one word, while the link cannot carry anything. */
   readonly cause?: LinkCause | null;
+  /** How long that has been so already: a link that does not answer is noticed some seconds after its last answer. */
+  readonly lasts_ms?: number;
 }
 
 /** A position of the kit from one source. The hub selects the source and decides whether the position is stale. */

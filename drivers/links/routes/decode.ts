@@ -159,15 +159,20 @@ const fra = { priority: 6, fwmark: 10, suppress_prefixlen: 14, table: 15 } as co
 /** iif, oif, l3mdev, uid range, IP protocol, ports. */
 const fra_conditions: readonly number[] = [3, 17, 19, 20, 22, 23, 24];
 const fr_act_to_table = 1;
+/** Blackhole, unreachable, prohibit. */
+const fr_act_refusals: ReadonlySet<number> = new Set([6, 7, 8]);
 const fib_rule_invert = 0x2;
 const suppress_none = 0xff_ff_ff_ff;
 
-/** A rule that looks into a table; undefined for the others (`goto`, `nop`, refusals) and for the local table. */
+/** A rule that looks into a table or refuses; undefined for the others (`goto`, `nop`) and for the local table. */
 export function decodeRule(body: Buffer): Rule | undefined {
   const family = familyOf(body, rule_header_bytes);
-  if (family === undefined || body.readUInt8(7) !== fr_act_to_table) return undefined;
+  if (family === undefined) return undefined;
+  const action = body.readUInt8(7);
+  const refuses = fr_act_refusals.has(action);
+  if (action !== fr_act_to_table && !refuses) return undefined;
   const attributes = readAttributes(body, rule_header_bytes);
-  const table = uint32(attributes, fra.table) ?? body.readUInt8(4);
+  const table = refuses ? null : (uint32(attributes, fra.table) ?? body.readUInt8(4));
   if (table === table_local) return undefined;
   const suppress = uint32(attributes, fra.suppress_prefixlen) ?? suppress_none;
   return {

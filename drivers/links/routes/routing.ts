@@ -21,7 +21,8 @@ export interface DefaultRoute {
 export interface Rule {
   readonly family: Family;
   readonly priority: number;
-  readonly table: number;
+  /** Null: the rule itself refuses (`unreachable`, `blackhole`, `prohibit`). */
+  readonly table: number | null;
   /** `all`: unmarked packets of any address; `marked`: packets that a firewall marked; `some`: other conditions. */
   readonly matches: 'all' | 'marked' | 'some';
   /** `suppress_prefixlength`: default routes of the table do not count. */
@@ -96,16 +97,29 @@ export function failoverOrder(routing: Routing, isTunnel: (ifindex: number) => b
   return order;
 }
 
-/** A default route that refuses (`blackhole`, `unreachable`, `prohibit`) precedes every path of unmarked traffic. */
-export function refusesTraffic({ routes, rules }: Routing): boolean {
-  return ([4, 6] as const).some((family) => {
-    const tables = rules
-      .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)
-      .sort((a, b) => a.priority - b.priority)
-      .map(({ table }) => routes.filter((route) => route.family === family && route.table === table));
-    const [best] = (tables.find((table) => table.length > 0) ?? []).toSorted((a, b) => a.metric - b.metric);
-    return best?.paths.length === 0;
+/** Some traffic is refused. */
+export function refusesTraffic(routing: Routing): boolean {
+  return refusedFamilies(routing).length > 0;
+}
+
+/** Where a default route or rule that refuses (`blackhole`, `unreachable`, `prohibit`) precedes every path of unmarked traffic. */
+export function refusedFamilies({ routes, rules }: Routing): readonly Family[] {
+  return ([4, 6] as const).filter((family) => {
+    for (const { table } of rulesOf(family, rules)) {
+      if (table === null) return true;
+      const found = routes.filter((route) => route.family === family && route.table === table);
+      const [best] = found.toSorted((a, b) => a.metric - b.metric);
+      if (best) return best.paths.length === 0;
+    }
+    return false;
   });
+}
+
+/** Those that unmarked traffic meets, in their order. */
+function rulesOf(family: Family, rules: readonly Rule[]): readonly Rule[] {
+  return rules
+    .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)
+    .sort((a, b) => a.priority - b.priority);
 }
 
 function selectedOf(
@@ -113,10 +127,8 @@ function selectedOf(
   { routes, rules }: Routing,
   isTunnel: (ifindex: number) => boolean,
 ): readonly number[] {
-  const tables = rules
-    .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)
-    .sort((a, b) => a.priority - b.priority);
-  for (const { table } of tables) {
+  for (const { table } of rulesOf(family, rules)) {
+    if (table === null) return [];
     const found = bestPaths(
       routes.filter((route) => route.family === family && route.table === table),
       isTunnel,

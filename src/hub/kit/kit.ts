@@ -230,7 +230,9 @@ export class Kit {
 
   #linksChanged(): void {
     const { outbox, gatewayId, clock } = this.#options;
-    const { states, edges } = linkEdges(this.#links, this.links(), clock.stamp().mono_ms);
+    const { states, edges } = linkEdges(this.#links, this.links(), clock.stamp().mono_ms, (name) =>
+      this.#known_links.lasts_ms(name),
+    );
     this.#links = states;
     for (const edge of edges) {
       const channel = channels.event(gatewayId(), 'link_status');

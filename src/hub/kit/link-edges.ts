@@ -31,29 +31,35 @@ export const gone_max = 32;
 
 /**
  * The first status of a link is no edge. A link that is not in the report any more went offline, once, and stays known.
- * The number of links in `wans` is limited by its schema.
+ * The number of links in `wans` is limited by its schema. `lastsOf`: how long the status of a link has lasted already.
  */
-export function linkEdges(before: LinkStates, wans: readonly KnownLink[], now_ms: number): Edges {
+export function linkEdges(
+  before: LinkStates,
+  wans: readonly KnownLink[],
+  now_ms: number,
+  lastsOf: (name: string) => number = () => 0,
+): Edges {
   const gone = goneLinks(before, new Set(wans.map((link) => link.name)), now_ms);
   const states = new Map(gone.states);
   const edges = [...gone.edges];
   for (const link of wans) {
     const known = before.get(link.name);
-    const state = stateOf(link, known, now_ms);
+    const began_ms = now_ms - lastsOf(link.name);
+    const state = stateOf(link, known, began_ms);
     if (!state) continue;
-    if (known && known.status !== state.status) edges.push(edgeOf(link, { known, state, now_ms }));
+    if (known && known.status !== state.status) edges.push(edgeOf(link, { known, state, began_ms }));
     states.set(link.name, state);
   }
   return { states, edges };
 }
 
-function stateOf(link: KnownLink, known: LinkState | undefined, now_ms: number): LinkState | undefined {
+function stateOf(link: KnownLink, known: LinkState | undefined, began_ms: number): LinkState | undefined {
   const status = link.status ?? known?.status;
   if (status === undefined) return undefined;
   const type = link.type ?? known?.type ?? null;
   if (status !== 'offline') return { type, status, cause: null, offline_since_ms: null };
   const cause = link.cause ?? known?.cause ?? null;
-  return { type, status, cause, offline_since_ms: known ? offlineSince(known, now_ms) : null };
+  return { type, status, cause, offline_since_ms: known ? offlineSince(known, began_ms) : null };
 }
 
 function offlineSince({ status, offline_since_ms }: LinkState, now_ms: number): number | null {
@@ -62,13 +68,18 @@ function offlineSince({ status, offline_since_ms }: LinkState, now_ms: number): 
 
 function edgeOf(
   { name, reason = null }: KnownLink,
-  { known, state, now_ms }: { readonly known: LinkState; readonly state: LinkState; readonly now_ms: number },
+  {
+    known,
+    state,
+    began_ms,
+  }: { readonly known: LinkState; readonly state: LinkState; readonly began_ms: number },
 ): LinkEdge {
   const { type, status } = state;
   const cause = status === 'offline' ? state.cause : known.cause;
   const { offline_since_ms } = known;
   const isBack = known.status === 'offline' && offline_since_ms !== null;
-  return { name, type, status, reason, cause, down_s: isBack ? seconds(now_ms - offline_since_ms) : null };
+  const down_s = isBack ? seconds(Math.max(0, began_ms - offline_since_ms)) : null;
+  return { name, type, status, reason, cause, down_s };
 }
 
 function goneLinks(before: LinkStates, present: ReadonlySet<string>, now_ms: number): Edges {

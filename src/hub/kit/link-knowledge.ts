@@ -47,7 +47,7 @@ export class KnownLinks {
   /** The link with its gaps filled; the first driver with a value wins. */
   fill(link: Link): Link {
     const filled: Link = { ...link };
-    for (const { type, reason: _, cause: _cause, ...facts } of this.#of(link.name)) {
+    for (const { type, reason: _, cause: _cause, lasts_ms: _lasts, ...facts } of this.#of(link.name)) {
       const gaps = Object.entries(facts).filter(([key]) => !isKnown(Reflect.get(filled, key)));
       Object.assign(filled, Object.fromEntries(gaps));
       // A dish or a modem behind a plain network port has the better type.
@@ -66,6 +66,11 @@ export class KnownLinks {
   cause(name: string): LinkCause | null {
     const causes = this.#of(name).flatMap(({ cause }) => cause ?? []);
     return causes.find((cause) => !outward.has(cause)) ?? causes[0] ?? null;
+  }
+
+  /** How long the state of the link had lasted when it was reported. */
+  lasts_ms(name: string): number {
+    return Math.max(0, ...this.#of(name).map(({ lasts_ms = 0 }) => lasts_ms));
   }
 
   #of(name: string): readonly LinkKnowledge[] {

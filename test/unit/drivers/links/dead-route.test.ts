@@ -8,8 +8,8 @@ import { recordingLog } from '../../../support/recording-log.ts';
 
 const link = (name: string, more: Partial<RoutedLink> & Pick<RoutedLink['link'], 'status'>): RoutedLink => {
   const { status, ...rest } = more;
-  const base = { reason: null, cause: null, cap: null, weakness: null, isSelected: false, isBalanced: false };
-  return { ...base, ...rest, link: { name, status } };
+  const base = { reason: null, cause: null, cap: null, since_ms: null, weakness: null };
+  return { ...base, isSelected: false, isBalanced: false, ...rest, link: { name, status } };
 };
 const dead = link('sat0', { status: 'offline', isSelected: true, reason: texts.no_carrier });
 const waiting = link('wwan0', { status: 'standby', reason: texts.other_link_selected });

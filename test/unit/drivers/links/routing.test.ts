@@ -5,6 +5,7 @@ import {
   type DefaultRoute,
   failoverOrder,
   plain_rules,
+  refusedFamilies,
   refusesTraffic,
   routedInterfaces,
   type Routing,
@@ -85,6 +86,20 @@ it('detects a default route that refuses all traffic, and none behind a usable o
   expect(refuses(blackhole, route(sat, { metric: 100 }))).toBe(true);
   expect(refuses({ ...blackhole, metric: 500 }, route(sat, { metric: 100 }))).toBe(false);
   expect(refuses()).toBe(false);
+});
+
+it('detects a rule that refuses all traffic before the main table, in its family only', () => {
+  const routing = (...rules: readonly Rule[]): Routing => ({
+    routes: [route(sat), route(sat, { family: 6 })],
+    rules: [...rules, ...plain_rules],
+    host_routed: [],
+    addresses: null,
+  });
+  const refusal = rule({ table: null });
+  expect(refusedFamilies(routing(refusal))).toEqual([4]);
+  expect(refusedFamilies(routing({ ...refusal, matches: 'marked' }))).toEqual([]);
+  expect(refusedFamilies(routing({ ...refusal, priority: 40_000 }))).toEqual([]);
+  expect(selectedInterfaces({ ...routing(refusal), routes: [route(sat)] }, () => false)).toEqual([]);
 });
 
 it('follows a rule for all traffic to its table before the main one', () => {

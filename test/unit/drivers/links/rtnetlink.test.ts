@@ -98,6 +98,14 @@ describe('a rule', () => {
     expect(decodeRule(rule(flags, ...attributes))).toMatchObject({ priority: 50, table: 100, matches });
   });
 
+  it.each([6, 7, 8])('of action %i refuses, and looks into no table', (action) => {
+    const refusal = rule(0);
+    refusal.writeUInt8(action, 7);
+    expect(decodeRule(refusal)).toMatchObject({ priority: 50, table: null, matches: 'all' });
+    refusal.writeUInt8(3, 7);
+    expect(decodeRule(refusal)).toBeUndefined();
+  });
+
   it('states whether default routes of its table count', () => {
     expect(decodeRule(rule(0, attribute(14, u32(0))))?.skips_defaults).toBe(true);
     expect(decodeRule(rule(0, attribute(14, u32(0xff_ff_ff_ff))))?.skips_defaults).toBe(false);

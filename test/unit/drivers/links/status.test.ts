@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isConfigured, ownPublicAddress } from '../../../../drivers/links/interfaces/addresses.ts';
-import { judge, type Signs } from '../../../../drivers/links/status.ts';
+import { beganAt, judge, type Signs } from '../../../../drivers/links/status.ts';
 import type { InterfaceState } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { ratesBetween } from '../../../../drivers/links/usage/throughput.ts';
@@ -25,6 +25,7 @@ const signs: Signs = {
   isSelected: true,
   isBelowTunnel: false,
   traffic: 'carried',
+  isRefused: false,
   reachable: true,
   asked: ['198.51.100.1', '198.51.100.2'],
   probe_reason: null,
@@ -65,6 +66,7 @@ describe('the status of a link', () => {
       texts.traffic_refused,
       { isSelected: false, traffic: 'refused', reachable: false, probe_reason: 'no answer' },
     ],
+    [texts.traffic_refused, { isRefused: true, reachable: false, probe_reason: 'no answer' }],
   ])('is offline, with the reason: %s', (reason, more) => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
   });
@@ -134,6 +136,7 @@ describe('the status of a link', () => {
       isSelected: fc.boolean(),
       isBelowTunnel: fc.boolean(),
       traffic: fc.constantFrom('carried', 'refused', 'unrouted'),
+      isRefused: fc.boolean(),
       asked: fc.constantFrom([], ['198.51.100.1', '198.51.100.2']),
       reachable: fc.option(fc.boolean()),
       probe_reason: fc.constantFrom(null, 'no answer'),
@@ -197,4 +200,19 @@ it.each([
 it('takes an interface without addresses as not configured', () => {
   expect(isConfigured([])).toBe(false);
   expect(isConfigured(['fe80::1', '2001:4860::1'])).toBe(true);
+});
+
+describe('the time from which a status counts', () => {
+  const at = { before_ms: 1_000, now_ms: 9_000 };
+  it('is that of the last answer and of the first, where answers decide', () => {
+    expect(beganAt(4_000, 'no_answer', at)).toBe(4_000);
+    expect(beganAt(4_000, 'wrong_answer', { ...at, before_ms: undefined })).toBe(4_000);
+  });
+
+  it('is that of the reading where they do not, or are not known, or are older than the status before', () => {
+    expect(beganAt(4_000, 'no_carrier', at)).toBe(9_000);
+    expect(beganAt(4_000, undefined, at)).toBe(9_000);
+    expect(beganAt(null, 'no_answer', at)).toBe(9_000);
+    expect(beganAt(500, 'no_answer', at)).toBe(9_000);
+  });
 });

@@ -223,6 +223,18 @@ it('reports a missing link offline once, and its return online', () => {
   ]);
 });
 
+it('counts an outage from the last answer to the first, as the driver reports them', () => {
+  const known = new KnownLinks();
+  const lastsOf = (name: string): number => known.lasts_ms(name);
+  const up = linkEdges(new Map(), [wan('wwan0', 'online')], 0, lastsOf);
+  known.note('links', { name: 'wwan0', cause: 'no_answer', lasts_ms: 4_900 });
+  const down = linkEdges(up.states, [wan('wwan0', 'offline')], 10_000, lastsOf);
+  known.note('links', { name: 'wwan0', lasts_ms: 1_000 });
+  const back = linkEdges(down.states, [wan('wwan0', 'online')], 36_100, lastsOf);
+  expect(back.edges).toMatchObject([{ status: 'online', down_s: 30 }]);
+  expect(known.fill(wan('wwan0', 'online'))).not.toHaveProperty('lasts_ms');
+});
+
 it('remembers a limited number of missing links', () => {
   let states = linkEdges(new Map(), [], 0).states;
   for (let index = 0; index < 10 * gone_max; index += 1) {
