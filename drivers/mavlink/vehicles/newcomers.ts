@@ -60,17 +60,33 @@ export function isEstablished({ online_total_ms, isConfigured }: Vehicle): boole
   return isConfigured || online_total_ms >= established_after_ms;
 }
 
-/** Whether a slot is free or can be freed: by evicting an autopilot without a vehicle, from the same source if that is full. */
+export interface Roles {
+  readonly isVehicle: (contact: Contact) => boolean;
+  /** Whether its vehicle is served through it, and not only received by it too. */
+  readonly isActive: (contact: Contact) => boolean;
+}
+
+/**
+ * Whether a slot is free or can be freed. A full source gives up an autopilot without a vehicle. If all slots are taken, the source
+ * with the most of them gives one up, so that hosts with many invented autopilots displace one another and not a lone one.
+ */
 export function slotFor(
   { link, peer }: Pick<Contact, 'link' | 'peer'>,
   contacts: ReadonlySet<Contact>,
-  isVehicle: (contact: Contact) => boolean,
+  { isVehicle, isActive }: Roles,
 ): { readonly hasSlot: boolean; readonly victim: Contact | undefined } {
   const source = sourceOf(peer);
   const own = [...contacts].filter((each) => each.link === link && sourceOf(each.peer) === source);
   const isSourceFull = own.length >= source_contacts_max;
   if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
-  const unannounced = (isSourceFull ? own : [...contacts]).filter((each) => !isVehicle(each));
-  const victim = unannounced.toSorted((a, b) => a.last_ms - b.last_ms)[0];
+  const spare = isSourceFull ? own : ofLargestSource([...contacts].filter((each) => !isActive(each)));
+  const oldest = spare.toSorted((a, b) => a.last_ms - b.last_ms);
+  const unannounced = oldest.find((each) => !isVehicle(each));
+  const victim = unannounced ?? (isSourceFull ? undefined : oldest[0]);
   return { hasSlot: victim !== undefined, victim };
+}
+
+function ofLargestSource(contacts: readonly Contact[]): readonly Contact[] {
+  const sources = Map.groupBy(contacts, ({ link, peer }) => `${link.name} ${sourceOf(peer)}`);
+  return [...sources.values()].reduce((a, b) => (b.length > a.length ? b : a), []);
 }

@@ -158,7 +158,8 @@ export class VehicleRegistry {
 
   #addContact({ link, peer, frame, now_ms }: From): Contact | undefined {
     const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
-    const { hasSlot, victim } = slotFor({ link, peer }, this.#contacts.all, isVehicle);
+    const isActive = (each: Contact): boolean => this.#vehicleOf.get(each)?.active === each;
+    const { hasSlot, victim } = slotFor({ link, peer }, this.#contacts.all, { isVehicle, isActive });
     if (!hasSlot) return this.#refuse('autopilots', contacts_max);
     if (victim) this.#drop(victim);
     const { sysid, compid } = frame;

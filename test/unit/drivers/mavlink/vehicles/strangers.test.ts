@@ -145,6 +145,33 @@ describe('Vehicles that keep sending', () => {
     expect(assets()).toEqual([keyOf(0xc0ffee)]);
   });
 
+  it('of many sources, each with many new identities, do not keep a source with one vehicle from its slot', () => {
+    open();
+    let uid = 0x6000;
+    for (let beats = 0; beats < 4; beats += 1) {
+      show('10.9.9.9:14550', 251, 0xc0ffee);
+      for (let n = 0; n < 320; n += 1) {
+        uid += 1;
+        show(`10.1.${n % 40}.1:14550`, (uid % 250) + 1, uid);
+        now_ms += 3;
+      }
+      registry.tick(now_ms);
+    }
+    expect(assets()).toContain(keyOf(0xc0ffee));
+    expect(contacts()).toBeLessThanOrEqual(contacts_max);
+  });
+
+  it('under the identity of one vehicle, from many sources, do not keep another one from its slot', () => {
+    open({ [keyOf(0xc0ffee)]: { name: 'Falcon' } });
+    live('10.2.2.2:14550', 8, 0x7000);
+    for (let round = 0; round < 3; round += 1) {
+      for (let n = 0; n < 300; n += 1) show(`10.1.${n % 40}.1:${20_000 + n}`, 8, 0x7000);
+      now_ms += 600;
+    }
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    expect(assets()).toContain(keyOf(0xc0ffee));
+  });
+
   it('cannot change their identity with each message', () => {
     open();
     live('10.1.1.1:14550', 7, 0x4000);
