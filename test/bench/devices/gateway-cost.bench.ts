@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { Bench, BenchContext, Figure } from '../figure.ts';
+import { node_flags } from '../support/subject.ts';
 
 const gatewayCost = z.strictObject({
   names: z.array(z.string()).readonly().describe('what was run'),
@@ -15,9 +16,13 @@ const patience_ms = 30_000;
 
 async function measure(side: 'family' | 'systeminformation', seconds: number): Promise<GatewayCost> {
   const entry = new URL('../processes/gateway-cost-process.ts', import.meta.url).pathname;
-  const { stdout } = await promisify(execFile)(process.execPath, [entry, side, String(seconds)], {
-    timeout: seconds * 1_000 + patience_ms,
-  });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...node_flags, entry, side, String(seconds)],
+    {
+      timeout: seconds * 1_000 + patience_ms,
+    },
+  );
   return gatewayCost.parse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''));
 }
 
