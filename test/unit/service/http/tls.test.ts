@@ -1,7 +1,7 @@
 /** The service speaks TLS itself: real handshakes with certificates that are made for the test. */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { connect as dial, type Socket } from 'node:net';
@@ -39,6 +39,11 @@ async function install({ cert, key }: Certificates['server']): Promise<void> {
   await rm(live('key'), { force: true });
   await copyFile(key, live('key'));
   await copyFile(cert, live('cert'));
+}
+/** In one step: a file that is being written is empty for a moment, which is a fault of its own. */
+async function replace(cert: string | Buffer): Promise<void> {
+  await writeFile(live('next'), cert);
+  await rename(live('next'), live('cert'));
 }
 async function start(client_certificates?: 'required' | 'optional', client_ca_file = ours.ca): Promise<void> {
   const ca = client_certificates ? { client_ca_file, client_certificates } : {};
@@ -197,10 +202,10 @@ it('takes over a renewed certificate without a restart, and leaves open connecti
 it('serves on with the old certificate while the new one is faulty, reports it once, and takes the next one', async () => {
   await start();
   const before = await shown();
-  await writeFile(live('cert'), 'half of a certifi');
+  await replace('half of a certifi');
   await eventually('the fault', () => lab.log.at('warn').length > 0);
   expect(await shown()).toBe(before);
-  await copyFile(theirs.server.cert, live('cert'));
+  await replace(await readFile(theirs.server.cert));
   await eventually('the other fault', () => lab.log.at('warn').length > 1);
   expect(await shown()).toBe(before);
   const faulty = lab.log.lines.filter(({ level }) => level === 'warn');
