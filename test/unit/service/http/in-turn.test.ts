@@ -1,8 +1,11 @@
 /** Floods of requests, counted in readings of the database: those of one key and of one connection wait for one another. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
+import type { Env } from '../../../../src/service/http/context.ts';
+import { jsonOnly } from '../../../../src/service/http/guards.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { HeldStore } from '../../../support/service/held-store.ts';
@@ -55,6 +58,36 @@ describe('the requests of one key', () => {
     expect(await list).toBe(200);
     store.release();
     expect(await Promise.all(slow)).toEqual(slow.map(() => 200));
+  });
+});
+
+describe('long bodies', () => {
+  /** The turn of the event loop in which the route had each of six requests with such a body. */
+  async function turnsOf(body: string): Promise<number[]> {
+    let turn = 0;
+    const seen: number[] = [];
+    const count = (): void => {
+      turn += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    const app = new Hono<Env>().use(jsonOnly()).post('/', (c) => {
+      seen.push(turn);
+      return c.body(null, 204);
+    });
+    try {
+      const headers = { 'content-type': 'application/json' };
+      const asked = Array.from({ length: 6 }, async () => app.request('/', { method: 'POST', headers, body }));
+      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 204));
+    } finally {
+      clearImmediate(next);
+    }
+    return seen;
+  }
+
+  it('are read in a turn of the event loop each, and short ones together', async () => {
+    expect(new Set(await turnsOf(JSON.stringify({ payload: 'x'.repeat(5_000) }))).size).toBe(6);
+    expect(new Set(await turnsOf('{"payload":{}}')).size).toBeLessThan(6);
   });
 });
 
