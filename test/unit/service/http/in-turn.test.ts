@@ -77,7 +77,9 @@ describe('long bodies', () => {
     });
     try {
       const headers = { 'content-type': 'application/json' };
-      const asked = Array.from({ length: 6 }, async () => app.request('/', { method: 'POST', headers, body }));
+      const asked = Array.from({ length: 6 }, async () =>
+        app.request('/', { method: 'POST', headers, body }),
+      );
       expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 204));
     } finally {
       clearImmediate(next);
