@@ -12,6 +12,7 @@ import { channels } from '../../../contract/topics.ts';
 import { jsonOf, objectOf } from './data.ts';
 import { readCompleteness } from './completeness.ts';
 import { assetOf } from '../erasure.ts';
+import { FleetEvents } from './fleet-events.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget, newPause } from './reader.ts';
@@ -87,6 +88,23 @@ export class HistoryOperations {
   }
 
   async events(kit_id: string, filter: EventFilter): Promise<EventPage> {
+    const { messages, next } = await this.#eventPage(kit_id, filter);
+    return { events: messages.map((message) => eventResource(kit_id, message)), next };
+  }
+
+  /** The newest, or oldest, events of several kits; without a cursor: narrow the span to read on. */
+  async fleetEvents(
+    kit_ids: readonly string[],
+    filter: Omit<EventFilter, 'cursor'>,
+  ): Promise<readonly HistoryEvent[]> {
+    const fleet = new FleetEvents(filter);
+    for (const kit_id of kit_ids) {
+      if (!fleet.add(kit_id, await this.#eventPage(kit_id, filter))) throw tooMuch(texts.shorter_time);
+    }
+    return fleet.events.map(({ kit_id, message }) => eventResource(kit_id, message));
+  }
+
+  async #eventPage(kit_id: string, filter: EventFilter): Promise<Page> {
     const { types, assets, from_ms, to_ms, order, limit, cursor } = filter;
     const query: PageQuery = {
       kit_id,
@@ -100,22 +118,7 @@ export class HistoryOperations {
       isWanted: (channel) => types === undefined || types.includes(typeOf(channel)),
       isMatch: (message) => assets === undefined || assets.includes(assetOf(message) ?? ''),
     };
-    const { messages, next } = await readPage(this.#store, query, newBudget());
-    return { events: messages.map((message) => eventResource(kit_id, message)), next };
-  }
-
-  /** The newest, or oldest, events of several kits; without a cursor: narrow the span to read on. */
-  async fleetEvents(
-    kit_ids: readonly string[],
-    filter: Omit<EventFilter, 'cursor'>,
-  ): Promise<readonly HistoryEvent[]> {
-    const pages = [];
-    for (const kit_id of kit_ids) pages.push((await this.events(kit_id, filter)).events);
-    const sign = filter.order === 'asc' ? 1 : -1;
-    return pages
-      .flat()
-      .sort((a, b) => sign * (Date.parse(a.time) - Date.parse(b.time)))
-      .slice(0, filter.limit);
+    return readPage(this.#store, query, newBudget());
   }
 
   async series(kit_id: string, { select, from_ms, to_ms, bucket_ms }: SeriesFilter): Promise<SeriesList> {

@@ -76,7 +76,7 @@ const listFleetEvents = createRoute({
   path: '/api/events',
   operationId: 'listFleetEvents',
   summary: 'List events of several kits',
-  description: `Returns the events of up to ${fleet_kits_max} kits of the key. It has no cursor: for more, ask again from the time of the last one.`,
+  description: `Returns the events of up to ${fleet_kits_max} kits of the key. It has no cursor: for more, also when they are fewer than \`limit\`, ask again from the time of the last one.`,
   tags,
   request: { query: fleetEventQuery.omit({ cursor: true }) },
   responses: { 200: okJson(eventPage, 'by time'), ...anyProblem },

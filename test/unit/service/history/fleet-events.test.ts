@@ -1,0 +1,69 @@
+/** Events of many kits with large data: what is held is bounded, and who asks on from the last one gets each event. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { writeEnvelope } from '../../../../src/contract/envelope.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
+import { page_chars_max } from '../../../../src/service/history/reading/reader.ts';
+import { type Reception, readMessage } from '../../../../src/service/ingest/read-message.ts';
+import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { asset_id, kit_id } from '../../../support/contract-samples.ts';
+
+const chars = 250_000;
+const now_ms = Date.UTC(2026, 10, 20, 12);
+/** The kits with large events have more than a page each; their times alternate. */
+const large_kits = [0, 1].map((n) => assetId(kit_id, `kit-${n}`));
+const small_kit = assetId(kit_id, 'kit-2');
+const large_each = Math.ceil((1.2 * page_chars_max) / chars);
+const small_events = 60;
+
+let store: SqlStore;
+beforeEach(async () => {
+  store = new SqlStore(openSqlite(':memory:'));
+  await store.beginHistory(now_ms);
+});
+afterEach(async () => store.close());
+
+function event(kit: string, seq: number, text_of_it: string): Reception {
+  const time_ms = now_ms + seq * 10 + [...large_kits, small_kit].indexOf(kit);
+  const text = writeEnvelope({ epoch: 1, seq, time_ms }, JSON.stringify({ text: text_of_it }));
+  const reception = readMessage(upTopic(kit, channels.event(asset_id, 'blob')), Buffer.from(text));
+  if (!reception) throw new Error('no channel of the contract');
+  return reception;
+}
+
+it.each(['asc', 'desc'] as const)(
+  'gives each event of several kits in answers of bounded size, %s',
+  async (order) => {
+    const large = 'x'.repeat(chars);
+    const all = Array.from({ length: large_each }, (_, index) =>
+      large_kits.map((kit) => event(kit, index + 1, large)),
+    );
+    for (const some of all) await store.commit(some, now_ms);
+    const small = Array.from({ length: small_events }, (_, index) => event(small_kit, index + 1, ''));
+    await store.commit(small, now_ms);
+    const history = new HistoryOperations(store);
+    const found: string[] = [];
+    let [from_ms, to_ms] = [0, now_ms * 2];
+    for (;;) {
+      const events = await history.fleetEvents([...large_kits, small_kit], {
+        from_ms,
+        to_ms,
+        order,
+        limit: 1_000,
+      });
+      const size = events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
+      expect(size).toBeLessThanOrEqual(page_chars_max);
+      const last = events.at(-1);
+      if (!last) break;
+      found.push(...events.map(({ kit_id: of, time }) => `${time} ${of}`));
+      if (order === 'asc') from_ms = Date.parse(last.time) + 1;
+      else to_ms = Date.parse(last.time);
+    }
+    const wanted = [...found].sort();
+    expect(found).toEqual(order === 'asc' ? wanted : wanted.toReversed());
+    expect(found).toHaveLength(2 * large_each + small_events);
+    expect(new Set(found).size).toBe(found.length);
+  },
+);
