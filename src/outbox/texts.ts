@@ -12,7 +12,8 @@ export const texts = {
     `disk of ${dir} was full; dropping the oldest messages until ${wanted_mb} MB are free`,
   space_short: (dir: string, free_mb: number, min_mb: number) =>
     `${dir}: ${free_mb} MB free, below outbox.free_disk_min_mb ${min_mb}; dropping the oldest messages for new ones`,
-  sqlite_full: 'disk full',
+  sqlite_full: 'disk full, free some space',
+  sqlite_no_room: 'disk full or failing, free some space',
   sqlite_corrupt: 'buffer file is damaged',
   sqlite_not_a_database: 'buffer file is not a database',
   sqlite_io_error: 'disk I/O error',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Lane } from '../../../src/contract/lanes.ts';
 import { StorageUnavailable } from '../../../src/errors.ts';
+import { texts } from '../../../src/outbox/texts.ts';
 import { openStore } from '../../../src/outbox/store/store.ts';
 import type { Done } from '../../../src/outbox/protocol.ts';
 import { rowId, type Row } from '../../../src/outbox/row.ts';
@@ -101,6 +102,33 @@ describe.skipIf(diskMissing())('a disk that others have filled', () => {
       expect(store.commit(work({ rows })).depth.feed.rows).toBe(5);
       store.close();
       expect(openStore(storeOptions(dir)).opened.epoch).toBe(opened.epoch + 1);
+    });
+  });
+
+  test('names a full disk at a later start, where the file is there and its index has no room', async () => {
+    await withTmpfs(8, (dir) => {
+      openStore(storeOptions(dir)).store.close();
+      const hog = fillUp(dir);
+      const { store, opened } = openStore(storeOptions(dir));
+      expect(opened.health.state).toBe('full');
+      const rows = rowsOf(opened.epoch, 0, 5);
+      expect(() => store.commit(work({ rows }))).toThrow(texts.sqlite_no_room);
+      rmSync(hog);
+      expect(store.commit(work({ rows })).depth.feed.rows).toBe(5);
+      store.close();
+    });
+  });
+
+  test('opens the file at a later start by giving up the reserve', async () => {
+    await withTmpfs(24, (dir) => {
+      openStore(storeOptions(dir)).store.close();
+      fillUp(dir);
+      expect(existsSync(join(dir, 'buffer.db.reserve'))).toBe(true);
+      const { store, opened } = openStore(storeOptions(dir));
+      expect(opened.health.state).toBe('full');
+      expect(store.commit(work({ rows: rowsOf(opened.epoch, 0, 5) })).depth.feed.rows).toBe(5);
+      expect(existsSync(join(dir, 'buffer.db.reserve'))).toBe(false);
+      store.close();
     });
   });
 });

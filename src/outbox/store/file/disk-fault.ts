@@ -13,9 +13,11 @@ export interface DiskFault {
   readonly sentence: string;
 }
 
-/** Primary result codes of SQLite; the extended ones begin with them. */
+/** Result codes of SQLite, the first that fits: an extended one begins with its primary one. */
 const kinds: readonly (readonly [code: string, kind: DiskFault['kind'], sentence: string])[] = [
   ['SQLITE_FULL', 'full', texts.sqlite_full],
+  // The index of the log is made at each start, block by block; a full disk is not told apart from one that fails.
+  ['SQLITE_IOERR_SHMSIZE', 'full', texts.sqlite_no_room],
   ['SQLITE_CORRUPT', 'damaged', texts.sqlite_corrupt],
   ['SQLITE_NOTADB', 'damaged', texts.sqlite_not_a_database],
   ['SQLITE_IOERR', 'failing', texts.sqlite_io_error],
