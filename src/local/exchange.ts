@@ -2,6 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
+import { GatheredBytes } from '../platform/gathered-bytes.ts';
 
 export interface ExchangeRequest {
   readonly query: URLSearchParams;
@@ -74,15 +75,12 @@ function decoded(text: string): string {
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const body = new GatheredBytes(body_bytes_max);
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue;
-    bytes += chunk.length;
-    if (bytes > body_bytes_max) throw new NotAnswered(413, `a body has at most ${body_bytes_max} bytes`);
-    chunks.push(chunk);
+    if (!body.add(chunk)) throw new NotAnswered(413, `a body has at most ${body_bytes_max} bytes`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return body.all().toString('utf8');
 }
 
 function send(response: ServerResponse, { status = 200, content_type, content }: Answer): void {

@@ -2,6 +2,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { answer_limits, readJson } from '../contract/bounded-json.ts';
+import { GatheredBytes } from '../platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { texts } from './texts.ts';
 
@@ -64,16 +65,13 @@ function authorization({ username, password }: ApiAccess): Record<string, string
 }
 
 async function boundedText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const answer = new GatheredBytes(answer_bytes_max);
   for await (const chunk of response) {
     if (!Buffer.isBuffer(chunk)) continue;
-    bytes += chunk.length;
     // Leaving the loop destroys the response, and the connection with it.
-    if (bytes > answer_bytes_max) throw new Error(texts.answer_too_large(answer_bytes_max));
-    chunks.push(chunk);
+    if (!answer.add(chunk)) throw new Error(texts.answer_too_large(answer_bytes_max));
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return answer.all().toString('utf8');
 }
 
 function parsed(text: string): unknown {

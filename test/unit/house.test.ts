@@ -8,6 +8,7 @@ import {
   barrels,
   collections,
   fullFolders,
+  keptPieces,
   oddTextIds,
   strayTests,
   type Tree,
@@ -147,6 +148,12 @@ const rules: readonly (readonly [string, (tree: Tree) => string[], Tree, string]
     collections,
     new Map([['src/hub/utils.ts', '']]),
     'src/hub/utils.ts',
+  ],
+  [
+    'gathers bodies as bytes, not as pieces',
+    keptPieces,
+    new Map([['src/hub/body.ts', 'const body = Buffer.concat(chunks);']]),
+    'src/hub/body.ts',
   ],
   [
     'has ids of sentences in snake_case',

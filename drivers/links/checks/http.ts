@@ -3,6 +3,7 @@ import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { messageOf } from '../../../src/errors.ts';
+import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../../src/platform/time.ts';
@@ -88,15 +89,13 @@ async function get(url: URL, socket: Socket): Promise<IncomingMessage> {
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const body = new GatheredBytes(body_bytes_max);
   for await (const chunk of response) {
     if (!Buffer.isBuffer(chunk)) continue;
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= body_bytes_max) break;
+    body.add(chunk.subarray(0, body_bytes_max - body.length));
+    if (body.length === body_bytes_max) break;
   }
-  return Buffer.concat(chunks).subarray(0, body_bytes_max).toString('utf8');
+  return body.all().toString('utf8');
 }
 
 /**

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/errors.ts';
+import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { replyText } from '../soap/reply-text.ts';
 import { texts } from '../texts.ts';
@@ -171,15 +172,12 @@ function refuse(request: IncomingMessage, response: ServerResponse): void {
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const call = new GatheredBytes(call_bytes_max);
   for await (const chunk of request) {
     if (!(chunk instanceof Buffer)) return undefined;
-    bytes += chunk.length;
-    if (bytes > call_bytes_max) return undefined;
-    chunks.push(chunk);
+    if (!call.add(chunk)) return undefined;
   }
-  return replyText(Buffer.concat(chunks), request.headers['content-type']);
+  return replyText(call.all(), request.headers['content-type']);
 }
 
 function plainAddress(address: string | undefined): string | undefined {

@@ -7,6 +7,7 @@ import { bareFingerprint } from '../../../src/device/certificate-check.ts';
 import { isLegacyTls } from '../../../src/device/connection-fault.ts';
 import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
+import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { endsEnvelope, tail_bytes } from './reply-text.ts';
 import type { Connection } from './soap-call.ts';
@@ -125,29 +126,23 @@ function collect(
     reject,
   }: Pick<Exchange, 'bytes_max'> & { resolve: (answered: Answered) => void; reject: (error: Error) => void },
 ): void {
-  const chunks: Buffer[] = [];
+  const reply = new GatheredBytes(bytes_max);
   const local_address = response.socket.localAddress;
   const peer_address = response.socket.remoteAddress?.replace(/^::ffff:/iu, '');
-  let bytes = 0;
   let waiting: NodeJS.Timeout | undefined;
-  let tail: Buffer = Buffer.alloc(0);
   response.on('data', (chunk: Buffer) => {
     clearTimeout(waiting);
-    bytes += chunk.length;
-    if (bytes > bytes_max) request.destroy(new ReplyRefused(texts.reply_large(bytes_max)));
-    else chunks.push(chunk);
-    tail = Buffer.concat([tail, chunk.subarray(-tail_bytes)]).subarray(-tail_bytes);
-    if (endsEnvelope(tail)) waiting = setTimeout(end, end_wait_ms);
+    if (!reply.add(chunk)) request.destroy(new ReplyRefused(texts.reply_large(bytes_max)));
+    else if (endsEnvelope(reply.last(tail_bytes))) waiting = setTimeout(end, end_wait_ms);
   });
   response.on('error', (error) => {
-    if (endsEnvelope(tail)) end();
+    if (endsEnvelope(reply.last(tail_bytes))) end();
     else reject(error);
   });
   response.once('end', () => end());
   const end = (): void => {
     clearTimeout(waiting);
-    const sent = Buffer.concat(chunks);
-    const unpacked = unpack(sent, response.headers['content-encoding'], bytes_max);
+    const unpacked = unpack(reply.all(), response.headers['content-encoding'], bytes_max);
     if (unpacked instanceof Error) {
       reject(unpacked);
       return;

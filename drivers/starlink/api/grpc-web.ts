@@ -5,6 +5,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { within } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
@@ -57,22 +58,17 @@ async function exchange(socket: Socket, path: string, body: Buffer): Promise<Ans
 }
 
 async function collect(response: IncomingMessage): Promise<Answer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const answer = new GatheredBytes(message_max_bytes + overhead_max_bytes);
   try {
     for await (const chunk of response) {
       if (!(chunk instanceof Buffer)) continue;
-      size += chunk.length;
-      if (size > message_max_bytes + overhead_max_bytes) {
-        throw new DeviceUnreachable(texts.answer_too_large(message_max_bytes));
-      }
-      chunks.push(chunk);
+      if (!answer.add(chunk)) throw new DeviceUnreachable(texts.answer_too_large(message_max_bytes));
     }
   } catch (error) {
     if (error instanceof DeviceUnreachable) throw error;
     throw new DeviceUnreachable(texts.connection_failed(messageOf(error)), { cause: error });
   }
-  return answerOf(response, Buffer.concat(chunks));
+  return answerOf(response, answer.all());
 }
 
 function answerOf({ statusCode = 0, headers }: IncomingMessage, body: Buffer): Answer {

@@ -5,6 +5,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { within } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
 
@@ -91,8 +92,7 @@ function openStream(session: ClientHttp2Session, path: string, timeout_ms: numbe
 
 /** Resolves when the stream has ended with a status, rejects when it ended otherwise. */
 async function collect(stream: ClientHttp2Stream): Promise<Answer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const answer = new GatheredBytes(message_max_bytes + frame_header_bytes);
   let head: Headers = {};
   let trailers: Headers = {};
   return new Promise((resolve, reject) => {
@@ -104,9 +104,7 @@ async function collect(stream: ClientHttp2Stream): Promise<Answer> {
       trailers = headersOf(headers);
     });
     stream.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= message_max_bytes + frame_header_bytes) chunks.push(chunk);
-      else fail(texts.answer_too_large(message_max_bytes));
+      if (!answer.add(chunk)) fail(texts.answer_too_large(message_max_bytes));
     });
     stream.on('error', (error: Error) => {
       // What arrives is not HTTP/2.
@@ -115,7 +113,7 @@ async function collect(stream: ClientHttp2Stream): Promise<Answer> {
     });
     stream.on('close', () => {
       try {
-        resolve(answerOf(head, trailers, Buffer.concat(chunks)));
+        resolve(answerOf(head, trailers, answer.all()));
       } catch (error) {
         reject(error instanceof Error ? error : new DeviceUnreachable(messageOf(error)));
       }

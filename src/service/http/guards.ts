@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { countValues, request_limits } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../errors.ts';
+import { GatheredBytes } from '../../platform/gathered-bytes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { KeyTurns } from '../access/key-turns.ts';
 import { demandScope } from '../access/principal.ts';
@@ -126,14 +127,11 @@ async function readBounded(
   stream: AsyncIterable<Uint8Array>,
   bytes_max: number,
 ): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  const body = new GatheredBytes(bytes_max);
   for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > bytes_max) throw tooLarge(bytes_max);
-    chunks.push(chunk);
+    if (!body.add(chunk)) throw tooLarge(bytes_max);
   }
-  return Buffer.concat(chunks);
+  return body.all();
 }
 
 function tooLarge(bytes_max: number): RequestProblem {

@@ -67,6 +67,13 @@ export function collections(tree: Tree): string[] {
   );
 }
 
+/** Bodies kept as a list of the pieces in which they came: whoever sends them chooses how many those are. */
+export function keptPieces(tree: Tree): string[] {
+  return sources(tree, (text) => text.includes('Buffer.concat(chunks)')).filter(
+    (path) => !path.includes('/sim/'),
+  );
+}
+
 /** Ids of sentences that are not in snake_case. */
 export function oddTextIds(tree: Tree): string[] {
   return [...tree].flatMap(([path, text]) => {
