@@ -48,7 +48,10 @@ async function carriers(text: string) {
       host.reportLocation({ latitude: 1, longitude: 2, altitude: null, source: 'manual', age_ms: 0 });
       host.reportLink({ name: 'wan0', isp: text, reason: text });
       host.reportKit({ wans: [{ name: 'wan0', type: 'ethernet', status: 'offline' }] });
-      host.reportStatus({ path: text });
+      const times = { tried_at: null, next_try_at: null };
+      host.reportStatus({ path: text }, [
+        { name: text, tried: text, asset_key: null, state: 'offline', reason: text, ...times },
+      ]);
       await Promise.race([aborted(host.signal), vi.advanceTimersByTimeAsync(2_000)]);
       throw new DeviceUnreachable(text);
     },
