@@ -52,6 +52,19 @@ describe('A data cap', () => {
     expect(capped(days, '2026-11-21')).toMatchObject({ forecast_gb: 33, state: 'ok' });
   });
 
+  it('forecasts from the first day of its billing month on, also over the end of a calendar month', () => {
+    const days: UsageLedger['days'] = {
+      '2026-11-14': [20 * gb, 0],
+      '2026-11-30': [1 * gb, 0],
+      '2026-12-01': [1 * gb, 0],
+    };
+    expect(capped(days, '2026-12-01', 15)).toMatchObject({
+      used_gb: 2,
+      forecast_gb: 15,
+      last_day: '2026-12-14',
+    });
+  });
+
   it('is a warning from its share on, and exceeded from the cap on', () => {
     expect(capped({ '2026-11-30': [40 * gb, 0] }, '2026-11-30')).toMatchObject({
       used_pct: 80,
