@@ -74,6 +74,7 @@ export class ConnectionState {
   otherVersion(error: unknown): void {
     const facts = { broker: this.#options.broker_url, reason: messageOf(error) };
     const { log } = this.#options;
+    this.#last_error = messageOf(error);
     const sentence = texts.mqtt5_refused;
     if (this.#down_since_ms === undefined) log.info(facts, sentence);
     else log.debug(facts, sentence);

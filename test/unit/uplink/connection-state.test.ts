@@ -87,4 +87,12 @@ describe('ConnectionState', () => {
     state.lost(mqtt_texts.closed_by_broker, 10);
     expect(state.status().last_error).toBe(mqtt_texts.closed_by_broker);
   });
+
+  it('shows why the first attempt failed while the other version of MQTT is tried', () => {
+    const { state } = start();
+    state.attempt();
+    state.otherVersion(unreachable);
+    state.attempt();
+    expect(state.status()).toMatchObject({ state: 'connecting', last_error: unreachable.message });
+  });
 });
