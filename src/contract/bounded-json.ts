@@ -59,6 +59,12 @@ const close_brace = 0x7d;
 
 /** Returns the parsed value. Throws a `RangeError` that names the first limit exceeded, or a `SyntaxError`. */
 export function readJson(input: string | Uint8Array, limits: JsonLimits): unknown {
+  const value: unknown = JSON.parse(boundedText(input, limits));
+  return value;
+}
+
+/** The text of JSON within the limits. Throws a `RangeError` that names the first limit exceeded. */
+export function boundedText(input: string | Uint8Array, limits: JsonLimits): string {
   const { bytes_max } = limits;
   // No character takes less than a byte, so that a text beyond the limit is refused without a copy of it.
   if (input.length > bytes_max) throw tooMany('bytes', input.length, bytes_max);
@@ -66,8 +72,7 @@ export function readJson(input: string | Uint8Array, limits: JsonLimits): unknow
   const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length;
   if (bytes > bytes_max) throw tooMany('bytes', bytes, bytes_max);
   countValues(text, limits);
-  const value: unknown = JSON.parse(text);
-  return value;
+  return text;
 }
 
 /** Counts the values without parsing. Throws a `RangeError` at the first limit exceeded. */
@@ -150,8 +155,8 @@ function placeOf(text: string, start: number, end: number): number {
   return (hash ^ (hash >>> 13)) >>> (32 - place_bits);
 }
 
-/** Index of the closing quotation mark, or of the end of a text that lacks it. */
-function endOfString(text: string, start: number, string_max: number): number {
+/** Index of the closing quotation mark, or of the end of a text that lacks it. Throws a `RangeError` for a longer one. */
+export function endOfString(text: string, start: number, string_max = Infinity): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === quote) return at;

@@ -1,11 +1,12 @@
 /** Parses messages from the broker into receptions for the store, with the faults of what cannot be stored. */
 import { z } from 'zod';
-import { batchItems, openBatch } from '../../contract/batch/batch.ts';
+import { batchItemSteps, openBatchSteps } from '../../contract/batch/batch.ts';
 import type { BatchItem } from '../../contract/batch/pack.ts';
 import { countValues, message_limits, readJson } from '../../contract/bounded-json.ts';
 import { timeQuality } from '../../contract/envelope.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { json, type Json } from '../../contract/json.ts';
+import { finish, Pace, type Steps } from '../../contract/batch/steps.ts';
 import { type Channel, parseUp, readChannel } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
 import { cleanTexts, cleanTextsBut } from '../../platform/foreign-text.ts';
@@ -14,6 +15,9 @@ import { cleanTexts, cleanTextsBut } from '../../platform/foreign-text.ts';
 export const payload_bytes_max = 1024 * 1024;
 /** Values of all messages of a batch: columns of one value for all rows let a few bytes stand for many of them. */
 const batch_values_max = 300_000;
+
+/** The work of a message: counted, parsed and cleaned, and what it costs whatever its length. */
+const [message_work, message_chars] = [4, 250];
 
 /** Messages of one batch that cannot be read before the rest of it is left unread. */
 const batch_faults_max = 100;
@@ -70,6 +74,15 @@ const envelope = z.looseObject({
 
 /** Parses a message; undefined for a topic of no kit. Never throws. */
 export function readMessage(topic: string, payload: Uint8Array, retained = false): Reception | undefined {
+  return finish(readMessageSteps(topic, payload, retained));
+}
+
+/** As `readMessage`, in steps: a batch can cost a multiple of what the event loop may miss. */
+export function* readMessageSteps(
+  topic: string,
+  payload: Uint8Array,
+  retained = false,
+): Steps<Reception | undefined> {
   const place = parseUp(topic);
   const kit_id = uuid.safeParse(place?.kit_id).data?.toLowerCase();
   if (!place || !kit_id) return undefined;
@@ -79,14 +92,14 @@ export function readMessage(topic: string, payload: Uint8Array, retained = false
   if (!channel) return nothing;
   try {
     checkIds(channel);
-    return { ...nothing, ...readPayload(channel, payload) };
+    return { ...nothing, ...(yield* readPayload(channel, payload)) };
   } catch (error) {
     return { ...nothing, faults: [`${place.channel}: ${reasonOf(error)}`] };
   }
 }
 
-function readPayload(channel: Channel, payload: Uint8Array): Partial<Reception> {
-  if (channel.kind === 'batch') return readBatch(payload);
+function* readPayload(channel: Channel, payload: Uint8Array): Steps<Partial<Reception>> {
+  if (channel.kind === 'batch') return yield* readBatch(payload);
   if (payload.length === 0) {
     if (channel.kind === 'asset') return { cleared: [channel.asset_id] };
     if (channel.kind === 'commands' || channel.kind === 'partner') return {};
@@ -108,12 +121,13 @@ function cleaned(channel: Channel, data: Json): Json {
 }
 
 /** An unreadable message does not affect the others of its batch. */
-function readBatch(payload: Uint8Array): Partial<Reception> {
+function* readBatch(payload: Uint8Array): Steps<Partial<Reception>> {
   if (payload.length > payload_bytes_max) {
     throw new RangeError(`${payload.length} bytes; at most ${payload_bytes_max}`);
   }
-  const opened = openBatch(payload);
-  const items = batchItems(opened);
+  const pace = new Pace();
+  const opened = yield* openBatchSteps(payload, pace);
+  const items = yield* batchItemSteps(opened, pace);
   const messages: Message[] = [];
   const faults: string[] = [];
   const budget = { values_left: batch_values_max, cleaned: 0 };
@@ -125,21 +139,31 @@ function readBatch(payload: Uint8Array): Partial<Reception> {
       faults.push(`batch: more than ${batch_epochs_max} epochs; ${rest} messages not read`);
       break;
     }
-    if (budget.values_left < 0)
-      faults.push(`batch: more than ${batch_values_max} values; ${rest} messages not read`);
-    else if (faults.length >= batch_faults_max)
-      faults.push(`batch: too many faults; ${rest} messages not read`);
-    if (budget.values_left < 0 || faults.length > batch_faults_max) break;
+    const reason = reasonToLeave(budget, faults);
+    if (reason !== undefined) {
+      faults.push(`batch: ${reason}; ${rest} messages not read`);
+      break;
+    }
     try {
       const message = messageOfItem(item, budget);
       if (message) messages.push(message);
     } catch (error) {
       faults.push(`batch, ${item.channel}: ${reasonOf(error)}`);
     }
+    if (pace.isDue(item.data.length * message_work + message_chars)) yield;
   }
   const weight = items.reduce((sum, { data }) => sum + data.length, 0);
   const isWhole = messages.length === items.length && budget.cleaned === 0;
   return { historical: opened.historical, messages, faults, weight, ...(isWhole && { packed: payload }) };
+}
+
+/** Why the rest of a batch is not read. */
+function reasonToLeave(
+  { values_left }: { readonly values_left: number },
+  faults: readonly string[],
+): string | undefined {
+  if (values_left < 0) return `more than ${batch_values_max} values`;
+  return faults.length >= batch_faults_max ? 'too many faults' : undefined;
 }
 
 function messageOfItem(

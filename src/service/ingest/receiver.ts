@@ -1,7 +1,8 @@
 /** Reads what brokers deliver, by MQTT or AMQP, and passes it on to be stored. */
 import { channels, parseUp } from '../../contract/topics.ts';
+import { finishBetween } from '../../contract/batch/steps.ts';
 import { turn } from '../../platform/time.ts';
-import { type Reception, readMessage } from './read-message.ts';
+import { type Reception, readMessage, readMessageSteps } from './read-message.ts';
 import type { SetAside } from './set-aside.ts';
 
 export interface Delivered {
@@ -36,7 +37,7 @@ export class Receiver {
     if (reception) await this.#parts.take(reception);
   }
 
-  /** Processes batches one at a time and in separate turns of the event loop, each when there is room for it; single messages do not wait. */
+  /** Processes batches one at a time and in separate turns of the event loop, a large one in several, each when there is room for it; single messages do not wait. */
   async #receiveBatch({ topic, payload, retained }: Delivered): Promise<void> {
     const { take, room, aside } = this.#parts;
     const before = this.#batches;
@@ -47,8 +48,9 @@ export class Receiver {
       await before;
       await turn();
       await room?.();
-      const read = (): Reception | undefined => readMessage(topic, payload, retained);
-      const reception = aside ? await aside.guard(topic, payload, read) : read();
+      const read = async (): Promise<Reception | undefined> =>
+        finishBetween(readMessageSteps(topic, payload, retained), turn);
+      const reception = aside ? await aside.guard(topic, payload, read) : await read();
       if (reception) stored = take(reception);
     } finally {
       done.resolve();

@@ -58,7 +58,7 @@ export class SetAside {
   }
 
   /** Calls `read`; resolves with undefined for a quarantined message. One call at a time. */
-  async guard<T>(topic: string, payload: Uint8Array, read: () => T): Promise<T | undefined> {
+  async guard<T>(topic: string, payload: Uint8Array, read: () => T | Promise<T>): Promise<T | undefined> {
     const digest = createHash('sha256').update(payload).digest('hex');
     if (this.#isAside(digest)) {
       this.#keep(digest, topic, payload);
@@ -69,7 +69,7 @@ export class SetAside {
     if (isSuspect && (await this.#isCondemned(digest, topic, payload))) return undefined;
     if (!this.#isClosed) writeSync(this.#reading, digest, 0);
     try {
-      return read();
+      return await read();
     } finally {
       if (!this.#isClosed) ftruncateSync(this.#reading);
       if (isSuspect) this.#clear(digest);

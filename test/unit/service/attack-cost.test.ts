@@ -2,7 +2,7 @@
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { readMessage } from '../../../src/service/ingest/read-message.ts';
+import { readMessage, readMessageSteps } from '../../../src/service/ingest/read-message.ts';
 import { threadCpu_ms } from '../../fuzz/engine.ts';
 import { asset_id, kit_id } from '../../support/contract-samples.ts';
 
@@ -43,5 +43,63 @@ describe('a batch of some kB', () => {
       return threadCpu_ms() - began_ms;
     });
     expect(Math.min(...costs_ms)).toBeLessThan(cpu_max_ms);
+  });
+});
+
+/** So much of a batch, in the same rule: four times what a step takes on a slow machine. */
+const step_max_ms = 100;
+const ones = (count: number): readonly number[] => Array.from({ length: count }, () => 1);
+/** Numbers in an order that no reader can foresee, the same in each run. */
+const scattered = (count: number, first: number, range: number): readonly number[] =>
+  Array.from({ length: count }, (_, at) => (first + at * 4_801) % range);
+const shuffled = (messages: number, keys: number): string =>
+  batch({
+    ...head(messages),
+    v: Array.from({ length: messages }, (_, at) =>
+      Object.fromEntries(scattered(keys, at * 7_919, 8_000).map((key) => [`k${key.toString(36)}`, 1])),
+    ),
+  });
+
+describe('a batch within the limits of the contract', () => {
+  it.each([
+    [
+      '290,000 different strings',
+      batch({
+        ...head(10),
+        v: ones(10).map((_, of) => ones(29_000).map((__, at) => (of * 29_000 + at).toString(36))),
+      }),
+    ],
+    ['40 objects of 7,000 keys in different orders', shuffled(40, 7_000)],
+    ['2,800 objects of 100 keys in different orders', shuffled(2_800, 100)],
+    [
+      '97 groups of 1,000 columns',
+      batch(
+        ...ones(97).map(() => ({
+          ...head(1),
+          k: ones(1_000).map(String),
+          c: ones(1_000).map(() => ({ c: 1 })),
+        })),
+      ),
+    ],
+    [
+      '8 MB of columns that are written out',
+      batch({ ...head(1_600), k: ones(1_000).map(() => ''), c: ones(1_000).map(() => ({ c: 1 })) }),
+    ],
+    ['a name of 7.9 MiB', batch({ ...head(1), v: [{ name: 'x'.repeat(8_280_000) }] })],
+  ])('is read in steps of less than 100 ms: %s', { timeout: 60_000 }, (_, text) => {
+    const payload = deflateSync(text);
+    const longest_ms = Array.from({ length: attempts }, () => {
+      const steps = readMessageSteps(upTopic(kit_id, channels.batch), payload);
+      let longest = 0;
+      let count = 0;
+      for (let isDone: boolean | undefined = false; isDone !== true; count += 1) {
+        const began_ms = threadCpu_ms();
+        isDone = steps.next().done;
+        longest = Math.max(longest, threadCpu_ms() - began_ms);
+      }
+      expect(count).toBeGreaterThan(4);
+      return longest;
+    });
+    expect(Math.min(...longest_ms)).toBeLessThan(step_max_ms);
   });
 });

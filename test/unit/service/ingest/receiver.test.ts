@@ -49,3 +49,31 @@ it('reads each of many batches in a separate turn of the event loop', async () =
   await Promise.all(Array.from({ length: 20 }, async () => receiver.receive(delivered)));
   expect({ read, of_turn_max }).toEqual({ read: 20, of_turn_max: 1 });
 });
+
+it('lets other work run while it reads one large batch, and keeps the order of the batches', async () => {
+  const items = Array.from({ length: 4_000 }, (_, seq) => ({
+    ...item,
+    seq: seq + 10,
+    data: `{"v":"${'x'.repeat(900)}"}`,
+  }));
+  const large = packBatch(items, { historical: true });
+  const counts: number[] = [];
+  let [turns, isRead] = [0, false];
+  const receiver = new Receiver({
+    take: async ({ messages }) => {
+      counts.push(messages.length);
+      isRead = true;
+    },
+  });
+  const count = (): void => {
+    turns += 1;
+    if (!isRead) setImmediate(count);
+  };
+  setImmediate(count);
+  const topic = upTopic(kit_id, channels.batch);
+  const receive = async (payload: Uint8Array): Promise<void> =>
+    receiver.receive({ topic, payload, retained: false });
+  await Promise.all([receive(large), receive(batch)]);
+  expect(counts).toEqual([4_000, 1]);
+  expect(turns).toBeGreaterThan(5);
+});
