@@ -46,6 +46,8 @@ export const texts = {
   stop_rejected: (reason: string) =>
     `the camera may still be moving: it rejected the stop (${reason}); Stop is sent again when it answers`,
   still_moving: 'the camera accepted the stop and reports that it still moves',
+  redirected: (status: number, location: string) =>
+    `it redirects to "${location}" (HTTP status ${status}), which is not followed; set host, port and path to where its ONVIF service is`,
   reply_empty: 'its reply is empty',
   http_status: (status: number) => `HTTP status ${status}`,
   other_fingerprint: (seen: string) =>

@@ -1,9 +1,13 @@
 /** The kits of a key with their summaries, for List Kits and for the fleet socket. */
+import { turn } from '../platform/time.ts';
 import { maySee, type Principal } from './access/principal.ts';
 import type { KitResource } from './api/resources.ts';
 import { summaryOf } from './api/summarise.ts';
 import { iso, kitResource, telemetrySnapshot, turnsAt, unreportedKit } from './api/views.ts';
 import type { AssetState, Store, StoredKit } from './store/store.ts';
+
+/** Kits that are summarised in one turn of the event loop: a key may see ten thousand, and other clients must not wait for them. */
+const kits_a_turn = 250;
 
 export interface ListedKit {
   readonly kit: KitResource;
@@ -23,7 +27,12 @@ export async function listKits(
   const named = principal.kits === '*' || wanted === '*' ? [] : wanted;
   const others = named.filter((kit_id) => !ids.has(kit_id)).map(unreportedKit);
   const byKit = Map.groupBy(assets, ({ kit_id }) => kit_id);
-  return [...reported, ...others].map((kit) => listed(kit, byKit.get(kit.kit_id) ?? [], now_ms));
+  const kits: ListedKit[] = [];
+  for (const kit of [...reported, ...others]) {
+    kits.push(listed(kit, byKit.get(kit.kit_id) ?? [], now_ms));
+    if (kits.length % kits_a_turn === 0) await turn();
+  }
+  return kits;
 }
 
 function listed(kit: StoredKit, assets: readonly AssetState[], now_ms: number): ListedKit {

@@ -85,6 +85,12 @@ export class GuardedCam extends onvif.Cam {
     const envelope = this.#envelope(request);
     const posted = await this.#post({ ...request, envelope }, limit);
     if (posted.date_ms !== undefined) this.#header_shift = posted.date_ms - performance.now();
+    if (posted.location !== undefined && posted.status >= 300 && posted.status < 400) {
+      return failure(
+        'malformed',
+        texts.redirected(posted.status, posted.location.slice(0, reason_chars_max)),
+      );
+    }
     const text = replyText(posted.bytes, posted.type);
     const isEmpty = text.trim() === '';
     const reading = isEmpty

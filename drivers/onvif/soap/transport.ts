@@ -20,6 +20,8 @@ export interface Answered {
   readonly type: string | undefined;
   /** `WWW-Authenticate`, one entry for each header. */
   readonly challenges: readonly string[];
+  /** `Location` of a redirect, which is never followed: a login goes to the configured host alone. */
+  readonly location: string | undefined;
   /** `Date`, milliseconds since 1970. */
   readonly date_ms: number | undefined;
   readonly local_address: string | undefined;
@@ -152,6 +154,7 @@ function collect(
       bytes: unpacked,
       type: response.headers['content-type'],
       challenges: response.headersDistinct['www-authenticate'] ?? [],
+      location: response.headers.location,
       date_ms: timeOf(response.headers.date),
       local_address,
       peer_address,

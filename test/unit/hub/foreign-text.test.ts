@@ -45,6 +45,7 @@ async function carriers(text: string) {
       const sink = host.announce(asset, [command('go', { description: text })]);
       sink.publish('status', { reason: text, nested: [{ text }] });
       sink.setOnline(false, text);
+      host.announce({ ...about, firmware: text, asset_key: `${text} away`, offline_reason: text });
       host.reportLocation({ latitude: 1, longitude: 2, altitude: null, source: 'manual', age_ms: 0 });
       host.reportLink({ name: 'wan0', isp: text, reason: text });
       host.reportKit({ wans: [{ name: 'wan0', type: 'ethernet', status: 'offline' }] });

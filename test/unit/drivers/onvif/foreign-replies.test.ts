@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { texts } from '../../../../drivers/onvif/texts.ts';
 import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
 
 const soap = (body: string): string =>
@@ -173,4 +175,17 @@ describe('a login by HTTP digest', () => {
     await outbox.until(said('asset_status', (data) => data['status'] === 'online'));
     expect(asked.filter((name) => name === 'GetDeviceInformation').length).toBeLessThanOrEqual(2);
   });
+});
+
+it('a redirect is not followed, and named with its target', async () => {
+  const { port, asked } = await rawCamera({
+    refuse: () =>
+      'HTTP/1.1 302 Found\r\nLocation: https://127.0.0.2/onvif\r\nContent-Length: 0\r\nConnection: close\r\n\r\n',
+  });
+  const { log } = lab.run({ cameras: [{ name: 'raw', host: '127.0.0.1', port }] });
+  const sentence = texts.redirected(302, 'https://127.0.0.2/onvif');
+  await eventually('it is logged', () =>
+    log.lines.some(({ facts }) => String(facts['reason']).includes(sentence)),
+  );
+  expect(asked).not.toEqual([]);
 });
