@@ -26,7 +26,7 @@ export interface Endpoints {
 
 /** Reason codes that wait for MQTT.js to hand over their PUBACK. */
 const foreign_codes_max = 65_535;
-/** Passed on in one turn of the event loop: 4,096 of the smallest packets. */
+/** Read in one turn of the event loop beyond the packet that is under way: 4,096 of the smallest ones. */
 const turn_bytes_max = 8_192;
 const nothing = Buffer.alloc(0);
 
@@ -38,7 +38,7 @@ export class MqttStream extends Duplex {
   readonly #frames: FrameFilter;
   readonly #foreign_codes = new Map<number, number>();
   #pubacks: PubackTaker | undefined;
-  /** Has arrived, and waits for the next turn; nothing more is read meanwhile. */
+  /** Has arrived, and waits for the next turn; nothing more is read meanwhile, but the end may come. */
   #waiting: Buffer = nothing;
   /** The reader wants nothing more for now. */
   #is_full = false;
@@ -63,7 +63,7 @@ export class MqttStream extends Duplex {
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.once('end', () => {
       this.#ended = true;
-      this.push(null);
+      if (this.#waiting.length === 0) this.push(null);
     });
     socket.once('error', (error) => this.destroy(error));
     // After an end, what has arrived is read first; `allowHalfOpen: false` then ends this side too.
@@ -142,16 +142,19 @@ export class MqttStream extends Duplex {
   }
 
   #passOn(chunk: Buffer): void {
-    const isLong = chunk.length > turn_bytes_max;
-    this.#waiting = isLong ? chunk.subarray(turn_bytes_max) : nothing;
+    const end = this.#frames.bytes_left + turn_bytes_max;
+    this.#waiting = chunk.length > end ? chunk.subarray(end) : nothing;
     try {
-      for (const piece of this.#frames.push(isLong ? chunk.subarray(0, turn_bytes_max) : chunk))
+      for (const piece of this.#frames.push(chunk.subarray(0, end)))
         if (!this.push(piece)) this.#is_full = true;
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
     if (this.#is_full || this.#waiting.length > 0) this.#socket.pause();
+    // What was read past is not passed on, so that no reader asks for more.
+    else if (this.#socket.isPaused()) this.#socket.resume();
     if (this.#waiting.length > 0) this.#continueLater();
+    else if (this.#ended && !this.destroyed) this.push(null);
     for (const packet_id of this.#frames.takePubacks()) this.#pubacks?.answered(packet_id);
   }
 

@@ -85,6 +85,11 @@ export class FrameFilter {
     this.#options = options;
   }
 
+  /** Bytes that are still to come of the packet that is passed on or read past. */
+  get bytes_left(): number {
+    return this.#pass_bytes + this.#skip_bytes;
+  }
+
   /** Part of a message that is being read past. */
   get skipping(): Oversize | undefined {
     return this.#skipping;
