@@ -356,7 +356,7 @@ it('refuses options that contradict each other, and names them', () => {
     expect(() => onvif.configure({ cameras: cameras_options })).toThrow(why);
   refuse([camera, { ...camera, name: 'b' }], /has the name or the address of cameras\[0\]/u);
   refuse([{ ...camera, username: 'u' }], /username and password_file belong together/u);
-  refuse([{ ...camera, host: 'http://10.0.0.1/' }], /without http/u);
+  refuse([{ ...camera, host: 'http://10.0.0.1/' }], /without a scheme/u);
   refuse([{ ...camera, tls: { fingerprint: 'xyz' } }], /64 hexadecimal digits/u);
 });
 
