@@ -150,12 +150,17 @@ export class MqttStream extends Duplex {
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
-    if (this.#is_full || this.#waiting.length > 0) this.#socket.pause();
-    // What was read past is not passed on, so that no reader asks for more.
-    else if (this.#socket.isPaused()) this.#socket.resume();
-    if (this.#waiting.length > 0) this.#continueLater();
-    else if (this.#ended && !this.destroyed) this.push(null);
+    this.#goOn();
     for (const packet_id of this.#frames.takePubacks()) this.#pubacks?.answered(packet_id);
+  }
+
+  #goOn(): void {
+    const isWaiting = this.#waiting.length > 0;
+    if (this.#is_full || isWaiting) this.#socket.pause();
+    // What was read past is not passed on, so that no reader asks for more.
+    else this.#socket.resume();
+    if (isWaiting) this.#continueLater();
+    else if (this.#ended && !this.destroyed) this.push(null);
   }
 
   #continueLater(): void {
