@@ -10,7 +10,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { DeviceUnreachable, messageOf } from '../errors.ts';
-import { GatheredBytes } from '../platform/gathered-bytes.ts';
+import { gather } from '../platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { connectionFault } from './connection-fault.ts';
 import { texts } from './texts.ts';
@@ -137,12 +137,9 @@ function replyOf({ statusCode = 0, headers }: IncomingMessage, bytes: Buffer): H
 }
 
 async function readBytes(response: IncomingMessage, bytes_max: number): Promise<Buffer> {
-  const reply = new GatheredBytes(bytes_max);
-  for await (const chunk of response) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    if (!reply.add(chunk)) throw new DeviceUnreachable(texts.reply_too_large(bytes_max));
-  }
-  return reply.all();
+  const reply = await gather(response, bytes_max);
+  if (!reply) throw new DeviceUnreachable(texts.reply_too_large(bytes_max));
+  return reply;
 }
 
 /** Converts an error of a connection to a device into one of the connector's. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
-import { GatheredBytes } from '../platform/gathered-bytes.ts';
+import { gather } from '../platform/gathered-bytes.ts';
 
 export interface ExchangeRequest {
   readonly query: URLSearchParams;
@@ -75,12 +75,9 @@ function decoded(text: string): string {
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
-  const body = new GatheredBytes(body_bytes_max);
-  for await (const chunk of request) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    if (!body.add(chunk)) throw new NotAnswered(413, `a body has at most ${body_bytes_max} bytes`);
-  }
-  return body.all().toString('utf8');
+  const body = await gather(request, body_bytes_max);
+  if (!body) throw new NotAnswered(413, `a body has at most ${body_bytes_max} bytes`);
+  return body.toString('utf8');
 }
 
 function send(response: ServerResponse, { status = 200, content_type, content }: Answer): void {

@@ -2,7 +2,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { answer_limits, readJson } from '../contract/bounded-json.ts';
-import { GatheredBytes } from '../platform/gathered-bytes.ts';
+import { gather } from '../platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { texts } from './texts.ts';
 
@@ -65,13 +65,9 @@ function authorization({ username, password }: ApiAccess): Record<string, string
 }
 
 async function boundedText(response: IncomingMessage): Promise<string> {
-  const answer = new GatheredBytes(answer_bytes_max);
-  for await (const chunk of response) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    // Leaving the loop destroys the response, and the connection with it.
-    if (!answer.add(chunk)) throw new Error(texts.answer_too_large(answer_bytes_max));
-  }
-  return answer.all().toString('utf8');
+  const answer = await gather(response, answer_bytes_max);
+  if (!answer) throw new Error(texts.answer_too_large(answer_bytes_max));
+  return answer.toString('utf8');
 }
 
 function parsed(text: string): unknown {

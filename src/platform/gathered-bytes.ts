@@ -43,3 +43,15 @@ export class GatheredBytes {
     this.#held = larger;
   }
 }
+
+/** All bytes of a stream; undefined, and the stream is destroyed, when they are more than the limit. Rejects as the stream does. */
+export async function gather(
+  stream: AsyncIterable<unknown>,
+  bytes_max: number,
+): Promise<Buffer<ArrayBuffer> | undefined> {
+  const bytes = new GatheredBytes(bytes_max);
+  for await (const piece of stream) {
+    if (piece instanceof Uint8Array && !bytes.add(piece)) return undefined;
+  }
+  return bytes.all();
+}

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/errors.ts';
-import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
+import { gather } from '../../../src/platform/gathered-bytes.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { replyText } from '../soap/reply-text.ts';
 import { texts } from '../texts.ts';
@@ -172,12 +172,8 @@ function refuse(request: IncomingMessage, response: ServerResponse): void {
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const call = new GatheredBytes(call_bytes_max);
-  for await (const chunk of request) {
-    if (!(chunk instanceof Buffer)) return undefined;
-    if (!call.add(chunk)) return undefined;
-  }
-  return replyText(call.all(), request.headers['content-type']);
+  const call = await gather(request, call_bytes_max);
+  return call && replyText(call, request.headers['content-type']);
 }
 
 function plainAddress(address: string | undefined): string | undefined {

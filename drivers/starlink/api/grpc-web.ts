@@ -5,7 +5,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
-import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
+import { gather } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { within } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
@@ -58,17 +58,11 @@ async function exchange(socket: Socket, path: string, body: Buffer): Promise<Ans
 }
 
 async function collect(response: IncomingMessage): Promise<Answer> {
-  const answer = new GatheredBytes(message_max_bytes + overhead_max_bytes);
-  try {
-    for await (const chunk of response) {
-      if (!(chunk instanceof Buffer)) continue;
-      if (!answer.add(chunk)) throw new DeviceUnreachable(texts.answer_too_large(message_max_bytes));
-    }
-  } catch (error) {
-    if (error instanceof DeviceUnreachable) throw error;
+  const answer = await gather(response, message_max_bytes + overhead_max_bytes).catch((error: unknown) => {
     throw new DeviceUnreachable(texts.connection_failed(messageOf(error)), { cause: error });
-  }
-  return answerOf(response, answer.all());
+  });
+  if (!answer) throw new DeviceUnreachable(texts.answer_too_large(message_max_bytes));
+  return answerOf(response, answer);
 }
 
 function answerOf({ statusCode = 0, headers }: IncomingMessage, body: Buffer): Answer {

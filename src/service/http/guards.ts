@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { countValues, request_limits } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../errors.ts';
-import { GatheredBytes } from '../../platform/gathered-bytes.ts';
+import { gather } from '../../platform/gathered-bytes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { KeyTurns } from '../access/key-turns.ts';
 import { demandScope } from '../access/principal.ts';
@@ -127,11 +127,9 @@ async function readBounded(
   stream: AsyncIterable<Uint8Array>,
   bytes_max: number,
 ): Promise<Buffer<ArrayBuffer>> {
-  const body = new GatheredBytes(bytes_max);
-  for await (const chunk of stream) {
-    if (!body.add(chunk)) throw tooLarge(bytes_max);
-  }
-  return body.all();
+  const body = await gather(stream, bytes_max);
+  if (!body) throw tooLarge(bytes_max);
+  return body;
 }
 
 function tooLarge(bytes_max: number): RequestProblem {
