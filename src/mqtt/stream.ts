@@ -168,9 +168,7 @@ export class MqttStream extends Duplex {
     this.#is_due = true;
     setImmediate(() => {
       this.#is_due = false;
-      if (this.destroyed || this.#is_full) return;
-      if (this.#waiting.length > 0) this.#passOn(this.#waiting);
-      else this.#socket.resume();
+      if (!this.destroyed && !this.#is_full) this.#passOn(this.#waiting);
     });
   }
 
