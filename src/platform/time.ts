@@ -73,6 +73,17 @@ export async function turn(): Promise<void> {
   });
 }
 
+/** Returns what is awaited for each of many things, or with their number: a `turn` after each `count` of them, else nothing. */
+export function turnEvery(count: number): (things?: number) => Promise<void> {
+  let left = count;
+  return async (things = 1) => {
+    left -= things;
+    if (left > 0) return;
+    left = count;
+    await turn();
+  };
+}
+
 /** Yields the pause before each retry: doubles from `first_ms` up to `max_ms`, with up to half of it taken off at random. */
 export function* backoff(first_ms: number, max_ms: number, random = Math.random): Generator<number, never> {
   for (let ms = first_ms; ; ms = Math.min(ms * 2, max_ms)) yield ms * (0.5 + random() / 2);

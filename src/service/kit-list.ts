@@ -1,5 +1,5 @@
 /** The kits of a key with their summaries, for List Kits and for the fleet socket. */
-import { turn } from '../platform/time.ts';
+import { turnEvery } from '../platform/time.ts';
 import { maySee, type Principal } from './access/principal.ts';
 import type { KitResource } from './api/resources.ts';
 import { summaryOf } from './api/summarise.ts';
@@ -27,10 +27,11 @@ export async function listKits(
   const named = principal.kits === '*' || wanted === '*' ? [] : wanted;
   const others = named.filter((kit_id) => !ids.has(kit_id)).map(unreportedKit);
   const byKit = Map.groupBy(assets, ({ kit_id }) => kit_id);
+  const pause = turnEvery(kits_a_turn);
   const kits: ListedKit[] = [];
   for (const kit of [...reported, ...others]) {
     kits.push(listed(kit, byKit.get(kit.kit_id) ?? [], now_ms));
-    if (kits.length % kits_a_turn === 0) await turn();
+    await pause();
   }
   return kits;
 }

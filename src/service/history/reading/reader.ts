@@ -8,7 +8,7 @@ import {
   history_classes,
   identityOf,
 } from '../message.ts';
-import { turn } from '../../../platform/time.ts';
+import { turn, turnEvery } from '../../../platform/time.ts';
 import { isErased, type Tombstones } from '../erasure.ts';
 import { isMisdated } from '../retention.ts';
 import { type Group, messagesOfGroup, openSegment } from '../segment.ts';
@@ -27,6 +27,8 @@ export const request_messages_max = 1_000_000;
 const request_time_ms = 2_000;
 /** Characters of data of one page: 5,000 messages of the largest size are more than a gigabyte. */
 export const page_chars_max = 8 * 1024 * 1024;
+/** Characters of data kept while the first messages are looked for: a message may be there twice, as landed and in a segment. */
+const kept_chars_max = 2 * page_chars_max;
 /** Messages that are read in one turn of the event loop. */
 const turn_messages = 500;
 
@@ -44,13 +46,7 @@ export function isSpent({ messages_left, chars_left, until_ms }: Budget): boolea
 
 /** Awaited for each of many messages, or with their number: lets others have a turn now and then. */
 export function newPause(): (messages?: number) => Promise<void> {
-  let left = turn_messages;
-  return async (messages = 1) => {
-    left -= messages;
-    if (left > 0) return;
-    left = turn_messages;
-    await turn();
-  };
+  return turnEvery(turn_messages);
 }
 
 export interface Stretch {
@@ -96,12 +92,12 @@ export async function* readHistory(
   if (first.hasDropped) budget.chars_left = 0;
 }
 
-/** The first messages of a stretch among those that were found, as many as a page may hold; what follows them is found again. */
+/** Keeps the first messages of a stretch, up to `kept_chars_max`; the next page reads the others again. */
 class FirstOnes {
   readonly #compare: (a: HistoryMessage, b: HistoryMessage) => number;
   #found: HistoryMessage[] = [];
   #chars = 0;
-  /** The first of those that were dropped. */
+  /** The first message that was dropped. */
   #end: HistoryMessage | undefined;
 
   constructor(compare: (a: HistoryMessage, b: HistoryMessage) => number) {
@@ -139,8 +135,6 @@ class FirstOnes {
     this.#chars = this.#found.reduce((sum, { data }) => sum + data.length, 0);
   }
 }
-/** A message may be there twice, as landed and in a segment. */
-const kept_chars_max = 2 * page_chars_max;
 
 /** Whether a message is another one than the one before: copies follow each other in the order of time. */
 function newFilter(): (message: HistoryMessage) => boolean {
