@@ -1,6 +1,10 @@
 /** A database that answers lists, snapshots and histories only when it is told to, and counts who asked. */
+import { afterEach, beforeEach } from 'vitest';
+import { channels } from '../../../src/contract/topics.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { kit_id, samples } from '../contract-samples.ts';
+import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
 export class HeldStore extends SqlStore {
   /** Readings that were begun. */
@@ -38,4 +42,25 @@ export class HeldStore extends SqlStore {
     this.begun += 1;
     if (this.#isHeld) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
+}
+
+export interface HeldService {
+  lab: ServiceLab;
+  store: HeldStore;
+}
+
+/** A service over such a database with one kit, new for each test of the file. `end` closes what the test has opened. */
+export function heldServiceOfEachTest(end: () => void): HeldService {
+  const scene = {} as HeldService;
+  beforeEach(async () => {
+    scene.store = new HeldStore();
+    scene.lab = await startServiceLab(kit_id, { store: scene.store });
+    await scene.lab.publish(channels.state, samples['kitState'] ?? {});
+  });
+  afterEach(async () => {
+    scene.store.release();
+    end();
+    await scene.lab.stop();
+  });
+  return scene;
 }

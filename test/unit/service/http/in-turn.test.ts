@@ -2,31 +2,20 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Hono } from 'hono';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { channels } from '../../../../src/contract/topics.ts';
+import { describe, expect, it } from 'vitest';
 import type { Env } from '../../../../src/service/http/context.ts';
 import { jsonOnly } from '../../../../src/service/http/guards.ts';
-import { kit_id, samples } from '../../../support/contract-samples.ts';
+import { kit_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { HeldStore } from '../../../support/service/held-store.ts';
-import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+import { heldServiceOfEachTest } from '../../../support/service/held-store.ts';
 
-let lab: ServiceLab;
-let store: HeldStore;
 const opened: Socket[] = [];
-beforeEach(async () => {
-  store = new HeldStore();
-  lab = await startServiceLab(kit_id, { store });
-  await lab.publish(channels.state, samples['kitState'] ?? {});
-});
-afterEach(async () => {
-  store.release();
+const scene = heldServiceOfEachTest(() => {
   for (const socket of opened.splice(0)) socket.destroy();
-  await lab.stop();
 });
 
-const ask = async (path: string, key = lab.key): Promise<number> => {
-  const answer = await fetch(`${lab.url}${path}`, { headers: { 'x-api-key': key } });
+const ask = async (path: string, key = scene.lab.key): Promise<number> => {
+  const answer = await fetch(`${scene.lab.url}${path}`, { headers: { 'x-api-key': key } });
   await answer.arrayBuffer();
   return answer.status;
 };
@@ -36,27 +25,27 @@ const received = async (): Promise<number> => ask('/ready');
 describe('the requests of one key', () => {
   it('are worked on four at a time, and those of another key beside them', async () => {
     const asked = Array.from({ length: 12 }, async () => ask('/api/kits'));
-    await eventually('four read', () => store.begun === 4);
+    await eventually('four read', () => scene.store.begun === 4);
     for (let n = 0; n < 12; n += 1) await received();
-    expect(store.begun).toBe(4);
-    const other = ask('/api/kits', await lab.giveKey());
-    await eventually('the other key reads', () => store.begun === 5);
-    store.waiting.at(4)?.();
+    expect(scene.store.begun).toBe(4);
+    const other = ask('/api/kits', await scene.lab.giveKey());
+    await eventually('the other key reads', () => scene.store.begun === 5);
+    scene.store.waiting.at(4)?.();
     expect(await other).toBe(200);
-    store.release();
+    scene.store.release();
     expect(await Promise.all(asked)).toEqual(asked.map(() => 200));
   });
 
   it('do not wait for those about the history, which have places of their own', async () => {
     const slow = Array.from({ length: 6 }, async () => ask(`/api/kits/${kit_id}/history`));
-    await eventually('two read the kit or the history', () => store.begun >= 6);
-    for (const goOn of store.waiting.splice(0)) goOn();
-    await eventually('two read the history', () => store.waiting.length === 2);
+    await eventually('two read the kit or the history', () => scene.store.begun >= 6);
+    for (const goOn of scene.store.waiting.splice(0)) goOn();
+    await eventually('two read the history', () => scene.store.waiting.length === 2);
     const list = ask('/api/kits');
-    await eventually('the list is read', () => store.waiting.length === 3);
-    store.waiting.at(2)?.();
+    await eventually('the list is read', () => scene.store.waiting.length === 3);
+    scene.store.waiting.at(2)?.();
     expect(await list).toBe(200);
-    store.release();
+    scene.store.release();
     expect(await Promise.all(slow)).toEqual(slow.map(() => 200));
   });
 });
@@ -95,7 +84,7 @@ describe('long bodies', () => {
 
 /** A connection on which so many requests follow each other without a wait. */
 async function pipelined(count: number, key: string): Promise<{ socket: Socket; text: () => string }> {
-  const { hostname, port } = new URL(lab.url);
+  const { hostname, port } = new URL(scene.lab.url);
   const socket = connect({ host: hostname, port: Number(port) });
   opened.push(socket);
   socket.on('error', () => undefined);
@@ -108,25 +97,25 @@ async function pipelined(count: number, key: string): Promise<{ socket: Socket; 
 
 describe('the requests of one connection', () => {
   it('are served one after the other', async () => {
-    const { text } = await pipelined(5, lab.key);
-    await eventually('the first one reads', () => store.begun === 1);
+    const { text } = await pipelined(5, scene.lab.key);
+    await eventually('the first one reads', () => scene.store.begun === 1);
     for (let n = 0; n < 5; n += 1) await received();
-    expect(store.begun).toBe(1);
-    store.release();
+    expect(scene.store.begun).toBe(1);
+    scene.store.release();
     await eventually('all are answered', () => text().match(/HTTP\/1\.1 200 /gu)?.length === 5);
   });
 
   it('are cut off with it when many come without a wait', async () => {
-    const { socket } = await pipelined(200, lab.key);
+    const { socket } = await pipelined(200, scene.lab.key);
     await eventually('it is closed', () => socket.destroyed);
-    expect(store.begun).toBeLessThanOrEqual(1);
+    expect(scene.store.begun).toBeLessThanOrEqual(1);
   });
 });
 
 describe('a client without a key', () => {
   const post = async (path: string, body: string): Promise<number> => {
     const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(`${lab.url}${path}`, { method: 'POST', headers, body });
+    const answer = await fetch(`${scene.lab.url}${path}`, { method: 'POST', headers, body });
     await answer.arrayBuffer();
     return answer.status;
   };
