@@ -1,6 +1,6 @@
 /** Tracks the receivers behind one gpsd: which has a fix and which sends nothing any more. */
-import type { Position, Tpv } from './gpsd-reports.ts';
 import { silenceSince } from '../../src/platform/stalls.ts';
+import type { Position, Tpv } from './gpsd-reports.ts';
 
 /** Receivers of one gpsd; more are ignored. */
 export const receivers_max = 16;

@@ -4,8 +4,8 @@ import { DeviceRejected, messageOf } from '../../../src/errors.ts';
 import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
 import { type EchoReply, type EchoSocket, openIcmp } from '../../../src/platform/linux/bound-icmp.ts';
 import { canonicalIp, familyOf, type Family } from '../../../src/platform/linux/socket-address.ts';
-import { texts } from '../texts.ts';
 import { deadline } from '../../../src/platform/time.ts';
+import { texts } from '../texts.ts';
 
 /**
  * What became of one question. `isRepeated`: the answer came to a repetition of the kernel's, so one was lost. `refused`: this

@@ -1,6 +1,7 @@
 /** Waits until a vehicle has arrived where it was sent, with progress; ends when it leaves its way. */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { holdNumbers, modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
@@ -10,7 +11,6 @@ import { distance_m, type Place } from './geo.ts';
 import { modeOf } from './orders.ts';
 import { isTargetShown } from './target-shown.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 /** A way of a vehicle, as its messages show it. */
 export interface Journey {

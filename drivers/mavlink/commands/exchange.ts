@@ -1,12 +1,12 @@
 /** Sends one command and determines its outcome: completed by evidence, refused with reasons, or unknown. */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Changes } from './await-change.ts';
 import { Repeats } from './repeats.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 /** The vehicle that a command is sent to. */
 export interface Addressee {

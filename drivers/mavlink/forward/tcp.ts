@@ -2,12 +2,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import { untilLost } from '../links/medium.ts';
 import { readPaced } from '../wire/paced-stream.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost, Relay } from './endpoint.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type TcpListen = Extract<EndpointOptions, { kind: 'tcp_listen' }>;
 type TcpClient = Extract<EndpointOptions, { kind: 'tcp_client' }>;

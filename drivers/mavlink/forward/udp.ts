@@ -4,11 +4,11 @@ import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted } from '../../../src/platform/time.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import { untilLost } from '../links/medium.ts';
 import { TurnBudget } from '../wire/turn-budget.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost } from './endpoint.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type UdpListen = Extract<EndpointOptions, { kind: 'udp_listen' }>;
 type UdpClient = Extract<EndpointOptions, { kind: 'udp_client' }>;

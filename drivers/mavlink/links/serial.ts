@@ -4,11 +4,11 @@ import type { SerialPort } from 'serialport';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every, within } from '../../../src/platform/time.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { readWhileWriting } from './serial-poll.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
 

@@ -4,11 +4,11 @@ import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every } from '../../../src/platform/time.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import { readPaced } from '../wire/paced-stream.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Stream, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type TcpClient = Extract<LinkOptions, { kind: 'tcp_client' }>;
 type TcpListen = Extract<LinkOptions, { kind: 'tcp_listen' }>;

@@ -5,11 +5,11 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted, every } from '../../../src/platform/time.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import { TurnBudget } from '../wire/turn-budget.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
 type UdpClient = Extract<LinkOptions, { kind: 'udp_client' }>;

@@ -1,4 +1,5 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import { EventIntake } from '../reports/event-intake.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
@@ -16,7 +17,6 @@ import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, type StreamRequest, Streams, type StreamRates } from './streams.ts';
 import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
 import { UnansweredCopies } from '../commands/unanswered.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
 

@@ -4,10 +4,10 @@ import { deviceAddress } from '../../../src/driver/device-address.ts';
 import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 export interface PartParts {
   readonly parent_key: string;

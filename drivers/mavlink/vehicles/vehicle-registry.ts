@@ -2,6 +2,7 @@
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
 import { logRefused } from '../../../src/driver/refused-addresses.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import { vehicleCommands } from '../commands/commands.ts';
 import { Rivals, sharedSystemIds } from './conflicts.ts';
 import { Contact } from './contact.ts';
@@ -36,7 +37,6 @@ import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
 import { type Subject, VehicleLog } from '../reports/vehicle-log.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 export interface VehicleRegistryParts {
   readonly host: DriverHost<typeof droneFeeds>;

@@ -1,6 +1,7 @@
 /** One vehicle: an asset, and the contacts that receive it. One of them is active at a time. */
 import type { Command } from '../../../src/driver/command.ts';
 import type { AssetDescription, DriverLog } from '../../../src/driver/driver.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
@@ -14,7 +15,6 @@ import { FlightLog } from '../reports/flight-log.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
-import { silenceSince } from '../../../src/platform/stalls.ts';
 
 export interface VehicleParts {
   readonly asset_key: string;

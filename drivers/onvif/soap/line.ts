@@ -1,6 +1,7 @@
 /** Request queue of one camera: each call has a deadline; its reply is read here or, when large, in a thread. */
 import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { messageOf } from '../../../src/errors.ts';
+import { deadline } from '../../../src/platform/time.ts';
 import { readEnvelope } from './envelope.ts';
 import { GuardedCam, type Limit } from './guarded-cam.ts';
 import type { LargeReplies } from './large-replies.ts';
@@ -8,7 +9,6 @@ import { type Connection, failure, type FailureKind, type Failure, type Reading 
 import { call_deadline_ms, type Soap } from './soap.ts';
 import { CertificateRefused, ReplyRefused } from './transport.ts';
 import { texts } from '../texts.ts';
-import { deadline } from '../../../src/platform/time.ts';
 
 /**
  * Replies up to this size are read in this thread. That takes at most 10 ms, for any content, and 50 ms if the library had

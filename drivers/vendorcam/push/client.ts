@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { unreachable } from '../../../src/device/pinned-http.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
+import { deadline } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';
 import { nonceIn, type Reported, reportsIn } from './alarm-events.ts';
@@ -17,7 +18,6 @@ import {
   origins,
   statuses,
 } from './wire.ts';
-import { deadline } from '../../../src/platform/time.ts';
 
 export interface PushConnection {
   readonly host: string;
