@@ -7,7 +7,7 @@ import { texts } from './texts.ts';
 export interface RoutedLink extends TableLink {
   /** Unmarked traffic of this machine leaves by it. */
   readonly isSelected: boolean;
-  /** The configuration says that marks decide which link carries traffic. */
+  /** `balanced` in the configuration: a firewall chooses the link by marks. */
   readonly isBalanced: boolean;
 }
 

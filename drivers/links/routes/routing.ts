@@ -51,7 +51,7 @@ export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
   skips_defaults: false,
 }));
 
-/** Interfaces through which a default route leads, in any table, and those that carry a VPN which has the only one. */
+/** Interfaces with a default route in any table, and those that carry a VPN with the only default route. */
 export function routedInterfaces(
   routing: Routing,
   isTunnel: (ifindex: number) => boolean,
@@ -115,7 +115,7 @@ export function refusedFamilies({ routes, rules }: Routing): readonly Family[] {
   });
 }
 
-/** Those that unmarked traffic meets, in their order. */
+/** The rules for unmarked traffic, by priority. */
 function rulesOf(family: Family, rules: readonly Rule[]): readonly Rule[] {
   return rules
     .filter((rule) => rule.family === family && rule.matches === 'all' && !rule.skips_defaults)

@@ -33,7 +33,7 @@ export function isForAll({ sysid, compid }: Pick<Contact, 'compid' | 'sysid'>): 
   return sysid === 0 || compid === 0;
 }
 
-/** Whether another system id has its hardware id, as with simulators and clones: a vehicle of its own while that one is received. */
+/** Whether another system id has the same hardware id and is received now, as with simulators and clones: then they are two vehicles. */
 export function isTaken(
   other: Contact | undefined,
   { sysid }: Pick<Contact, 'sysid'>,

@@ -69,7 +69,7 @@ export interface CameraNetwork {
 
 /**
  * Possible values of `asset_key`, the best first: the one of the options, else maker, model and serial number, which is
- * unique within a maker and a model only, else the MAC address. The last may be one that an earlier version has chosen.
+ * unique within a maker and a model only, else the MAC address. Earlier versions may have chosen the last.
  */
 export function cameraKeys(
   information: DeviceInformation,

@@ -59,7 +59,7 @@ const state_item = /^(?:is[a-z]+|state|value|active|motion)$/iu;
 /** Vendors' topics whose ends vary: Ajax, rules of Bosch by their names, and the analytics of Axis, whose scenarios are numbered. */
 const vendor_topic =
   /(?:^|\/)tnsajax:|^\s*tns1:iva\/(?:objectinfield|enteringfield|leavingfield|crossingline|loitering)\/|cameraapplicationplatform\/(?:vmd|objectanalytics|loiteringguard|loiteringdetector|fenceguard|motionguard)\/|ruleengine\/(?:tnsaxis:)?vmd3\//iu;
-/** Events of Axis that tell no state: each is a moment. */
+/** Events of Axis without a state. */
 const stateless_topic = /^(?:videosource\/tampering|device\/tampering\/shockdetected)$/u;
 /** Of Axis: not a state but measurements. */
 const no_state_topic = /\/xinternal_data$|threshold$/iu;

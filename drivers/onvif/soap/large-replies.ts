@@ -1,9 +1,9 @@
 /** Reads large replies in a worker thread, which is started on demand and replaced when a reply stalls it. */
 import { Worker } from 'node:worker_threads';
 import type { DriverLog } from '../../../src/driver/driver.ts';
+import { deadline, within } from '../../../src/platform/time.ts';
 import { failure, type Reading } from './soap-call.ts';
 import { texts } from '../texts.ts';
-import { deadline, within } from '../../../src/platform/time.ts';
 
 /** Processor time after which a thread counts as stalled by one reply. On a busy gateway that is much longer by the clock. */
 const stall_cpu_ms = 1_500;
@@ -12,8 +12,8 @@ const stall_ms = 20_000;
 /** Between two looks at a thread that is slow. */
 const look_every_ms = 250;
 /**
- * Loading its program takes a slow gateway a second, and one whose processor is busy many. No reply waits so long: its call ends before, and the
- * thread reads those that come later. Given up too early, it would be begun again for each of them and never be there.
+ * Loading its program takes a second on a slow gateway, and many seconds on a busy one. No reply waits that long, since its call ends earlier.
+ * With a shorter limit a busy gateway would start the thread again for each reply and never read one.
  */
 const start_ms = 60_000;
 /** Time after the last large reply until the thread ends, which frees 20 MB. */
@@ -219,7 +219,7 @@ export class LargeReplies {
   }
 }
 
-/** Processor time of a thread since its start; 0 for one that has ended. */
+/** Processor time of a thread since its start; 0 after its end. */
 async function cpuMs(worker: Worker): Promise<number> {
   const { user, system } = await worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
   return (user + system) / 1_000;

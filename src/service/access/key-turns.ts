@@ -1,6 +1,6 @@
 /**
- * Turns of the keys at the database: of one key, only so many things are done at a time, however many connections it has. The work
- * of different keys goes on side by side, and between two things everybody else has a turn of the event loop.
+ * Limits how many pieces of work of one key run at a time, whatever the number of its connections. Different keys do not wait for each
+ * other, and the event loop turns between two pieces of work.
  */
 import { turn } from '../../platform/time.ts';
 

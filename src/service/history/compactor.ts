@@ -144,7 +144,7 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   );
 }
 
-/** The messages of the rows, and the rows that they are from: those that do not fit into memory are left for the next portion. */
+/** The messages of the rows, and the rows that were read: the rest is left for the next portion once `segment_chars_max` is reached. */
 async function partsOf(
   rows: readonly Row[],
   tombstones: Tombstones,
@@ -210,7 +210,7 @@ async function readTails(queries: Queries, kit_id: string, part: Part): Promise<
   return rows.flat().map((row) => ({ id: String(row['id']), body: bodyOf(row) }));
 }
 
-/** What a pass joins with what has landed: no more than fits into memory. */
+/** The older segments that a pass joins with new messages, up to `segment_chars_max`. */
 class Joined {
   readonly ids: string[] = [];
   #chars = 0;

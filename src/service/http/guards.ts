@@ -14,7 +14,7 @@ import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
 
 export const body_bytes_max = 64 * 1024;
-/** A body beyond this length is read in a turn of the event loop of its own: one of 39 kB takes up to 35 ms. */
+/** Longer bodies are parsed in separate turns of the event loop: one of 39 kB takes up to 35 ms. */
 const long_chars = 4 * 1024;
 /** Starting a session is the only request with a body that needs no key before it is read. */
 const session_path = '/api/session';

@@ -56,7 +56,7 @@ export class KitFollower {
     const wants = (asset_id: string): boolean => wanted === '*' || wanted.has(asset_id);
     if (this.#snapshot_due) {
       return inTurn(async () => {
-        // Nobody waits for it any more.
+        // The subscription has ended.
         if (this.#parts.signal.aborted) return [];
         this.#snapshot_due = false;
         this.#pending.clear();

@@ -61,7 +61,7 @@ export class SummaryFollower {
 
   async #readFirst(): Promise<KitResource[]> {
     const { list, principal, signal } = this.#parts;
-    // Nobody waits for it any more.
+    // The subscription has ended.
     if (signal.aborted) return [];
     this.#changed.clear();
     return this.#noted(await list(principal));

@@ -16,7 +16,7 @@ export interface DiskFault {
 /** Result codes of SQLite, the first that fits: an extended one begins with its primary one. */
 const kinds: readonly (readonly [code: string, kind: DiskFault['kind'], sentence: string])[] = [
   ['SQLITE_FULL', 'full', texts.sqlite_full],
-  // The index of the log is made at each start, block by block; a full disk is not told apart from one that fails.
+  // SQLite allocates the index of its log at each start, and reports a full disk and a failing one with the same code.
   ['SQLITE_IOERR_SHMSIZE', 'full', texts.sqlite_no_room],
   ['SQLITE_CORRUPT', 'damaged', texts.sqlite_corrupt],
   ['SQLITE_NOTADB', 'damaged', texts.sqlite_not_a_database],

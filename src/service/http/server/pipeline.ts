@@ -9,10 +9,10 @@ import type { Duplex } from 'node:stream';
 const pipelined_max = 32;
 
 export class Pipeline {
-  /** What waits at each connection with a request under way. */
+  /** Waiting requests of each connection that has one in progress. */
   readonly #waiting = new WeakMap<Duplex, (() => void)[]>();
 
-  /** Begins the request when those before it at this connection are answered, in a turn of its own. */
+  /** Begins the request after those before it on this connection, in another turn of the event loop. */
   take(socket: Duplex, response: ServerResponse, begin: () => void): void {
     if (socket.destroyed) return;
     const waiting = this.#waiting.get(socket);
