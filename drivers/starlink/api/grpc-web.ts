@@ -71,8 +71,7 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage, body: Buffer): A
     throw new DeviceUnreachable(texts.not_grpc(String(statusCode), shown));
   }
   const { message, trailers } = framesOf(body);
-  const field = (name: string): string | undefined =>
-    new RegExp(`^${name}:\\s*(.*?)\\s*$`, 'imu').exec(trailers)?.[1] ?? headers[name]?.toString();
+  const field = (name: string): string | undefined => fieldOf(trailers, name) ?? headers[name]?.toString();
   const code = field('grpc-status') ?? '';
   if (!/^\d{1,3}$/u.test(code)) throw new DeviceUnreachable(texts.no_status);
   const status = Number(code);
@@ -81,6 +80,15 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage, body: Buffer): A
   }
   if (!message) throw new DeviceUnreachable(texts.no_message);
   return { status: grpc_status.ok, message };
+}
+
+/** The value of a trailer; they look like the headers of HTTP. */
+function fieldOf(trailers: string, name: string): string | undefined {
+  for (const line of trailers.split('\n')) {
+    const [key = '', ...value] = line.split(':');
+    if (key.toLowerCase() === name) return value.join(':').trim();
+  }
+  return undefined;
 }
 
 /** The first message of an answer, and its trailers. */
@@ -93,7 +101,9 @@ function framesOf(body: Buffer): { readonly message: Buffer | undefined; readonl
     const start = at + frame_header_bytes;
     const end = start + body.readUInt32BE(at + 1);
     if (end > body.length) throw new DeviceUnreachable(texts.length_wrong);
-    if (flag === trailers_flag) trailers = body.toString('latin1', start, end);
+    const isTrailers = flag === trailers_flag;
+    if (isTrailers && end - start > overhead_max_bytes) throw new DeviceUnreachable(texts.trailers_too_large);
+    if (isTrailers) trailers = body.toString('latin1', start, end);
     else if (flag === 0) message ??= body.subarray(start, end);
     else throw new DeviceUnreachable(texts.compressed);
     at = end;
