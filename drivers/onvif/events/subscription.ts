@@ -30,7 +30,7 @@ const unsubscribe_deadline_ms = 1_000;
 /** Reference parameters are returned with each request; longer ones are left out. */
 const headers_chars_max = 4_096;
 /** Answers to a subscription are a tenth of that. */
-const answer_chars_max = 32_768;
+export const answer_chars_max = 32_768;
 
 /** Subscribes with the first form of time that the camera accepts. `consumer`: the address to call; left out for a pull. */
 export async function subscribe(
@@ -164,17 +164,24 @@ export function referenceParameters(answer: string): string {
   )) {
     if (name !== undefined && value !== undefined) known.set(name, value);
   }
-  const complete = topElements(inner).map((element) => {
-    const head = /^<[^<>]*>/u.exec(element)?.[0] ?? '';
-    const missing = [...known].filter(([name]) => !head.includes(`${name}=`));
-    const declared = missing.map(([name, value]) => ` ${name}="${value}"`).join('');
-    const end = /\/?>$/u.exec(head)?.[0] ?? '>';
-    // A separate prefix, since the camera may use "a" for something else.
-    const mark = ' xmlns:kit="http://www.w3.org/2005/08/addressing" kit:IsReferenceParameter="true"';
-    return `${head.slice(0, head.length - end.length)}${declared}${mark}${end}${element.slice(head.length)}`;
-  });
-  const headers = complete.join('');
-  return headers.length > headers_chars_max ? '' : headers;
+  let headers = '';
+  for (const element of topElements(inner)) {
+    headers += withNamespaces(element, known);
+    // Each of a thousand elements could name thousands of namespaces.
+    if (headers.length > headers_chars_max) return '';
+  }
+  return headers;
+}
+
+/** The element with its mark and with the namespaces that were declared around it. */
+function withNamespaces(element: string, known: ReadonlyMap<string, string>): string {
+  const head = /^<[^<>]*>/u.exec(element)?.[0] ?? '';
+  const missing = [...known].filter(([name]) => !head.includes(`${name}=`));
+  const declared = missing.map(([name, value]) => ` ${name}="${value}"`).join('');
+  const end = /\/?>$/u.exec(head)?.[0] ?? '>';
+  // A separate prefix, since the camera may use "a" for something else.
+  const mark = ' xmlns:kit="http://www.w3.org/2005/08/addressing" kit:IsReferenceParameter="true"';
+  return `${head.slice(0, head.length - end.length)}${declared}${mark}${end}${element.slice(head.length)}`;
 }
 
 function topElements(xml: string): readonly string[] {

@@ -64,6 +64,8 @@ const stateless_topic = /^(?:videosource\/tampering|device\/tampering\/shockdete
 /** Of Axis: not a state but measurements. */
 const no_state_topic = /\/xinternal_data$|threshold$/iu;
 const messages_max = 256;
+/** Topics have some 60 characters. A longer one is none that is known. */
+const topic_chars_max = 1_024;
 
 /** All notifications of a PullMessagesResponse or a Notify, the first ones when there are too many. */
 export function notesOf(body: XmlNode): readonly DetectionNote[] {
@@ -75,6 +77,7 @@ export function notesOf(body: XmlNode): readonly DetectionNote[] {
 
 function noteOf(notification: XmlNode): DetectionNote | undefined {
   const reported = textAt(notification, 'topic') ?? '';
+  if (reported.length > topic_chars_max) return undefined;
   const topic = plainTopic(reported);
   const detection = detectionOf(topic, reported);
   if (detection === undefined) return undefined;
@@ -99,7 +102,7 @@ function detectionOf(topic: string, reported: string): Detection | undefined {
 export function plainTopic(topic: string): string {
   return topic
     .trim()
-    .replace(/\/+\.?$/u, '')
+    .replace(/(?<!\/)\/+\.?$/u, '')
     .split('/')
     .map((part) => part.slice(part.indexOf(':') + 1))
     .join('/')

@@ -222,17 +222,20 @@ function faultOf(fault: XmlNode): { readonly code: string; readonly reason: stri
   let at = find(fault, 'code');
   let code = textAt(at, 'value') ?? textAt(fault, 'faultcode') ?? 'unknown';
   while ((at = find(at, 'subcode'))) code = textAt(at, 'value') ?? code;
-  const text = textAt(fault, 'reason', 'text') ?? textAt(fault, 'faultstring') ?? '';
+  const whole = textAt(fault, 'reason', 'text') ?? textAt(fault, 'faultstring') ?? '';
+  const text = whole.slice(0, reason_chars_max);
   const plain = code.slice(code.indexOf(':') + 1);
   const isLogin = login_words.test(text);
   const known = isLogin || /^(?:FailedAuthentication|InvalidSecurity)/u.test(plain) ? 'NotAuthorized' : plain;
   return { code: known, reason: withDetail(text, fault).slice(0, reason_chars_max) };
 }
 const reason_chars_max = 300;
+const details_max = 16;
 
 /** Devices often put the real cause into the detail (SOAP 1.2, section 5.4.5), in vendor-specific elements. */
 function withDetail(reason: string, fault: XmlNode): string {
-  const texts = textsIn(find(fault, 'detail')).filter((text) => !reason.includes(text));
+  const found = textsIn(find(fault, 'detail')).slice(0, details_max);
+  const texts = found.filter((text) => !reason.includes(text));
   const detail = [...new Set(texts)].join(', ');
   return [reason, detail].filter((part) => part !== '').join(': ');
 }

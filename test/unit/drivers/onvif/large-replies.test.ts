@@ -90,6 +90,18 @@ it('refuses in the thread what it refuses here', async () => {
   expect(large.stalls).toBe(0);
 });
 
+it('names the first details of a fault that has thousands', async () => {
+  const { camera, line } = await lineTo(reader());
+  const details = Array.from({ length: 5_000 }, (_, at) => `<d>d${at}.</d>`).join('');
+  const fault = `<s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code><s:Reason><s:Text>${'r'.repeat(400_000)}</s:Text></s:Reason><s:Detail>${details}</s:Detail></s:Fault>`;
+  camera.misbehave('GetServices', { raw: envelope(fault, 's') });
+  expect(await line.call(services)).toMatchObject({ kind: 'fault', reason: 'r'.repeat(300) });
+  camera.misbehave('GetServices', { raw: envelope(fault.replace(/r{2,}/u, 'refused'), 's') });
+  const outcome = await line.call(services);
+  const reason = outcome.kind === 'fault' ? outcome.reason : '';
+  expect(reason).toMatch(/^refused: d0\., d1\., .*d15\.$/u);
+});
+
 it('ends the thread when no large reply comes any more, and starts another for the next', async () => {
   const large = reader({ idle_ms: 30 });
   const xml = envelope(body, 's');

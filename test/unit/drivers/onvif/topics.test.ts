@@ -12,6 +12,10 @@ import {
   textAt,
   type XmlNode,
 } from '../../../../drivers/onvif/soap/xml.ts';
+import { threadCpu_ms } from '../../../fuzz/engine.ts';
+
+/** 80,000 slashes took 3 s of processor time before; they take a few ms. */
+const cpu_max_ms = 1_000;
 
 /** The tree of what is no failure. */
 function parseEnvelope(xml: string): XmlNode {
@@ -94,6 +98,16 @@ it('reads the state of Axis Object Analytics, not its empty list of classes', ()
 it('takes a crossed line with the class of what crossed it for a moment', () => {
   const data = item('ObjectId', '2166734') + item('ClassTypes', 'Human');
   expect(states('tns1:RuleEngine/LineDetector/Crossed', data)).toEqual(['pulse']);
+});
+
+it('reads no topic that is longer than any known one, and takes no time for one of slashes', () => {
+  const topic = 'tns1:VideoSource/MotionAlarm';
+  expect(states(`${'a/'.repeat(400)}${topic}`, item('State', 'true'))).toEqual(['active']);
+  expect(states(`${'a/'.repeat(600)}${topic}`, item('State', 'true'))).toEqual([]);
+  const began_ms = threadCpu_ms();
+  expect(plainTopic(`${'/'.repeat(80_000)}x`)).toHaveLength(80_001);
+  expect(plainTopic(`Motion${'/'.repeat(80_000)}.`)).toBe('motion');
+  expect(threadCpu_ms() - began_ms).toBeLessThan(cpu_max_ms);
 });
 
 it('reads a reply with an unescaped ampersand, which costs nothing but that name', () => {
