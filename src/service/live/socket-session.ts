@@ -48,6 +48,7 @@ export class SocketSession {
   readonly #closed = new AbortController();
   #principal: Principal | undefined;
   #isPumping = false;
+  #catching_up: NodeJS.Timeout | undefined;
   #isAlive = true;
   #frames_in_s = 0;
   /** The newest subscription that was asked for; those before it that were not begun are forgotten. */
@@ -75,7 +76,10 @@ export class SocketSession {
     const ends = this.#closed.signal;
     const stop = (): void => this.#socket.close(1001, 'service stopping');
     this.#parts.signal.addEventListener('abort', stop, { once: true, signal: ends });
-    this.#socket.on('close', () => this.#closed.abort());
+    this.#socket.on('close', () => {
+      clearTimeout(this.#catching_up);
+      this.#closed.abort();
+    });
     this.#socket.on('error', () => this.#socket.terminate());
     this.#socket.on('pong', () => {
       this.#isAlive = true;
@@ -100,8 +104,7 @@ export class SocketSession {
     try {
       while (!this.#closed.signal.aborted && (this.#asked || this.#served.isDue())) {
         if (this.#socket.bufferedAmount > buffered_bytes_max) {
-          const timer = setTimeout(() => void this.pump(), catch_up_ms);
-          this.#closed.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+          this.#pumpLater();
           return;
         }
         this.#subscribe();
@@ -113,6 +116,14 @@ export class SocketSession {
     } finally {
       this.#isPumping = false;
     }
+  }
+
+  /** Every change calls `pump`, thousands while a reader is slow: they wait for one timer. */
+  #pumpLater(): void {
+    this.#catching_up ??= setTimeout(() => {
+      this.#catching_up = undefined;
+      void this.pump();
+    }, catch_up_ms);
   }
 
   #subscribe(): void {

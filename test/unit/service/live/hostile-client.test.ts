@@ -1,6 +1,6 @@
 /** WebSocket clients that send much and read nothing: what waits for them is bounded, and other clients are served. */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -75,43 +75,78 @@ describe('a client that does not read', () => {
   });
 });
 
-describe('a session whose client does not read', () => {
-  it('adds no heartbeat to what waits already, however often it is asked for one', async () => {
-    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const ends = new AbortController();
-    try {
-      const asked = Promise.withResolvers<WebSocket>();
-      server.on('connection', asked.resolve);
-      const client = new WebSocket(`ws://127.0.0.1:${port}`);
-      await once(client, 'open');
-      const socket = await asked.promise;
-      const principal: Principal = { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' };
-      const asker = { headers: {}, address: '127.0.0.1' };
-      const gate = new Gate({ keys: new KeyRing(lab.store), store: lab.store, hosts: [], isSecure: false });
-      let pings = 0;
-      const served: Served = {
-        read: () => {
-          pings += 1;
-          return { type: 'ping' };
-        },
+interface Scene {
+  readonly session: SocketSession;
+  /** The service's end. */
+  readonly socket: WebSocket;
+  /** Reads nothing. */
+  readonly client: WebSocket;
+}
+
+/** A session with a client that reads nothing, and with megabytes that wait for it. */
+async function withSession(served: Partial<Served>, play: (scene: Scene) => Promise<void>): Promise<void> {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const ends = new AbortController();
+  try {
+    const asked = Promise.withResolvers<WebSocket>();
+    server.on('connection', asked.resolve);
+    const client = new WebSocket(`ws://127.0.0.1:${port}`);
+    await once(client, 'open');
+    const socket = await asked.promise;
+    const principal: Principal = { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' };
+    const asker = { headers: {}, address: '127.0.0.1' };
+    const gate = new Gate({ keys: new KeyRing(lab.store), store: lab.store, hosts: [], isSecure: false });
+    const session = new SocketSession(
+      socket,
+      { gate, asker, principal, signal: ends.signal },
+      {
+        read: () => ({ type: 'ping' }),
         isOpenTo: () => true,
         isDue: () => false,
         writeNext: async () => undefined,
-      };
-      new SocketSession(socket, { gate, asker, principal, signal: ends.signal }, served).start();
-      client.pause();
-      socket.send(Buffer.alloc(16_000_000));
+        ...served,
+      },
+    );
+    session.start();
+    client.pause();
+    socket.send(Buffer.alloc(16_000_000));
+    expect(socket.bufferedAmount).toBeGreaterThan(1_000_000);
+    await play({ session, socket, client });
+    client.terminate();
+  } finally {
+    ends.abort();
+    server.close();
+  }
+}
+
+const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+describe('a session whose client does not read', () => {
+  it('adds no heartbeat to what waits already, however often it is asked for one', async () => {
+    let pings = 0;
+    const read: Served['read'] = () => {
+      pings += 1;
+      return { type: 'ping' };
+    };
+    await withSession({ read }, async ({ socket, client }) => {
       const waiting = socket.bufferedAmount;
-      expect(waiting).toBeGreaterThan(1_000_000);
       for (let n = 0; n < 15; n += 1) client.send('{"type":"ping"}');
       await eventually('all are read', () => pings === 15);
       expect(socket.bufferedAmount).toBeLessThanOrEqual(waiting);
-      client.terminate();
-    } finally {
-      ends.abort();
-      server.close();
-    }
+    });
+  });
+
+  it('looks again by one timer, however much changes meanwhile', async () => {
+    let looks = 0;
+    const isDue = (): boolean => (looks += 1) > 0;
+    await withSession({ isDue }, async ({ session }) => {
+      const before = { timers: timers(), listeners: getEventListeners(session.closed, 'abort').length };
+      for (let n = 0; n < 1_000; n += 1) await session.pump();
+      expect(timers() - before.timers).toBeLessThan(100);
+      await eventually('it looks again', () => looks > 1_002);
+      expect(getEventListeners(session.closed, 'abort')).toHaveLength(before.listeners);
+    });
   });
 });
