@@ -6,6 +6,7 @@
 import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
 import type { Ages } from './ages.ts';
 import type { Changes } from './changes.ts';
+import type { AnnouncedTable } from './tables/announced-table.ts';
 import type { Shortage } from './file/disk.ts';
 import type { InFlightRows } from './in-flight-rows.ts';
 import { lastOfEpoch, type LaneTable, type RowOutline } from './tables/lane-table.ts';
@@ -31,6 +32,7 @@ interface RetentionOptions {
   readonly table: (lane: Lane) => LaneTable;
   readonly in_flight: InFlightRows;
   readonly ages: Ages;
+  readonly announced: AnnouncedTable;
   readonly quarantine: Quarantine;
   readonly thinning: Thinning;
   readonly limits: StoreLimits;
@@ -67,6 +69,16 @@ export class Retention {
     if (shortage === 'none') return;
     const bytes = Math.max(kept_bytes[shortage], before.bytes);
     this.evict(changes, { rows: Number.POSITIVE_INFINITY, bytes });
+  }
+
+  /**
+   * Removes values of retained topics that are older than the newest one, which may have been delivered: after a restart they
+   * would replace it at the broker.
+   */
+  supersede(changes: Changes): void {
+    const { announced, in_flight, table } = this.#options;
+    const outdated = announced.outdated().filter((id) => !in_flight.isHeld('presence', id));
+    table('presence').removeRows(outdated, 'superseded', changes);
   }
 
   /** Removes the oldest of the least important lanes until the buffer fits; what was refused goes first. */

@@ -243,11 +243,12 @@ export class Store implements StoreRequests {
     for (const lane of lanes) {
       const table = tables.lane(lane);
       const delivered = idsOf(lane, work.delivered);
-      // Of a retained topic, what is older than a delivered value must never be sent again, also not after a restart.
       const outdated = laneRules[lane].retain ? delivered.flatMap((id) => table.olderThan(id)) : [];
       table.removeRows(delivered, 'delivered', changes);
+      // A value that the main thread holds may be with the broker, too: it stays until that is known, or until a restart.
+      const superseded = outdated.filter((id) => !isHeld(lane, id) && !delivered.includes(id));
       table.removeRows(
-        outdated.filter((id) => !delivered.includes(id)).sort((a, b) => a - b),
+        superseded.sort((a, b) => a - b),
         'superseded',
         changes,
       );

@@ -27,6 +27,8 @@ export class Transactions {
   opened(tables: Tables, epoch: number): void {
     this.#epoch_in_file = epoch;
     this.accounts.opened(tables.readDepth(), tables.readNumber());
+    if (tables.announced.outdated().length === 0) return;
+    this.run(tables, ({ retention }, changes) => retention.supersede(changes), { epoch, shortage: 'none' });
   }
 
   run<T>(tables: Tables, work: Work<T>, how: How): T {
@@ -57,7 +59,10 @@ export class Transactions {
       tables.drops.note(changes.removals());
       tables.writeDepth(changes);
       tables.writeNumber(number);
-      if (changes.rows === 0) tables.channels.tidy();
+      if (changes.rows === 0) {
+        tables.channels.tidy();
+        tables.announced.tidy();
+      }
       const more = { quarantined: tables.quarantine.rows - quarantined, commit: commitOf(value) };
       note = () => this.accounts.failed({ ...begun, ...more });
       return value;

@@ -50,12 +50,7 @@ export function openTables(
   const channels = new ChannelIds(db);
   const announced = new AnnouncedTable(db);
   const ages = new Ages(db, limits.age_max_ms, clock);
-  const laneTables = new Map(lanes.map((lane) => [lane, new LaneTable(db, lane, channels)]));
-  const table = (lane: Lane): LaneTable => {
-    const found = laneTables.get(lane);
-    if (!found) throw new RangeError(texts.lane_unknown(lane));
-    return found;
-  };
+  const table = laneTablesOf(db, channels);
   const readDepth = db.prepare<[Lane], LaneDepth>('SELECT rows, bytes FROM depth WHERE lane = ?');
   const writeDepth = db.prepare<[number, number, Lane]>(
     'UPDATE depth SET rows = ?, bytes = ? WHERE lane = ?',
@@ -79,6 +74,7 @@ export function openTables(
       table,
       in_flight,
       ages,
+      announced,
       limits,
       quarantine,
       thinning: new Thinning(db, table('feed'), in_flight),
@@ -100,6 +96,15 @@ export function openTables(
         writeDepth.run(rows, bytes, lane);
       }
     },
+  };
+}
+
+function laneTablesOf(db: Handle, channels: ChannelIds): Tables['lane'] {
+  const tables = new Map(lanes.map((lane) => [lane, new LaneTable(db, lane, channels)]));
+  return (lane) => {
+    const found = tables.get(lane);
+    if (!found) throw new RangeError(texts.lane_unknown(lane));
+    return found;
   };
 }
 

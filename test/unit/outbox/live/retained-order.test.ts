@@ -96,6 +96,39 @@ describe('a retained topic', () => {
     expect(lab.outbox.ledger()).toMatchObject({ delivered: 2, dropped: {} });
   });
 
+  it('counts a value as delivered that the broker acknowledged after a newer one while the disk hung', async () => {
+    lab.connect();
+    for (const n of [1, 2]) lab.send('presence', n, 'a');
+    await lab.outbox.committed();
+    const [older, newer] = [take(), take()];
+    disk.hang();
+    if (newer) heard(newer);
+    await eventually('the newer one is being removed', () => lab.outbox.unanswered_ms() > 0);
+    if (older) heard(older);
+    disk.heal();
+    await takeAll();
+    expect(lab.outbox.ledger()).toMatchObject({ delivered: 2, dropped: {} });
+  });
+
+  it.each([{ n: 2 }, null])(
+    'does not send an older value again that came back after the broker had a newer one (%j)',
+    async (data) => {
+      lab.connect();
+      lab.send('presence', 1, 'a');
+      await lab.outbox.committed();
+      const older = take();
+      lab.outbox.append({ lane: 'presence', channel: 'asset/a', data });
+      await lab.outbox.committed();
+      const newer = take();
+      if (newer) heard(newer);
+      await lab.outbox.committed();
+      if (older) lab.outbox.dispatch.giveBack(older);
+      await takeAll();
+      expect(handed).toEqual([older, newer]);
+      expect(lab.outbox.ledger()).toMatchObject({ delivered: 1, dropped: { superseded: 1 } });
+    },
+  );
+
   it('has the older value superseded on disk although the newer one left from memory while the disk refused', async () => {
     lab.send('presence', 1, 'a');
     await lab.outbox.flush();

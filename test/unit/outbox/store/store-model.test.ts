@@ -105,7 +105,12 @@ const confirm = fc.tuple(fc.nat(60), fc.nat(30)).map(([lo, more]): Step => (lab,
 const retry = fc.constant<Step>((lab, model) => model.hear(lab.store.retryQuarantined(undefined)));
 const discard = fc.constant<Step>((lab, model) => model.hear(lab.store.discardQuarantined(undefined)));
 const restart = fc.constant<Step>((lab, model) => {
-  lab.reopen();
+  const before = lab.counted();
+  const { depth } = lab.reopen();
+  // Values that were in flight while a newer one of their topic was delivered.
+  const superseded = before.presence.rows - depth.presence.rows;
+  expect(depth).toEqual({ ...before, presence: depth.presence });
+  model.told.set('superseded', (model.told.get('superseded') ?? 0) + superseded);
   model.unconfirmed.clear();
   model.forgetHands();
   model.late.length = 0;

@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../../src/outbox/protocol.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
@@ -44,7 +45,59 @@ describe('the presence lane', () => {
     lab.store.commit(work({ rows: [lab.row('presence', 3, { ...gone, body: 'null' })] }));
     expect(lab.reopen().announced).toEqual([{ channel, body: '{"a":1}' }]);
   });
+
+  test.each(['{"n":2}', 'null'])(
+    'an older value that was in flight when %s was delivered stays until its fate is known, and is not sent after a crash',
+    (body) => {
+      using lab = new StoreLab();
+      const rows = [lab.row('presence', 1, { channel }), lab.row('presence', 2, { channel, body })];
+      for (const row of rows) lab.store.commit(work({ rows: [row], held: [row.id] }));
+      const done = lab.store.commit(work({ delivered: rows.slice(1) }));
+      expect(done.removed).toMatchObject([{ why: 'delivered', rows: 1 }]);
+      expect(done.depth.presence.rows).toBe(1);
+      const opened = lab.reopen();
+      expect(opened.depth.presence.rows).toBe(0);
+      expect(opened.drops).toMatchObject([{ lane: 'presence', reason: 'superseded', rows: 1, lo: 1 }]);
+      expect(lab.takeSeqs('presence')).toEqual([]);
+      expect(lab.counted()).toEqual(opened.depth);
+    },
+  );
+
+  test('a quarantined value is not sent again after its channel was cleared', () => {
+    using lab = new StoreLab();
+    const row = lab.row('presence', 1, { channel });
+    lab.store.commit(work({ rows: [row] }));
+    lab.store.commit(work({ quarantined: [{ row, code: 135, reason: 'not authorised' }] }));
+    const gone = lab.row('presence', 2, { channel, body: 'null' });
+    lab.store.commit(work({ rows: [gone] }));
+    lab.store.commit(work({ delivered: [gone] }));
+    lab.reopen();
+    const { removed, depth } = lab.store.retryQuarantined(undefined);
+    expect(removed).toMatchObject([{ lane: 'presence', why: 'superseded', rows: 1 }]);
+    expect(depth.presence.rows).toBe(0);
+  });
+
+  test('cleared channels do not fill the file', () => {
+    using lab = new StoreLab();
+    for (let seq = 1; seq <= 20; seq += 1) {
+      const row = lab.row('presence', seq, { channel: `asset/${seq}`, body: 'null' });
+      lab.store.commit(work({ rows: [row] }));
+      lab.store.commit(work({ delivered: [row] }));
+    }
+    lab.store.close();
+    expect(rowsOf(lab.file, 'announced')).toBe(0);
+    lab.open();
+  });
 });
+
+function rowsOf(file: string, table: string): number | undefined {
+  const db = new Database(file, { readonly: true });
+  try {
+    return db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get();
+  } finally {
+    db.close();
+  }
+}
 
 describe('the journal', () => {
   test('admits a task once and returns the existing entry', () => {
