@@ -1,7 +1,13 @@
 /** What a technician types, against the daemon that runs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { bufferReport, quarantinedMessage, tailLine, taskView } from '../../../src/local/api.ts';
+import {
+  bufferReport,
+  quarantinedMessage,
+  statusReport,
+  tailLine,
+  taskView,
+} from '../../../src/local/api.ts';
 import { startScriptedBroker } from '../../support/brokers/scripted-broker.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
@@ -40,7 +46,8 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
 
   it('shows how the kit is, for people and for programs, and where every accepted message went', async () => {
     await withScene(async (kit) => {
-      const status = await kit.status();
+      const { stdout: json } = await kit.run('status', '--json');
+      const status = statusReport.parse(JSON.parse(json));
       expect(status).toMatchObject({ kit_id: kit.kit_id, kit_name: 'Kit 7', degraded: [] });
       expect(status.uplink).toMatchObject({
         state: 'connected',

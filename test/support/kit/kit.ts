@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { controlSocket } from '../../../src/config/config.ts';
 import { assetId } from '../../../src/contract/identity.ts';
-import { type StatusReport, statusReport } from '../../../src/local/api.ts';
+import type { StatusReport } from '../../../src/local/api.ts';
+import { localClient } from '../../../src/local/client.ts';
 import { type Child, type Ended, startChild } from '../child.ts';
 import { type Cloud, startCloud } from './cloud.ts';
 import { fakeMachine, type FakeMachine } from '../gateway/fake-machine.ts';
@@ -32,6 +33,7 @@ export interface Kit {
   listen(url: string): Promise<Cloud>;
   /** Runs the command line against this kit to its end. */
   run(...words: readonly string[]): Promise<Ended>;
+  /** What the daemon answers on its socket: as `status --json` prints it, without a process for each question. */
   status(): Promise<StatusReport>;
   /** `asset_id` of a drone of the rehearsal driver. */
   drone(key?: string): string;
@@ -123,11 +125,7 @@ function kitIn(dir: string, { machine, children, clouds, rehearsed }: Parts): Ki
       return cloud;
     },
     run,
-    async status() {
-      const { code, stdout, stderr } = await run('status', '--json');
-      if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`);
-      return statusReport.parse(JSON.parse(stdout));
-    },
+    status: async () => localClient(controlSocket(join(dir, 'run')), new AbortController().signal).status(),
     drone: (key = 'falcon') => assetId(kit_id, key),
     effects: () => readFileSync(effects_file, 'utf8').split('\n').filter(Boolean),
   };
