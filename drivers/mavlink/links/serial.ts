@@ -34,19 +34,25 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => undefined);
   const fail = (reason: string): void => reject(new DeviceUnreachable(texts.serial_failed(path, reason)));
-  port.on('close', (error: Error | null) => fail(error?.message ?? texts.port_closed));
-  port.on('error', (error) => fail(error.message));
+  let device: number | undefined;
+  /** Not every kernel driver reports that its port was unplugged, and a port that was hung up looks like a silent one. */
+  const check = async (): Promise<void> => {
+    const found = await deviceAt(path);
+    const fd = descriptorOfPort(port);
+    if (found === undefined || found !== device) fail(texts.unplugged);
+    else if (fd !== null && unsent.hasHungUp(fd)) fail(texts.hung_up);
+  };
+  const end = (fault?: Error | null): void => {
+    void check().finally(() => fail(fault ? portFault(fault) : texts.port_closed));
+  };
+  port.on('close', end).on('error', end);
   if (!(await opened(port, path, medium.signal))) return;
   // An earlier run may have suspended it, which outlives its descriptor where another program has the port open.
   const opened_fd = descriptorOfPort(port);
   if (opened_fd !== null) unsent.resume(opened_fd);
   readWhileWriting(port);
-  const device = await deviceAt(path);
+  device = await deviceAt(path);
   const stream = medium.stream(path);
-  /** Not every kernel driver reports that its port was unplugged. */
-  const check = async (): Promise<void> => {
-    if ((await deviceAt(path)) !== device) fail(texts.unplugged);
-  };
   try {
     port.on('data', (chunk: Uint8Array) => stream.push(chunk));
     medium.opened(sender(port, path), (peer) => {
@@ -100,6 +106,11 @@ function openFault({ message }: Error): string {
   if (/permission denied/iu.test(message)) return texts.serial_denied;
   if (/cannot lock|temporarily unavailable|busy/iu.test(message)) return texts.serial_in_use;
   return message.replace(/^Error: /u, '');
+}
+
+/** The library calls it a bad descriptor when the kernel reports an error of the device. */
+function portFault({ message }: Error): string {
+  return /bad file descriptor/iu.test(message) ? texts.hung_up : message.replace(/^Error: /u, '');
 }
 
 async function closed(port: SerialPort): Promise<void> {

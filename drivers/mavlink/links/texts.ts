@@ -20,6 +20,7 @@ export const texts = {
   port_closed: 'port closed',
   unsent_discarded: 'discarding bytes that the device has not accepted',
   unplugged: 'device unplugged',
+  hung_up: 'the system closed the port; if a login prompt (serial-getty) uses it, disable that',
   open_timeout: (seconds: number) => `timed out opening the port after ${seconds} s`,
   tcp_failed: (peer: string, reason: string) => `TCP ${peer}: ${reason}`,
   tcp_listen_failed: (host: string, port: number, reason: string) => `TCP port ${port} of ${host}: ${reason}`,

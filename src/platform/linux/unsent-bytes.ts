@@ -19,6 +19,8 @@ export interface UnsentBytes {
   /** Suspends what a serial port transmits, also what is written later; closing the port discards it then. */
   readonly suspend: (fd: number) => void;
   readonly resume: (fd: number) => void;
+  /** Whether the kernel hung a serial port up: then each read succeeds with no bytes. */
+  readonly hasHungUp: (fd: number) => boolean;
   /**
    * Makes a TCP socket discard its unsent bytes when it is closed, also when the process is killed, and makes the
    * connection fail when the other side acknowledges nothing for `silence_max_ms`.
@@ -43,6 +45,7 @@ export async function unsentBytes(): Promise<UnsentBytes> {
     resume(fd) {
       c.tcflow(fd, tcoon);
     },
+    hasHungUp: (fd) => c.ioctl(fd, tiocoutq, new Uint8Array(4)) !== 0 && c.errno() === 'EIO',
     neverLinger(fd, silence_max_ms) {
       c.setsockopt(fd, sol_socket, so_linger, bytesOf([1, 0]), 8);
       c.setsockopt(fd, ipproto_tcp, tcp_user_timeout, bytesOf([silence_max_ms]), 4);

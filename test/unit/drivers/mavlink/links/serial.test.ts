@@ -1,45 +1,52 @@
 /** Links over a serial port: a pseudo-terminal is the port, another program is the device. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, constants, openSync } from 'node:fs';
 import { rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { heartbeat } from '../frames.ts';
 import { listen } from './test-link.ts';
+import { linkOptions } from '../../../../../drivers/mavlink/links/link-options.ts';
+import { openLink } from '../../../../../drivers/mavlink/links/link.ts';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
+import { type Libc, libc } from '../../../../../src/platform/linux/libc.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { peerMissing, program } from '../../../../support/peers.ts';
+import { peerMissing, program, rootMissing } from '../../../../support/peers.ts';
 import { makeDirectory } from '../../../../support/temporary.ts';
 
 /**
  * Opens a pseudo-terminal, prints its name, then copies bytes between it and its standard streams. On SIGUSR1 it
- * stops reading, and the port is full; on the next one it reads again.
+ * stops reading, and the port is full; on the next one it reads again. Signals are read as bytes, so none is missed.
  */
 const relay = `
 import os, select, signal, sys, tty
 master, port = os.openpty()
 tty.setraw(port)
 os.set_blocking(port, False)
-class Turn(Exception): pass
-def turn(*_): raise Turn
-signal.signal(signal.SIGUSR1, turn)
+turns, turn = os.pipe()
+os.set_blocking(turn, False)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+signal.set_wakeup_fd(turn)
 sys.stdout.write(os.ttyname(port) + "\\n")
 sys.stdout.flush()
-inputs = [0, master]
+inputs = [0, master, turns]
 while True:
-    try:
-        for fd in select.select(inputs, [], [])[0]:
-            data = os.read(fd, 4096)
-            if fd == 0 and not data:
-                sys.exit()
-            os.write(master if fd == 0 else 1, data)
-    except Turn:
-        inputs = [0] if master in inputs else [0, master]
+    ready = select.select(inputs, [], [])[0]
+    if turns in ready:
+        os.read(turns, 1)
+        inputs = [0, turns] if master in inputs else [0, master, turns]
         try:
             while master not in inputs: os.write(port, bytes(4096))
         except BlockingIOError:
             pass
         sys.stderr.write("turned\\n")
+        continue
+    for fd in ready:
+        data = os.read(fd, 4096)
+        if fd == 0 and not data:
+            sys.exit()
+        os.write(master if fd == 0 else 1, data)
 `;
 
 let over: AbortController;
@@ -54,6 +61,14 @@ afterEach(async () => {
   for (const child of relays.splice(0)) child.kill();
   await rm(dir, { recursive: true });
 });
+
+/** Hangs the port up for all who have it open, as the kernel does when a device or a login prompt goes. */
+function hangUp(path: string, ioctl: Libc['ioctl']): void {
+  const tiocvhangup = 0x54_37;
+  const fd = openSync(path, constants.O_RDWR | constants.O_NOCTTY);
+  ioctl(fd, tiocvhangup, new Uint8Array());
+  closeSync(fd);
+}
 
 /** A radio whose port appears under `path`, as udev names ports by their device. */
 async function plugIn(path: string) {
@@ -101,6 +116,7 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     await eventually('the radio has it', () => radio.got().equals(heartbeat(2, 245)));
     await radio.unplug();
     await untilDown();
+    expect(states.at(-1)?.[1]).toBe(texts.serial_failed(path, texts.unplugged));
     const again = await plugIn(path);
     await untilUp(2);
     again.send(heartbeat(3));
@@ -118,6 +134,35 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     await radio.vanish();
     await untilDown();
     expect(states.at(-1)?.[1]).toBe(texts.serial_failed(path, texts.unplugged));
+  });
+
+  it.skipIf(rootMissing())('reopens a port that the system hung up while it was read', async () => {
+    const path = join(dir, 'usb-radio');
+    const radio = await plugIn(path);
+    const { ioctl } = await libc();
+    const states: (readonly [up: boolean, reason: string | undefined])[] = [];
+    let frames = 0;
+    const listener = {
+      frame() {
+        frames += 1;
+        // A hung-up port can be read, without an end and without bytes.
+        if (frames === 1) hangUp(path, ioctl);
+      },
+      state: (up: boolean, reason?: string) => void states.push([up, reason]),
+    };
+    const link = openLink(linkOptions.parse({ kind: 'serial', path }), listener, { signal: over.signal });
+    await eventually('the link is up', () => link.stats().up);
+    radio.send(heartbeat(1));
+    await eventually('the link is up again', () => link.stats().opened > 1);
+    expect(states.map(([, reason]) => reason)).toEqual([
+      undefined,
+      texts.serial_failed(path, texts.hung_up),
+      undefined,
+    ]);
+    radio.send(heartbeat(2));
+    await eventually('the link receives', () => frames > 1);
+    over.abort();
+    await link.ended;
   });
 
   it('receives from a device that does not read, and keeps no old frames for it', async () => {
