@@ -10,6 +10,7 @@ import {
   type Modem,
   modemProperties,
   networkProperties,
+  objectNumber,
   signalProperties,
   simProperties,
 } from './properties.ts';
@@ -29,30 +30,39 @@ export async function readModems(bus: Bus): Promise<readonly Modem[]> {
   const objects = managedObjects.safeParse(reply.value);
   if (!objects.success) throw new DeviceUnreachable(texts.list_unreadable);
   const found = Object.entries(objects.data)
-    .filter(([, interfaces]) => interfaces[`${mm}.Modem`] !== undefined)
-    .sort(([a], [b]) => numberOf(a) - numberOf(b))
+    .flatMap(([path, interfaces]) => {
+      const number = objectNumber(path);
+      return number !== undefined && interfaces[`${mm}.Modem`] ? [{ number, path, interfaces }] : [];
+    })
+    .sort((a, b) => a.number - b.number)
     .slice(0, modems_max);
-  const modems: Modem[] = [];
-  for (const [path, interfaces] of found) {
-    const modem = modemProperties.parse(interfaces[`${mm}.Modem`]);
-    const bearers: Modem['bearers'][number][] = [];
-    for (const bearer of modem.Bearers.filter(isKnown).slice(0, bearers_max)) {
-      const read = bearerProperties.safeParse(await readAll(bus, bearer, `${mm}.Bearer`)).data;
-      if (read) bearers.push(read);
-    }
-    const sim = modem.Sim === undefined ? undefined : await readAll(bus, modem.Sim, `${mm}.Sim`);
-    modems.push({
-      path,
-      modem,
-      network: networkProperties.safeParse(interfaces[`${mm}.Modem.Modem3gpp`]).data ?? {},
-      location: locationProperties.safeParse(interfaces[`${mm}.Modem.Location`]).data ?? {},
-      signal: signalProperties.safeParse(interfaces[`${mm}.Modem.Signal`]).data ?? {},
-      cells: [],
-      sim: simProperties.safeParse(sim).data ?? {},
-      bearers,
-    });
-  }
-  return modems;
+  // In parallel: answers that come late one after the other would make what is reported minutes old.
+  return Promise.all(found.map(async ({ path, interfaces }) => readModem(bus, path, interfaces)));
+}
+
+/** One modem of the list, with its bearers and its SIM card. */
+async function readModem(
+  bus: Bus,
+  path: string,
+  interfaces: Readonly<Record<string, unknown>>,
+): Promise<Modem> {
+  const modem = modemProperties.parse(interfaces[`${mm}.Modem`]);
+  const [sim, ...bearers] = await Promise.all([
+    modem.Sim === undefined ? undefined : readAll(bus, modem.Sim, `${mm}.Sim`),
+    ...modem.Bearers.filter(isKnown)
+      .slice(0, bearers_max)
+      .map(async (bearer) => readAll(bus, bearer, `${mm}.Bearer`)),
+  ]);
+  return {
+    path,
+    modem,
+    network: networkProperties.safeParse(interfaces[`${mm}.Modem.Modem3gpp`]).data ?? {},
+    location: locationProperties.safeParse(interfaces[`${mm}.Modem.Location`]).data ?? {},
+    signal: signalProperties.safeParse(interfaces[`${mm}.Modem.Signal`]).data ?? {},
+    cells: [],
+    sim: simProperties.safeParse(sim).data ?? {},
+    bearers: bearers.map((bearer) => bearerProperties.safeParse(bearer).data).filter(isKnown),
+  };
 }
 
 /** Undefined when the object went away meanwhile. */
@@ -76,10 +86,6 @@ export async function readLocation(
   if (!reply.ok) return { refused: reply.reason };
   const pairs = locations.safeParse(reply.value).data ?? [];
   return { value: pairs.find(([key]) => key === source)?.[1] };
-}
-
-function numberOf(path: string): number {
-  return Number(/\d+$/u.exec(path)?.[0] ?? 0);
 }
 
 function isKnown<T>(value: T | undefined): value is T {

@@ -8,20 +8,20 @@ export const mm = 'org.freedesktop.ModemManager1';
 
 /** Limit of names of operators, models and interfaces. */
 const text_max = 64;
+/** Of a text before it is cleaned, which shortens it. */
+const raw_text_max = 1_024;
 const whole = z.number().int().optional().catch(undefined);
 const text = z
   .string()
-  .transform((raw) => raw.replaceAll(/\p{C}/gu, '').trim().slice(0, text_max))
+  .transform((raw) => raw.slice(0, raw_text_max).replaceAll(/\p{C}/gu, '').trim().slice(0, text_max))
   .transform((plain) => (plain === '' ? undefined : plain))
   .optional()
   .catch(undefined);
 const flag = z.boolean().optional().catch(undefined);
+/** Kind and number of an object. A path of any other form, such as a key that is no path, could not be asked. */
+const object_path = /^\/org\/freedesktop\/ModemManager1\/[A-Za-z]\w{0,15}\/(\d{1,10})$/u;
 /** The path `/` means none. */
-const path = z
-  .string()
-  .transform((raw) => (raw.startsWith(`/${mm.replaceAll('.', '/')}/`) ? raw : undefined))
-  .optional()
-  .catch(undefined);
+const path = z.string().regex(object_path).optional().catch(undefined);
 /** Above the number of ports or bearers of any modem. */
 const list_max = 32;
 
@@ -41,7 +41,7 @@ export const modemProperties = z.looseObject({
   Sim: path,
   Bearers: z.array(path).max(list_max).catch([]),
   Ports: z
-    .array(z.tuple([z.string(), z.number()]))
+    .array(z.tuple([z.string().max(text_max), z.number()]))
     .max(list_max)
     .catch([]),
 });
@@ -87,6 +87,12 @@ const cell = z.looseObject({ serving: flag, earfcn: whole, nrarfcn: whole });
 export type Cell = z.output<typeof cell>;
 /** What `GetCellInfo` answers. */
 export const cellProperties = z.array(cell);
+
+/** The number of an object in its path; undefined when it is not one of ModemManager's. */
+export function objectNumber(path: string): number | undefined {
+  const [, number] = object_path.exec(path) ?? [];
+  return number === undefined ? undefined : Number(number);
+}
 
 const properties = z.record(z.string(), z.unknown());
 /** The answer to `GetManagedObjects`. */

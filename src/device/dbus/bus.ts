@@ -2,7 +2,7 @@
  * A connection to a message bus over dbus-native, without automatic reconnection. Match rules belong to the connection, so a
  * run that ends leaves none behind. No file outside of this folder imports dbus-native.
  */
-import './nonempty-containers.ts';
+import './message-limits.ts';
 import {
   ConnectionClosedError,
   createClient,
@@ -47,11 +47,13 @@ export interface Bus {
 }
 
 /** The state of eight modems in ModemManager is well below. */
-const message_max_bytes = 4_194_304;
+const message_max_bytes = 1_048_576;
 /** How the library reads messages. */
 export const reading_options = { maxMessageSize: message_max_bytes, returnBigInt: false } as const;
 /** Of a foreign answer to a login, in a sentence. */
 const answer_chars_max = 60;
+/** Of the words with which a service refuses a call. */
+const refusal_chars_max = 300;
 const signal_type = 4;
 const no_auto_start = 2;
 /** The bus itself. */
@@ -89,7 +91,7 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
     direct: true,
   });
   client.connection.on('handlerError', (error) => lose(messageOf(error)));
-  client.connection.on('error', (error) => lose(loginFault(messageOf(error))));
+  client.connection.on('error', (error) => lose(connectionFault(error)));
   client.connection.on('close', () => {
     signal.removeEventListener('abort', close);
     lose(texts.bus_closed);
@@ -131,7 +133,8 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
       else if (error instanceof TimeoutError) {
         reject(new DeviceUnreachable(texts.call_timeout(about.destination, about.member)));
       } else if (error instanceof DBusError && error.dbusName !== undefined) {
-        resolve({ ok: false, reason: messageOf(error), error: error.dbusName });
+        const reason = cleanText(messageOf(error).slice(0, refusal_chars_max)).trim();
+        resolve({ ok: false, reason, error: error.dbusName });
       } else reject(new DeviceUnreachable(texts.call_failed(about.member, messageOf(error))));
     });
   });
@@ -175,9 +178,11 @@ function dialFault(error: Error): string {
   return 'code' in error && error.code === 'ENOENT' ? texts.no_socket : texts.bus_error(messageOf(error));
 }
 
-/** The library ends a login with the last line that it received. */
-function loginFault(reason: string): string {
+/** The library ends a login with the last line that it received; what has no system call is a message that it cannot read. */
+function connectionFault(error: Error): string {
+  const reason = messageOf(error);
   const [, answer] =
     /^No authentication methods left to try\. Last server response: (.*)$/su.exec(reason) ?? [];
-  return answer === undefined ? reason : texts.not_bus(cleanText(answer.slice(0, answer_chars_max)).trim());
+  if (answer !== undefined) return texts.not_bus(cleanText(answer.slice(0, answer_chars_max)).trim());
+  return 'syscall' in error ? reason : texts.unreadable(reason);
 }

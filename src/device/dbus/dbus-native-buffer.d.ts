@@ -5,11 +5,13 @@ declare module 'dbus-native/lib/dbus-buffer.js' {
     readonly type: string;
     readonly child: readonly SignatureTree[];
   }
-  const DBusBuffer: {
-    readonly prototype: {
-      /** Reads one value of this type where the buffer stands. */
-      readTree: (tree: SignatureTree) => unknown;
-    };
-  };
+  interface MessageBuffer {
+    /** Reads one value of this type where the buffer stands. */
+    readTree: (this: MessageBuffer, tree: SignatureTree) => unknown;
+    /** Kept by our limits: values of this message so far, and containers around the one that is read. */
+    valuesRead?: number;
+    depth?: number;
+  }
+  const DBusBuffer: { readonly prototype: MessageBuffer };
   export default DBusBuffer;
 }

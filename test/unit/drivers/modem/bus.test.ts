@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openBus } from '../../../../src/device/dbus/bus.ts';
+import { texts } from '../../../../src/device/dbus/texts.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { letPass } from '../../../support/eventually.ts';
@@ -94,12 +95,21 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
   });
 
   it.each([
-    ['refuses us', 'REJECTED EXTERNAL\r\n'],
-    ['hangs up', ''],
-    ['is none', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-    ['sends garbage after the greeting', `OK 0123456789abcdef\r\n${'\u00ff'.repeat(64)}`],
-    ['sends an array of empty structures', `OK 0123456789abcdef\r\n${endlessArray().toString('latin1')}`],
-  ])('that %s is a lost device', async (_what, answer) => {
+    ['refuses us', 'REJECTED EXTERNAL\r\n', texts.not_bus('REJECTED EXTERNAL')],
+    ['hangs up', '', ''],
+    ['is none', 'HTTP/1.1 400 Bad Request\r\n\r\n', texts.not_bus('HTTP/1.1 400 Bad Request')],
+    ['sends garbage after the greeting', greeted('\u00ff'.repeat(64)), 'rejected a message'],
+    [
+      'sends an array of empty structures',
+      greeted(signalOf('a()', Buffer.from([8, 0, 0, 0, ...Array.from({ length: 12 }, () => 0)]))),
+      texts.unreadable(texts.empty_container('(')),
+    ],
+    [
+      'nests its values without end',
+      greeted(signalOf('v', Buffer.from(`${'\u0001v\0'.repeat(70)}\u0001y\0`, 'latin1'))),
+      texts.unreadable(texts.nested_too_deeply(64)),
+    ],
+  ])('that %s is a lost device', async (_what, answer, reason) => {
     await withDirectory(async (dir) => {
       const path = join(dir, 'bus');
       const server = await serve(path, answer);
@@ -114,6 +124,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
           .then(async (opened) => opened.listen("type='signal'"))
           .catch((error: unknown) => error);
         expect(outcome).toBeInstanceOf(DeviceUnreachable);
+        expect(String(outcome)).toContain(reason);
       } finally {
         stopping.abort();
         await new Promise((resolve) => {
@@ -136,11 +147,16 @@ async function serve(path: string, answer: string): Promise<Server> {
   return server;
 }
 
-/** A signal whose body is an array with 8 bytes of structures that have no members (D-Bus specification, "Message Protocol"). */
-function endlessArray(): Buffer {
-  const head = Buffer.from([0x6c, 4, 0, 1, 16, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0]);
-  const signature = Buffer.from('\u0008\u0001g\0\u0003a()\0'.padEnd(16, '\0'), 'latin1');
-  const body = Buffer.alloc(16);
-  body.writeUInt32LE(8);
-  return Buffer.concat([head, signature, body]);
+/** What a bus sends that accepts the login, and then this. */
+function greeted(bytes: string): string {
+  return `OK 0123456789abcdef\r\n${bytes}`;
+}
+
+/** A signal with this body (D-Bus specification, "Message Protocol"); `signature` of 3 characters at most. */
+function signalOf(signature: string, body: Buffer): string {
+  const head = Buffer.from([0x6c, 4, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 6 + signature.length, 0, 0, 0]);
+  head.writeUInt32LE(body.length, 4);
+  const field = `\u0008\u0001g\0${String.fromCodePoint(signature.length)}${signature}\0`;
+  const padded = field.padEnd(Math.ceil(field.length / 8) * 8, '\0');
+  return head.toString('latin1') + padded + body.toString('latin1');
 }
