@@ -167,6 +167,17 @@ export function jsonOnly(): MiddlewareHandler<Env> {
   };
 }
 
+/** Identifies the client again once its body is there: it may take 15 s to come, and meanwhile its key may have been revoked. */
+export function knownAfterBody({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const isChecked = methods_with_body.has(c.req.method) && c.req.path !== session_path;
+    if (isChecked && !(await gate.isStillKnown(c.var.principal, askerOf(c)))) {
+      throw new RequestProblem('unauthorised', texts.no_valid_key);
+    }
+    return next();
+  };
+}
+
 /** Checks depth and number of values before parsing: deeply nested values cannot be serialised again. */
 function boundJson(text: string): void {
   try {

@@ -20,6 +20,7 @@ import {
   type GuardOptions,
   hostGuard,
   jsonOnly,
+  knownAfterBody,
   limitBody,
   requestId,
   securityHeaders,
@@ -65,14 +66,15 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   app.onError((error, c) => answerProblem(c, error, log));
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody());
   // Bodies are read for those who have a key.
-  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts), inTurn(), jsonOnly());
+  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts), inTurn());
+  app.use('/api/*', jsonOnly(), knownAfterBody(parts));
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),
-    ...historyRoutes(service, store),
+    ...historyRoutes(service, store, gate),
     retentionRoutes(parts.retention),
     mapRoutes(parts.map),
     webhookRoutes(parts.webhooks),

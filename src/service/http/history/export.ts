@@ -5,6 +5,8 @@ import { messageResource, type HistoryOperations } from '../../history/reading/o
 import { day_ms, type HistoryMessage } from '../../history/message.ts';
 import { newBudget } from '../../history/reading/reader.ts';
 import type { Service } from '../../service.ts';
+import type { Gate } from '../../access/gate.ts';
+import { askerOf } from '../guards.ts';
 import { anyProblem, type Env, kitParams, withForms } from '../context.ts';
 import { csvLine } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
@@ -41,6 +43,7 @@ export function exportRoutes(
   service: Service,
   history: HistoryOperations,
   gate: HistoryGate,
+  isStillKnown: Gate['isStillKnown'],
 ): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(exportHistory, async (c) => {
@@ -67,7 +70,10 @@ export function exportRoutes(
         leave();
       }
     }
-    return c.body(streamOf(lines(), brokenOff), 200, headersOf(format, kit_id));
+    const { principal } = c.var;
+    const asker = askerOf(c);
+    const mayRead = async (): Promise<boolean> => isStillKnown(principal, asker);
+    return c.body(streamOf(lines(), { brokenOff, mayRead }), 200, headersOf(format, kit_id));
   });
   return routes;
 }

@@ -1,37 +1,67 @@
 /** A response of many portions, each read when the client has taken the one before. */
+import { every } from '../../../platform/time.ts';
 import { texts } from '../../texts.ts';
 
 /** A client that takes no portion for so long gives up its place: it would keep it for good by reading now and then. */
 export const portion_wait_max_ms = 300_000;
 
-/** `brokenOff` makes the error of the response from that of `portions`. */
+/** How often it is asked whether a client may still read, as with WebSockets. */
+export const look_every_ms = 5_000;
+
+export interface StreamParts {
+  /** Makes the error of the response from that of the portions. */
+  readonly brokenOff: (error: unknown) => Error;
+  /** Whether the client may still read: it can take hours over what it asked for. Rejects when that is not known. */
+  readonly mayRead: () => Promise<boolean>;
+}
+
+/** The response that these portions make, one after the other; breaks off when its client may no longer read. */
 export function streamOf(
   portions: AsyncGenerator<string, void, undefined>,
-  brokenOff: (error: unknown) => Error,
+  { brokenOff, mayRead }: StreamParts,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    clearTimeout(timer);
+    over.abort();
+  };
+  const look = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const isAllowed = await mayRead().catch(() => true);
+    if (isAllowed || over.signal.aborted) return;
+    end();
+    void portions.return();
+    controller.error(brokenOff(new Error(texts.key_ended)));
+  };
   return new ReadableStream(
     {
+      start(controller) {
+        every(look_every_ms, over.signal, () => void look(controller));
+      },
       async pull(controller) {
         clearTimeout(timer);
         try {
           const next = await portions.next();
+          if (over.signal.aborted) return;
           if (next.done === true) {
+            end();
             controller.close();
             return;
           }
           controller.enqueue(encoder.encode(next.value));
           timer = setTimeout(() => {
+            end();
             void portions.return();
             controller.error(brokenOff(new Error(texts.client_stalled(portion_wait_max_ms / 1_000))));
           }, portion_wait_max_ms).unref();
         } catch (error) {
+          end();
           controller.error(brokenOff(error));
         }
       },
       async cancel() {
-        clearTimeout(timer);
+        end();
         await portions.return();
       },
     },

@@ -1,6 +1,7 @@
 /** The history of kits: messages, events, numbers over time, tracks, and what is missing. */
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
 import { day_ms } from '../../history/message.ts';
+import type { Gate } from '../../access/gate.ts';
 import { demandScope } from '../../access/principal.ts';
 import { completeness, eventPage, historyPage, seriesList, track } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -142,13 +143,13 @@ const eraseAsset = erasing('/api/kits/{kit_id}/assets/{asset_id}/history', 'an a
 
 const assetIdOf = (params: { readonly kit_id: string }): string => assetParams.parse(params).asset_id;
 
-export function historyRoutes(service: Service, store: Store): readonly OpenAPIHono<Env>[] {
+export function historyRoutes(service: Service, store: Store, access: Gate): readonly OpenAPIHono<Env>[] {
   const history = new HistoryOperations(store);
   const gate = new HistoryGate();
   return [
     messageRoutes(service, history, gate),
     figureRoutes(service, history, gate),
-    exportRoutes(service, history, gate),
+    exportRoutes(service, history, gate, async (...of) => access.isStillKnown(...of)),
   ];
 }
 

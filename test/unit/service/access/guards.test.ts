@@ -139,6 +139,28 @@ describe('the session of the page', () => {
     expect(code).toBe(4401);
     expect((await ask('GET', '/api/kits', { cookie })).status).toBe(401);
   });
+
+  it('ends while the body of its request is still coming, which is then not carried out', async () => {
+    const api_key = await lab.giveKey();
+    const body = JSON.stringify({ payload });
+    const begun = async (headers: Record<string, string>): Promise<() => Promise<number>> => {
+      const sent = { ...json, ...headers, 'content-length': body.length, expect: '100-continue' };
+      const asked = request(lab.url + order, { method: 'POST', headers: sent, agent: false });
+      asked.flushHeaders();
+      await once(asked, 'continue');
+      return async () => {
+        asked.end(body);
+        const [response] = (await once(asked, 'response')) as [IncomingMessage];
+        response.resume();
+        return response.statusCode ?? 0;
+      };
+    };
+    const kept = await begun(key());
+    const revoked = await begun({ 'x-api-key': api_key });
+    await lab.revoke(api_key);
+    expect(await Promise.all([kept(), revoked()])).toEqual([202, 401]);
+    expect(lab.dispatched).toHaveLength(1);
+  });
 });
 
 describe('host names', () => {

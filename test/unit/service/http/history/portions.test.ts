@@ -1,13 +1,18 @@
 /** A client that stops reading an export, by the clock of the test. */
 import { describe, expect, it, vi } from 'vitest';
-import { portion_wait_max_ms, streamOf } from '../../../../../src/service/http/history/portions.ts';
+import {
+  look_every_ms,
+  portion_wait_max_ms,
+  streamOf,
+} from '../../../../../src/service/http/history/portions.ts';
+import { texts } from '../../../../../src/service/texts.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
 
 useFakeTime();
 
 /** Endless portions, and whether their end was reached. */
 function endless() {
-  const state = { given: 0, isClosed: false };
+  const state = { given: 0, isClosed: false, mayRead: true };
   async function* portions(): AsyncGenerator<string, void, undefined> {
     try {
       for (;;) {
@@ -18,7 +23,10 @@ function endless() {
       state.isClosed = true;
     }
   }
-  const stream = streamOf(portions(), (error) => new Error('broke off', { cause: error }));
+  const stream = streamOf(portions(), {
+    brokenOff: (error) => new Error('broke off', { cause: error }),
+    mayRead: async () => state.mayRead,
+  });
   return { state, reader: stream.getReader() };
 }
 
@@ -31,6 +39,20 @@ describe('The response of an export', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(state.isClosed).toBe(true);
     await expect(reader.closed).rejects.toThrow('broke off');
+  });
+
+  it('ends within seconds when its client may no longer read, whether it takes portions or none', async () => {
+    for (const isReading of [false, true]) {
+      const { state, reader } = endless();
+      expect((await reader.read()).done).toBe(false);
+      await vi.advanceTimersByTimeAsync(look_every_ms);
+      expect(state.isClosed).toBe(false);
+      state.mayRead = false;
+      if (isReading) await reader.read();
+      await vi.advanceTimersByTimeAsync(look_every_ms);
+      expect(state.isClosed).toBe(true);
+      await expect(reader.closed).rejects.toMatchObject({ cause: { message: texts.key_ended } });
+    }
   });
 
   it('continues for a client that takes a portion now and then, and reads no further than it', async () => {
