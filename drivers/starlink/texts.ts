@@ -39,6 +39,7 @@ export const texts = {
   closed_before_answer: 'connection was closed before the answer',
   connection_failed: (reason: string) => `connection failed: ${reason}`,
   answer_too_large: (bytes_max: number) => `answer is larger than ${bytes_max} bytes`,
+  answer_in_pieces: (pieces_max: number) => `answer comes in more than ${pieces_max} pieces`,
   trailers_too_large: 'trailers of its answer are too large',
   not_grpc: (http_status: string, type: string) =>
     `answers HTTP ${http_status} with ${type}, which is not gRPC`,

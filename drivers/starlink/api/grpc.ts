@@ -26,6 +26,8 @@ export interface Channel {
 
 /** The history of a dish is about 60 kB. */
 export const message_max_bytes = 1_048_576;
+/** Frames of one answer, which have 16 kB as a rule: each costs a callback, so that a million of one byte would take seconds. */
+const pieces_max = 4_096;
 /** A flag and the length of the message, big endian. */
 const frame_header_bytes = 5;
 
@@ -103,8 +105,13 @@ async function collect(stream: ClientHttp2Stream): Promise<Answer> {
     stream.on('trailers', (headers: object) => {
       trailers = headersOf(headers);
     });
+    let pieces = 0;
     stream.on('data', (chunk: Buffer) => {
-      if (!answer.add(chunk)) fail(texts.answer_too_large(message_max_bytes));
+      pieces += 1;
+      if (pieces > pieces_max) fail(texts.answer_in_pieces(pieces_max));
+      else if (!answer.add(chunk)) fail(texts.answer_too_large(message_max_bytes));
+      else return;
+      stream.destroy();
     });
     stream.on('error', (error: Error) => {
       // What arrives is not HTTP/2.
