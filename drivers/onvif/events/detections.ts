@@ -24,8 +24,7 @@ export class Detections {
 
   take(notes: readonly DetectionNote[]): void {
     for (const [kind, state] of this.#states) {
-      const own = notes.filter(({ detection }) => detection === kind);
-      if (own.length > 0 || kind === 'motion') state.take(own);
+      state.take(notes.filter(({ detection }) => detection === kind));
     }
   }
 

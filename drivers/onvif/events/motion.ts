@@ -29,15 +29,19 @@ export class Motion {
     this.#parts = parts;
   }
 
+  /** An empty report, as of a pull without events, and one of a detector that stays idle confirm nothing. */
   take(notes: readonly DetectorNote[]): void {
+    let isNews = false;
     for (const { key, state } of notes) {
-      this.#active.delete(key);
+      isNews = this.#active.delete(key) || isNews;
       if (state === 'idle' || state === 'gone') continue;
+      isNews = true;
       const oldest = this.#active.size >= detectors_max ? this.#active.keys().next().value : undefined;
       if (oldest !== undefined) this.#active.delete(oldest);
       this.#active.set(key, { isPulse: state === 'pulse' });
       this.#confirmed += 1;
     }
+    if (!isNews) return;
     this.#publish(undefined);
     this.#hold();
   }
@@ -61,7 +65,7 @@ export class Motion {
     this.#parts.edge(detected, reason);
   }
 
-  /** Restarts the timer with each report of the camera. */
+  /** Restarts the timer. */
   #hold(): void {
     this.#timer.abort();
     if (this.#active.size === 0) return;

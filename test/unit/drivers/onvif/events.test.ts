@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
 import { Motion } from '../../../../drivers/onvif/events/motion.ts';
 import { type Soap, StalledCamera } from '../../../../drivers/onvif/soap/soap.ts';
@@ -114,6 +114,32 @@ it('asks before it takes back motion that lasts, and keeps what the camera confi
   camera.misbehave('SetSynchronizationPoint', { fault: 'ter:ActionNotSupported' });
   const off = await outbox.until(motion(false));
   expect(off.data?.['reason']).toBe('not confirmed by the camera for 1 s');
+});
+
+it('takes back motion that lasts although pulls end empty and other detectors report that they are idle', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const edges: unknown[] = [];
+    let asked = 0;
+    const edge = (detected: boolean, reason?: string): void => void edges.push([detected, reason]);
+    const one = new Motion({ hold_max_ms: 60_000, edge });
+    one.confirmWith(async () => {
+      asked += 1;
+    });
+    one.take([{ key: 'yard', state: 'active' }]);
+    for (let pulls = 0; pulls < 4; pulls += 1) {
+      await vi.advanceTimersByTimeAsync(20_000);
+      one.take([]);
+      one.take([{ key: 'gate', state: 'idle' }]);
+    }
+    expect(asked).toBe(1);
+    expect(edges).toEqual([
+      [true, undefined],
+      [false, texts.not_confirmed(60)],
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 it('ends a crossed line by itself', () => {
@@ -285,6 +311,7 @@ it('gives up a camera whose messages stall the thread that reads them, and takes
     pull_s: 0.5,
     signal: over.signal,
     log: recordingLog(),
+    expectAlive: async () => Promise.resolve(),
     onEvents: () => undefined,
     onSubscribed: () => undefined,
     onLost: () => undefined,
