@@ -93,7 +93,7 @@ export const onvifOptions = z.strictObject({
     .min(1)
     .max(60)
     .default(20)
-    .describe('how long a camera may hold a pull without an event; a silent camera is detected 5 s later'),
+    .describe('how long a camera may hold a pull without an event; a silent camera is detected 8 s later'),
   motion_hold_max_s: z
     .number()
     .min(1)

@@ -31,6 +31,7 @@ export const texts = {
   events_off: 'events are switched off',
   cannot_listen: (reason: string) => `cannot listen on webhook.listen and webhook.port: ${reason}`,
   connection_lost: 'camera connection lost',
+  other_camera_answers: 'another camera answers at its address; connecting again',
   another_camera: 'another camera answered at this address; publishing it as a new asset',
   stop_failed: 'stop of an earlier move failed; retrying',
   same_camera: (owner: string, asset_key: string) =>

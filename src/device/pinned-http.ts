@@ -3,12 +3,14 @@ import {
   Agent as HttpAgent,
   type ClientRequest,
   type IncomingMessage,
+  type OutgoingHttpHeaders,
   request as httpRequest,
   type RequestOptions,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { urlHost } from '../driver/device-address.ts';
 import { DeviceUnreachable, messageOf } from '../errors.ts';
 import { gather } from '../platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../platform/interim-answers.ts';
@@ -60,16 +62,18 @@ export interface PinnedHttp {
   readonly close: () => void;
 }
 
+type Sent = Pick<RequestOptions, 'path' | 'method'> & { readonly headers?: OutgoingHttpHeaders };
+
 /** Sends one request at a time. Devices sign their certificates themselves, so that only `check` detects an impostor. */
 export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
   const { host, port, tls, reply_bytes_max, refused_remedy } = parts;
   const agent = tls ? new PinnedAgent(parts) : new HttpAgent({ keepAlive: true, maxSockets: 1 });
   const requests = new Set<ClientRequest>();
   let isClosed = false;
-  const send = async (what: RequestOptions, body: string, limits: RequestLimits): Promise<HttpReply> => {
+  const send = async (what: Sent, body: string, limits: RequestLimits): Promise<HttpReply> => {
     if (isClosed) throw new DeviceUnreachable(texts.stopping);
     limits.signal?.throwIfAborted();
-    const options = { host, port, agent, ...what };
+    const options = { host, port, agent, ...what, headers: { ...headersFor(host, port), ...what.headers } };
     const request = tls ? httpsRequest(options) : httpRequest(options);
     limitInterimAnswers(request);
     requests.add(request);
@@ -92,6 +96,11 @@ export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
       agent.destroy();
     },
   };
+}
+
+/** The zone of an address counts on this machine alone: servers refuse it. */
+function headersFor(host: string, port: number): OutgoingHttpHeaders {
+  return host.includes('%') ? { host: `${urlHost(host)}:${port}` } : {};
 }
 
 async function exchange(

@@ -28,7 +28,7 @@ const default_ports: Readonly<Record<string, number>> = { http: 80, https: 443, 
 export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress {
   const fault = faultOf(reported);
   if (fault !== undefined) return { refused: fault };
-  const host = bracketed(own.host);
+  const host = urlHost(own.host);
   const isPath = reported.startsWith('/');
   const text = isPath ? `${own.scheme}://${host}:${own.port}${reported}` : reported;
   if (!URL.canParse(text)) return { refused: texts.not_a_url };
@@ -41,7 +41,17 @@ export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress 
     return { refused: texts.has_user };
   }
   const path = url.pathname.startsWith('/') ? url.pathname : `/${url.pathname}`;
-  return { url: `${own.scheme}://${host}:${portOf(url, host, own)}${path}${url.search}` };
+  const place = own.scheme.startsWith('rtsp') ? zonedHost(own.host) : host;
+  return { url: `${own.scheme}://${place}:${portOf(url, own)}${path}${url.search}` };
+}
+
+/** Whether the device names the host under which it is configured, and not, say, its address behind a router. */
+export function namesOwnHost(
+  reported: string,
+  { host, peer_address = host }: Pick<OwnAddress, 'host' | 'peer_address'>,
+): boolean {
+  const named = URL.parse(reported)?.hostname.toLowerCase() ?? '';
+  return [host, peer_address].some((own) => urlHost(own).toLowerCase() === named);
 }
 
 function faultOf(reported: string): string | undefined {
@@ -53,18 +63,23 @@ function faultOf(reported: string): string | undefined {
   return undefined;
 }
 
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
+/** The host as it stands in a URL: an IPv6 address in brackets, without its zone, which counts on this machine alone. */
+export function urlHost(host: string): string {
+  return host.includes(':') ? `[${host.replace(zone, '')}]` : host;
+}
+const zone = /%.*$/u;
+
+/** For a program of this machine, which must know through which interface (RFC 6874). */
+function zonedHost(host: string): string {
+  return host.includes('%') ? `[${host.replace('%', '%25')}]` : urlHost(host);
 }
 
-function portOf(url: URL, host: string, own: OwnAddress): number {
+function portOf(url: URL, own: OwnAddress): number {
   const scheme = url.protocol.slice(0, -1);
   const reported = url.port === '' ? (default_ports[scheme] ?? own.port) : Number(url.port);
   if (reported === 0 || own.ports === 'configured') return own.port;
   if (own.ports === 'reported') return reported;
-  const peer = bracketed(own.peer_address ?? own.host);
-  const names = [host.toLowerCase(), peer.toLowerCase()];
-  const isOwn = scheme === own.scheme && names.includes(url.hostname.toLowerCase());
+  const isOwn = scheme === own.scheme && namesOwnHost(url.href, own);
   return isOwn && !mayBeThisMachine(own.host) && !mayBeThisMachine(own.peer_address ?? '')
     ? reported
     : own.port;
@@ -80,7 +95,7 @@ export function mayBeThisMachine(host: string): boolean {
 
 /** As resolvers read it: `2130706433`, `0x7f.1`, `127.1` and `::ffff:7f00:1` are all 127.0.0.1. In lower case, without brackets. */
 export function plainHost(host: string): string {
-  const name = URL.parse(`http://${bracketed(host)}/`)?.hostname ?? host.toLowerCase();
+  const name = URL.parse(`http://${urlHost(host)}/`)?.hostname ?? host.toLowerCase();
   const plain = name.replace(/^\[|\]$|\.$/gu, '');
   const [, high, low] = mapped.exec(plain) ?? [];
   if (high === undefined || low === undefined) return plain;

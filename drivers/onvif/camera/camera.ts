@@ -127,7 +127,7 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
       log: host.log,
       pull_s: options.pull_s,
       soap,
-      device,
+      device: { ...device, asset_key },
       detections,
       signal: AbortSignal.any([signal, whenComplete(parts, device, soap, signal)]),
     });

@@ -81,10 +81,15 @@ export function cameraKeys(
   const [first, ...others] = [
     identity === undefined ? [] : `onvif:configured:${identity}`,
     serial === undefined ? [] : serialKey(information, serial),
-    mac === undefined ? [] : `onvif:mac:${mac.replaceAll(':', '')}`,
+    mac === undefined ? [] : macKey(mac),
   ].flat();
   if (first === undefined) throw new DeviceRejected(texts.no_identity);
   return [first, ...others, ...(earlier === undefined ? [] : [serialKey(information, earlier)])];
+}
+
+/** Identity of a camera that has no serial number of its own. */
+export function macKey(mac: string): string {
+  return `onvif:mac:${mac.replaceAll(':', '')}`;
 }
 
 function serialKey({ manufacturer, model }: DeviceInformation, serial: string): string {

@@ -2,9 +2,10 @@
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../camera/device.ts';
+import { expectSameCamera, type KnownCamera } from '../camera/same-camera.ts';
 import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
-import { type EventListener, expectAlive, pullEvents } from './pull-point.ts';
+import { type EventListener, pullEvents } from './pull-point.ts';
 import type { Soap } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
 import { notesOf } from './topics.ts';
@@ -15,7 +16,7 @@ export interface EventParts {
   readonly camera: CameraOptions;
   readonly pull_s: number;
   readonly soap: Soap;
-  readonly device: Device;
+  readonly device: Device & KnownCamera;
   readonly detections: Detections;
   readonly webhook: Webhook;
   readonly log: DriverLog;
@@ -35,6 +36,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     pull_s,
     signal,
     log: { info: (facts, sentence) => log.info({ camera: camera.name, ...facts }, sentence) },
+    expectAlive: async () => expectSameCamera(soap, device),
     onEvents: (body) => detections.take(notesOf(body)),
     onSubscribed: (ask) => detections.confirmWith(ask),
     onLost: (reason) => detections.forget(reason),
@@ -45,7 +47,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     if (signal.aborted) return;
     if (!isLogged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
     isLogged = true;
-    await checkAlive(parts);
+    await checkAlive(listener);
   }
 }
 
@@ -62,10 +64,10 @@ async function tryWays({ camera, webhook, device }: EventParts, listener: EventL
 }
 
 /** Without events, checks from time to time that the camera answers. */
-async function checkAlive({ soap, signal, pull_s }: EventParts): Promise<void> {
+async function checkAlive({ signal, pull_s, expectAlive }: EventListener): Promise<void> {
   const end_ms = performance.now() + without_events_ms;
   while (!signal.aborted && performance.now() < end_ms) {
     await sleep(pull_s * 1_000, signal);
-    if (!signal.aborted) await expectAlive(soap);
+    if (!signal.aborted) await expectAlive();
   }
 }

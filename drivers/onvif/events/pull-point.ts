@@ -1,14 +1,7 @@
 /** Pulls a camera's events (ONVIF Core, section 9.2): a session within that of the camera. */
 import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import {
-  call_deadline_ms,
-  describe,
-  expectReply,
-  operation,
-  type Soap,
-  StalledCamera,
-} from '../soap/soap.ts';
+import { call_deadline_ms, describe, type Soap, StalledCamera } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap-call.ts';
 import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
@@ -23,6 +16,8 @@ export interface EventListener {
   readonly pull_s: number;
   readonly signal: AbortSignal;
   readonly log: Pick<DriverLog, 'info'>;
+  /** Rejects when the camera does not answer at all, or when another one answers in its place. */
+  readonly expectAlive: () => Promise<void>;
   /** Content of one reply; may be empty. */
   readonly onEvents: (body: XmlNode) => void;
   /** The subscription sends the state of all properties; `ask` requests it again. */
@@ -58,7 +53,7 @@ class PullRefused extends Error {}
  * DeviceUnreachable when it does not answer at all.
  */
 export async function pullEvents(listener: EventListener): Promise<string> {
-  const { soap, url, signal, onLost } = listener;
+  const { soap, url, signal, onLost, expectAlive } = listener;
   let { pull_s } = listener;
   let refusals = 0;
   let isProven = false;
@@ -81,7 +76,7 @@ export async function pullEvents(listener: EventListener): Promise<string> {
     if (!(error instanceof SubscriptionLost)) throw error;
     onLost(error.message);
     if (isProven && refusals === 0) listener.log.info({ reason: error.message }, texts.events_lost);
-    await expectAlive(soap);
+    await expectAlive();
     if (refusals >= (isProven ? refusals_proven_max : refusals_max)) throw new PullRefused(error.message);
   };
   try {
@@ -91,15 +86,6 @@ export async function pullEvents(listener: EventListener): Promise<string> {
     if (error instanceof PullRefused) return error.message;
     throw error;
   }
-}
-
-/** Throws DeviceUnreachable when the camera does not answer at all, and DeviceRejected when it rejects the login. */
-export async function expectAlive(soap: Soap): Promise<void> {
-  const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
-  const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
-  // Any other refusal is an answer too, and an interrupted call is no statement about the camera.
-  const isAnswer = outcome.kind !== 'failure' || outcome.why === 'interrupted' || outcome.why === 'malformed';
-  if (isRefused || !isAnswer) expectReply(outcome, texts.connection_lost);
 }
 
 async function pullUntilLost(subscription: Subscription, listener: EventListener) {

@@ -1,6 +1,6 @@
 /** Receives events of a camera by webhook, for cameras that cannot be pulled. */
 import { sleep } from '../../../src/platform/time.ts';
-import { expectAlive, type EventListener } from './pull-point.ts';
+import type { EventListener } from './pull-point.ts';
 import { describe, StalledCamera } from '../soap/soap.ts';
 import type { Failure } from '../soap/soap-call.ts';
 import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
@@ -18,7 +18,7 @@ export async function receiveCalls(
   webhook: Webhook,
   local_address: string | undefined,
 ): Promise<string> {
-  const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s } = listener;
+  const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s, expectAlive } = listener;
   let stall: Failure | undefined;
   const hook = await webhook.open(async (xml) => {
     const reading = stall ?? (await soap.parse(xml));
@@ -30,7 +30,7 @@ export async function receiveCalls(
     const made = await subscribe(soap, url, hook.url(local_address));
     if ('kind' in made) {
       onLost(describe(made));
-      await expectAlive(soap);
+      await expectAlive();
       return describe(made);
     }
     try {
@@ -41,7 +41,7 @@ export async function receiveCalls(
         await sleep(Math.min(pull_s, made.lifetime_s * renew_share) * 1_000, signal);
         if (signal.aborted) break;
         if (stall) throw new StalledCamera(describe(stall));
-        await expectAlive(soap);
+        await expectAlive();
         if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
         if ((await renew(soap, made)) === undefined) {
           onLost(texts.subscription_lost);

@@ -1,10 +1,12 @@
 /** npm onvif's camera with its transport and its login replaced by bounded ones; the rest stays in use. */
 import { createHash, randomBytes } from 'node:crypto';
 import onvif from 'onvif';
+import { urlHost } from '../../../src/driver/device-address.ts';
 import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
 import { agentFor, type Answered, type Exchange, exchange } from './transport.ts';
 import { cameraTime } from './camera-clock.ts';
 import { digestChallenges } from './challenges.ts';
+import type { Destination } from './destination.ts';
 import { digestLogin } from './digest-login.ts';
 import { replyText } from './reply-text.ts';
 import { escapeXml, find, reply_bytes_max, textAt, type XmlNode } from './xml.ts';
@@ -36,6 +38,7 @@ export interface Limit {
 export class GuardedCam extends onvif.Cam {
   readonly #connection: Connection;
   readonly #agent;
+  readonly #destination: Destination;
   readonly #readReply: ReadReply;
   #hasClock = false;
   #challenges: readonly string[] = [];
@@ -44,7 +47,7 @@ export class GuardedCam extends onvif.Cam {
   /** From the header `Date` of the last answer to the monotonic time. */
   #header_shift: number | undefined;
 
-  constructor(connection: Connection, readReply: ReadReply) {
+  constructor(connection: Connection, destination: Destination, readReply: ReadReply) {
     const { host, port, path, username, password } = connection;
     super({
       hostname: host,
@@ -55,6 +58,7 @@ export class GuardedCam extends onvif.Cam {
     });
     this.#connection = connection;
     this.#agent = agentFor(connection);
+    this.#destination = destination;
     this.#readReply = readReply;
   }
 
@@ -120,8 +124,7 @@ export class GuardedCam extends onvif.Cam {
     limit: Limit,
   ): Promise<Answered> {
     const { host, port, path, secure } = this.#connection;
-    const name = host.includes(':') ? `[${host}]` : host;
-    const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${name}:${port}${path}`);
+    const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}${path}`);
     const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
     const headers = { 'Content-Type': type };
     const request = {
@@ -142,7 +145,7 @@ export class GuardedCam extends onvif.Cam {
 
   /** Answers a challenge of HTTP digest once. */
   async #exchange(
-    what: Omit<Exchange, 'agent' | 'fingerprint' | 'signal'>,
+    what: Omit<Exchange, 'agent' | 'address' | 'fingerprint' | 'signal'>,
     { signal, onAnswer }: Limit,
     hasLogin: boolean,
   ): Promise<Answered> {
@@ -150,7 +153,9 @@ export class GuardedCam extends onvif.Cam {
     const send = async (): Promise<Answered> => {
       const login = hasLogin ? this.#authorization(what) : undefined;
       const headers = { ...what.headers, ...(login === undefined ? {} : { Authorization: login }) };
-      const answered = await exchange({ ...what, headers, signal, agent: this.#agent, fingerprint });
+      const { address } = this.#destination;
+      const answered = await exchange({ ...what, headers, signal, agent: this.#agent, address, fingerprint });
+      this.#destination.answered(answered.peer_address);
       onAnswer();
       return answered;
     };
@@ -194,7 +199,7 @@ export class GuardedCam extends onvif.Cam {
 }
 
 function outcomeOf(
-  { status, text, local_address, peer_address }: Answered & { readonly text: string },
+  { status, text, local_address }: Answered & { readonly text: string },
   reading: Reading,
   raw: boolean,
 ): SoapOutcome {
@@ -210,7 +215,7 @@ function outcomeOf(
   if (!body || status >= 400) {
     return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
   }
-  return { kind: 'reply', body, local_address, peer_address, ...(raw ? { xml: text } : {}) };
+  return { kind: 'reply', body, local_address, ...(raw ? { xml: text } : {}) };
 }
 
 /** A locked account is refused for its password: each further attempt keeps it locked. */

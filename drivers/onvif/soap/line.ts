@@ -2,6 +2,7 @@
 import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { messageOf } from '../../../src/errors.ts';
 import { deadline } from '../../../src/platform/time.ts';
+import { Destination } from './destination.ts';
 import { readEnvelope } from './envelope.ts';
 import { GuardedCam, type Limit } from './guarded-cam.ts';
 import type { LargeReplies } from './large-replies.ts';
@@ -28,7 +29,8 @@ export function openLine(
   let isClosed = signal.aborted;
   const read = async (xml: string, limit: AbortSignal): Promise<Reading> =>
     xml.length <= small_chars_max ? readEnvelope(xml) : large.read(xml, limit);
-  const cam = new GuardedCam(connection, read);
+  const destination = new Destination(connection.host);
+  const cam = new GuardedCam(connection, destination, read);
 
   /** Each answer of the camera has `ms`: one operation may need a reading of its clock, and a challenge. */
   const limited = async <T>(ms: number, work: (limit: Limit) => Promise<T>): Promise<T | Failure> => {
@@ -60,22 +62,19 @@ export function openLine(
   signal.addEventListener('abort', close, { once: true });
 
   let files: GuardedCam | undefined;
-  let peer_address: string | undefined;
   const soap: Soap = {
     get connection() {
-      return { ...connection, peer_address };
+      return { ...connection, peer_address: destination.peer };
     },
     login: 'ws_security',
     call: async ({ deadline_ms = call_deadline_ms, ...operation }) => {
       const request = { ...operation, login: soap.login };
-      const outcome = await limited(deadline_ms, async (limit) => cam.perform(request, limit));
-      if (outcome.kind === 'reply') peer_address = outcome.peer_address ?? peer_address;
-      return outcome;
+      return limited(deadline_ms, async (limit) => cam.perform(request, limit));
     },
     fetch: async (url, { deadline_ms, bytes_max }) =>
       limited(deadline_ms, async (limit) => {
         // A separate login: the web server of a camera may ask for another one than its services.
-        files ??= new GuardedCam(connection, read);
+        files ??= new GuardedCam(connection, destination, read);
         return files.fetch(url, bytes_max, limit);
       }),
     parse: async (xml) => limited(call_deadline_ms, async ({ signal: limit }) => read(xml, limit)),

@@ -45,8 +45,6 @@ export type SoapOutcome =
       readonly xml?: string;
       /** Address of the gateway on the connection. */
       readonly local_address: string | undefined;
-      /** Address of the camera on the connection. */
-      readonly peer_address?: string | undefined;
     }
   /** The device answered with a fault. `code`: the innermost subcode without prefix, such as NotAuthorized. */
   | { readonly kind: 'fault'; readonly code: string; readonly reason: string; readonly status: number }

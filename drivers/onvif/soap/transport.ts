@@ -46,6 +46,8 @@ export interface Exchange {
   readonly bytes_max: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: Agent;
+  /** Where to connect, whatever the name in `url` leads to. */
+  readonly address?: string | undefined;
   readonly fingerprint: string | undefined;
   /** Aborts at the deadline of the whole exchange, however slowly bytes come. */
   readonly signal: AbortSignal;
@@ -82,6 +84,7 @@ export async function exchange(what: Exchange): Promise<Answered> {
     agent: what.agent,
     signal: what.signal,
     headers: headersOf(what),
+    ...(what.address === undefined ? {} : { hostname: what.address }),
     // The small servers of cameras break rules that protect proxies; here nothing follows on the connection.
     insecureHTTPParser: true,
   };
@@ -99,9 +102,9 @@ export async function exchange(what: Exchange): Promise<Answered> {
   return promise;
 }
 
-function headersOf({ body, headers }: Exchange): Record<string, string | number> {
+function headersOf({ url, body, headers }: Exchange): Record<string, string | number> {
   const length = body === '' ? {} : { 'Content-Length': Buffer.byteLength(body) };
-  return { ...headers, ...length, Connection: 'close' };
+  return { Host: url.host, ...headers, ...length, Connection: 'close' };
 }
 
 /** Compares the certificate before a byte of the request is sent: its head may contain a login. */

@@ -186,12 +186,16 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
     try {
       const { seen, channels } = await poll(device, layout.askings, known);
       failures = 0;
+      if (device.session.losses > losses) {
+        losses = device.session.losses;
+        // It started again, or another device has taken its address.
+        known = await describe(served, password);
+        contact.up();
+      }
       if (layout.see(seen, begin_ms)) push.distrust();
       // A camera that was away for less than a poll is never lost, and still needs its Stop.
       await settle(served).catch(() => undefined);
       if (isOutdated(known, channels, limits)) known = await describe(served, password);
-      if (device.session.losses > losses) contact.up();
-      losses = device.session.losses;
     } catch (error) {
       if (host.signal.aborted) return;
       // A poll that was cancelled for a Stop is no evidence about the host.
@@ -209,8 +213,12 @@ function isOutdated(known: Known, channels: readonly ChannelFacts[] | undefined,
   return isChanged || performance.now() - known.read_mono_ms >= limits.describe_again_ms;
 }
 
+/** Another device than the one of the entry answers. */
+class OtherDevice extends DeviceUnreachable {}
+
 function isFinal(error: unknown): boolean {
-  return !(error instanceof DeviceUnreachable) || error instanceof RetryLater;
+  const isFault = error instanceof DeviceUnreachable;
+  return !isFault || error instanceof RetryLater || error instanceof OtherDevice;
 }
 
 /** Time from the begin of one poll to the begin of the next, with a minimum pause between them. */
@@ -231,7 +239,7 @@ async function describe(served: Served, password: string): Promise<Known> {
   const { device, camera, limits, identify, layout, push, show } = served;
   const described = await describeHost(device, camera, limits);
   const identified = identify(described.asset_keys);
-  if ('refusal' in identified) throw new DeviceUnreachable(identified.refusal);
+  if ('refusal' in identified) throw new OtherDevice(identified.refusal);
   const facts = { ...described, asset_key: identified.asset_key };
   const { channels, shape, isReported } = facts.isRecorder
     ? await readChannels(device, facts)

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { discover } from '../../../../drivers/onvif/discovery.ts';
+import { Destination } from '../../../../drivers/onvif/soap/destination.ts';
 import { GuardedCam } from '../../../../drivers/onvif/soap/guarded-cam.ts';
 import { informationOf } from '../../../../drivers/onvif/camera/identity.ts';
 import { LargeReplies } from '../../../../drivers/onvif/soap/large-replies.ts';
@@ -216,8 +217,10 @@ it('D12: the digest of a password is over its UTF-8', () => {
     username: 'u',
     password,
   };
-  const { passdigest, nonce, timestamp } = new GuardedCam(connection, async () =>
-    failure('malformed', ''),
+  const { passdigest, nonce, timestamp } = new GuardedCam(
+    connection,
+    new Destination(connection.host),
+    async () => failure('malformed', ''),
   )._passwordDigest();
   const hash = createHash('sha1')
     .update(Buffer.from(nonce, 'base64'))

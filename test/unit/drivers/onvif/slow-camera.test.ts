@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { move } from '../../../../drivers/onvif/camera/movement.ts';
 import { settleStops } from '../../../../drivers/onvif/camera/ptz-stop.ts';
-import { expectAlive, pull_slack_ms } from '../../../../drivers/onvif/events/pull-point.ts';
+import { expectSameCamera } from '../../../../drivers/onvif/camera/same-camera.ts';
+import { pull_slack_ms } from '../../../../drivers/onvif/events/pull-point.ts';
 import { envelope } from '../../../../drivers/onvif/sim/services.ts';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
 import { failure } from '../../../../drivers/onvif/soap/soap-call.ts';
@@ -131,6 +132,7 @@ it('owes another stop when a movement had no answer, since it may begin after th
 
 it('is alive, and its pulls are waited for, as long as its answers come within the deadline of each call', async () => {
   const { soap } = slowCamera(almost_ms);
-  await expectAlive(soap);
+  const information = { manufacturer: null, model: null, firmware: null, serial: null };
+  await expectSameCamera(soap, { information, mac: undefined, asset_key: 'onvif:configured:a' });
   expect(pull_slack_ms).toBeGreaterThanOrEqual(almost_ms);
 });

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
 import { vendorcam, vendorcamWith } from '../../../../drivers/vendorcam/vendorcam.ts';
 import { drivers } from '../../../../drivers/index.ts';
+import { texts as driverTexts } from '../../../../src/driver/texts.ts';
 import { FakeVendorCamera, type Mood } from '../../../fakes/fake-vendor-camera.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
@@ -218,6 +219,20 @@ describe('a camera', () => {
     camera.uid = '95270000ABCDEF01';
     await restart();
     expect(await online()).toMatchObject({ key: 'vendorcam:ec71db000001' });
+  });
+
+  it('is not published as the one before when another one takes its address between two polls', async () => {
+    const { camera, start, online, offline, feedOf, hub } = await running();
+    start();
+    await online();
+    camera.mac = 'EC:71:DB:00:00:99';
+    camera.camera.motion = true;
+    camera.sessions.forgetAll();
+    expect(await offline()).toContain('vendorcam:ec71db000099');
+    expect(feedOf('motion', 'vendorcam:ec71db000001').filter(({ detected }) => detected === true)).toEqual(
+      [],
+    );
+    expect(hub.log.at('error')).toEqual([driverTexts.identity_claimed]);
   });
 
   it('is served once when two entries name it', async () => {

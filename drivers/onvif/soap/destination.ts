@@ -1,0 +1,34 @@
+/** Where the requests of one connection go. */
+import { isIP } from 'node:net';
+
+/**
+ * A name leads to one address until the camera is connected again: it may lead to another camera meanwhile, which would be
+ * taken for the one that was identified.
+ */
+export class Destination {
+  readonly #isName: boolean;
+  #address: string | undefined;
+  #peer: string | undefined;
+
+  /** @param host As configured; an IPv6 address may have a zone. */
+  constructor(host: string) {
+    this.#isName = isIP(host) === 0;
+    this.#address = this.#isName ? undefined : host;
+  }
+
+  /** Undefined for a name that was not contacted yet. */
+  get address(): string | undefined {
+    return this.#address;
+  }
+
+  /** IP address of the camera, once it has answered. */
+  get peer(): string | undefined {
+    return this.#peer;
+  }
+
+  /** The camera answered from this address. */
+  answered(address: string | undefined): void {
+    this.#peer = address ?? this.#peer;
+    if (this.#isName) this.#address ??= address;
+  }
+}
