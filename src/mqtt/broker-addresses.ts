@@ -3,7 +3,7 @@
  * use may stand behind the dead link, and the operating system waits for it for seconds before it asks the next.
  */
 import { type LookupAddress, type LookupOptions, promises } from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { sleep } from '../platform/time.ts';
 
 /** A name server answers within one round trip, also by satellite in most cases. */
@@ -84,6 +84,14 @@ export class BrokerAddresses {
   connected(host: string, address: string): void {
     this.#connected.set(host, address);
     if (this.#connected.size > hosts_max) this.#connected.delete(firstOf(this.#connected));
+  }
+
+  /** Family of the address that is tried first; null: not known yet. */
+  familyOf(host: string): 4 | 6 | null {
+    const literal = isIP(host);
+    const [first] = this.#inOrder(host, this.#known.get(host) ?? []);
+    const family = literal === 0 ? first?.family : literal;
+    return family === 4 || family === 6 ? family : null;
   }
 
   #ask(host: string): Promise<Addresses> {

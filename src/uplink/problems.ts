@@ -11,7 +11,8 @@ export type ProblemKind =
   | 'qos'
   | 'subscription'
   | 'presence'
-  | 'undelivered';
+  | 'undelivered'
+  | 'large_packets';
 
 export interface ProblemsLog {
   warn(facts: object, sentence: string): void;

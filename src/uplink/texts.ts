@@ -15,6 +15,11 @@ export const texts = {
   route_changed: 'route to the broker changed; reconnecting',
   routes_unknown: 'routing changes not available; a changed route is noticed by silence only',
   broker_lost: 'broker connection lost; buffering',
+  large_packets_lost: 'large packets to or from the broker are lost on the way',
+  small_packets: 'large packets of the broker connection are lost; sending small ones',
+  mtu_changed: 'the MTU of the link changed; reconnecting',
+  set_mtu: (link: string | null, host: string) =>
+    `broker connection loses large packets${link === null ? '' : ` over ${link}`}, so it has small ones only: set the MTU of ${link ?? 'the link'} to what the path to the broker carries (ping -M do -s BYTES ${host} finds it)`,
   epoch_unsure: 'disk unreadable, its last epoch unknown; connecting after a wait',
   receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
   no_retain: 'broker does not store retained messages; publishing without retain',

@@ -9,13 +9,14 @@ import { ConnectFailed } from '../mqtt/connect-failed.ts';
 import { keepConnected } from '../mqtt/reconnect.ts';
 import type { RetrySpans } from '../mqtt/retry.ts';
 import { openSession, type Session } from '../mqtt/session.ts';
-import type { OpenBrokerSocket } from '../mqtt/socket.ts';
+import type { BrokerSocket, OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Routes } from '../platform/linux/route-lookup.ts';
 import { aborted, every, sleep, within } from '../platform/time.ts';
 import { BrokerLimits } from './broker-limits.ts';
 import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connection-state.ts';
 import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
 import { introduce } from './introduction.ts';
+import { LargePackets } from './large-packets.ts';
 import { Path } from './path.ts';
 import { Presence, type StateData } from './presence.ts';
 import { Problems } from './problems.ts';
@@ -85,6 +86,7 @@ export class Uplink {
   readonly #undelivered: Undelivered;
   readonly #suspicion = new Suspicion();
   readonly #path: Path | undefined;
+  readonly #large_packets: LargePackets;
   /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
   #is_old_filter_gone = false;
   /**
@@ -92,8 +94,8 @@ export class Uplink {
    * that connection may have ended before, and an earlier run may have.
    */
   #is_forgotten = true;
-  /** The session was given up because the route to the broker changed. */
-  #has_left_route = false;
+  /** The session was given up because another would do better, on another route or with small packets. */
+  #is_next_due = false;
   #sender: Sender | undefined;
 
   constructor(options: UplinkOptions) {
@@ -107,6 +109,7 @@ export class Uplink {
     this.#undelivered = new Undelivered(now, this.#problems);
     this.#presence = new Presence({ ...options, now });
     this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
+    this.#large_packets = new LargePackets({ now, problems: this.#problems, link: () => this.carrier });
   }
 
   get online(): boolean {
@@ -180,7 +183,7 @@ export class Uplink {
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
-    const { kit_id, broker, inbox: handlers, log, openSocket } = this.#options;
+    const { kit_id, broker, inbox: handlers, log } = this.#options;
     const opened: { session?: Session } = {};
     const inbox = new Inbox({
       kit_id,
@@ -199,6 +202,11 @@ export class Uplink {
       now: this.#now,
       onRoom: () => opened.session?.destroy('fetching the dispatches that were left at the broker'),
     });
+    const end = (socket: BrokerSocket, reason: string): void => {
+      this.#is_next_due = true;
+      if (opened.session) opened.session.destroy(reason);
+      else socket.destroy(new Error(reason));
+    };
     const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
     const session = await openSession(
       {
@@ -211,7 +219,7 @@ export class Uplink {
         will: { ...will, delay_s: will_delay_s },
         onMessage: async (message) => inbox.receive(message),
         onOversize: (message) => noteTooLarge(message, this.#problems),
-        openSocket,
+        openSocket: this.#options.openSocket ?? ((endpoint) => this.#large_packets.open(endpoint, end)),
       },
       signal,
     );
@@ -223,7 +231,7 @@ export class Uplink {
   /** Serves one session until it ends or `signal` aborts. While a culprit is searched, the next one should follow soon. */
   async #serve(session: Session, signal: AbortSignal): Promise<'at_once' | 'soon' | 'later'> {
     const from_ms = this.#now();
-    this.#has_left_route = false;
+    this.#is_next_due = false;
     this.#suspicion.connected();
     this.#is_forgotten ||= !session.session_present;
     const reason = await this.#untilItEnds(session, signal);
@@ -232,7 +240,7 @@ export class Uplink {
     const without_a_word = session.closed_silently;
     this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
     this.#state.lost(reason, held_ms);
-    if (this.#has_left_route) return 'at_once';
+    if (this.#is_next_due) return 'at_once';
     return this.#suspicion.is_searching ? 'soon' : 'later';
   }
 
@@ -264,7 +272,7 @@ export class Uplink {
     const { endpoints } = session;
     if (endpoints === null) return;
     const leave = (): void => {
-      this.#has_left_route = true;
+      this.#is_next_due = true;
       session.destroy(texts.route_changed);
     };
     void this.#path?.follow(endpoints, leave, signal);

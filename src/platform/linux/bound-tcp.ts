@@ -5,6 +5,7 @@ import { texts } from '../texts.ts';
 import { type Binding, openBound, reasonOf, sock_stream } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';
 import { encodeSocketAddress, familyOf } from './socket-address.ts';
+import { tcpInfo } from './tcp-info.ts';
 
 export interface TcpTarget {
   /** Interface name; undefined: the routing table chooses. */
@@ -31,13 +32,6 @@ const sol_socket = 1;
 const so_error = 4;
 const so_linger = 13;
 const ipproto_tcp = 6;
-const tcp_info = 11;
-const tcp_info_bytes = 104;
-/** `tcpi_rtt` of `struct tcp_info`, microseconds: the kernel's own figure, free of this process's delays. */
-const tcp_info_rtt_offset = 68;
-/** `tcpi_total_retrans`: packets that were sent again, those of the handshake included. */
-const tcp_info_total_retrans_offset = 100;
-const us_per_ms = 1_000;
 
 /**
  * Connects by the device. Rejects with `DeviceUnreachable` (no such device, no route, refused, no answer within
@@ -86,9 +80,9 @@ async function handshake(c: Libc, target: TcpTarget): Promise<Handshake> {
   const code = c.connect(fd, address, address.length) === 0 ? null : c.errno();
   const ended = code === 'EINPROGRESS' ? await settled(c, fd, target) : { code, at_ms: performance.now() };
   const rtt_ms = ended.at_ms - started_ms;
-  const isRepeated = hasRepeated(c, fd);
-  if (ended.code === null)
-    return { outcome: 'connected', fd, rtt_ms: kernelRtt(c, fd) ?? rtt_ms, isRepeated };
+  const info = tcpInfo(c, fd);
+  const isRepeated = info !== null && info.retransmits_total > 0;
+  if (ended.code === null) return { outcome: 'connected', fd, rtt_ms: info?.rtt_ms ?? rtt_ms, isRepeated };
   c.close(fd);
   if (ended.code === 'ECONNREFUSED') return { outcome: 'refused', rtt_ms, isRepeated };
   return { outcome: 'failed', code: ended.code };
@@ -116,7 +110,10 @@ async function settled(c: Libc, fd: number, { timeout_ms, signal }: TcpTarget): 
     const cancel = (): void => end('ECANCELED');
     const unwatch = c.watch(fd, 'writable', () => end(pendingError(c, fd)));
     // After a pause of this process timers come before sockets: the answer may be there already.
-    const timer = setTimeout(() => end(isEstablished(c, fd) ? null : 'ETIMEDOUT'), timeout_ms);
+    const timer = setTimeout(
+      () => end(tcpInfo(c, fd)?.isEstablished === true ? null : 'ETIMEDOUT'),
+      timeout_ms,
+    );
     signal?.addEventListener('abort', cancel, { once: true });
   });
 }
@@ -126,30 +123,4 @@ function pendingError(c: Libc, fd: number): string | null {
   const length = new Uint32Array([4]);
   c.getsockopt(fd, sol_socket, so_error, new Uint8Array(error.buffer), new Uint8Array(length.buffer));
   return error[0] === 0 ? null : c.errnoName(error[0] ?? 0);
-}
-
-function isEstablished(c: Libc, fd: number): boolean {
-  const state_established = 1;
-  return tcpInfo(c, fd)?.[0] === state_established;
-}
-
-function kernelRtt(c: Libc, fd: number): number | null {
-  const info = tcpInfo(c, fd);
-  if (info === null) return null;
-  const [rtt_us = 0] = new Uint32Array(info.buffer, tcp_info_rtt_offset, 1);
-  return rtt_us > 0 ? rtt_us / us_per_ms : null;
-}
-
-function hasRepeated(c: Libc, fd: number): boolean {
-  const info = tcpInfo(c, fd);
-  if (info === null) return false;
-  const [repeats = 0] = new Uint32Array(info.buffer, tcp_info_total_retrans_offset, 1);
-  return repeats > 0;
-}
-
-function tcpInfo(c: Libc, fd: number): Uint8Array<ArrayBuffer> | null {
-  const info = new Uint8Array(tcp_info_bytes);
-  const length = new Uint32Array([tcp_info_bytes]);
-  const failed = c.getsockopt(fd, ipproto_tcp, tcp_info, info, new Uint8Array(length.buffer)) !== 0;
-  return failed ? null : info;
 }

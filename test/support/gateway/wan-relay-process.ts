@@ -24,6 +24,8 @@ const iff_no_pi = 0x1000;
 const name_bytes = 16;
 const ifreq_bytes = 40;
 const frame_bytes_max = 65_536;
+/** Of Ethernet. */
+const header_bytes = 14;
 /** A rate limit queues for so long before it drops. */
 const queue_ms_max = 500;
 /** Timers are no finer than this. */
@@ -109,8 +111,9 @@ class Way {
   }
 
   take(frame: Buffer): void {
-    const { rtt_ms, jitter_ms, rate_kbit, blackhole } = this.settings;
-    if (blackhole || this.#isLost()) return;
+    const { rtt_ms, jitter_ms, rate_kbit, mtu_bytes, blackhole } = this.settings;
+    const isTooLarge = mtu_bytes > 0 && frame.length > header_bytes + mtu_bytes;
+    if (blackhole || isTooLarge || this.#isLost()) return;
     let due_ms = performance.now();
     if (rate_kbit > 0) {
       const start_ms = Math.max(this.#line_free_ms, due_ms);

@@ -16,6 +16,8 @@ export const wireSettings = z.strictObject({
   loss_pct: z.number().default(0),
   /** Each way; 0: unlimited. */
   rate_kbit: z.number().default(0),
+  /** The largest packet that passes, each way; larger ones are lost without a word. 0: every one passes. */
+  mtu_bytes: z.number().default(0),
   /** Takes every frame and forwards none; the carrier stays. */
   blackhole: z.boolean().default(false),
 });

@@ -8,6 +8,7 @@ import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
 import { noteTooLarge } from '../../../src/uplink/inbox.ts';
 import { noteBirth, noteRefused } from '../../../src/uplink/introduction.ts';
 import { Problems } from '../../../src/uplink/problems.ts';
+import { texts as uplink_texts } from '../../../src/uplink/texts.ts';
 import { Takeovers } from '../../../src/uplink/takeovers.ts';
 import { noteUndelivered } from '../../../src/uplink/undelivered.ts';
 
@@ -74,7 +75,7 @@ function brokerSentences(): readonly string[] {
   noteRefused(new Map([['x', 0x87]]), problems);
   noteBirth(0x87, 'k1/x/up/state', problems);
   noteUndelivered(['feed'], problems);
-  return sentences;
+  return [...sentences, uplink_texts.set_mtu('sat0', 'x'), uplink_texts.set_mtu(null, 'x')];
 }
 
 /** The sentence of a part of the daemon that does not run. */

@@ -1,14 +1,17 @@
 /** The uplink on a gateway with two WANs: what a change of the route does to deliveries. */
 import { once } from 'node:events';
+import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
 import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
+import { segments } from '../../../src/platform/linux/lost-segments.ts';
 import { kernelRoutes } from '../../../src/platform/linux/route-lookup.ts';
+import { descriptorOf } from '../../../src/platform/linux/unsent-bytes.ts';
 import { texts } from '../../../src/uplink/texts.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { eventually } from '../../support/eventually.ts';
-import { lab_targets, startWanLab, type WanLab } from '../../support/gateway/wan-lab.ts';
+import { lab_ports, lab_targets, startWanLab, type WanLab } from '../../support/gateway/wan-lab.ts';
 import { type Connector, startConnector } from '../../support/kit/connector.ts';
 import { peerMissing, rootMissing } from '../../support/peers.ts';
 import { makeDirectory } from '../../support/temporary.ts';
@@ -94,6 +97,31 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
       await once(socket, 'connect');
       expect(socket.remoteAddress).toBe(lab_targets[0]);
       socket.destroy();
+      await lab.set('sat0', { rtt_ms: 100 });
+    });
+
+    it('sees the large packets that the path loses, in both directions, and has sockets without any', async () => {
+      const { look, openSmall } = await segments();
+      await lab.set('sat0', { mtu_bytes: 600 });
+      const [host, port] = [lab_targets[0], lab_ports.what_is_my_ip];
+      const exchange = async (socket: Socket): Promise<Socket> => {
+        socket.on('error', () => undefined).resume();
+        await once(socket, 'connect');
+        return socket;
+      };
+      const get = 'GET /down?bytes=5000 HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n';
+      const bare = await exchange(connect({ host, port }));
+      const filled = await exchange(connect({ host, port }));
+      bare.write(`${get}\r\n`);
+      filled.write(`${get}X-Filler: ${'x'.repeat(5_000)}\r\n\r\n`);
+      const isMissing = (socket: Socket): boolean => look(descriptorOf(socket) ?? -1)?.isMissing === true;
+      await eventually('one received segment is missing', () => isMissing(bare));
+      await eventually('one sent segment is missing', () => isMissing(filled));
+      const small = await exchange(new Socket({ fd: openSmall(4) }).connect({ host, port }));
+      small.write(`${get}X-Filler: ${'x'.repeat(5_000)}\r\n\r\n`);
+      await once(small, 'end');
+      expect(small.bytesRead).toBeGreaterThan(5_000);
+      for (const socket of [bare, filled, small]) socket.destroy();
       await lab.set('sat0', { rtt_ms: 100 });
     });
 

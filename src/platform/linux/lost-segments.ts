@@ -1,0 +1,66 @@
+/** Finds TCP connections whose large segments are lost on the way, and opens sockets that have only small ones. */
+import { openBound, sock_stream } from './bound-fd.ts';
+import { libc } from './libc.ts';
+import type { Family } from './socket-address.ts';
+import { tcpInfo } from './tcp-info.ts';
+
+const sol_socket = 1;
+const so_meminfo = 55;
+const ipproto_tcp = 6;
+const tcp_maxseg = 2;
+const siocinq = 0x54_1b;
+const siocoutq = 0x54_11;
+/** What every network must carry (RFC 791, RFC 8200), without the headers of IP and TCP. */
+const segment_bytes: Readonly<Record<Family, number>> = { 4: 576 - 40, 6: 1_280 - 60 };
+/** A segment that was sent again so many times without an acknowledgement is missing. */
+const repeats_min = 2;
+
+/** A connection as it is now. */
+export interface SegmentLook {
+  /** A segment that is large, or that others have overtaken, was sent again and again; or some of the far side are here without one before them. */
+  readonly isMissing: boolean;
+  /** Of the path, as far as the kernel knows it. */
+  readonly mtu: number;
+}
+
+export interface Segments {
+  /** Null for a descriptor that is closed. */
+  readonly look: (fd: number) => SegmentLook | null;
+  /** Opens a socket that sends and, by its announcement, receives only segments that every network carries. Throws as `openBound`. */
+  readonly openSmall: (family: Family) => number;
+}
+
+/** Loads the functions once; calls are synchronous then. */
+export async function segments(): Promise<Segments> {
+  const c = await libc();
+  const ask = (fd: number, request: number): number => {
+    const value = new Int32Array(1);
+    return c.ioctl(fd, request, bytesOf(value)) === 0 ? (value[0] ?? 0) : 0;
+  };
+  /** Bytes that came and were not read; once those in order were, only those out of order are left. */
+  const heldBytes = (fd: number): number => {
+    const [held, length] = [new Uint32Array(1), new Uint32Array([4])];
+    const failed = c.getsockopt(fd, sol_socket, so_meminfo, bytesOf(held), bytesOf(length)) !== 0;
+    return failed ? 0 : (held[0] ?? 0);
+  };
+  return {
+    look(fd) {
+      const info = tcpInfo(c, fd);
+      if (info === null) return null;
+      const { retransmits, unacked, sacked, unsent_bytes, mtu } = info;
+      const areLarge = ask(fd, siocoutq) - unsent_bytes > unacked * segment_bytes[4];
+      const isOneSentLost = retransmits >= repeats_min && (sacked > 0 || areLarge);
+      const isOneOfFarLost = heldBytes(fd) > 0 && ask(fd, siocinq) === 0;
+      return { isMissing: isOneSentLost || isOneOfFarLost, mtu };
+    },
+    openSmall(family) {
+      const fd = openBound(c, { family }, { type: sock_stream, protocol: ipproto_tcp });
+      c.setsockopt(fd, ipproto_tcp, tcp_maxseg, bytesOf(new Int32Array([segment_bytes[family]])), 4);
+      return fd;
+    },
+  };
+}
+
+function bytesOf({ buffer }: Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>): Uint8Array {
+  return new Uint8Array(buffer);
+}

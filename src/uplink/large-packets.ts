@@ -1,0 +1,159 @@
+/**
+ * Finds a path to the broker that loses large packets without a word (an MTU hole): small ones are answered, so links and probes look
+ * well, while each session ends at its first large message. Connections have small segments then, and the kit names the remedy.
+ */
+import { broker_addresses } from '../mqtt/broker-addresses.ts';
+import {
+  type BrokerEndpoint,
+  type BrokerSocket,
+  hostOf,
+  openBrokerSocket,
+  type OwnSocket,
+} from '../mqtt/socket.ts';
+import { knockTcp } from '../platform/linux/bound-tcp.ts';
+import { type SegmentLook, type Segments, segments } from '../platform/linux/lost-segments.ts';
+import { descriptorOf } from '../platform/linux/unsent-bytes.ts';
+import { every } from '../platform/time.ts';
+import type { Problems } from './problems.ts';
+import { texts } from './texts.ts';
+
+const look_ms = 500;
+/** A connection is ended after so many looks in a row with a missing segment, where small packets are answered. */
+const looks_max = 6;
+/** The wait for the answer to a small packet: a handshake with the broker's port. */
+const knock_ms = 3_000;
+/** Connections with a loss, without one that held for `held_ms` between them. One is enough while it is known. */
+const losses_max = 2;
+const held_ms = 60_000;
+/** Then a connection tries large segments again. */
+const limit_ms = 3_600_000;
+
+interface Limit {
+  readonly until_ms: number;
+  /** Interface that leads to the broker; null: not known. */
+  readonly link: string | null;
+  readonly mtu: number;
+}
+
+interface LargePacketsOptions {
+  /** Monotonic time. */
+  readonly now: () => number;
+  readonly problems: Pick<Problems, 'note' | 'clear'>;
+  /** Interface that leads to the broker. */
+  readonly link: () => string | null;
+  /** Left out: those of the kernel. */
+  readonly load?: () => Promise<Segments>;
+  readonly knock?: typeof knockTcp;
+  readonly look_ms?: number;
+}
+
+export class LargePackets {
+  readonly #options: LargePacketsOptions;
+  #segments: Segments | undefined;
+  #losses = 0;
+  #limit: Limit | undefined;
+  /** The last attempt with small segments, which tries one address only, was not connected. */
+  #is_unconnected = false;
+
+  constructor(options: LargePacketsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens a socket to the broker. `end` is called with the reason when its connection is of no use. */
+  open(endpoint: BrokerEndpoint, end: (socket: BrokerSocket, reason: string) => void): BrokerSocket {
+    void this.#load();
+    const host = hostOf(endpoint);
+    const own = this.#ownSocket(host);
+    this.#is_unconnected = own !== undefined;
+    const socket = openBrokerSocket(endpoint, broker_addresses, own);
+    socket.once('connect', () => (this.#is_unconnected = false));
+    this.#watch(socket, host, (reason) => end(socket, reason));
+    return socket;
+  }
+
+  /** Without the kernel's figures, nothing is recognised. */
+  async #load(): Promise<void> {
+    const { load = segments } = this.#options;
+    this.#segments ??= await load().catch(() => undefined);
+  }
+
+  #ownSocket(host: string): OwnSocket | undefined {
+    const limit = this.#limit;
+    if (limit === undefined) return undefined;
+    const link = this.#options.link();
+    if (this.#options.now() > limit.until_ms || (link !== null && link !== limit.link)) this.#lift();
+    const family = broker_addresses.familyOf(host);
+    if (this.#limit === undefined || this.#is_unconnected || family === null) return undefined;
+    try {
+      return this.#segments && { fd: this.#segments.openSmall(family), family };
+    } catch {
+      return undefined;
+    }
+  }
+
+  #watch(socket: BrokerSocket, host: string, end: (reason: string) => void): void {
+    const { now } = this.#options;
+    const opened_ms = now();
+    const closed = new AbortController();
+    let [looks, mtu] = [0, 0];
+    /** Whether a small packet was answered while the segment was missing. */
+    let answered = Promise.resolve(false);
+    const count = async (): Promise<boolean> => {
+      if (!(await answered) || looks === 0) return false;
+      looks = 0;
+      this.#lost(host, mtu);
+      return true;
+    };
+    every(this.#options.look_ms ?? look_ms, closed.signal, () => {
+      const seen = this.#look(socket);
+      if (seen === null) return;
+      mtu = seen.mtu;
+      looks = seen.isMissing ? looks + 1 : 0;
+      if (looks === 1) answered = this.#knock(socket);
+      if (looks === looks_max) void count().then((is) => (is ? end(texts.large_packets_lost) : (looks = 0)));
+      if (this.#limit !== undefined && this.#limit.mtu !== mtu) {
+        this.#lift();
+        looks = 0;
+        end(texts.mtu_changed);
+      }
+    });
+    socket.once('close', () => {
+      closed.abort();
+      if (looks > 0) void count();
+      else if (now() - opened_ms > held_ms) this.#losses = 0;
+    });
+  }
+
+  #look(socket: BrokerSocket): SegmentLook | null {
+    const fd = descriptorOf(socket);
+    return fd === null ? null : (this.#segments?.look(fd) ?? null);
+  }
+
+  async #knock({ remoteAddress, remotePort }: BrokerSocket): Promise<boolean> {
+    if (remoteAddress === undefined || remotePort === undefined) return false;
+    const { knock = knockTcp } = this.#options;
+    const target = { host_ip: remoteAddress, port: remotePort, timeout_ms: knock_ms };
+    const answer = await knock(target).catch(() => undefined);
+    return answer !== undefined && 'rtt_ms' in answer;
+  }
+
+  #lost(host: string, mtu: number): void {
+    const { now, problems, link: linkNow } = this.#options;
+    this.#losses += 1;
+    if (this.#losses < losses_max) return;
+    const link = linkNow();
+    this.#limit = { until_ms: now() + limit_ms, link, mtu };
+    problems.note('large_packets', {
+      sentence: texts.set_mtu(link, host),
+      line: texts.small_packets,
+      facts: { link, mtu },
+      lasts: 'until_cleared',
+    });
+  }
+
+  #lift(): void {
+    this.#limit = undefined;
+    this.#losses = losses_max - 1;
+    this.#options.problems.clear('large_packets');
+  }
+}
