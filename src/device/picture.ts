@@ -1,5 +1,6 @@
 /** Checks the pictures that cameras send. */
 import { DeviceUnreachable } from '../errors.ts';
+import { cleanText } from '../platform/foreign-text.ts';
 import { texts } from './texts.ts';
 
 /** Sub streams give 30 to 150 kB, whole pictures of 4K cameras up to 1.5 MB. */
@@ -21,5 +22,6 @@ export function expectPicture(bytes: Buffer, type: string | undefined): Buffer {
   if (bytes.subarray(0, jpeg_start.length).equals(jpeg_start) && isWhole && bytes.includes(jpeg_end)) {
     return bytes;
   }
-  throw new DeviceUnreachable(texts.picture_not_jpeg((type ?? texts.no_type).slice(0, type_chars_max)));
+  const named = cleanText((type ?? texts.no_type).slice(0, type_chars_max));
+  throw new DeviceUnreachable(texts.picture_not_jpeg(named));
 }

@@ -30,6 +30,8 @@ const picture_deadline_ms = 12_000;
 export const picture_gap_ms = 2_000;
 /** Cameras that are asked for a picture at the same time. */
 const cameras_max = 4;
+/** Of these, cameras whose last picture failed: those that send it without end would keep all places from others. */
+const failing_max = 2;
 /** Of all pictures that are kept; the oldest ones go first. */
 export const kept_bytes_max = 4 * picture_bytes_max;
 
@@ -48,7 +50,9 @@ export class Pictures {
   readonly #kept = new Map<string, Picture & { readonly mono_ms: number }>();
   /** The last one of each camera, under way or settled. */
   readonly #shots = new Map<string, Shot>();
-  #under_way = 0;
+  readonly #under_way = new Set<string>();
+  /** Cameras whose last picture failed. */
+  readonly #failing = new Set<string>();
 
   constructor(parts: PicturesParts) {
     this.#parts = parts;
@@ -61,7 +65,7 @@ export class Pictures {
     if (kept && now_ms - kept.mono_ms <= age_max_ms) return kept;
     const last = this.#shots.get(asset_id);
     if (last && (!last.isOver || now_ms - last.begin_mono_ms < picture_gap_ms)) return last.picture;
-    if (this.#under_way >= cameras_max) throw new DeviceUnreachable(texts.pictures_busy);
+    if (!this.#hasPlace(asset_id)) throw new DeviceUnreachable(texts.pictures_busy);
     const shot: Shot = { begin_mono_ms: now_ms, picture: this.#take(asset_id, take), isOver: false };
     this.#shots.set(asset_id, shot);
     try {
@@ -74,6 +78,7 @@ export class Pictures {
   forget(asset_id: string): void {
     this.#kept.delete(asset_id);
     this.#shots.delete(asset_id);
+    this.#failing.delete(asset_id);
   }
 
   /**
@@ -101,20 +106,31 @@ export class Pictures {
     });
   }
 
+  #hasPlace(asset_id: string): boolean {
+    if (this.#under_way.size >= cameras_max) return false;
+    const failing = [...this.#under_way].filter((id) => this.#failing.has(id));
+    return !this.#failing.has(asset_id) || failing.length < failing_max;
+  }
+
   async #take(asset_id: string, take: TakePicture): Promise<Picture> {
     const { clock, signal } = this.#parts;
     const { time_ms: taken_ms, mono_ms } = clock.stamp();
     const over = new AbortController();
-    this.#under_way += 1;
+    this.#under_way.add(asset_id);
     try {
       const work = take(AbortSignal.any([over.signal, signal]));
       const jpeg = await within(picture_deadline_ms, work, signal);
       if (!jpeg) throw new DeviceUnreachable(texts.picture_late(picture_deadline_ms / 1_000));
+      this.#failing.delete(asset_id);
       const picture = { jpeg, taken_ms, mono_ms };
       if (!signal.aborted && this.#shots.has(asset_id)) this.#keep(asset_id, picture);
       return picture;
+    } catch (error) {
+      // A camera that was forgotten meanwhile has no shot.
+      if (this.#shots.has(asset_id)) this.#failing.add(asset_id);
+      throw error;
     } finally {
-      this.#under_way -= 1;
+      this.#under_way.delete(asset_id);
       over.abort();
     }
   }

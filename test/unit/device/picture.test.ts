@@ -29,4 +29,9 @@ describe('expectPicture', () => {
     const large = Buffer.concat([samplePicture(), Buffer.alloc(picture_bytes_max)]);
     expect(() => expectPicture(large, 'image/jpeg')).toThrow(texts.picture_too_large(picture_bytes_max));
   });
+
+  it('names what came instead of a picture, without control characters', () => {
+    const named = texts.picture_not_jpeg('a ]52;c;x b');
+    expect(() => expectPicture(Buffer.from('<svg'), 'a\u001b]52;c;x\r\nb')).toThrow(named);
+  });
 });

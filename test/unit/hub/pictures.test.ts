@@ -79,6 +79,24 @@ describe('Pictures', () => {
     expect(await Promise.all(waiting)).toHaveLength(4);
   });
 
+  it('keeps two places for others from cameras whose last picture failed', async () => {
+    const { pictures, refuse, camera, pass } = lab();
+    const hostile = ['a', 'b', 'c', 'd'];
+    for (const id of hostile) await expect(pictures.get(id, refuse, 0)).rejects.toThrow('is dark');
+    pass(picture_gap_ms);
+    const { promise, resolve } = Promise.withResolvers<Buffer>();
+    const asked = hostile.map(async (id) => pictures.get(id, async () => promise, 0));
+    await expect(asked[2]).rejects.toThrow(texts.pictures_busy);
+    await expect(asked[3]).rejects.toThrow(texts.pictures_busy);
+    expect((await pictures.get('e', camera, 0)).jpeg).toHaveLength(10);
+    resolve(jpeg(1));
+    await Promise.all(asked.slice(0, 2));
+    // Its picture has come: it is one of the others again.
+    pass(picture_gap_ms);
+    const again = ['b', 'c', 'd', 'a'].map(async (id) => pictures.get(id, async () => jpeg(1), 0));
+    expect(await Promise.all(again)).toHaveLength(4);
+  });
+
   it('keeps the newest pictures within its limit', async () => {
     const { pictures, largeCamera, asked, pass } = lab();
     for (const id of ['a', 'b', 'c']) await pictures.get(id, largeCamera, 0);
