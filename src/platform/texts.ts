@@ -71,6 +71,7 @@ export const texts = {
   not_an_address: (ip: string) => `${ip} is not an IP address`,
   icmp_not_allowed:
     'ICMP echo is not permitted; add the group of this process to net.ipv4.ping_group_range (sysctl), or grant it CAP_NET_RAW',
+  other_protocol: 'changed to another protocol (status 101), which was not requested',
   interim_answers: 'sent interim answers (status 1xx) without end',
   connect_failed: (host: string, port: number, way: string, reason: string) =>
     `${host} port ${port}${way}: ${reason}`,

@@ -1,7 +1,7 @@
-/** A server that sends interim answers (status 1xx) without end: no limit on the size of a reply counts them. */
+/** A server that sends interim answers (status 1xx) without end, which no limit on the size of a reply counts, or one that changes the protocol. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkHttp } from '../../../drivers/links/checks/http.ts';
 import { agentFor, exchange } from '../../../drivers/onvif/soap/transport.ts';
 import { openWebChannel } from '../../../drivers/starlink/api/grpc-web.ts';
@@ -16,6 +16,7 @@ const timeout_ms = 600_000;
 
 let server: Server;
 let port = 0;
+let isFlood = true;
 const sockets = new Set<Socket>();
 beforeAll(async () => {
   server = createServer((socket) => {
@@ -25,7 +26,10 @@ beforeAll(async () => {
       while (!socket.destroyed && socket.write(flood));
     };
     socket.on('drain', more);
-    socket.once('data', more);
+    socket.once('data', () => {
+      if (isFlood) more();
+      else socket.write('HTTP/1.1 101 Other\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nx');
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -65,6 +69,12 @@ const clients: Readonly<Record<string, () => Promise<unknown>>> = {
     askApi({ api_url: `http://127.0.0.1:${port}` }, { method: 'GET', path: '/', signal }),
 };
 
-it.each(Object.entries(clients))('ends the request of %s, with the reason', async (_, ask) => {
-  await expect(ask()).rejects.toThrow(texts.interim_answers);
+describe.each(Object.entries(clients))('a server of %s', (_, ask) => {
+  it.each([
+    ['interim answers without end', true, texts.interim_answers],
+    ['another protocol', false, texts.other_protocol],
+  ])('that sends %s has its request ended, with the reason', async (__, floods, reason) => {
+    isFlood = floods;
+    await expect(ask()).rejects.toThrow(reason);
+  });
 });

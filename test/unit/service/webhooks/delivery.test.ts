@@ -104,6 +104,11 @@ describe('Deliveries', () => {
       { endless: ['', 'HTTP/1.1 103 Early Hints\r\n\r\n'] },
       platform_texts.interim_answers,
     ],
+    [
+      'another protocol',
+      { endless: ['HTTP/1.1 101 Other\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n', 'x'] },
+      platform_texts.other_protocol,
+    ],
     ['what is no HTTP', { endless: ['SSH-2.0-OpenSSH_9.2\r\n', 'more'] }, texts.no_http],
   ])(
     'to a receiver that sends %s without end are cut at once, with the reason',
