@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
 import { dyingWithUs, program } from '../peers.ts';
 import { eventually } from '../eventually.ts';
+import { madeOnce } from './made-once.ts';
 import { makeDirectory, run } from '../temporary.ts';
 import { freePort } from '../ports.ts';
 
@@ -52,14 +53,13 @@ interface PostgresChoice {
 export async function startPostgres({ durable = false, standby_of }: PostgresChoice = {}): Promise<Postgres> {
   const dir = await makeDirectory();
   const data = join(dir, 'data');
-  await mkdir(data, { mode: 0o700 });
-  const isRoot = userInfo().uid === 0;
-  if (isRoot) await chown(data, ...(await idsOf(plain_user)));
-  const asPlain = isRoot
-    ? [program('setpriv'), '--reuid', plain_user, '--regid', plain_user, '--clear-groups', '--']
-    : [];
+  await makeData(data);
+  const asPlain =
+    userInfo().uid === 0
+      ? [program('setpriv'), '--reuid', plain_user, '--regid', plain_user, '--clear-groups', '--']
+      : [];
   if (standby_of) await copyServer(standby_of, data, asPlain);
-  else await initialise(dir, data, asPlain);
+  else await initialise(data, asPlain);
   const port = await freePort();
   const url = `postgres://${superuser}@127.0.0.1:${port}/postgres`;
   let child: ChildProcess | undefined;
@@ -139,13 +139,23 @@ export async function startPostgres({ durable = false, standby_of }: PostgresCho
   }
 }
 
-async function initialise(dir: string, data: string, asPlain: readonly string[]): Promise<void> {
-  const secret = join(dir, 'password');
-  await writeFile(secret, `${postgres_password}\n`, { mode: 0o644 });
-  const access = ['-A', 'scram-sha-256', `--pwfile=${secret}`];
-  const flags = ['-D', data, '-U', superuser, ...access, '--no-sync', '-E', 'UTF8', '--locale', 'C'];
-  const [first, ...words] = [...asPlain, program('initdb'), ...flags];
-  await promisify(execFile)(first ?? '', words);
+/** Copies a new server, which takes a third of what making one does. */
+async function initialise(data: string, asPlain: readonly string[]): Promise<void> {
+  const made = await madeOnce('postgres', async (dir) => {
+    await makeData(dir);
+    const secret = `${dir}-password`;
+    await writeFile(secret, `${postgres_password}\n`, { mode: 0o644 });
+    const access = ['-A', 'scram-sha-256', `--pwfile=${secret}`];
+    const flags = ['-U', superuser, ...access, '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+    await runAs(asPlain, program('initdb'), '-D', dir, ...flags);
+  });
+  await runAs(asPlain, program('cp'), '-a', `${made}/.`, data);
+}
+
+/** A directory of the user that the server runs as. */
+async function makeData(dir: string): Promise<void> {
+  await mkdir(dir, { mode: 0o700 });
+  if (userInfo().uid === 0) await chown(dir, ...(await idsOf(plain_user)));
 }
 
 /** Copies the files of a running server; the copy follows it. */
@@ -158,8 +168,12 @@ async function copyServer(
   const quoted = postgres_password.replaceAll(/['\\]/gu, String.raw`\$&`);
   const primary = `host=${host} port=${port} user=${user} password='${quoted}' application_name=${application_name}`;
   const flags = ['-D', data, '-d', primary, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
-  const [first, ...words] = [...asPlain, program('pg_basebackup'), ...flags];
-  await promisify(execFile)(first ?? '', words);
+  await runAs(asPlain, program('pg_basebackup'), ...flags);
+}
+
+async function runAs(asPlain: readonly string[], ...line: readonly string[]): Promise<void> {
+  const [first = '', ...words] = [...asPlain, ...line];
+  await promisify(execFile)(first, words);
 }
 
 /** Settings of a plain client for this address of such a server. */
