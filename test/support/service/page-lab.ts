@@ -6,6 +6,7 @@ import type { PageSource } from '../../../src/service/http/page/page-files.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../contract-samples.ts';
 import { program } from '../peers.ts';
+import { bundledPage } from './bundled-page.ts';
 import { type Proxy, startProxy } from '../brokers/proxy.ts';
 import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
@@ -66,7 +67,7 @@ export interface PageLabOptions {
   readonly hasHistory?: boolean;
   /** The operator's map. */
   readonly map_file?: string;
-  /** Left out: that of the sources. */
+  /** Left out: that of the package. */
   readonly source?: PageSource;
   /** Done before the page is loaded. */
   readonly prepare?: (page: Page) => Promise<void>;
@@ -81,14 +82,14 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
     media_origins = [],
     hasHistory = false,
     map_file,
-    source,
+    source = await bundledPage(),
     prepare,
   } = options;
   const lab = await startServiceLab(page_kit_id, {
     media_origins,
     hasHistory,
+    page: source,
     ...(map_file !== undefined && { map_file }),
-    ...(source && { page: source }),
   });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;
