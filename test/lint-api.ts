@@ -33,7 +33,7 @@ export async function lintWithSpectral(
 }
 
 if (import.meta.main) {
-  const document = apiDocument(apiApp(), '0.0.0');
+  const document = await apiDocument(apiApp(), '0.0.0');
   const findings = [
     ...(await lintWithRedocly(document)),
     ...(await lintWithSpectral(document, 'oas')),

@@ -1,7 +1,8 @@
 /** Builds the OpenAPI 3.1 document of the service from its routes. */
-import type { OpenAPIHono } from '@hono/zod-openapi';
+import { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { json, type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
+import { turn } from '../../platform/time.ts';
 import { withoutLimits } from '../api/open-schema.ts';
 import type { Env } from './context.ts';
 
@@ -23,28 +24,54 @@ const tags = [
   { name: 'webhooks', description: 'Receivers of events, and deliveries that failed.' },
 ];
 
-/** Returns the document, ready for `JSON.stringify`. `version`: of the program. */
-export function apiDocument(app: OpenAPIHono<Env>, version: string): JsonObject {
-  const document = jsonObject.parse(
-    JSON.parse(
-      JSON.stringify(
-        app.getOpenAPI31Document({
-          openapi: '3.1.0',
-          info: {
-            title: 'Kit, Asset and Telemetry Service',
-            version,
-            description,
-            contact: { name: 'The maintainers of kit-connector' },
-            license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
-          },
-          servers: [{ url: '/', description: 'The service that serves this document.' }],
-          security: [{ apiKey: [] }],
-          tags,
-        }),
-      ),
-    ),
+type Definitions = OpenAPIHono<Env>['openAPIRegistry']['definitions'];
+
+/** Resolves with the document, ready for `JSON.stringify`. It is built route by route: all at once would hold up the kit. `version`: of the program. */
+export async function apiDocument(app: OpenAPIHono<Env>, version: string): Promise<JsonObject> {
+  const { definitions } = app.openAPIRegistry;
+  const paths: Record<string, object> = {};
+  const components: Record<string, object> = {};
+  const add = (to: Record<string, object>, things: object = {}): void => {
+    for (const [name, thing] of Object.entries<object>({ ...things })) to[name] = { ...to[name], ...thing };
+  };
+  for (const definition of definitions.filter(({ type }) => type === 'route')) {
+    const part = partOf([definition], version);
+    add(paths, part.paths);
+    add(components, part.components);
+    await turn();
+  }
+  const rest = partOf(
+    definitions.filter(({ type }) => type !== 'route'),
+    version,
   );
-  return openResponses(document);
+  add(components, rest.components);
+  const document: unknown = JSON.parse(JSON.stringify({ ...rest, paths, components }));
+  await turn();
+  return openResponses(jsonObject.parse(document));
+}
+
+/** The document of these definitions alone. */
+function partOf(definitions: Definitions, version: string): ReturnType<OpenAPIHono['getOpenAPI31Document']> {
+  const part = new OpenAPIHono();
+  for (const each of definitions) {
+    if (each.type === 'route') part.openAPIRegistry.registerPath(each.route);
+    else if (each.type === 'webhook') part.openAPIRegistry.registerWebhook(each.webhook);
+    else if (each.type === 'component')
+      part.openAPIRegistry.registerComponent(each.componentType, each.name, each.component);
+  }
+  return part.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Kit, Asset and Telemetry Service',
+      version,
+      description,
+      contact: { name: 'The maintainers of kit-connector' },
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    },
+    servers: [{ url: '/', description: 'The service that serves this document.' }],
+    security: [{ apiKey: [] }],
+    tags,
+  });
 }
 
 const schemaRef = /^#\/components\/schemas\/(\w+)$/u;

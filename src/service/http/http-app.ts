@@ -107,15 +107,13 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
  * who asks for them needs no key.
  */
 function serveDocuments(app: OpenAPIHono<Env>, version: string): void {
-  const serve = (path: string, build: () => object): void => {
+  const serve = (path: string, build: () => Promise<object>): void => {
+    const built = async (): Promise<PageFile> => fileOf('application/json', JSON.stringify(await build()));
     let document: Promise<PageFile> | undefined;
-    app.get(path, async (c) => {
-      document ??= fileOf('application/json', JSON.stringify(build()));
-      return answerFile(c, await document, 'no-cache');
-    });
+    app.get(path, async (c) => answerFile(c, await (document ??= built()), 'no-cache'));
   };
-  serve('/openapi.json', () => apiDocument(app, version));
-  serve('/asyncapi.json', () => socketDocument(version));
+  serve('/openapi.json', async () => apiDocument(app, version));
+  serve('/asyncapi.json', async () => socketDocument(version));
 }
 
 function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {

@@ -5,7 +5,7 @@ import { apiDocument } from '../../../../src/service/http/document.ts';
 import { lintWithRedocly, lintWithSpectral } from '../../../lint-api.ts';
 import { apiApp } from '../../../support/service/api-app.ts';
 
-const sound = JSON.stringify(apiDocument(apiApp(), '1.0.0'));
+const sound = JSON.stringify(await apiDocument(apiApp(), '1.0.0'));
 const broken = (from: string, to: string): JsonObject => {
   expect(sound).toContain(from);
   return JSON.parse(sound.replace(from, to)) as JsonObject;
