@@ -3,6 +3,7 @@
  * spent in it. On a busy machine a turn lasts as long as other programs let it; its processor time is its own.
  */
 import { appendFileSync } from 'node:fs';
+import { PerformanceObserver } from 'node:perf_hooks';
 import { env, pid, threadCpuUsage } from 'node:process';
 import { isMainThread } from 'node:worker_threads';
 
@@ -16,13 +17,28 @@ const cpu_ms = (): number => {
 
 const folder = env['KIT_CONNECTOR_LOOP_PROBE'];
 if (isMainThread && folder !== undefined) {
+  // What garbage collection took of a turn, by the clock.
+  let gc_ms = 0;
+  const count = (entries: readonly { readonly duration: number }[]): void => {
+    for (const { duration } of entries) gc_ms += duration;
+  };
+  const collections = new PerformanceObserver((list) => count(list.getEntries()));
+  collections.observe({ entryTypes: ['gc'] });
+
   let last = { wall_ms: performance.now(), cpu_ms: cpu_ms() };
   setInterval(() => {
     const now = { wall_ms: performance.now(), cpu_ms: cpu_ms() };
     const turn = { wall_ms: now.wall_ms - last.wall_ms - tick_ms, cpu_ms: now.cpu_ms - last.cpu_ms };
     last = now;
+    count(collections.takeRecords());
+    const gc = gc_ms;
+    gc_ms = 0;
     if (turn.wall_ms < long_ms && turn.cpu_ms < long_ms) return;
-    const rounded = { wall_ms: Math.round(turn.wall_ms), cpu_ms: Math.round(turn.cpu_ms) };
+    const rounded = {
+      wall_ms: Math.round(turn.wall_ms),
+      cpu_ms: Math.round(turn.cpu_ms),
+      gc_ms: Math.round(gc),
+    };
     appendFileSync(
       `${folder}/${pid}.turns`,
       `${JSON.stringify({ at_s: Math.round(now.wall_ms / 1_000), ...rounded })}\n`,
