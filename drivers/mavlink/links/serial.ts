@@ -9,6 +9,7 @@ import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
 import { readWhileWriting } from './serial-poll.ts';
 import { texts } from './texts.ts';
+import { leaveUnfinished, untilFinished } from './unfinished.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
 
@@ -23,7 +24,7 @@ const unsent_bytes_max = 4_096;
 const unsent_ms_max = 1_000;
 /** The kernel completes the close: it waits up to 30 s for a device that accepts no bytes before it closes the port. */
 const close_ms_max = 1_000;
-/** An open may have to wait for an earlier close. */
+/** An open may have to wait for an earlier close; the same for what is left of an earlier attempt. */
 const open_ms_max = 40_000;
 
 export async function runSerial({ path, baud }: Serial, medium: MediumHost): Promise<void> {
@@ -74,7 +75,7 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
     stream.close();
     const fd = descriptorOfPort(port);
     if (fd !== null) unsent.flush(fd);
-    await closed(port);
+    await closed(port, path);
   }
 }
 
@@ -88,14 +89,26 @@ async function deviceAt(path: string): Promise<number | undefined> {
 
 /** Opens the port; returns false when the signal aborts first. */
 async function opened(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
-  const opening = new Promise<true>((resolve, reject) => {
-    port.open((error) => {
-      if (error) reject(new DeviceUnreachable(texts.serial_failed(path, openFault(error)), { cause: error }));
-      else resolve(true);
+  if (
+    await within(
+      open_ms_max,
+      untilFinished(path).then(() => true),
+      signal,
+    )
+  ) {
+    const opening = new Promise<true>((resolve, reject) => {
+      port.open((error) => {
+        if (error)
+          reject(new DeviceUnreachable(texts.serial_failed(path, openFault(error)), { cause: error }));
+        else resolve(true);
+      });
     });
-  });
-  if (await within(open_ms_max, opening, signal)) return true;
-  void opening.then(async () => closed(port)).catch(() => undefined);
+    if (await within(open_ms_max, opening, signal)) return true;
+    leaveUnfinished(
+      path,
+      opening.then(async () => closed(port, path)),
+    );
+  }
   if (signal.aborted) return false;
   throw new DeviceUnreachable(texts.serial_failed(path, texts.open_timeout(open_ms_max / 1_000)));
 }
@@ -113,11 +126,12 @@ function portFault({ message }: Error): string {
   return /bad file descriptor/iu.test(message) ? texts.hung_up : message.replace(/^Error: /u, '');
 }
 
-async function closed(port: SerialPort): Promise<void> {
+async function closed(port: SerialPort, path: string): Promise<void> {
   if (!port.isOpen) return;
   const closing = new Promise<void>((resolve) => {
     port.close(() => resolve());
   });
+  leaveUnfinished(path, closing);
   await within(close_ms_max, closing);
 }
 
