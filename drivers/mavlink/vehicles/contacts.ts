@@ -1,6 +1,7 @@
 /** The received autopilots, indexed by link and peer so that a look-up builds no key. */
 import type { Contact } from './contact.ts';
 import type { Link } from '../links/link.ts';
+import { type Newcomer, type Roles, Slots } from './newcomers.ts';
 
 interface Sender {
   readonly sysid: number;
@@ -10,6 +11,7 @@ interface Sender {
 export class Contacts {
   readonly #all = new Set<Contact>();
   readonly #by_link = new Map<Link, Map<string, Contact[]>>();
+  readonly #slots = new Slots();
 
   get all(): ReadonlySet<Contact> {
     return this.#all;
@@ -25,6 +27,11 @@ export class Contacts {
       if (contact.sysid === sysid && contact.compid === compid) return contact;
     }
     return undefined;
+  }
+
+  /** Whether one more autopilot can be added, and which one must be dropped for it. */
+  slotFor(from: Newcomer, roles: Roles): ReturnType<Slots['slotFor']> {
+    return this.#slots.slotFor(from, this.#all, roles);
   }
 
   add(contact: Contact): void {

@@ -14,6 +14,14 @@ export const source_contacts_max = 32;
 export const vehicles_max = 64;
 /** An unknown autopilot must send two heartbeats at least this far apart before it is announced. */
 const confirm_after_ms = 500;
+/** An autopilot that sends a heartbeat each second is not silent for longer, unless one is lost. */
+const beat_pause_max_ms = 1_500;
+/** Time in which an autopilot that sends steadily answers who it is. */
+const identified_after_ms = 5_000;
+/** Heartbeats of a sender that waits for a slot. */
+const steady_beats = 4;
+/** Senders that wait for a slot: more than a flood of invented ones brings between two heartbeats of a real one. */
+const waiting_max = 4_096;
 const clone_silence_ms = 5_000;
 /** An autopilot that was never announced is dropped after this silence. */
 export const unannounced_silence_ms = 5_000;
@@ -66,24 +74,87 @@ export interface Roles {
   readonly isActive: (contact: Contact) => boolean;
 }
 
-/**
- * Whether a slot is free or can be freed. A full source gives up an autopilot without a vehicle. If all slots are taken, the source
- * with the most of them gives one up, so that hosts with many invented autopilots displace one another and not a lone one.
- */
-export function slotFor(
-  { link, peer }: Pick<Contact, 'link' | 'peer'>,
-  contacts: ReadonlySet<Contact>,
-  { isVehicle, isActive }: Roles,
-): { readonly hasSlot: boolean; readonly victim: Contact | undefined } {
-  const source = sourceOf(peer);
-  const own = [...contacts].filter((each) => each.link === link && sourceOf(each.peer) === source);
-  const isSourceFull = own.length >= source_contacts_max;
-  if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
-  const spare = isSourceFull ? own : ofLargestSource([...contacts].filter((each) => !isActive(each)));
-  const oldest = spare.toSorted((a, b) => a.last_ms - b.last_ms);
-  const unannounced = oldest.find((each) => !isVehicle(each));
-  const victim = unannounced ?? (isSourceFull ? undefined : oldest[0]);
-  return { hasSlot: victim !== undefined, victim };
+/** A message of a sender that could be another autopilot. */
+export interface Newcomer extends Pick<Contact, 'link' | 'peer'> {
+  readonly frame: Pick<Contact, 'compid' | 'sysid'>;
+  readonly now_ms: number;
+}
+
+/** Distributes the slots for autopilots. While all are taken, only a sender that sends steadily gets one. */
+export class Slots {
+  /** Senders without a slot, by key, the latest last. */
+  readonly #waiting = new Map<string, Wait>();
+  /** The one that gets the next slot: a flood of others takes none before it, unless it has gone silent. */
+  #next: Wait | undefined;
+
+  /**
+   * Whether a slot is free or can be freed. A full source gives up an autopilot without a vehicle. If all slots are taken, the
+   * source with the most of them gives one up, so that hosts with many invented autopilots displace one another and not a lone
+   * one.
+   */
+  slotFor(
+    from: Newcomer,
+    contacts: ReadonlySet<Contact>,
+    { isVehicle, isActive }: Roles,
+  ): { readonly hasSlot: boolean; readonly victim: Contact | undefined } {
+    const source = sourceOf(from.peer);
+    const own = [...contacts].filter((each) => each.link === from.link && sourceOf(each.peer) === source);
+    const isSourceFull = own.length >= source_contacts_max;
+    if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
+    // The next message of a satellite modem may be minutes away.
+    const wait = from.link.high_latency ? undefined : this.#wait(from);
+    if (wait && (wait.beats < steady_beats || this.#isBehind(wait)))
+      return { hasSlot: false, victim: undefined };
+    const spare = isSourceFull ? own : [...contacts].filter((each) => !isActive(each));
+    const unannounced = spare.filter((each) => !isVehicle(each));
+    const other = isSourceFull || unannounced.length > 0 ? undefined : oldest(ofLargestSource(spare));
+    const victim = unannouncedVictim(unannounced, from.now_ms) ?? other;
+    if (wait) this.#next = victim ? undefined : wait;
+    return { hasSlot: victim !== undefined, victim };
+  }
+
+  /** Notes a sender that waits for a slot. */
+  #wait({ link, peer, frame, now_ms }: Newcomer): Wait {
+    const key = `${link.name} ${peer} ${frame.sysid} ${frame.compid}`;
+    const seen = this.#waiting.get(key);
+    const pause_ms = now_ms - (seen?.at_ms ?? Number.NEGATIVE_INFINITY);
+    if (seen && pause_ms < confirm_after_ms) return seen;
+    const beats = pause_ms < unannounced_silence_ms ? (seen?.beats ?? 0) + 1 : 1;
+    const wait = { key, beats, at_ms: now_ms };
+    this.#waiting.delete(key);
+    this.#waiting.set(key, wait);
+    const [longest] = this.#waiting.keys();
+    if (this.#waiting.size > waiting_max && longest !== undefined) this.#waiting.delete(longest);
+    return wait;
+  }
+
+  /** Whether another sender that sends steadily has waited longer. */
+  #isBehind({ key, beats, at_ms }: Wait): boolean {
+    const next = this.#next;
+    return (
+      next !== undefined && key !== next.key && beats <= next.beats && at_ms - next.at_ms < beat_pause_max_ms
+    );
+  }
+}
+
+/** `beats`: one for each usual pause between two heartbeats. `at_ms`: of the latest of them. */
+interface Wait {
+  readonly key: string;
+  readonly beats: number;
+  readonly at_ms: number;
+}
+
+/** One that has gone silent, else one that has had time to be identified. */
+function unannouncedVictim(unannounced: readonly Contact[], now_ms: number): Contact | undefined {
+  const silent = unannounced.filter(({ last_ms }) => silenceSince(last_ms, now_ms) > beat_pause_max_ms);
+  if (silent.length > 0) return oldest(silent);
+  return oldest(
+    ofLargestSource(unannounced.filter(({ first_ms }) => now_ms - first_ms > identified_after_ms)),
+  );
+}
+
+function oldest(contacts: readonly Contact[]): Contact | undefined {
+  return contacts.toSorted((a, b) => a.last_ms - b.last_ms)[0];
 }
 
 function ofLargestSource(contacts: readonly Contact[]): readonly Contact[] {

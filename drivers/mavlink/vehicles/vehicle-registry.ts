@@ -23,7 +23,6 @@ import {
   isEstablished,
   isForAll,
   isTaken,
-  slotFor,
   unannounced_silence_ms,
 } from './newcomers.ts';
 import { commandsOf, type MavlinkOptions } from '../options.ts';
@@ -156,17 +155,18 @@ export class VehicleRegistry {
     this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);
   }
 
-  #addContact({ link, peer, frame, now_ms }: From): Contact | undefined {
+  #addContact(from: From): Contact | undefined {
+    const { link, peer, now_ms } = from;
     const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
     const isActive = (each: Contact): boolean => this.#vehicleOf.get(each)?.active === each;
-    const { hasSlot, victim } = slotFor({ link, peer }, this.#contacts.all, { isVehicle, isActive });
+    const { hasSlot, victim } = this.#contacts.slotFor(from, { isVehicle, isActive });
     if (!hasSlot) return this.#refuse('autopilots', contacts_max);
     if (victim) this.#drop(victim);
-    const { sysid, compid } = frame;
+    const { sysid, compid } = from.frame;
     const { options, out } = this.#parts;
     const { streams: rates, passive } = options;
-    const onText = (from: Contact, text: StatusText): void => this.#log.text(this.#subject(from), text);
-    const onEvent = (from: Contact, event: VehicleEvent): void => this.#log.event(this.#subject(from), event);
+    const onText = (by: Contact, text: StatusText): void => this.#log.text(this.#subject(by), text);
+    const onEvent = (by: Contact, event: VehicleEvent): void => this.#log.event(this.#subject(by), event);
     const rival = {
       isPresent: (at_ms: number): boolean => this.#rivals.has(link, at_ms),
       seen: (at_ms: number): void => this.#rivals.seen(link, at_ms),

@@ -75,8 +75,8 @@ function show(peer: string, sysid: number, uid: number): void {
   receive(peer, sysid, 'AUTOPILOT_VERSION', autopilotVersion(uidOf(uid)));
 }
 /** Receives the vehicle long enough for its announcement. */
-function live(peer: string, sysid: number, uid: number): void {
-  for (const _ of [1, 2, 3]) {
+function live(peer: string, sysid: number, uid: number, seconds = 0.9): void {
+  for (let ms = 0; ms < seconds * 1_000; ms += 300) {
     show(peer, sysid, uid);
     now_ms += 300;
     registry.tick(now_ms);
@@ -168,9 +168,43 @@ describe('Vehicles that keep sending', () => {
       for (let n = 0; n < 300; n += 1) show(`10.1.${n % 40}.1:${20_000 + n}`, 8, 0x7000);
       now_ms += 600;
     }
-    live('10.9.9.9:14550', 7, 0xc0ffee);
+    live('10.9.9.9:14550', 7, 0xc0ffee, 3);
     expect(assets()).toContain(keyOf(0xc0ffee));
   });
+
+  it.each([
+    { times: 'once', beats: 1 },
+    { times: '4 times', beats: 4 },
+  ])(
+    'from ever new sources, seen $times, keep neither a known nor a configured vehicle away',
+    ({ beats }) => {
+      open({ [keyOf(0xc0ffee)]: { name: 'Falcon' } });
+      live('10.9.9.8:14550', 8, 0x7000);
+      const step_ms = 20;
+      const new_per_step = 12 / beats;
+      let newest = 0x10_000;
+      const sendAs = (n: number): void =>
+        receive(`10.${(n >> 16) & 63}.${(n >> 8) & 255}.${n & 255}:14550`, (n % 250) + 1, 'HEARTBEAT', beat);
+      const isAnnounced = (): boolean => assets().includes(keyOf(0xc0ffee));
+      for (let ms = 0; ms < 15_000 && !isAnnounced(); ms += step_ms) {
+        for (let n = 0; n < new_per_step; n += 1) {
+          newest += 1;
+          for (let earlier = 0; earlier < beats; earlier += 1)
+            sendAs(newest - (earlier * 600 * new_per_step) / step_ms);
+        }
+        if (ms % 1_000 === 0) receive('10.9.9.8:14550', 8, 'HEARTBEAT', beat);
+        if (ms % 1_000 === 700) receive('10.9.9.9:14550', 7, 'HEARTBEAT', beat);
+        // The answer to the request of its identity comes late.
+        const identity = autopilotVersion(uidOf(0xc0ffee));
+        if (ms % 1_000 === 300) receive('10.9.9.9:14550', 7, 'AUTOPILOT_VERSION', identity);
+        now_ms += step_ms;
+        if (ms % 500 === 0) registry.tick(now_ms);
+      }
+      expect(isAnnounced()).toBe(true);
+      expect(contacts()).toBeLessThanOrEqual(contacts_max);
+      expect(registry.vehicles.find(({ asset_key }) => asset_key === keyOf(0x7000))?.online).toBe(true);
+    },
+  );
 
   it('cannot change their identity with each message', () => {
     open();
@@ -199,7 +233,7 @@ describe('Texts that differ each time', () => {
       sendText(`10.1.${n % 100}.1:14550`, (n % 250) + 1, n);
     }
     expect(lab.log.at('warn')).toEqual([]);
-    live('10.9.9.9:14550', 7, 0xc0ffee);
+    live('10.9.9.9:14550', 7, 0xc0ffee, 4);
     for (let n = 0; n < 3_000; n += 1) sendText('10.9.9.9:14550', 7, n);
     expect(lab.log.at('warn')).toHaveLength(20);
     expect(lab.log.at('warn').at(-1)).toBe(texts.texts_suppressed);
