@@ -84,7 +84,7 @@ export interface Newcomer extends Pick<Contact, 'link' | 'peer'> {
 export class Slots {
   /** Senders without a slot, by key, the latest last. */
   readonly #waiting = new Map<string, Wait>();
-  /** The one that gets the next slot: a flood of others takes none before it, unless it has gone silent. */
+  /** Gets the next slot: a flood of others takes none before it, unless it has gone silent. */
   #next: Wait | undefined;
 
   /**
@@ -144,7 +144,7 @@ interface Wait {
   readonly at_ms: number;
 }
 
-/** One that has gone silent, else one that has had time to be identified. */
+/** An autopilot that has gone silent, else any that has had time to be identified. */
 function unannouncedVictim(unannounced: readonly Contact[], now_ms: number): Contact | undefined {
   const silent = unannounced.filter(({ last_ms }) => silenceSince(last_ms, now_ms) > beat_pause_max_ms);
   if (silent.length > 0) return oldest(silent);

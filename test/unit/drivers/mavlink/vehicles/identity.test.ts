@@ -173,8 +173,10 @@ describe.concurrent('A vehicle', () => {
         expect(lab.hub.assets()).toHaveLength(1);
         expect(lab.log.at('error')).toEqual([]);
         drone.onlyTo(second);
-        lab.outbox.clear();
-        await lab.sees('gps');
+        // What is received from now on can come over the second link only.
+        drone.odd_mode = 16;
+        await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'POSHOLD');
+        drone.odd_mode = undefined;
         expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
       },
       { links },
