@@ -103,12 +103,13 @@ export class Slots {
     if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
     // The next message of a satellite modem may be minutes away.
     const wait = from.link.high_latency ? undefined : this.#wait(from);
-    if (wait && (wait.beats < steady_beats || this.#isBehind(wait)))
-      return { hasSlot: false, victim: undefined };
+    if (wait && !this.#isNext(wait)) return { hasSlot: false, victim: undefined };
     const spare = isSourceFull ? own : [...contacts].filter((each) => !isActive(each));
     const unannounced = spare.filter((each) => !isVehicle(each));
-    const other = isSourceFull || unannounced.length > 0 ? undefined : oldest(ofLargestSource(spare));
-    const victim = unannouncedVictim(unannounced, from.now_ms) ?? other;
+    const mayTakeVehicle = !isSourceFull && unannounced.length === 0;
+    const victim = mayTakeVehicle
+      ? oldest(ofLargestSource(spare))
+      : unannouncedVictim(unannounced, from.now_ms);
     if (wait) this.#next = victim ? undefined : wait;
     return { hasSlot: victim !== undefined, victim };
   }
@@ -128,12 +129,12 @@ export class Slots {
     return wait;
   }
 
-  /** Whether another sender that sends steadily has waited longer. */
-  #isBehind({ key, beats, at_ms }: Wait): boolean {
+  /** Whether it sends steadily, and no other sender that does has waited longer. */
+  #isNext({ key, beats, at_ms }: Wait): boolean {
     const next = this.#next;
-    return (
-      next !== undefined && key !== next.key && beats <= next.beats && at_ms - next.at_ms < beat_pause_max_ms
-    );
+    const isBehind =
+      next !== undefined && key !== next.key && beats <= next.beats && at_ms - next.at_ms < beat_pause_max_ms;
+    return beats >= steady_beats && !isBehind;
   }
 }
 
