@@ -6,6 +6,9 @@ import type { Done, RowRef, TakenBatch } from '../../../../src/outbox/protocol.t
 import { rowId, type Row, type RowId } from '../../../../src/outbox/row.ts';
 import { idsOnDisk, StoreLab, work } from '../../../support/disk/store-lab.ts';
 
+/** Every step waits for the disk, which others may keep busy. */
+const interruptAfterTimeLimit = 60_000;
+
 /** The main thread's side: what went in, what it holds, and what it was told. */
 class Model {
   accepted = 0;
@@ -143,7 +146,7 @@ test('Store delivers, buffers, quarantines or reports as dropped every row under
         expect(told + buffered + done.quarantined_rows).toBe(model.accepted);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 60, interruptAfterTimeLimit },
   );
 });
 
@@ -163,6 +166,6 @@ test('Store returns every row of a drained buffer exactly once, in any order of 
         expect(seen.toSorted((a, b) => a - b)).toEqual([...new Set(commits.flat())].sort((a, b) => a - b));
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 60, interruptAfterTimeLimit },
   );
 });
