@@ -55,9 +55,20 @@ export function notSent(reason: string): string {
   return `${reason}; ${not_sent}`;
 }
 
+/** Faults of a disk that have a remedy of their own. `busy`: another program has locked the file. */
+export const storage_faults = ['full', 'read_only', 'busy'] as const;
+export type StorageFault = (typeof storage_faults)[number];
+
 /** A disk write failed: full, read-only or failing. The caller continues from memory. */
 export class StorageUnavailable extends Error {
   override readonly name: string = 'StorageUnavailable';
+  /** Undefined: another one, or none of the disk. */
+  readonly fault: StorageFault | undefined;
+
+  constructor(message: string, options?: ErrorOptions & { readonly fault?: StorageFault | undefined }) {
+    super(message, options);
+    this.fault = options?.fault;
+  }
 }
 
 /** The disk reported an error for a request that it may have executed: the same request again shows whether it did. */

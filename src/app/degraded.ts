@@ -1,5 +1,6 @@
 /** Reasons for a degraded kit: one sentence each, what is wrong and what to do. */
 import type { AssetView } from '../hub/assets/asset-view.ts';
+import type { StorageFault } from '../errors.ts';
 import type { DriverView } from '../hub/hub.ts';
 import type { LedgerReport } from '../outbox/ledger.ts';
 import type { DiskHealth, Salvage } from '../outbox/protocol.ts';
@@ -39,11 +40,17 @@ export function degradedReasons(facts: DegradedFacts): string[] {
   ];
 }
 
-function diskReasons({ state, detail }: DiskHealth): string[] {
+function diskReasons({ state, detail, fault }: DiskHealth): string[] {
   if (state === 'full') return [texts.disk_full(detail)];
   if (state === 'ok') return [];
-  return [texts.disk_write_failed(detail)];
+  return [(fault ? disk_reasons[fault] : texts.disk_write_failed)(detail)];
 }
+
+const disk_reasons: Readonly<Record<StorageFault, (detail: string) => string>> = {
+  full: texts.disk_full_memory,
+  read_only: texts.disk_read_only,
+  busy: texts.disk_locked,
+};
 
 /** Reasons that no other part of the report shows. */
 export function otherReasons({ salvage, warnings }: Pick<DegradedFacts, 'salvage' | 'warnings'>): string[] {

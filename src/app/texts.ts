@@ -16,6 +16,12 @@ export const texts = {
 
   // Why a kit is degraded, for status, console and cloud; README.md explains each
   disk_full: (detail: string) => `the disk is full: ${detail}; free some space`,
+  disk_full_memory: (detail: string) =>
+    `the disk is full: ${detail}; messages are kept in memory, free some space`,
+  disk_read_only: (detail: string) =>
+    `disk write failed: ${detail}; messages are kept in memory, check the disk (dmesg, fsck) and restart the kit`,
+  disk_locked: (detail: string) =>
+    `disk write failed: ${detail}; messages are kept in memory, end the other program`,
   disk_write_failed: (detail: string) =>
     `disk write failed: ${detail}; messages are kept in memory, check the disk and its mount`,
   file_other_kit: (cause: string, moved_to: string) =>

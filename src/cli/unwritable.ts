@@ -11,6 +11,7 @@ const remedies: Readonly<Record<string, string>> = {
   EPERM: texts.use_sudo,
   EROFS: texts.choose_another_path,
   ENOSPC: texts.free_space,
+  EDQUOT: texts.free_space,
 };
 
 /** For `catch` of what writes `path`: always throws. */

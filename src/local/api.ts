@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type JsonObject, jsonObject } from '../contract/json.ts';
 import { link, linkCause } from '../contract/kit.ts';
 import { taskOrigin, taskStatus } from '../contract/tasks.ts';
+import { storage_faults } from '../errors.ts';
 
 const time = z.iso.datetime();
 const count = z.int().nonnegative();
@@ -60,7 +61,11 @@ const outboxReport = z.object({
       left_s: z.number().nonnegative().nullable(),
     })
     .nullish(),
-  health: z.object({ state: z.enum(['ok', 'full', 'failing']), detail: z.string() }),
+  health: z.object({
+    state: z.enum(['ok', 'full', 'failing']),
+    detail: z.string(),
+    fault: z.enum(storage_faults).optional(),
+  }),
 });
 
 const deviceReport = z.object({

@@ -4,6 +4,7 @@
  */
 import type { TimeQuality } from '../contract/envelope.ts';
 import type { Lane } from '../contract/lanes.ts';
+import type { StorageFault } from '../errors.ts';
 import type { Row, RowId } from './row.ts';
 
 /** Why a message left the buffer without being delivered. */
@@ -89,9 +90,16 @@ export interface LaneDepth {
   readonly bytes: number;
 }
 
+/** `full`: messages are stored in place of older ones. `failing`: none are stored. */
 export interface DiskHealth {
   readonly state: 'ok' | 'full' | 'failing';
   readonly detail: string;
+  /** Why it is failing, where that has a remedy of its own. */
+  readonly fault?: StorageFault | undefined;
+}
+
+export function failing(detail: string, fault?: StorageFault): DiskHealth {
+  return { state: 'failing', detail, ...(fault && { fault }) };
 }
 
 export interface Done {

@@ -1,6 +1,7 @@
 /** What crosses between `StoreClient` and the thread: first the `StoreOptions`, then requests. */
 import type { TimeQuality } from '../contract/envelope.ts';
 import type { Lane } from '../contract/lanes.ts';
+import type { StorageFault } from '../errors.ts';
 import type {
   RowRef,
   SalvageProgress,
@@ -29,6 +30,7 @@ export interface Failure {
   readonly unavailable: boolean;
   /** It may have been carried out. */
   readonly unsure: boolean;
+  readonly fault: StorageFault | undefined;
   readonly message: string;
 }
 

@@ -94,18 +94,27 @@ function rightsFindings(
 }
 
 function bufferFindings(outbox: StatusReport['outbox']): readonly Finding[] {
-  const { state, detail } = outbox.health;
+  const { state, detail, fault } = outbox.health;
+  const isFull = state === 'full' || fault === 'full';
   const disk =
     state === 'ok'
       ? ok('buffer', balance(outbox))
       : fail(
           'buffer',
-          state === 'full' ? texts.disk_full(plain(detail)) : texts.disk_write_failed(plain(detail)),
-          state === 'full' ? texts.free_space_until : texts.check_disk_buffering,
+          (isFull ? texts.disk_full : texts.disk_write_failed)(plain(detail)),
+          state === 'full' ? texts.free_space_until : disk_remedies[fault ?? 'other'],
         );
   if (outbox.balanced) return [disk];
   return [disk, fail('buffer counters', texts.accounting_mismatch, texts.bundle_and_report)];
 }
+
+/** While messages are buffered in memory. */
+const disk_remedies = {
+  full: texts.free_space_buffering,
+  read_only: texts.repair_disk,
+  busy: texts.unlock_buffering,
+  other: texts.check_disk_buffering,
+} as const;
 
 function driverFinding({
   name,

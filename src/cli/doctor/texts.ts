@@ -89,6 +89,9 @@ export const texts = {
   disk_write_failed: (detail: string) => `disk write failed: ${detail}`,
   free_space_until: 'free some space; until then the oldest messages of the lowest priority are dropped',
   check_disk_buffering: 'check the disk and its mount (dmesg); until then messages are buffered in memory',
+  free_space_buffering: 'free some space; until then messages are buffered in memory',
+  unlock_buffering:
+    'end the other program that has the buffer file open; until then messages are buffered in memory',
   accounting_mismatch: 'accepted and released messages do not match',
   bundle_and_report: 'make a support bundle and report this',
   up_since: (since: string) => `up since ${since}`,

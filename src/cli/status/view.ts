@@ -66,11 +66,13 @@ function uplinkLines(uplink: StatusReport['uplink'], paint: Paint): readonly str
 }
 
 function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly string[] {
-  const { state, detail } = outbox.health;
+  const { state, detail, fault } = outbox.health;
   return [
     `${paint('bold', 'buffer')}   ${balance(outbox)}${outbox.balanced ? '' : `  ${paint('bad', 'counters do not match')}`}`,
     `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${localTime(outbox.oldest)}` : ''}`,
-    ...(state === 'ok' ? [] : [`         ${paint('bad', `disk ${state}: ${detail}`)}`]),
+    ...(state === 'ok'
+      ? []
+      : [`         ${paint('bad', `disk ${fault === 'full' ? fault : state}: ${detail}`)}`]),
     ...(outbox.drain ? [`         ${drainText(outbox.drain)}`] : []),
   ];
 }

@@ -82,6 +82,7 @@ function failureOf(error: unknown): Failure {
   return {
     unavailable: error instanceof StorageUnavailable,
     unsure: error instanceof StorageUnsure,
+    fault: error instanceof StorageUnavailable ? error.fault : undefined,
     message: messageOf(error),
   };
 }

@@ -7,7 +7,9 @@ import { texts } from '../../../src/outbox/texts.ts';
 import { openStore } from '../../../src/outbox/store/store.ts';
 import type { Done } from '../../../src/outbox/protocol.ts';
 import { rowId, type Row } from '../../../src/outbox/row.ts';
+import { eventually } from '../../support/eventually.ts';
 import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
+import { openLab } from '../../support/disk/outbox-lab.ts';
 import { countRows, FakeClock, storeOptions, work } from '../../support/disk/store-lab.ts';
 
 const mb = 1024 ** 2;
@@ -94,7 +96,7 @@ describe.skipIf(diskMissing())('a disk that others have filled', () => {
     await withTmpfs(8, (dir) => {
       const hog = fillUp(dir);
       const { store, opened } = openStore(storeOptions(dir));
-      expect(opened.health).toMatchObject({ state: 'full' });
+      expect(opened.health).toMatchObject({ state: 'failing', fault: 'full' });
       expect(opened.epoch).toBeGreaterThan(0);
       const rows = rowsOf(opened.epoch, 0, 5);
       expect(() => store.commit(work({ rows }))).toThrow(StorageUnavailable);
@@ -110,12 +112,39 @@ describe.skipIf(diskMissing())('a disk that others have filled', () => {
       openStore(storeOptions(dir)).store.close();
       const hog = fillUp(dir);
       const { store, opened } = openStore(storeOptions(dir));
-      expect(opened.health.state).toBe('full');
+      expect(opened.health).toMatchObject({ state: 'failing', fault: 'full' });
       const rows = rowsOf(opened.epoch, 0, 5);
       expect(() => store.commit(work({ rows }))).toThrow(texts.sqlite_no_room);
       rmSync(hog);
       expect(store.commit(work({ rows })).depth.feed.rows).toBe(5);
       store.close();
+    });
+  });
+
+  test('names it at a later start and during the run, keeps messages in memory, and the books of both runs balance', async () => {
+    await withTmpfs(8, async (dir) => {
+      const earlier = await openLab(dir);
+      for (let n = 0; n < 3; n += 1) earlier.send('task', n, `t${n}`);
+      await earlier.outbox.close();
+      rmSync(join(dir, 'buffer.db.reserve'), { force: true });
+      const hog = fillUp(dir);
+      const lab = await openLab(dir);
+      const { outbox } = lab;
+      expect(outbox.health()).toMatchObject({ state: 'failing', fault: 'full' });
+      lab.send('alarm', 1);
+      await expect(outbox.committed()).rejects.toThrow(texts.sqlite_no_room);
+      expect(outbox.health()).toMatchObject({ state: 'failing', fault: 'full' });
+      expect(outbox.ledger()).toMatchObject({ accepted: 1, buffered: 1, balanced: true });
+      rmSync(hog);
+      await eventually('the disk is well', () => outbox.health().state === 'ok');
+      expect(outbox.ledger()).toMatchObject({ accepted: 4, buffered: 4, balanced: true });
+      lab.connect();
+      await lab.pump(
+        (each) => outbox.dispatch.acknowledged(each, { has_subscribers: true }),
+        () => outbox.ledger().buffered === 0,
+      );
+      expect(outbox.ledger()).toMatchObject({ delivered: 4, buffered: 0, balanced: true });
+      await outbox.close();
     });
   });
 

@@ -3,6 +3,7 @@ import { Conditions, type DegradedFacts } from '../../../src/app/degraded.ts';
 import { texts } from '../../../src/app/texts.ts';
 import { texts as link_texts } from '../../../drivers/links/texts.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
+import { storage_faults } from '../../../src/errors.ts';
 import { streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
 import { noteTooLarge } from '../../../src/uplink/inbox.ts';
@@ -90,6 +91,7 @@ export const troubles: readonly Partial<DegradedFacts>[] = [
   ...brokerSentences().map((sentence) => ({ broker: [sentence] })),
   { health: { state: 'full', detail: 'x' } },
   { health: { state: 'failing', detail: 'x' } },
+  ...storage_faults.map((fault) => ({ health: { state: 'failing', detail: 'x', fault } as const })),
   { salvage },
   { salvage: { ...salvage, kind: 'too_new' } },
   { salvage: { ...salvage, kind: 'other_kit' } },

@@ -8,7 +8,7 @@
 import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import { silenceSince } from '../../../platform/stalls.ts';
 import { backoff } from '../../../platform/time.ts';
-import type { Drop, Done, JournalEntry, Work } from '../../protocol.ts';
+import { failing, type Done, type Drop, type JournalEntry, type Work } from '../../protocol.ts';
 import type { LiveEvent } from '../live-state.ts';
 import type { Live } from '../outgoing.ts';
 import { addDrop } from '../drops/sums.ts';
@@ -245,7 +245,7 @@ export class Committer {
     if (!this.#refused) return done;
     this.#due_ms = this.#options.now();
     const detail = texts.commit_slow(Math.round(late_ms / 1_000));
-    return { ...done, health: { state: 'failing', detail } };
+    return { ...done, health: failing(detail) };
   }
 
   /** The next attempt, also with nothing to write: it shows whether the disk has recovered. */

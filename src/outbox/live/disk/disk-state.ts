@@ -1,7 +1,7 @@
 /** The health of the disk, as the requests to the store show it; logs every change once. */
-import { messageOf } from '../../../errors.ts';
+import { messageOf, StorageUnavailable } from '../../../errors.ts';
 import type { OutboxLog } from '../../api.ts';
-import type { DiskHealth, Done, Opened, Salvage } from '../../protocol.ts';
+import { failing, type DiskHealth, type Done, type Opened, type Salvage } from '../../protocol.ts';
 import { texts } from '../../texts.ts';
 
 const salvage_sentences: Readonly<Record<Salvage['kind'], string>> = {
@@ -53,8 +53,8 @@ export class DiskState {
   /** A request was refused, or is not answered. */
   refused(error: unknown): void {
     const detail = messageOf(error);
-    if (this.#health.state === 'ok') this.#log.error({ reason: detail }, texts.disk_failed);
-    this.#health = { state: 'failing', detail };
+    if (!this.is_failing) this.#log.error({ reason: detail }, texts.disk_failed);
+    this.#health = failing(detail, error instanceof StorageUnavailable ? error.fault : undefined);
   }
 
   #moved(salvage: Salvage): void {

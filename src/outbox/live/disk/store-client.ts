@@ -159,7 +159,7 @@ class Calls {
   }
 }
 
-function errorOf({ unavailable, unsure, message }: Failure): Error {
-  if (unsure) return new StorageUnsure(message);
-  return unavailable ? new StorageUnavailable(message) : new InvariantBroken(message);
+function errorOf({ unavailable, unsure, fault, message }: Failure): Error {
+  if (unsure) return new StorageUnsure(message, { fault });
+  return unavailable ? new StorageUnavailable(message, { fault }) : new InvariantBroken(message);
 }

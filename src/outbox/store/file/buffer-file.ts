@@ -8,7 +8,7 @@ import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import type { StoreClock } from '../ages.ts';
 import type { Commit } from './accounts.ts';
 import type { Depth } from '../changes.ts';
-import { diskFault, type DiskFault } from './disk-fault.ts';
+import { diskFault, troubleOf, type DiskFault } from './disk-fault.ts';
 import { Disk, emptyLog, fileBytes } from './disk.ts';
 import { EpochChoice } from '../../epochs/choice.ts';
 import { EpochMemory } from '../../epochs/memory.ts';
@@ -180,7 +180,7 @@ export class BufferFile {
       });
     } catch (error) {
       if (!(error instanceof StorageUnavailable) || !accounts.isUnsure) throw error;
-      throw new StorageUnsure(error.message, { cause: error });
+      throw new StorageUnsure(error.message, { cause: error, fault: error.fault });
     }
   }
 
@@ -228,9 +228,9 @@ export class BufferFile {
       const fault = diskFault(error);
       this.#afterRollback(fault);
       if (!fault) throw error;
-      const detail = `${fault.sentence}: ${this.#options.file}`;
-      this.#trouble = { state: fault.kind === 'full' ? 'full' : 'failing', detail };
-      throw new StorageUnavailable(detail, { cause: error });
+      const trouble = troubleOf(fault, this.#options.file);
+      this.#trouble = trouble;
+      throw new StorageUnavailable(trouble.detail, { cause: error, fault: trouble.fault });
     }
   }
 
@@ -249,7 +249,7 @@ export class BufferFile {
   #afterRollback(fault: DiskFault | undefined): void {
     const { db } = this.#tables ?? {};
     if (!db) return;
-    if (fault?.kind === 'failing' || fault?.kind === 'damaged') return this.#letGo();
+    if (fault && fault.kind !== 'full' && fault.kind !== 'busy') return this.#letGo();
     this.#transactions.accounts.rolledBack();
     try {
       this.#tables = this.#tablesOf(db);
@@ -265,6 +265,7 @@ export class BufferFile {
         return this.#makeRoom();
       case 'damaged':
         return this.#beginAgain(fault.sentence);
+      case 'read_only':
       case 'failing':
       case 'busy':
         return this.#letGo();

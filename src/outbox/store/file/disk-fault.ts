@@ -1,15 +1,16 @@
 /** Maps errors of SQLite and the file system to their meaning for the buffer and a sentence for the technician. */
 import { getSystemErrorName } from 'node:util';
 import Database from 'better-sqlite3';
-import { messageOf } from '../../../errors.ts';
+import { messageOf, type StorageFault } from '../../../errors.ts';
+import { failing, type DiskHealth } from '../../protocol.ts';
 import { texts } from '../../texts.ts';
 
 /**
- * `full`: making room may help. `damaged`: what the file holds is wrong. `failing`: the disk or the file cannot be used
- * now; a new handle may help later. `busy`: another program has locked the file.
+ * `full`: making room may help. `damaged`: what the file holds is wrong. `read_only` and `failing`: the disk or the file
+ * cannot be used now; a new handle may help later. `busy`: another program has locked the file.
  */
 export interface DiskFault {
-  readonly kind: 'full' | 'damaged' | 'failing' | 'busy';
+  readonly kind: StorageFault | 'damaged' | 'failing';
   readonly sentence: string;
 }
 
@@ -21,7 +22,7 @@ const kinds: readonly (readonly [code: string, kind: DiskFault['kind'], sentence
   ['SQLITE_CORRUPT', 'damaged', texts.sqlite_corrupt],
   ['SQLITE_NOTADB', 'damaged', texts.sqlite_not_a_database],
   ['SQLITE_IOERR', 'failing', texts.sqlite_io_error],
-  ['SQLITE_READONLY', 'failing', texts.sqlite_read_only],
+  ['SQLITE_READONLY', 'read_only', texts.sqlite_read_only],
   ['SQLITE_CANTOPEN', 'failing', texts.sqlite_cannot_open],
   ['SQLITE_PROTOCOL', 'failing', texts.sqlite_cannot_lock],
   ['SQLITE_BUSY', 'busy', texts.sqlite_busy],
@@ -35,7 +36,18 @@ export function diskFault(error: unknown): DiskFault | undefined {
   }
   const name = systemError(error);
   if (name === undefined) return undefined;
-  return { kind: name === 'ENOSPC' ? 'full' : 'failing', sentence: texts.system_error(messageOf(error)) };
+  return { kind: system_kinds[name] ?? 'failing', sentence: texts.system_error(messageOf(error)) };
+}
+
+const system_kinds: Readonly<Record<string, DiskFault['kind']>> = {
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  EROFS: 'read_only',
+};
+
+/** What is wrong with the file, for the technician. */
+export function troubleOf({ kind, sentence }: DiskFault, file: string): DiskHealth {
+  return failing(`${sentence}: ${file}`, kind === 'damaged' || kind === 'failing' ? undefined : kind);
 }
 
 /** The name of a system error, for example ENOSPC. */

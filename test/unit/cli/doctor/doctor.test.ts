@@ -134,6 +134,18 @@ test('a missing configuration and a daemon that answers nonsense are findings', 
   });
 });
 
+test.each([
+  [{ state: 'full' }, texts.disk_full('x'), texts.free_space_until],
+  [{ state: 'failing', fault: 'full' }, texts.disk_full('x'), texts.free_space_buffering],
+  [{ state: 'failing', fault: 'read_only' }, texts.disk_write_failed('x'), texts.repair_disk],
+  [{ state: 'failing', fault: 'busy' }, texts.disk_write_failed('x'), texts.unlock_buffering],
+  [{ state: 'failing' }, texts.disk_write_failed('x'), texts.check_disk_buffering],
+] as const)('a disk that is %j has its remedy', (health, finding, remedy) => {
+  const { outbox } = statusOf();
+  const report = statusOf({ outbox: { ...outbox, health: { ...health, detail: 'x' } } });
+  expect(kitFindings(report, []).find(({ what }) => what === 'buffer')).toMatchObject({ finding, remedy });
+});
+
 test('each fault that the daemon reports has a line with its remedy', () => {
   const { uplink, outbox, drivers, assets } = statusOf();
   const [driver] = drivers;
