@@ -9,6 +9,8 @@ import { texts } from './texts.ts';
 
 /** gpsd's own buffer for one report has 10240 bytes. */
 export const line_chars_max = 65_536;
+/** A receiver has some 20 lines a second, and all of a minute may come at once. 65,000 empty ones in a packet took 0.3 s. */
+export const lines_per_s_max = 5_000;
 const greeting_timeout_ms = 5_000;
 const watch = '?WATCH={"enable":true,"json":true};\n';
 
@@ -33,6 +35,7 @@ export async function watchGpsd(
   let rest = '';
   let hasReceived = false;
   let isGreeted = false;
+  let [second_ms, lines_in_second] = [0, 0];
   let reason: string = texts.connection_closed;
   const fail = (why: string): void => {
     reason = why;
@@ -49,7 +52,11 @@ export async function watchGpsd(
     hasReceived = true;
     const lines = (rest + utf8.write(chunk)).split('\n');
     rest = lines.pop() ?? '';
+    const now_ms = performance.now();
+    if (now_ms - second_ms >= 1_000) [second_ms, lines_in_second] = [now_ms, 0];
+    lines_in_second += lines.length;
     if (rest.length > line_chars_max) fail(texts.line_too_long);
+    else if (lines_in_second > lines_per_s_max) fail(texts.too_many_lines(lines_per_s_max));
     else {
       for (const line of lines) {
         isGreeted ||= isReport(line);

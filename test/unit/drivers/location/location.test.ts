@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { line_chars_max } from '../../../../drivers/location/gpsd-session.ts';
+import { line_chars_max, lines_per_s_max } from '../../../../drivers/location/gpsd-session.ts';
+import { texts } from '../../../../drivers/location/texts.ts';
 import { location } from '../../../../drivers/location/location.ts';
 import { locationOptions } from '../../../../drivers/location/options.ts';
 import { type FakeGpsd, startFakeGpsd } from '../../../fakes/services/fake-gpsd.ts';
@@ -110,6 +111,16 @@ describe('with a gpsd that misbehaves', () => {
       gpsd.say(fix_line.slice(30));
       await eventually('a fix', () => hub.kit().location?.source === 'satellite');
       expect(hub.kit().location).toMatchObject({ latitude: 59.3293, altitude: 68.4, stale: false });
+    });
+  });
+
+  it('disconnects from a server that floods it with lines', async () => {
+    await withDriver({ gpsd: { port: gpsd.port } }, async ({ hub }) => {
+      await eventually('up', () => hub.drivers()[0]?.state === 'up');
+      gpsd.say('\n'.repeat(60_000));
+      const reason = texts.too_many_lines(lines_per_s_max);
+      await eventually('flood', () => hub.drivers()[0]?.reason?.includes(reason) === true);
+      await eventually('up again', () => hub.drivers()[0]?.state === 'up');
     });
   });
 
