@@ -35,7 +35,7 @@ export default defineConfig({
           name: 'drivers',
           include: drivers,
           exclude: measuring,
-          maxWorkers: 10,
+          maxWorkers: 12,
           maxConcurrency: 8,
           sequence: { groupOrder: 1 },
         },
