@@ -86,12 +86,11 @@ export class BrokerAddresses {
     if (this.#connected.size > hosts_max) this.#connected.delete(firstOf(this.#connected));
   }
 
-  /** Family of the address that is tried first; null: not known yet. */
-  familyOf(host: string): 4 | 6 | null {
-    const literal = isIP(host);
+  /** The address that is tried first, without asking; undefined: not known yet. */
+  known(host: string): string | undefined {
+    if (isIP(host) !== 0) return host;
     const [first] = this.#inOrder(host, this.#known.get(host) ?? []);
-    const family = literal === 0 ? first?.family : literal;
-    return family === 4 || family === 6 ? family : null;
+    return first?.address;
   }
 
   #ask(host: string): Promise<Addresses> {

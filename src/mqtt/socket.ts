@@ -16,10 +16,10 @@ const port_default = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
 
 export type BrokerSocket = Socket;
 
-/** A TCP socket that was made already, and is not connected. */
+/** A TCP socket that was made already, and the address of the broker that it is to be connected to. */
 export interface OwnSocket {
   readonly fd: number;
-  readonly family: 4 | 6;
+  readonly ip: string;
 }
 
 /** Name or address, without the brackets of IPv6. */
@@ -42,9 +42,9 @@ export function openBrokerSocket(
     port,
     lookup: addresses.lookup,
     autoSelectFamilyAttemptTimeout: address_attempt_ms,
-    ...(own && { family: own.family, autoSelectFamily: false }),
   };
-  const tcp = own && new Socket({ fd: own.fd }).connect(target).setNoDelay(true);
+  // With a name it would be read from before it is connected, which fails.
+  const tcp = own && new Socket({ fd: own.fd }).connect({ host: own.ip, port }).setNoDelay(true);
   const remember = (socket: Socket): void => {
     if (socket.remoteAddress !== undefined) addresses.connected(host, socket.remoteAddress);
   };
@@ -53,10 +53,9 @@ export function openBrokerSocket(
     return socket.once('connect', () => remember(socket));
   }
   if (ca === undefined) trustSystemAuthorities();
-  const way = tcp ? { socket: tcp } : target;
+  const way = tcp ? { socket: tcp, host } : target;
   const socket = connectTls({ ...way, ...tlsOptions(host, { ca, cert, key }) });
   socket.setNoDelay(true);
-  tcp?.on('error', (error) => socket.destroy(error));
   return socket.once('secureConnect', () => remember(socket));
 }
 

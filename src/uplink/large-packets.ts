@@ -82,10 +82,10 @@ export class LargePackets {
     if (limit === undefined) return undefined;
     const link = this.#options.link();
     if (this.#options.now() > limit.until_ms || (link !== null && link !== limit.link)) this.#lift();
-    const family = broker_addresses.familyOf(host);
-    if (this.#limit === undefined || this.#is_unconnected || family === null) return undefined;
+    const ip = broker_addresses.known(host);
+    if (this.#limit === undefined || this.#is_unconnected || ip === undefined) return undefined;
     try {
-      return this.#segments && { fd: this.#segments.openSmall(family), family };
+      return this.#segments && { fd: this.#segments.openSmall(ip), ip };
     } catch {
       return undefined;
     }

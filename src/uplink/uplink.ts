@@ -205,7 +205,8 @@ export class Uplink {
     const end = (socket: BrokerSocket, reason: string): void => {
       this.#is_next_due = true;
       if (opened.session) opened.session.destroy(reason);
-      else socket.destroy(new Error(reason));
+      // MQTT.js reports no error without a code.
+      else socket.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));
     };
     const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
     const session = await openSession(

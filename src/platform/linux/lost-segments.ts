@@ -1,7 +1,7 @@
 /** Finds TCP connections whose large segments are lost on the way, and opens sockets that have only small ones. */
 import { openBound, sock_stream } from './bound-fd.ts';
 import { libc } from './libc.ts';
-import type { Family } from './socket-address.ts';
+import { type Family, familyOf } from './socket-address.ts';
 import { tcpInfo } from './tcp-info.ts';
 
 const sol_socket = 1;
@@ -27,7 +27,7 @@ export interface Segments {
   /** Null for a descriptor that is closed. */
   readonly look: (fd: number) => SegmentLook | null;
   /** Opens a socket that sends and, by its announcement, receives only segments that every network carries. Throws as `openBound`. */
-  readonly openSmall: (family: Family) => number;
+  readonly openSmall: (host_ip: string) => number;
 }
 
 /** Loads the functions once; calls are synchronous then. */
@@ -53,7 +53,8 @@ export async function segments(): Promise<Segments> {
       const isOneOfFarLost = heldBytes(fd) > 0 && ask(fd, siocinq) === 0;
       return { isMissing: isOneSentLost || isOneOfFarLost, mtu };
     },
-    openSmall(family) {
+    openSmall(host_ip) {
+      const family = familyOf(host_ip) ?? 4;
       const fd = openBound(c, { family }, { type: sock_stream, protocol: ipproto_tcp });
       c.setsockopt(fd, ipproto_tcp, tcp_maxseg, bytesOf(new Int32Array([segment_bytes[family]])), 4);
       return fd;

@@ -117,7 +117,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
       const isMissing = (socket: Socket): boolean => look(descriptorOf(socket) ?? -1)?.isMissing === true;
       await eventually('one received segment is missing', () => isMissing(bare));
       await eventually('one sent segment is missing', () => isMissing(filled));
-      const small = await exchange(new Socket({ fd: openSmall(4) }).connect({ host, port }));
+      const small = await exchange(new Socket({ fd: openSmall(host) }).connect({ host, port }));
       small.write(`${get}X-Filler: ${'x'.repeat(5_000)}\r\n\r\n`);
       await once(small, 'end');
       expect(small.bytesRead).toBeGreaterThan(5_000);

@@ -32,9 +32,9 @@ async function lab() {
       looks += 1;
       return { isMissing: world.isMissing, mtu: world.mtu };
     },
-    openSmall: (family) => {
+    openSmall: (ip) => {
       small += 1;
-      return openSmall(family);
+      return openSmall(ip);
     },
   };
   const large_packets = new LargePackets({
