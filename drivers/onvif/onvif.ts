@@ -4,6 +4,7 @@ import { texts } from '../../src/device/texts.ts';
 import { DeviceGroup } from '../../src/device/device-group.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
+import { isOwnHost } from '../../src/device/own-host.ts';
 import {
   defineDriver,
   type DeviceReport,
@@ -15,7 +16,14 @@ import { aborted, within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { LargeReplies } from './soap/large-replies.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { type CameraOptions, entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
+import {
+  type CameraOptions,
+  entryOf,
+  isHostShared,
+  type OnvifOptions,
+  onvifOptions,
+  portOf,
+} from './options.ts';
 import { lookAround } from './surroundings.ts';
 import { Webhook } from './events/webhook.ts';
 
@@ -69,6 +77,7 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
       await serveUntilStopped({
         ...shared,
         camera,
+        is_host_shared: isHostShared(camera, cameras) && !isOwnHost(camera.host),
         host: member,
         onState: reports.follow(device, session),
       });

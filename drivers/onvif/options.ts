@@ -16,6 +16,14 @@ const cameraOptions = z
     name: z.string().min(1).max(200).describe('shown name; unique in this driver'),
     host: hostOption.describe('address or host name of the camera'),
     port: z.int().min(1).max(65_535).optional().describe('of its ONVIF service; 80, with tls 443'),
+    rtsp_port: z
+      .int()
+      .min(1)
+      .max(65_535)
+      .optional()
+      .describe(
+        'of its streams, where a router forwards another port to it; left out: as the camera reports it',
+      ),
     path: z
       .string()
       .max(200)
@@ -140,6 +148,11 @@ export function portOf({ port, tls }: Pick<CameraOptions, 'port' | 'tls'>): numb
 export function entryOf(camera: CameraOptions): BoundEntry {
   const { name, host, identity } = camera;
   return { name, place: [`${host}:${portOf(camera)}`, identity ?? []].flat().join(' ') };
+}
+
+/** Whether other cameras are reached at the host of this one, as behind a router: then a reported port may be that of another. */
+export function isHostShared(camera: CameraOptions, cameras: readonly CameraOptions[]): boolean {
+  return cameras.some(({ name, host }) => name !== camera.name && host === camera.host);
 }
 
 function isTwin(a: CameraOptions, b: CameraOptions): boolean {

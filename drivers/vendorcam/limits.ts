@@ -41,6 +41,8 @@ export const limits = {
   push_login_ms: 8_000,
   /** Some firmware closes a connection that was silent for ten seconds. */
   push_keep_alive_ms: 9_000,
+  /** Least time between two answers to questions of the device whether the connection is alive. */
+  push_heartbeat_ms: 1_000,
   /** A device that sends nothing for this long, though it is asked meanwhile, is lost. */
   push_silent_ms: 20_000,
   /** Where nothing listens, or the login fails, polling is enough. */

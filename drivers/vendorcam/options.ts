@@ -45,6 +45,14 @@ const hostOptions = z.strictObject({
     .describe(
       'with certificate_sha256: fetch streams over rtsp:// too, which sends the password without TLS',
     ),
+  rtsp_port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe(
+      'of its streams, where a router forwards another port to it; left out: as the device reports it',
+    ),
   username: z
     .string()
     .min(1)
@@ -122,6 +130,11 @@ export function entryOf(camera: HostOptions): BoundEntry {
 
 export function portOf({ port, tls }: Pick<HostOptions, 'port' | 'tls'>): number {
   return port ?? (tls ? 443 : 80);
+}
+
+/** Whether other devices are reached at the host of this one, as behind a router: then a reported port may be that of another. */
+export function isHostShared(camera: HostOptions, hosts: readonly HostOptions[]): boolean {
+  return hosts.some(({ name, host }) => name !== camera.name && host === camera.host);
 }
 
 function isUnique(texts: readonly string[]): boolean {

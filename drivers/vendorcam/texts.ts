@@ -79,6 +79,7 @@ export const texts = {
   push_next: (time: string) => `, next try ${time}`,
   push_battery: 'off for a camera with a battery, which it would keep awake',
   push_certificate: 'off because it has no TLS and certificate_sha256 is set; push: always allows it',
+  push_shared_host: 'off because another device is configured at the same host; set push_port',
   push_own_host: 'off because the host is this gateway; set push_port',
   push_port_closed: 'a model without push needs no action',
   push_closed: 'closed the event connection',

@@ -3,11 +3,12 @@ import { vendorcamFeeds } from '../../src/contract/feeds.ts';
 import { texts } from '../../src/device/texts.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
 import { openIdentities } from '../../src/device/identities.ts';
+import { isOwnHost } from '../../src/device/own-host.ts';
 import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost, type OnOptions } from '../../src/driver/driver.ts';
 import { serveHost } from './host/host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
+import { entryOf, isHostShared, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
 
 export const vendorcam = vendorcamWith(usual_limits);
 
@@ -35,6 +36,7 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
   /** Which host serves which asset. */
   const owners = new Map<string, string>();
   const bindings = await openIdentities(host, options.hosts.map(entryOf));
+  let configured = options.hosts;
   const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
   await serveDevices({
     host,
@@ -42,6 +44,7 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
     devices: options.hosts,
     onStart: (change) =>
       onOptions(({ hosts }) => {
+        configured = hosts;
         bindings.keep(hosts.map(entryOf));
         return change(hosts);
       }),
@@ -65,6 +68,7 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
         host: member,
         options,
         camera,
+        is_host_shared: isHostShared(camera, configured) && !isOwnHost(camera.host),
         limits,
         onState: reports.follow(device, session),
         identify(asset_keys) {

@@ -9,6 +9,8 @@ export const texts = {
     `another device answers at this address: ${asset_key} instead of ${bound_key}; if it was replaced, give its entry another name, else check which device answers`,
   plain_rtsp:
     'rtsp:// would send the password without TLS; enable RTSPS at the camera or set allow_plain_rtsp: true',
+  shared_host:
+    'another device is configured at the same host: set rtsp_port to the port at which the stream of this one is reached there',
 
   must_be_host:
     'must be a host name or an IP address, without a scheme, a port or a path; the port has its own key',

@@ -18,6 +18,8 @@ export type PushMood =
   | 'accepts and is silent'
   /** Answers until the subscription, then nothing more. */
   | 'falls silent'
+  /** Answers each answer to its question whether the client is there. */
+  | 'echoes'
   | 'cuts off';
 
 const flood = 500;
@@ -83,6 +85,7 @@ const misbehaviour: Readonly<Partial<Record<PushMood, Misbehave>>> = {
     return true;
   },
   'accepts and is silent': () => true,
+  echoes: (client, frame) => frame.command === commands.heartbeat && replyWith(client, frame, 200),
   'falls silent': (_client, { command }) => command === commands.keep_alive,
   'cuts off': ({ socket }, { command }) => {
     if (command === commands.subscribe) socket.destroy();

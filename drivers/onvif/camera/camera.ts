@@ -32,6 +32,8 @@ import type { Webhook } from '../events/webhook.ts';
 export interface CameraParts {
   readonly camera: CameraOptions;
   readonly options: OnvifOptions;
+  /** Other cameras are configured at the host of this one, which is not the gateway. */
+  readonly is_host_shared: boolean;
   readonly host: DriverHost<typeof onvifFeeds>;
   readonly large: LargeReplies;
   readonly webhook: Webhook;
@@ -172,7 +174,7 @@ async function settle({ host, camera, owed, memory }: CameraRun, soap: Soap): Pr
 const settle_every_ms = 5_000;
 
 /** Loads npm onvif for the first camera that is served, not when the configuration is checked. */
-async function openLine({ camera, host, large, ending }: CameraParts): Promise<Soap> {
+async function openLine({ camera, host, large, ending, is_host_shared }: CameraParts): Promise<Soap> {
   const { openLine: open } = await import('../soap/line.ts');
   const password =
     camera.password_file === undefined
@@ -186,6 +188,8 @@ async function openLine({ camera, host, large, ending }: CameraParts): Promise<S
     fingerprint: camera.tls?.fingerprint,
     legacy_tls: camera.tls?.legacy === true,
     allow_plain_rtsp: camera.allow_plain_rtsp,
+    rtsp_port: camera.rtsp_port,
+    is_host_shared,
     username: camera.username,
     password,
     onRefused: logRefused(host.log, { camera: camera.name }),

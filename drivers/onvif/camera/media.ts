@@ -1,8 +1,9 @@
 /** Selects the media profiles of a camera: one for the stream, one for pan and tilt. */
-import { deviceAddress } from '../../../src/driver/device-address.ts';
+import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/driver/device-address.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
+import { texts as driver_texts } from '../../../src/driver/texts.ts';
 import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
-import type { SoapOutcome } from '../soap/soap-call.ts';
+import type { Connection, SoapOutcome } from '../soap/soap-call.ts';
 import { texts } from '../texts.ts';
 import { describe, operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
 
@@ -104,19 +105,29 @@ export async function readStream(
 
 /** Uses the configured host, as for the services: cameras behind a router report their internal address. */
 function withLogin(reported: string, { connection }: Soap): DeviceStream | undefined {
-  const { username, password = '', host, secure, allow_plain_rtsp, onRefused } = connection;
-  const scheme = /^rtsps:/iu.test(reported) ? 'rtsps' : 'rtsp';
-  const port = scheme === 'rtsps' ? rtsps_port : rtsp_port;
-  const found = deviceAddress(reported, { scheme, host, port, ports: 'reported' });
+  const { username, password = '', secure, allow_plain_rtsp, onRefused } = connection;
+  const found = deviceAddress(reported, streamPlace(reported, connection));
   if ('refused' in found) {
     onRefused?.(reported, found.refused);
     return undefined;
   }
+  if (mayBeAnothers(reported, connection)) return { rtsp_url: null, stream_fault: driver_texts.shared_host };
   const login = username === undefined ? undefined : { username, password };
   return streamWithLogin(found.url, login, { needs_tls: secure && allow_plain_rtsp !== true });
 }
-const rtsp_port = 554;
-const rtsps_port = 322;
+
+function streamPlace(reported: string, { host, rtsp_port }: Connection): OwnAddress {
+  const scheme = /^rtsps:/iu.test(reported) ? 'rtsps' : 'rtsp';
+  if (rtsp_port !== undefined) return { scheme, host, port: rtsp_port, ports: 'configured' };
+  return { scheme, host, port: default_ports[scheme], ports: 'reported' };
+}
+
+/** Whether a router may forward the reported port to another camera, whose picture would be shown as that of this one. */
+function mayBeAnothers(reported: string, connection: Connection): boolean {
+  const { is_host_shared = false, rtsp_port } = connection;
+  return is_host_shared && rtsp_port === undefined && !namesOwnHost(reported, connection);
+}
+const default_ports = { rtsp: 554, rtsps: 322 } as const;
 
 /** Of a GetStatusResponse; undefined where the camera does not report it. */
 export function isMoving(body: XmlNode, axis: 'pan_tilt' | 'zoom'): boolean | undefined {

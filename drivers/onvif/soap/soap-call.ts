@@ -16,6 +16,10 @@ export interface Connection {
   readonly password: string | undefined;
   /** Although `secure`, the login of a stream may go over plain RTSP. */
   readonly allow_plain_rtsp?: boolean;
+  /** Of its streams, whatever it reports. */
+  readonly rtsp_port?: number | undefined;
+  /** Other cameras are reached at the same host. */
+  readonly is_host_shared?: boolean;
   /** IP address of the camera, once it has answered. */
   readonly peer_address?: string | undefined;
   /** The camera reported an address that is not used, and why. */

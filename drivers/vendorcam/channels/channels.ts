@@ -23,6 +23,8 @@ export type Host = DriverHost<typeof vendorcamFeeds>;
 export interface ChannelLayoutParts {
   readonly host: Host;
   readonly options: HostOptions;
+  /** Other devices are configured at the host of this one. */
+  readonly is_host_shared: boolean;
   readonly device: Device;
   readonly controls: Controls;
   readonly heartbeat_ms: number;
@@ -152,7 +154,7 @@ export class ChannelLayout {
     channels: readonly ChannelFacts[],
     password: string,
   ): Promise<ReadonlyMap<number, DeviceStream>> {
-    const { device, options } = this.#parts;
+    const { device, options, is_host_shared } = this.#parts;
     const { rtsp_port } = facts;
     if (rtsp_port === null) return new Map();
     const ready = channels.filter((channel) => whyAway(channel) === undefined);
@@ -163,7 +165,7 @@ export class ChannelLayout {
             ready.map(({ channel }) => ({ cmd: 'GetRtspUrl', action: 0, param: { channel } })),
           );
     const onRefused = logRefused(this.#parts.host.log, { camera: options.name });
-    const host = { options, password, rtsp_port, onRefused };
+    const host = { options, password, rtsp_port, is_host_shared, onRefused };
     const found = ready.map(
       ({ channel }, index) => [channel, streamOf(replies[index], channel, host)] as const,
     );

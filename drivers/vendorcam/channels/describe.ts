@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
+import { texts as driver_texts } from '../../../src/driver/texts.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import type { ChannelFacts } from './channel-list.ts';
 import { type Abilities, abilitiesOf, abilityReply } from './abilities.ts';
@@ -140,13 +141,20 @@ export function streamOf(
   host: {
     readonly options: HostOptions;
     readonly password: string;
+    /** As the device reports it. */
     readonly rtsp_port: number;
+    readonly is_host_shared?: boolean;
     /** The host reported an address that is not used. */
     readonly onRefused?: OnRefused | undefined;
   },
 ): DeviceStream | undefined {
-  const { options, password, rtsp_port } = host;
+  const { options, password, is_host_shared = false } = host;
   const { username, certificate_sha256, allow_plain_rtsp } = options;
+  // A router may forward the reported port to another device, whose picture would be shown as that of this one.
+  if (options.rtsp_port === undefined && is_host_shared) {
+    return { rtsp_url: null, stream_fault: driver_texts.shared_host };
+  }
+  const rtsp_port = options.rtsp_port ?? host.rtsp_port;
   const urls = valueOf(reply, rtspReply)?.rtspUrl;
   // The port is the one of NetPort: of a reported address only the path is used.
   const own = { scheme: 'rtsp', host: options.host, port: rtsp_port, ports: 'configured' } as const;

@@ -27,6 +27,8 @@ export interface HostSessionParts {
   readonly host: Host;
   readonly options: VendorcamOptions;
   readonly camera: HostOptions;
+  /** Other devices are configured at the host of this one. */
+  readonly is_host_shared: boolean;
   readonly limits: Limits;
   /** Returns the key under which the device with these keys belongs to this entry; else why it does not. */
   readonly identify: (asset_keys: readonly [string, ...string[]]) => Identified;
@@ -77,7 +79,7 @@ export async function serveHost(parts: HostSessionParts): Promise<void> {
 }
 
 function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Served {
-  const { host, camera, limits, options, claim } = parts;
+  const { host, camera, limits, options, claim, is_host_shared } = parts;
   const guard = new LoginGuard({ memory, limits });
   const device = openDevice(parts, memory, guard);
   const contact = new Contact();
@@ -93,7 +95,15 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
   const shared = { device, contact, limits, signal: host.signal };
   const controls = { ...shared, motors, switches, allowed: camera.commands, ptz_move_max_ms };
   const waits = { heartbeat_ms: options.heartbeat_s * 1_000, settle_ms: limits.push_settle_ms };
-  const layout = new ChannelLayout({ host, options: camera, device, controls, ...waits, claim });
+  const layout = new ChannelLayout({
+    host,
+    options: camera,
+    is_host_shared,
+    device,
+    controls,
+    ...waits,
+    claim,
+  });
   let status: HostStatus = { text: '', isServed: false };
   const show = (next: HostStatus): void => {
     status = next;
@@ -101,7 +111,7 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
   };
   const onReports = layout.report.bind(layout);
   const onState = (): void => show(status);
-  const push = new Push({ host, camera, limits, memory, guard, contact, onReports, onState });
+  const push = new Push({ host, camera, is_host_shared, limits, memory, guard, contact, onReports, onState });
   return { ...parts, device, contact, motors, switches, layout, push, show };
 }
 

@@ -75,6 +75,7 @@ class Conversation {
   #state: 'asked for a nonce' | 'logging in' | 'subscribing' | 'subscribed' = 'asked for a nonce';
   #sent = 0;
   #second_mono_ms = 0;
+  #answered_mono_ms = Number.NEGATIVE_INFINITY;
   #frames_in_second = 0;
 
   constructor(parts: PushConnection, socket: Socket) {
@@ -120,9 +121,15 @@ class Conversation {
     else if (this.#key === undefined) return;
     else if (frame.command === commands.subscribe) this.#subscribed(frame);
     else if (frame.command === commands.alarms) this.#report(frame);
-    else if (frame.command === commands.heartbeat && frame.payload.length === 0) {
-      this.#socket.write(frameBytes({ ...frame, class: classes.request, status: statuses.ok }));
-    }
+    else if (frame.command === commands.heartbeat && frame.payload.length === 0) this.#answer(frame);
+  }
+
+  /** Not more often than devices ask: one that answers the answer would be answered without end. */
+  #answer(heartbeat: Frame): void {
+    const now_mono_ms = performance.now();
+    if (now_mono_ms - this.#answered_mono_ms < this.#parts.limits.push_heartbeat_ms) return;
+    this.#answered_mono_ms = now_mono_ms;
+    this.#socket.write(frameBytes({ ...heartbeat, class: classes.request, status: statuses.ok }));
   }
 
   /** The nonce, then the reply to the login. */

@@ -16,6 +16,8 @@ import { PushRefused, receivePush } from './client.ts';
 export interface PushParts {
   readonly host: Pick<Host, 'log' | 'signal'>;
   readonly camera: HostOptions;
+  /** Other devices are configured at the host of this one. */
+  readonly is_host_shared: boolean;
   readonly limits: Limits;
   readonly memory: Memory;
   /** Of the logins over HTTP: what they must not try now is not tried here. */
@@ -74,9 +76,9 @@ export class Push {
 
   /** The host was described: decides whether and where it is tried. */
   describe({ push_port, isRecorder, abilities }: HostFacts): void {
-    const { camera } = this.#parts;
+    const { camera, is_host_shared } = this.#parts;
     const isOnBattery = !isRecorder && abilities.ofChannel(0).hasBattery;
-    this.#off = isOnBattery ? texts.push_battery : whyOff(camera);
+    this.#off = isOnBattery ? texts.push_battery : whyOff(camera, { is_host_shared });
     // A device may name its own ports, and none of this machine.
     this.#port = this.#off === '' ? (camera.push_port ?? push_port) : undefined;
   }
@@ -152,8 +154,13 @@ export class Push {
 }
 
 /** Why the options allow no attempt; empty when they do. */
-function whyOff({ host, push, push_port, certificate_sha256 }: HostOptions): string {
+export function whyOff(
+  { host, push, push_port, certificate_sha256 }: HostOptions,
+  { is_host_shared }: { readonly is_host_shared: boolean },
+): string {
   if (push === 'auto' && certificate_sha256 !== undefined) return texts.push_certificate;
   if (push_port === undefined && isOwnHost(host)) return texts.push_own_host;
+  // A router may forward the reported port to another device, whose events would be published as those of this one.
+  if (push_port === undefined && is_host_shared) return texts.push_shared_host;
   return '';
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/channels/abilities.ts';
 import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/channels/alarms.ts';
+import { texts as driver_texts } from '../../../../src/driver/texts.ts';
 import { identitiesOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';
 import { Line } from '../../../../drivers/vendorcam/host/line.ts';
 import { limits } from '../../../../drivers/vendorcam/limits.ts';
@@ -187,6 +188,19 @@ it('the stream has the address that the kit uses, the path that the camera repor
   };
   expect(streamOf(told, 0, host)?.rtsp_url).toBe("rtsp://kit:p%40ss%2F%3A'@10.1.1.9:8554/h264Preview_01_sub");
   expect(streamOf(undefined, 8, host)?.rtsp_url).toMatch(/:8554\/h264Preview_09_sub$/u);
+});
+
+it('the stream of a device that shares its host with another is at rtsp_port, else it is withheld', () => {
+  const entry = { name: 'a', host: '10.1.1.9', username: 'kit', password_file: '/p' };
+  const [plain, set] = vendorcamOptions.parse({
+    hosts: [entry, { ...entry, name: 'b', port: 8_443, rtsp_port: 8_555 }],
+  }).hosts;
+  if (!plain || !set) throw new Error('no host');
+  const behind = { password: 'p', rtsp_port: 554, is_host_shared: true };
+  const withheld = { rtsp_url: null, stream_fault: driver_texts.shared_host };
+  expect(streamOf(undefined, 0, { ...behind, options: plain })).toEqual(withheld);
+  const stream = streamOf(undefined, 0, { ...behind, options: set });
+  expect(stream?.rtsp_url).toBe('rtsp://kit:p@10.1.1.9:8555/h264Preview_01_sub');
 });
 
 it('one request at a time is under way, and an urgent one goes first and drives a poll away', async () => {

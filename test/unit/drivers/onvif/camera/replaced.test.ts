@@ -3,6 +3,11 @@ import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readStream } from '../../../../../drivers/onvif/camera/media.ts';
+import { isHostShared, onvifOptions } from '../../../../../drivers/onvif/options.ts';
+import { failure } from '../../../../../drivers/onvif/soap/soap-call.ts';
+import type { Soap } from '../../../../../drivers/onvif/soap/soap.ts';
+import type { XmlNode } from '../../../../../drivers/onvif/soap/xml.ts';
 import { texts as driverTexts } from '../../../../../src/driver/texts.ts';
 import { type FakeCamera, startFakeCamera } from '../../../../fakes/fake-onvif-camera.ts';
 import { type CameraLab, cameraLab, said } from '../../../../support/cameras/onvif-lab.ts';
@@ -19,6 +24,12 @@ afterEach(async () => {
   await camera.stop();
 });
 
+const unusedSoap = {
+  login: 'none' as const,
+  parse: async () => failure('malformed', ''),
+  fetch: async () => failure('malformed', ''),
+  close: () => undefined,
+};
 const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
 
 describe('A camera that is replaced between two answers', () => {
@@ -67,6 +78,61 @@ describe('A camera that is configured by its name', () => {
     } finally {
       hook.disable();
     }
+  });
+});
+
+describe('The stream of a camera that shares its host with another', () => {
+  const xml = (text: string, children: XmlNode['children'] = {}): XmlNode => ({
+    text,
+    attributes: {},
+    children,
+  });
+  const streamAt = async (uri: string, more: Partial<Soap['connection']>) => {
+    const answer = { mediauri: [xml('', { uri: [xml(uri)] })] };
+    const body = xml('', { getstreamuriresponse: [xml('', answer)] });
+    const [host, port, path] = ['192.0.2.7', 8_081, '/'];
+    const login = { username: undefined, password: undefined, fingerprint: undefined };
+    const connection = { host, port, path, secure: false, is_host_shared: true, ...login, ...more };
+    const soap = {
+      connection,
+      call: async () => ({ kind: 'reply' as const, body, local_address: undefined }),
+    };
+    const profiles = [{ token: 'sub', encoding: 'H264', pixels: 0, hasPtz: false }];
+    return readStream({ ...unusedSoap, ...soap }, 'http://192.0.2.7:8081/media', {
+      service: 'media',
+      profiles,
+    });
+  };
+
+  it.each([
+    [
+      'is withheld where a router may forward the reported port to the other',
+      'rtsp://192.168.1.5:554/sub',
+      {},
+      null,
+    ],
+    [
+      'is at rtsp_port where that is configured',
+      'rtsp://192.168.1.5:554/sub',
+      { rtsp_port: 8_555 },
+      'rtsp://192.0.2.7:8555/sub',
+    ],
+    ['is where the camera reports it on that host', 'rtsp://192.0.2.7:8554/1', {}, 'rtsp://192.0.2.7:8554/1'],
+    [
+      'is at the reported port where no other is at the host',
+      'rtsp://192.168.1.5:554/sub',
+      { is_host_shared: false },
+      'rtsp://192.0.2.7:554/sub',
+    ],
+  ])('%s', async (_, uri, more, url) => {
+    const stream_fault = url === null ? driverTexts.shared_host : null;
+    expect(await streamAt(uri, more)).toEqual({ rtsp_url: url, stream_fault });
+  });
+
+  it('is shared by every other camera that is configured at the host', () => {
+    const [gate, yard] = ['gate', 'yard'].map((name, at) => ({ name, host: '192.0.2.7', port: 8_081 + at }));
+    const { cameras } = onvifOptions.parse({ cameras: [gate, yard, { name: 'roof', host: '192.0.2.8' }] });
+    expect(cameras.map((each) => isHostShared(each, cameras))).toEqual([true, true, false]);
   });
 });
 

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Limits, limits as usual_limits } from '../../../../../drivers/vendorcam/limits.ts';
+import { isHostShared, vendorcamOptions } from '../../../../../drivers/vendorcam/options.ts';
 import { receivePush } from '../../../../../drivers/vendorcam/push/client.ts';
+import { whyOff } from '../../../../../drivers/vendorcam/push/push.ts';
 import { commands } from '../../../../../drivers/vendorcam/push/wire.ts';
 import { texts } from '../../../../../drivers/vendorcam/texts.ts';
 import { FakePushPort, type PushMood } from '../../../../fakes/fake-push-port.ts';
@@ -135,6 +137,15 @@ describe('a camera that pushes its events', () => {
     expect(push.logins).toBe(1);
   });
 
+  it('gets one answer to its question when it answers that one, too', async () => {
+    const { push } = await running({ mood: 'echoes' });
+    await eventually('it is subscribed', () => push.subscribers === 1);
+    push.heartbeat();
+    const before = push.count(commands.keep_alive);
+    await eventually('it is asked', () => push.count(commands.keep_alive) >= before + 3);
+    expect(push.heartbeats).toHaveLength(1);
+  });
+
   it('reports a doorbell and the channels of a recorder', async () => {
     const { camera, push, feed } = await running({
       channels: 3,
@@ -250,6 +261,16 @@ describe('a port for events that is left alone', () => {
 
   it('is one that the options switch off', async () => {
     expect(await statusOf({ more: { push: 'never' } })).toBe('online');
+  });
+
+  it('is at a host that it shares with another device, as behind a router that forwards to one of them', async () => {
+    const [own, other] = ['gate', 'yard'].map((name) => ({ name, host: '192.0.2.7', password_file: '/p' }));
+    const hosts = vendorcamOptions.parse({ hosts: [own, { ...other, port: 8_443 }] }).hosts;
+    expect(hosts.map((each) => isHostShared(each, hosts))).toEqual([true, true]);
+    expect(hosts.map((each) => isHostShared(each, [each]))).toEqual([false, false]);
+    const [gate] = hosts;
+    expect(gate && whyOff(gate, { is_host_shared: true })).toBe(texts.push_shared_host);
+    expect(gate && whyOff({ ...gate, push_port: 9_001 }, { is_host_shared: true })).toBe('');
   });
 
   it('is any of this gateway itself that a device names', async () => {
