@@ -22,6 +22,8 @@ export interface SessionParts {
   readonly asker: Asker;
   /** Known from the handshake; undefined: the first frame must authenticate. */
   readonly principal: Principal | undefined;
+  /** Called when the first frame has authenticated; left out: nothing waits for that. */
+  readonly onKnown?: () => void;
   /** Aborts when the service stops. */
   readonly signal: AbortSignal;
 }
@@ -182,8 +184,12 @@ export class SocketSession {
     try {
       const principal = await gate.byKey(api_key, asker.address);
       const mayRead = principal.scopes.includes('read' satisfies Scope) && this.#served.isOpenTo(principal);
-      if (mayRead) this.#principal = principal;
-      else this.forbid('kit not found');
+      if (!mayRead) {
+        this.forbid('kit not found');
+        return;
+      }
+      this.#principal = principal;
+      this.#parts.onKnown?.();
     } catch {
       this.#socket.close(closeCodes.unauthorised, 'invalid key');
     }

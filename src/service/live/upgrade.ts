@@ -1,7 +1,7 @@
 /** Accepts WebSocket handshakes at `GET /api/kits/{kit_id}/ws` and at `GET /api/ws`. */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import type { Changes } from './changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
@@ -20,7 +20,7 @@ import { texts } from '../texts.ts';
 /** The only subprotocol that is answered. */
 const subprotocol = 'kit.v1';
 const frame_bytes_max = 64 * 1024;
-export const sockets_max = 256;
+const sockets_max_default = 256;
 /** Snapshots and first lists of one key that are read at a time. */
 const answers_at_once = 1;
 
@@ -40,6 +40,8 @@ export interface UpgradeParts {
   readonly changes: Changes;
   readonly gate: Gate;
   readonly signal: AbortSignal;
+  /** Of all clients together; left out: 256. */
+  readonly sockets_max?: number;
 }
 
 const address = /^\/api\/kits\/([^/?]+)\/ws\/?(?:\?.*)?$/u;
@@ -69,10 +71,12 @@ export function newSocketServer(): WebSocketServer {
 
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {
-  const { gate, service, socket_limits } = parts;
+  const { gate, service, socket_limits, sockets_max = sockets_max_default } = parts;
   const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
   const perKey = new Map<string, number>();
+  /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
+  const unknown = new Set<WebSocket>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
   const turns = new KeyTurns(answers_at_once);
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
@@ -80,10 +84,16 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
     // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
-    if (sockets.clients.size >= sockets_max) throw new RequestProblem('unavailable', texts.too_many_sockets);
+    const [oldest] = unknown;
+    const isFull = sockets.clients.size >= sockets_max;
+    if (isFull && !oldest) throw new RequestProblem('unavailable', texts.too_many_sockets);
     const key = principal?.key_id ?? `at ${networkOf(asker.address)}`;
     const open = perKey.get(key) ?? 0;
     if (open >= sockets_per_key) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
+    if (isFull && oldest) {
+      unknown.delete(oldest);
+      oldest.terminate();
+    }
     perKey.set(key, open + 1);
     stream.on('close', () => {
       const left = (perKey.get(key) ?? 1) - 1;
@@ -93,7 +103,10 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     sockets.handleUpgrade(request, stream, head, (socket) => {
       parts.meter?.sockets(sockets.clients.size);
       socket.on('close', () => parts.meter?.sockets(sockets.clients.size));
-      if (kit_id !== undefined) serveSocket(socket, { ...parts, turns, kit_id, principal, asker });
+      const onKnown = (): void => void unknown.delete(socket);
+      if (!principal) unknown.add(socket);
+      socket.on('close', onKnown);
+      if (kit_id !== undefined) serveSocket(socket, { ...parts, turns, kit_id, principal, asker, onKnown });
       else {
         const list = service.listed.bind(service);
         serveFleetSocket(socket, {
@@ -103,6 +116,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
           list,
           principal,
           asker,
+          onKnown,
           kits_max: kits_per_socket,
         });
       }
