@@ -53,7 +53,7 @@ export function isTaken(
 }
 
 /** Returns the peer without its UDP or TCP port: a host with many ports is one source. */
-function sourceOf(peer: string): string {
+export function sourceOf(peer: string): string {
   return peer.replace(/:\d+$/u, '');
 }
 

@@ -6,8 +6,10 @@ import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
+import { senderOf } from './kind.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
+import type { Vehicle } from './vehicle.ts';
 
 export interface PartParts {
   readonly parent_key: string;
@@ -15,6 +17,8 @@ export interface PartParts {
   readonly compid: number;
   readonly part: string;
   readonly type: 'camera' | 'sensor';
+  /** Where it was first received from; an address of its vehicle if omitted. */
+  readonly source?: string;
   readonly now_ms: number;
   readonly offline_after_ms: number;
   readonly announce: (about: AssetDescription) => DroneSink;
@@ -38,6 +42,7 @@ const request_pause_ms = 2_000;
 
 export class Part {
   last_ms: number;
+  #source: string;
   readonly #parts: PartParts;
   readonly #sink: DroneSink;
   #online = true;
@@ -49,7 +54,28 @@ export class Part {
   constructor(parts: PartParts) {
     this.#parts = parts;
     this.last_ms = parts.now_ms;
+    this.#source = parts.source ?? own_source;
     this.#sink = parts.announce(this.#describe());
+  }
+
+  get source(): string {
+    return this.#source;
+  }
+
+  get parent_key(): string {
+    return this.#parts.parent_key;
+  }
+
+  get online(): boolean {
+    return this.#online;
+  }
+
+  /** Whether a message from there counts: while it is received from one source, only its vehicle may speak for it too. */
+  hears(source: string, now_ms: number): boolean {
+    const isOther = source !== this.#source && source !== own_source;
+    if (isOther && silenceSince(this.last_ms, now_ms) < this.#parts.offline_after_ms) return false;
+    this.#source = source;
+    return true;
   }
 
   receive(message: Decoded, now_ms: number): void {
@@ -113,6 +139,111 @@ export class Part {
   }
 }
 
+/** The source of what is received from an address of the vehicle itself. */
+export const own_source = 'vehicle';
+/** Components that are tracked, those of configured vehicles not counted. */
+const parts_max = 128;
+const own_parts_max = 16;
+/** Of a vehicle, from other addresses than its own: any host may claim to be one. */
+const foreign_parts_max = 4;
+
+interface PartsNeeds extends Pick<PartParts, 'announce' | 'offline_after_ms'> {
+  readonly onRefused: (asset_key: string) => OnRefused;
+  readonly request: (fields: Messages['COMMAND_LONG'], vehicle: Vehicle) => void;
+  /** Another component is ignored because of this limit. */
+  readonly onFull: (limit: number) => void;
+}
+
+interface FromPart {
+  readonly vehicle: Vehicle;
+  readonly source: string;
+  readonly sysid: number;
+  readonly compid: number;
+  readonly now_ms: number;
+}
+
+/** The components of all vehicles of a driver. */
+export class Parts {
+  /** By vehicle and component: the same for every link and address of the vehicle. */
+  readonly #all = new Map<string, Part>();
+  /** Parents that are not in the configuration. */
+  readonly #unconfigured = new Set<string>();
+  readonly #needs: PartsNeeds;
+
+  constructor(needs: PartsNeeds) {
+    this.#needs = needs;
+  }
+
+  receive(message: Decoded, from: FromPart): void {
+    const { vehicle, source, compid, now_ms } = from;
+    const key = `${vehicle.asset_key}.${compid}`;
+    const known = this.#all.get(key);
+    if (known) {
+      if (known.hears(source, now_ms)) known.receive(message, now_ms);
+      return;
+    }
+    const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
+    if (sender?.is !== 'part') return;
+    if (!vehicle.isConfigured) this.#unconfigured.add(vehicle.asset_key);
+    const limit = this.#limit(from);
+    if (limit === undefined) this.#all.set(key, this.#part(sender, from));
+    else this.#needs.onFull(limit);
+  }
+
+  tick(now_ms: number): void {
+    for (const part of this.#all.values()) part.tick(now_ms);
+  }
+
+  /** Removes those of a vehicle. */
+  removeOf({ asset_key }: Pick<Vehicle, 'asset_key'>): void {
+    this.#unconfigured.delete(asset_key);
+    for (const [key, part] of this.#all) if (part.parent_key === asset_key) this.#remove(key, part);
+  }
+
+  #part(
+    { part, asset: type }: { readonly part: string; readonly asset: 'camera' | 'sensor' },
+    { vehicle, source, sysid, compid, now_ms }: FromPart,
+  ): Part {
+    const { asset_key: parent_key, name: parent_name } = vehicle;
+    const { announce, offline_after_ms, onRefused, request } = this.#needs;
+    return new Part({
+      parent_key,
+      parent_name,
+      compid,
+      part,
+      type,
+      source,
+      now_ms,
+      offline_after_ms,
+      announce,
+      request: (msgid) => request(requestMessage({ sysid, compid }, msgid), vehicle),
+      onRefused: onRefused(parent_key),
+    });
+  }
+
+  /** The limit that one more would exceed; an offline one of the same kind is removed for it. */
+  #limit({ vehicle, source }: FromPart): number | undefined {
+    const isOwn = source === own_source;
+    const max = isOwn ? own_parts_max : foreign_parts_max;
+    const same = [...this.#all].filter(
+      ([, part]) => part.parent_key === vehicle.asset_key && (part.source === own_source) === isOwn,
+    );
+    if (same.length >= max) {
+      const offline = same.filter(([, part]) => !part.online);
+      const [longest] = offline.toSorted(([, a], [, b]) => a.last_ms - b.last_ms);
+      if (!longest) return max;
+      this.#remove(...longest);
+    }
+    const counted = [...this.#all.values()].filter(({ parent_key }) => this.#unconfigured.has(parent_key));
+    return !vehicle.isConfigured && counted.length >= parts_max ? parts_max : undefined;
+  }
+
+  #remove(key: string, part: Part): void {
+    part.remove();
+    this.#all.delete(key);
+  }
+}
+
 const stream_rtsp = 0;
 
 /** Returns the first RTSP stream of the camera; the kit cannot fetch other kinds of streams. */
@@ -147,7 +278,7 @@ function makerOf({ name, fields }: Decoded): Maker | undefined {
 const command_request_message = 512;
 
 /** Returns the request for one message of a component. */
-export function requestMessage(
+function requestMessage(
   { sysid, compid }: { readonly sysid: number; readonly compid: number },
   msgid: number,
 ): Messages['COMMAND_LONG'] {

@@ -9,7 +9,6 @@ import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
 import { assetKeyOf, cloneKeyOf, isKeyOf, isProvisional, vehicleAsset } from './identity.ts';
-import { senderOf } from './kind.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
 import {
@@ -23,11 +22,12 @@ import {
   isEstablished,
   isForAll,
   isTaken,
+  sourceOf,
   unannounced_silence_ms,
 } from './newcomers.ts';
 import { commandsOf, type MavlinkOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
-import { Part, requestMessage } from './part.ts';
+import { own_source, Parts } from './part.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { Radios } from '../links/radios.ts';
@@ -43,8 +43,6 @@ export interface VehicleRegistryParts {
   readonly out: Outgoing;
 }
 
-/** Components that are tracked; the first excess one is logged. */
-const parts_max = 128;
 /**
  * After this time a vehicle that has not answered about its hardware id is identified by its system id: long enough for
  * ten requests on a radio that loses every third frame. A passive driver requests nothing.
@@ -61,7 +59,7 @@ export class VehicleRegistry {
   readonly #vehicleOf = new Map<Contact, Vehicle>();
   /** By asset_key. */
   readonly #vehicles = new Map<string, Vehicle>();
-  readonly #components = new Map<string, Part>();
+  readonly #components: Parts;
   readonly #radios = new Radios();
   readonly #rivals: Rivals;
   #shared: ReadonlySet<number> = new Set();
@@ -74,6 +72,14 @@ export class VehicleRegistry {
     this.#parts = parts;
     this.#log = new VehicleLog(parts.host.log);
     this.#rivals = new Rivals(parts.host.log, parts.out);
+    const { host, out } = parts;
+    this.#components = new Parts({
+      offline_after_ms: this.#offline_after_ms,
+      announce: (about) => host.announce(about),
+      onRefused: (asset_key) => logRefused(host.log, { asset_key }),
+      request: (fields, { active }) => out.send('COMMAND_LONG', fields, active),
+      onFull: (limit) => this.#refuse('components', limit),
+    });
   }
 
   /** Number of tracked autopilots, announced or not. */
@@ -145,7 +151,7 @@ export class VehicleRegistry {
       vehicle.tick(now_ms);
       if (vehicle.offline_ms > remove_after_ms && !isEstablished(vehicle)) this.#remove(vehicle);
     }
-    for (const part of this.#components.values()) part.tick(now_ms);
+    this.#components.tick(now_ms);
   }
 
   #contact(contact: Contact, message: Decoded, { frame, now_ms }: From): void {
@@ -268,11 +274,7 @@ export class VehicleRegistry {
     for (const contact of vehicle.contacts) this.#drop(contact);
     vehicle.remove();
     this.#vehicles.delete(vehicle.asset_key);
-    for (const [key, part] of this.#components) {
-      if (!key.startsWith(`${vehicle.asset_key}.`)) continue;
-      part.remove();
-      this.#components.delete(key);
-    }
+    this.#components.removeOf(vehicle);
   }
 
   #unassign(contact: Contact, vehicle: Vehicle): void {
@@ -297,44 +299,23 @@ export class VehicleRegistry {
   }
 
   #component(message: Decoded, { link, peer, frame, now_ms }: From): void {
-    const vehicle = this.#vehicleAt(link, peer, frame.sysid);
-    if (!vehicle) return;
-    // The key is the same for every link and address of the vehicle.
-    const key = `${vehicle.asset_key}.${frame.compid}`;
-    const known = this.#components.get(key);
-    if (known) {
-      known.receive(message, now_ms);
-      return;
-    }
-    const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
-    if (sender?.is !== 'part') return;
-    if (this.#components.size >= parts_max) {
-      this.#refuse('components', parts_max);
-      return;
-    }
-    const { host, out } = this.#parts;
     const { sysid, compid } = frame;
-    const part = new Part({
-      parent_key: vehicle.asset_key,
-      parent_name: vehicle.name,
-      compid,
-      part: sender.part,
-      type: sender.asset,
-      now_ms,
-      offline_after_ms: this.#offline_after_ms,
-      announce: (about) => host.announce(about),
-      request: (msgid) => out.send('COMMAND_LONG', requestMessage({ sysid, compid }, msgid), vehicle.active),
-      onRefused: logRefused(host.log, { asset_key: vehicle.asset_key }),
-    });
-    this.#components.set(key, part);
+    const own = this.#vehicleBehind(link, peer, sysid);
+    const vehicle = own ?? this.#vehicleBeside(link, sysid);
+    const source = own ? own_source : `${link.name} ${sourceOf(peer)}`;
+    if (vehicle) this.#components.receive(message, { vehicle, source, sysid, compid, now_ms });
   }
 
-  #vehicleAt(link: Link, peer: string, sysid: number): Vehicle | undefined {
+  #vehicleBehind(link: Link, peer: string, sysid: number): Vehicle | undefined {
     for (const contact of this.#contacts.at(link, peer)) {
       const vehicle = contact.sysid === sysid ? this.#vehicleOf.get(contact) : undefined;
       if (vehicle) return vehicle;
     }
-    // A camera may have its own address behind the same link; its system id names the vehicle, if only one has it.
+    return undefined;
+  }
+
+  /** A camera may have its own address behind the same link; its system id names the vehicle, if only one has it. */
+  #vehicleBeside(link: Link, sysid: number): Vehicle | undefined {
     const same = this.vehicles.filter(({ active }) => active.link === link && active.sysid === sysid);
     return same.length === 1 && same[0]?.conflict === undefined ? same[0] : undefined;
   }

@@ -218,6 +218,58 @@ describe('Vehicles that keep sending', () => {
   });
 });
 
+describe('Components that a stranger claims for a vehicle', () => {
+  const camera = { ...beat, type: 30, autopilot: 8 };
+  const parts = (): string[] => assets().filter((key) => key.includes('component'));
+
+  it('are 4 at most, and take no place of those that the vehicle carries, or that other vehicles carry', () => {
+    open();
+    live('10.9.9.8:14550', 8, 0x7000);
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    for (let compid = 2; compid < 250; compid += 1) {
+      for (const sysid of [7, 8]) receive('10.6.6.6:14550', { sysid, compid }, 'HEARTBEAT', camera);
+    }
+    expect(parts()).toHaveLength(8);
+    receive('10.9.9.9:14550', { sysid: 7, compid: 250 }, 'HEARTBEAT', camera);
+    expect(parts()).toContain(`${keyOf(0xc0ffee)}:component-250`);
+    for (let compid = 2; compid < 250; compid += 1)
+      receive('10.9.9.9:14550', { sysid: 7, compid }, 'HEARTBEAT', camera);
+    receive('10.9.9.8:14550', { sysid: 8, compid: 250 }, 'HEARTBEAT', camera);
+    expect(parts()).toContain(`${keyOf(0x7000)}:component-250`);
+  });
+
+  it('speak for none that is received, and make room for the next one once they are offline', () => {
+    open();
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    const own = { sysid: 7, compid: 100 };
+    receive('10.9.9.9:14550', own, 'HEARTBEAT', camera);
+    const about = { software_version: '', hardware_version: '', serial_number: '' };
+    const times = { capabilities: 0, time_boot_ms: 0, time_manufacture_s: 0 };
+    const claimFrom = (peer: string, vendor_name: string): void =>
+      receive(peer, own, 'COMPONENT_INFORMATION_BASIC', {
+        ...about,
+        ...times,
+        vendor_name,
+        model_name: 'Eye',
+      });
+    claimFrom('10.6.6.6:14550', 'Stranger');
+    claimFrom('10.9.9.9:14550', 'Maker');
+    const announced = JSON.stringify(lab.outbox.drafts);
+    expect(announced).toContain('Maker');
+    expect(announced).not.toContain('Stranger');
+    for (let compid = 1; compid <= 4; compid += 1)
+      receive('10.6.6.6:14550', { sysid: 7, compid: 200 + compid }, 'HEARTBEAT', camera);
+    for (let seconds = 0; seconds < 20; seconds += 1) {
+      now_ms += 1_000;
+      receive('10.9.9.9:14550', 7, 'HEARTBEAT', beat);
+      registry.tick(now_ms);
+    }
+    receive('10.7.7.7:14550', { sysid: 7, compid: 210 }, 'HEARTBEAT', camera);
+    expect(parts()).toContain(`${keyOf(0xc0ffee)}:component-210`);
+    expect(parts()).toHaveLength(5);
+  });
+});
+
 describe('Texts that differ each time', () => {
   it('are limited to 20 log lines of one vehicle, and not logged for unannounced ones', () => {
     open();
