@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { every } from '../../../src/platform/time.ts';
-import { aesEncrypt, aesKey, hashOf, textIn, xor } from '../push/cipher.ts';
+import { aesDecrypt, aesEncrypt, aesKey, hashOf, textIn, xor } from '../push/cipher.ts';
 import { classes, commands, type Frame, frameBytes, FrameReader } from '../push/wire.ts';
 import type { SimChannel } from './channel.ts';
 import type { SimSessions } from './sessions.ts';
@@ -13,6 +13,8 @@ const frame_bytes_max = 65_536;
 const unknown_command = 400;
 /** Of other clients; the driver closes the connection. */
 const logout = 2;
+/** Of other clients, which ask here before they ask over HTTP. */
+const play_audio = 263;
 /** How often the channels are looked at. */
 const look_ms = 20;
 
@@ -85,12 +87,21 @@ export class SimPush {
     else if (frame.command === commands.login) this.#logIn(client, frame);
     else if (frame.command === commands.subscribe) this.#subscribe(client, frame);
     else if (frame.command === commands.keep_alive || frame.command === logout) this.reply(client, frame);
+    else if (frame.command === play_audio) this.#playSiren(client, frame);
     // Other clients would wait for an answer to each request; an answer of theirs has a status.
     else if (frame.status === 0) this.reply(client, frame, unknown_command);
   }
 
   protected reply({ socket }: SimClient, { command, id }: Frame, status = 200): void {
     socket.write(frameBytes({ command, id, status, class: classes.reply }));
+  }
+
+  #playSiren(client: SimClient, frame: Frame): void {
+    const xml = aesDecrypt(frame.payload, aesKey(client.nonce, this.#sessions.password)).toString('utf8');
+    const read = (name: string): number => Number(new RegExp(`<${name}>(\\d+)<`, 'u').exec(xml)?.[1] ?? 0);
+    const channel = this.#channels[read('channelId')];
+    if (channel?.hasSiren === true) channel.siren = read('onOff') === 1;
+    this.reply(client, frame, channel?.hasSiren === true ? 200 : unknown_command);
   }
 
   #sayNonce(client: SimClient, { id }: Frame): void {

@@ -2,10 +2,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
+import { aesEncrypt, aesKey } from '../../../../drivers/vendorcam/push/cipher.ts';
 import { classes, frameBytes, FrameReader } from '../../../../drivers/vendorcam/push/wire.ts';
 import { SimPush } from '../../../../drivers/vendorcam/sim/push.ts';
 import { SimSessions } from '../../../../drivers/vendorcam/sim/sessions.ts';
-import { startSimHost } from '../../../../drivers/vendorcam/sim/sim-host.ts';
+import { SimHost, startSimHost } from '../../../../drivers/vendorcam/sim/sim-host.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { freePort } from '../../../support/ports.ts';
 
@@ -52,6 +53,33 @@ it('refuses what it does not know on its port for events, so that another client
     socket.write(frameBytes(request));
     const [bytes] = (await once(socket, 'data')) as [Buffer];
     expect(new FrameReader(1_000).take(bytes)).toMatchObject([{ command: 80, id: 7, status: 400 }]);
+  } finally {
+    socket.destroy();
+    await push.close();
+  }
+});
+
+it('plays and ends its siren on its port for events, as another client asks it', async () => {
+  const host = new SimHost();
+  host.camera.hasSiren = true;
+  const push = new SimPush(host.sessions, host.channels);
+  await push.listen();
+  const socket = connect(push.port, '127.0.0.1');
+  try {
+    await eventually('it is connected', () => push.clients.size === 1);
+    const [client] = push.clients;
+    const key = aesKey(client?.nonce ?? '', host.sessions.password);
+    const reader = new FrameReader(1_000);
+    const play = async (channel: number, on: number) => {
+      const xml = `\n<?xml version="1.0"?><body><audioPlayInfo><channelId>${channel}</channelId><onOff>${on}</onOff></audioPlayInfo></body>`;
+      const payload = aesEncrypt(Buffer.from(xml), key);
+      socket.write(frameBytes({ command: 263, id: 9, status: 0, class: classes.request, payload }));
+      const [bytes] = (await once(socket, 'data')) as [Buffer];
+      return [reader.take(bytes)[0]?.status, host.camera.siren];
+    };
+    expect(await play(0, 1)).toEqual([200, true]);
+    expect(await play(1, 0)).toEqual([400, true]);
+    expect(await play(0, 0)).toEqual([200, false]);
   } finally {
     socket.destroy();
     await push.close();
