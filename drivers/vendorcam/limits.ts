@@ -52,6 +52,8 @@ export const limits = {
   push_refused_ms: 3_600_000,
   push_frame_bytes_max: 262_144,
   push_frames_per_s_max: 200,
+  /** Least time between two polls for cameras that wake up. */
+  woken_gap_ms: 500,
   /** Answers to polls lag behind: they do not replace what was pushed less than this before. */
   push_settle_ms: 1_000,
   /** For the last Stop and the logout when the driver stops; the rest of the hub's three seconds is for what they leave behind. */

@@ -128,14 +128,22 @@ export class ChannelLayout {
     return isNews;
   }
 
-  /** Publishes detections that the device pushes. Channels that are away, such as a camera that sleeps, are left out. */
-  report(reports: readonly Reported[]): void {
+  /**
+   * Publishes detections that the device pushes. Channels that are away, such as a camera that sleeps, are left out; returns
+   * whether there were detections of such: they have woken up.
+   */
+  report(reports: readonly Reported[]): boolean {
+    let hasWoken = false;
     for (const report of reports) {
       const channel = this.#channels.get(report.channel);
-      if (!channel) continue;
+      if (!channel) {
+        hasWoken ||= report.motion === true || report.visitor === true || (report.ai?.length ?? 0) > 0;
+        continue;
+      }
       channel.reported_mono_ms = performance.now();
       channel.publisher.report(report);
     }
+    return hasWoken;
   }
 
   /** The host is lost, and with it all its assets. */

@@ -7,7 +7,7 @@ import { outageLog } from '../../../src/device/outage-log.ts';
 import { pinnedHttp } from '../../../src/device/pinned-http.ts';
 import { stateFileName } from '../../../src/device/state-file.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts';
-import { aborted, sleep, within } from '../../../src/platform/time.ts';
+import { aborted, within } from '../../../src/platform/time.ts';
 import { ChannelLayout, type Host } from '../channels/channels.ts';
 import { Contact } from './contact.ts';
 import { type ChannelFacts, readChannels } from '../channels/channel-list.ts';
@@ -16,6 +16,8 @@ import { Device } from './device.ts';
 import { GivenUp } from './failure.ts';
 import type { Limits } from '../limits.ts';
 import { type Memory, openMemory, readPassword } from './memory.ts';
+import { Pause } from './pause.ts';
+import type { Reported } from '../push/alarm-events.ts';
 import { Motors } from '../commands/motors.ts';
 import { Switches } from '../commands/switches.ts';
 import { texts } from '../texts.ts';
@@ -48,6 +50,7 @@ interface Served extends HostSessionParts {
   readonly switches: Switches;
   readonly layout: ChannelLayout;
   readonly push: Push;
+  readonly pause: Pause;
   readonly show: (status: HostStatus) => void;
 }
 
@@ -109,10 +112,13 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
     status = next;
     parts.showStatus(next.isServed && push.status !== '' ? `${next.text}; ${push.status}` : next.text);
   };
-  const onReports = layout.report.bind(layout);
+  const pause = new Pause(limits.woken_gap_ms);
+  const onReports = (reports: readonly Reported[]): void => {
+    if (layout.report(reports)) pause.shorten();
+  };
   const onState = (): void => show(status);
   const push = new Push({ host, camera, is_host_shared, limits, memory, guard, contact, onReports, onState });
-  return { ...parts, device, contact, motors, switches, layout, push, show };
+  return { ...parts, device, contact, motors, switches, layout, push, pause, show };
 }
 
 function openDevice({ host, camera, limits }: HostSessionParts, memory: Memory, guard: LoginGuard): Device {
@@ -181,7 +187,7 @@ async function keepServed(served: Served): Promise<void> {
 
 /** Serves one connection until the signal aborts; rejects when the host is lost or rejects the login. */
 async function serve(served: Served, onUp: () => void): Promise<void> {
-  const { host, camera, limits, device, layout, contact, push } = served;
+  const { host, camera, limits, device, layout, contact, push, pause } = served;
   device.startAnew();
   const password = await readPassword(camera.password_file);
   let known = await describe(served, password);
@@ -205,7 +211,11 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
       if (layout.see(seen, begin_ms)) push.distrust();
       // A camera that was away for less than a poll is never lost, and still needs its Stop.
       await settle(served).catch(() => undefined);
-      if (isOutdated(known, channels, limits)) known = await describe(served, password);
+      if (isOutdated(known, channels, limits)) {
+        known = await describe(served, password);
+        // What a camera woke up for may be over soon.
+        pause.shorten();
+      }
     } catch (error) {
       if (host.signal.aborted) return;
       // A poll that was cancelled for a Stop is no evidence about the host.
@@ -214,7 +224,7 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
         throw error;
       }
     }
-    await sleep(pauseOf(served, performance.now() - begin_ms, failures), host.signal);
+    await pause.take(pauseOf(served, performance.now() - begin_ms, failures), host.signal);
   }
 }
 

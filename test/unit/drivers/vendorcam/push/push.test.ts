@@ -146,6 +146,18 @@ describe('a camera that pushes its events', () => {
     expect(push.heartbeats).toHaveLength(1);
   });
 
+  it('has a camera that wakes up polled at once, with polls a minute apart', async () => {
+    const { camera, push, feed } = await running({
+      channels: 2,
+      poll_s: 60,
+      limits: { woken_gap_ms: 50 },
+      begin: ({ camera: { channels } }) => Object.assign(channels[1] ?? {}, { asleep: true }),
+    });
+    await eventually('it is subscribed', () => push.subscribers === 1);
+    Object.assign(camera.channels[1] ?? {}, { asleep: false, motion: true });
+    await eventually('motion is published', () => feed('motion', 'Cam 2').at(-1)?.['detected'] === true);
+  });
+
   it('reports a doorbell and the channels of a recorder', async () => {
     const { camera, push, feed } = await running({
       channels: 3,
