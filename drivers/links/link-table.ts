@@ -125,8 +125,10 @@ export class LinkTable {
     for (const name of memory.followRenames(this.#parts.boot.id, nameOf)) this.#offline.delete(name);
     const stateOf = remembering((name) => this.#interfaces.state(name));
     const pppoe = readPppoe(options.roots.proc, natures, stateOf);
-    const routed = routedInterfaces(routing, isTunnelIndex);
-    const order = failoverOrder(routing, isTunnelIndex);
+    const below_tunnel = carriersOfTunnel(routing, isTunnelIndex);
+    const routed = routedInterfaces(routing, below_tunnel);
+    const selected = selectedInterfaces(routing, isTunnelIndex, below_tunnel);
+    const order = failoverOrder(routing, isTunnelIndex, selected);
     const { wans, left_out } = findWans({
       natures,
       stateOf,
@@ -138,14 +140,13 @@ export class LinkTable {
       remembered: memory.names(),
     });
     this.#logLeftOut(left_out);
-    const selected = selectedInterfaces(routing, isTunnelIndex);
     const sight: Sight = {
       at,
       day: this.#dayOf(at.wall_ms),
       routing,
       routed,
       selected,
-      below_tunnel: carriersOfTunnel(routing, isTunnelIndex),
+      below_tunnel,
       traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
       isRefused: isEachOf(refusedFamilies(routing), options.probe.targets),
       pppoe: pppoe.links,

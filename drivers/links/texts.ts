@@ -54,7 +54,8 @@ export const texts = {
     no_route:
       'check the default routes (ip route, ip rule): DHCP, router advertisements or a dialler set them',
     no_answer: 'check its dish or modem, and its account with the provider',
-    wrong_answer: 'sign in to the portal of the provider, or check the account',
+    wrong_answer:
+      'sign in to the portal of the provider, or check the account; where a server of options.checks does not answer at all, name another one',
   },
 
   // Data caps

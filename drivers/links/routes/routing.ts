@@ -52,12 +52,8 @@ export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
 }));
 
 /** Interfaces with a default route in any table, and those that carry a VPN with the only default route. */
-export function routedInterfaces(
-  routing: Routing,
-  isTunnel: (ifindex: number) => boolean,
-): ReadonlySet<number> {
-  const paths = routing.routes.flatMap((route) => route.paths.map(({ ifindex }) => ifindex));
-  return new Set([...paths, ...carriersOfTunnel(routing, isTunnel)]);
+export function routedInterfaces({ routes }: Routing, below_tunnel: readonly number[]): ReadonlySet<number> {
+  return new Set([...routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex)), ...below_tunnel]);
 }
 
 /**
@@ -67,9 +63,10 @@ export function routedInterfaces(
 export function selectedInterfaces(
   routing: Routing,
   isTunnel: (ifindex: number) => boolean,
+  below_tunnel: readonly number[],
 ): readonly number[] {
   const direct = directInterfaces(routing, isTunnel);
-  return direct.length > 0 ? direct : carriersOfTunnel(routing, isTunnel);
+  return direct.length > 0 ? direct : below_tunnel;
 }
 
 /** Where all default routes lead into a tunnel, the interfaces that carry it: a host route leads to its server. */
@@ -87,10 +84,14 @@ function directInterfaces(routing: Routing, isTunnel: (ifindex: number) => boole
   return [...new Set(selected)];
 }
 
-/** All interfaces in the order in which unmarked traffic would take them if those before could carry nothing. */
-export function failoverOrder(routing: Routing, isTunnel: (ifindex: number) => boolean): readonly number[] {
+/** All interfaces in the order in which unmarked traffic would take them if those before could carry nothing: first those selected. */
+export function failoverOrder(
+  routing: Routing,
+  isTunnel: (ifindex: number) => boolean,
+  selected: readonly number[],
+): readonly number[] {
   const order: number[] = [];
-  for (let next = selectedInterfaces(routing, isTunnel); next.length > 0;) {
+  for (let next = selected; next.length > 0;) {
     order.push(...next);
     next = directInterfaces(routing, (ifindex) => isTunnel(ifindex) || order.includes(ifindex));
   }

@@ -4,8 +4,8 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { countValues, request_limits } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../errors.ts';
 import { gather } from '../../platform/gathered-bytes.ts';
+import { turn } from '../../platform/time.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
-import { KeyTurns } from '../access/key-turns.ts';
 import { demandScope } from '../access/principal.ts';
 import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
@@ -142,7 +142,7 @@ function tooLarge(bytes_max: number): RequestProblem {
  * and a small one could become a large one.
  */
 export function jsonOnly(): MiddlewareHandler<Env> {
-  const turns = new KeyTurns(1);
+  let last_turn = Promise.resolve();
   return async (c, next) => {
     const hasBody = methods_with_body.has(c.req.method) && c.req.raw.body !== null;
     if (!hasBody) return next();
@@ -154,7 +154,10 @@ export function jsonOnly(): MiddlewareHandler<Env> {
     const hasKey = c.req.header('x-api-key') !== undefined;
     if (!isJson && !hasKey) throw new RequestProblem('unsupported-type', texts.body_not_json);
     const text = await c.req.text();
-    if (text.length > long_chars) await turns.take('', async () => undefined);
+    if (text.length > long_chars) {
+      last_turn = last_turn.then(turn);
+      await last_turn;
+    }
     if (!isJson && !/^\s*\{/u.test(text)) throw new RequestProblem('unsupported-type', texts.body_not_json);
     boundJson(text);
     refuseLostMember(text);

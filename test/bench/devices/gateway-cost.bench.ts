@@ -8,7 +8,7 @@ import { node_flags } from '../support/subject.ts';
 const gatewayCost = z.strictObject({
   names: z.array(z.string()).readonly().describe('what was run'),
   cpu_pct: z.number().describe('percent of one core, children included'),
-  loop_lag_max_ms: z.number().describe('longest time for which the event loop did nothing else'),
+  turn_max_ms: z.number().describe('longest turn of the event loop, in processor time of its thread'),
 });
 export type GatewayCost = z.output<typeof gatewayCost>;
 
@@ -20,7 +20,7 @@ async function measure(side: 'family' | 'systeminformation', seconds: number): P
     process.execPath,
     [...node_flags, entry, side, String(seconds)],
     {
-      timeout: seconds * 1_000 + patience_ms,
+      timeout: 2 * seconds * 1_000 + patience_ms,
     },
   );
   return gatewayCost.parse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''));
@@ -44,11 +44,11 @@ async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]
       target: '< 1',
     },
     {
-      figure: 'loop_lag_max_ms',
-      value: family.loop_lag_max_ms,
+      figure: 'turn_max_ms',
+      value: family.turn_max_ms,
       unit: 'ms',
       against,
-      against_value: library.loop_lag_max_ms,
+      against_value: library.turn_max_ms,
       target: '< 20',
     },
   ];

@@ -6,7 +6,11 @@ import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/interfac
 import { findWans, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
 import { readPppoe } from '../../../../drivers/links/interfaces/pppoe.ts';
 import { procRouting } from '../../../../drivers/links/routes/proc-routes.ts';
-import { failoverOrder, routedInterfaces } from '../../../../drivers/links/routes/routing.ts';
+import {
+  failoverOrder,
+  routedInterfaces,
+  selectedInterfaces,
+} from '../../../../drivers/links/routes/routing.ts';
 import { Interfaces } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
@@ -37,8 +41,12 @@ function findAll(more: Parameters<typeof find>[0] = {}) {
   return findWans({
     natures,
     stateOf,
-    routed: routedInterfaces(routing, () => false),
-    order: failoverOrder(routing, () => false),
+    routed: routedInterfaces(routing, []),
+    order: failoverOrder(
+      routing,
+      () => false,
+      selectedInterfaces(routing, () => false, []),
+    ),
     pppoe: readPppoe(machine.roots.proc, natures, stateOf),
     configured: [],
     ignored: [],

@@ -32,7 +32,7 @@ const rule = (more: Partial<Rule>): Rule => ({
 });
 const selected = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) => {
   const routing: Routing = { routes, rules: [...rules, ...plain_rules], host_routed: [], addresses: null };
-  return selectedInterfaces(routing, (ifindex) => ifindex === vpn);
+  return selectedInterfaces(routing, (ifindex) => ifindex === vpn, []);
 };
 
 it('selects the lowest metric of the main table', () => {
@@ -65,6 +65,7 @@ it('orders the links as the kernel would take them, one after the other', () => 
     failoverOrder(
       { routes, rules: [...rules, ...plain_rules], host_routed: [], addresses: null },
       (ifindex) => ifindex === vpn,
+      selected(routes, rules),
     );
   const other = 5;
   const routes = [
@@ -99,7 +100,7 @@ it('detects a rule that refuses all traffic before the main table, in its family
   expect(refusedFamilies(routing(refusal))).toEqual([4]);
   expect(refusedFamilies(routing({ ...refusal, matches: 'marked' }))).toEqual([]);
   expect(refusedFamilies(routing({ ...refusal, priority: 40_000 }))).toEqual([]);
-  expect(selectedInterfaces({ ...routing(refusal), routes: [route(sat)] }, () => false)).toEqual([]);
+  expect(selectedInterfaces({ ...routing(refusal), routes: [route(sat)] }, () => false, [])).toEqual([]);
 });
 
 it('follows a rule for all traffic to its table before the main one', () => {
@@ -126,10 +127,10 @@ it('finds the link below a tunnel that has the only default route by the host ro
     addresses: null,
   });
   const only = routing([route(vpn)]);
-  expect(selectedInterfaces(only, isTunnel)).toEqual([cell]);
   expect(carriersOfTunnel(only, isTunnel)).toEqual([cell]);
-  expect(failoverOrder(only, isTunnel)).toEqual([cell]);
-  expect([...routedInterfaces(only, isTunnel)]).toEqual([vpn, cell]);
+  expect(selectedInterfaces(only, isTunnel, [cell])).toEqual([cell]);
+  expect(failoverOrder(only, isTunnel, [cell])).toEqual([cell]);
+  expect([...routedInterfaces(only, [cell])]).toEqual([vpn, cell]);
   for (const other of [[route(vpn), route(sat)], [], [route(vpn, { metric: 9 }), route(vpn, { paths: [] })]])
     expect(carriersOfTunnel(routing(other), isTunnel)).toEqual([]);
 });
