@@ -26,6 +26,16 @@ test('the unit waits neither for a network nor for the time', async () => {
   expect(waits.join('\n')).not.toMatch(/network|time-/);
 });
 
+test.each(units)(
+  'the unit %s is not started again and again with a configuration that is wrong',
+  async (file) => {
+    const text = await readFile(file, 'utf8');
+    expect(text).toMatch(/^RestartPreventExitStatus=78$/m);
+    // Its exit code does not count for RestartPreventExitStatus=.
+    expect(text).not.toMatch(/^ExecStartPre=/m);
+  },
+);
+
 describe.skipIf(peerMissing('systemd-analyze')).each(units)('the unit %s', (file) => {
   test('has no line that systemd does not understand', async () => {
     // Program and manual page are there only once the package is installed.
