@@ -10,6 +10,7 @@ import type { ServiceMetrics } from '../service/metrics.ts';
 import { type StandaloneService, startStandalone } from '../service/standalone.ts';
 import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
+import { logOutput, nameProcess } from './daemon/process.ts';
 import { exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { refuseUnverifiedTls } from './unverified-tls.ts';
@@ -19,10 +20,14 @@ interface ListenAt {
   readonly listen: { readonly host: string; readonly port: number };
 }
 
+/** In lists of processes, and in the journal. */
+const identifier = 'kit-connector-service';
+
 export async function service(file: string, shell: Shell): Promise<number> {
   refuseUnverifiedTls(shell.env);
+  await nameProcess(identifier);
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
-  const log = createLog({ ...config.log, out: shell.out, readable: shell.out.isTTY === true });
+  const log = createLog({ ...config.log, ...(await logOutput({ identifier }, shell)) });
   for (const warning of config.warnings) log.warn({ file }, warning);
   shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
   const { retention } = config;

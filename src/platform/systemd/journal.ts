@@ -9,7 +9,6 @@ import { texts } from '../texts.ts';
 import { type DatagramSender, openDatagramSender, type SendResult } from './unix-datagram.ts';
 
 export const journal_socket = '/run/systemd/journal/socket';
-export const syslog_identifier = 'kit-connector';
 
 /** Far below the 208 KiB that one datagram may have by default; journald would take more through a memory file only. */
 const message_chars_max = 32_768;
@@ -30,8 +29,15 @@ export function isJournal(fd: number, journal_stream: string | undefined): boole
   }
 }
 
-export interface JournalOptions {
-  readonly kit_id: string;
+/** Whose lines these are. */
+export interface JournalSource {
+  /** By which `journalctl -t` finds them. */
+  readonly identifier: string;
+  /** That all lines are about; undefined: the kit that a line names. */
+  readonly kit_id?: string;
+}
+
+export interface JournalOptions extends JournalSource {
   /** Takes the line as text where no journal listens: `prefixedLine` of it, for standard error. */
   readonly instead: (text: string) => unknown;
   /** `journal_socket` when left out. */
@@ -46,7 +52,7 @@ export interface JournalOut {
 
 /** Never rejects: where no datagram can be sent at all, every line goes the other way. */
 export async function openJournal(options: JournalOptions): Promise<JournalOut> {
-  const { kit_id, instead, socket = journal_socket } = options;
+  const { instead, socket = journal_socket } = options;
   const sender = await openDatagramSender(socket).catch(() => undefined);
   if (!sender) return { write: (line) => void instead(prefixedLine(line)), close: () => undefined };
   let lost: { readonly since_ms: number; lines: number } | undefined;
@@ -54,8 +60,8 @@ export async function openJournal(options: JournalOptions): Promise<JournalOut> 
     write(line) {
       const entry = readEntry(line);
       if (!entry) return;
-      if (lost && sendEntry(sender, lossEntry(lost), kit_id) === 'ok') lost = undefined;
-      const result = lost ? 'EAGAIN' : sendEntry(sender, entry, kit_id);
+      if (lost && sendEntry(sender, lossEntry(lost), options) === 'ok') lost = undefined;
+      const result = lost ? 'EAGAIN' : sendEntry(sender, entry, options);
       if (result === 'ok') return;
       if (result === 'EAGAIN') {
         lost ??= { since_ms: performance.now(), lines: 0 };
@@ -69,11 +75,11 @@ export async function openJournal(options: JournalOptions): Promise<JournalOut> 
   };
 }
 
-function sendEntry(sender: DatagramSender, entry: LogEntry, kit_id: string): SendResult {
-  const result = sender.send(journalDatagram(entry, kit_id));
+function sendEntry(sender: DatagramSender, entry: LogEntry, source: JournalSource): SendResult {
+  const result = sender.send(journalDatagram(entry, source));
   // What is too large for this machine's limits is still worth its first words.
   if (result !== 'EMSGSIZE') return result;
-  return sender.send(journalDatagram({ ...entry, facts: new Map() }, kit_id, field_chars_max));
+  return sender.send(journalDatagram({ ...entry, facts: new Map() }, source, field_chars_max));
 }
 
 function lossEntry({ since_ms, lines }: { readonly since_ms: number; readonly lines: number }): LogEntry {
@@ -83,16 +89,21 @@ function lossEntry({ since_ms, lines }: { readonly since_ms: number; readonly li
 }
 
 /** The datagram of one entry: MESSAGE for people, the facts as fields for queries. */
-export function journalDatagram(entry: LogEntry, kit_id: string, chars_max = message_chars_max): Buffer {
+export function journalDatagram(
+  entry: LogEntry,
+  { identifier, kit_id }: JournalSource,
+  chars_max = message_chars_max,
+): Buffer {
+  const about = kit_id ?? entry.facts.get('kit_id');
   const fields: (readonly [string, string])[] = [
     ['PRIORITY', String(priorities[entry.level])],
-    ['SYSLOG_IDENTIFIER', syslog_identifier],
-    ['KIT', kit_id],
+    ['SYSLOG_IDENTIFIER', identifier],
+    ...(typeof about === 'string' ? [['KIT', about] as const] : []),
     ...knownFields(entry.facts),
     ...otherFields(entry.facts),
   ];
-  // Every line has its kit and its task as fields, which need not be read.
-  const message = journalMessage(entry, ['kit_id', 'task_id']);
+  // The one kit of all lines, and the task of a line, are fields, which need not be read.
+  const message = journalMessage(entry, kit_id === undefined ? ['task_id'] : ['kit_id', 'task_id']);
   const fitting = message.length > chars_max ? `${message.slice(0, chars_max)}...` : message;
   const limited = fields
     .slice(0, fields_max)

@@ -35,7 +35,7 @@ function opened(level: 'info' | 'debug' = 'info') {
     lines.map((line) => {
       const entry = readEntry(line);
       if (!entry) throw new Error('the line is no entry of the log');
-      return journalFields(journalDatagram(entry, kit_id));
+      return journalFields(journalDatagram(entry, { identifier: 'kit-connector', kit_id }));
     });
   return {
     activity_log,

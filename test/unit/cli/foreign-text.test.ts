@@ -94,7 +94,7 @@ describe.each(Object.entries(corpus))('%s', (_, text) => {
       for (const kept of log.recent()) expect(isDeceptive(kept)).toBe(false);
       if (readable) continue;
       const entry = readEntry(line);
-      const datagram = entry ? journalDatagram(entry, 'kit').toString('latin1') : '';
+      const datagram = entry ? journalDatagram(entry, { identifier: 'kit' }).toString('latin1') : '';
       const [message = ''] = datagram.split('\n');
       expect(message).toContain('gate');
       expect(isDeceptive(Buffer.from(message, 'latin1').toString())).toBe(false);
@@ -113,5 +113,5 @@ it('keeps the lines of a stack in the journal', () => {
   });
   log.fatal({ err: new Error('broken') }, 'internal error');
   const entry = readEntry(lines[0] ?? '');
-  expect(entry && journalDatagram(entry, 'kit').toString()).toMatch(/\n {4}at /u);
+  expect(entry && journalDatagram(entry, { identifier: 'kit' }).toString()).toMatch(/\n {4}at /u);
 });

@@ -7,6 +7,7 @@ import { readEntry } from '../../../../src/platform/log/entry.ts';
 import {
   isJournal,
   journalDatagram,
+  type JournalSource,
   openJournal,
   prefixedLine,
 } from '../../../../src/platform/systemd/journal.ts';
@@ -16,13 +17,14 @@ import { type FakeSystemd, fakeSystemd, journalFields } from '../../../fakes/ser
 import { makeDirectory, withDirectory } from '../../../support/temporary.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+const of_kit: JournalSource = { identifier: 'kit-connector', kit_id };
 
 /** A log that goes to a journal of the test. */
-async function journaled() {
+async function journaled(source = of_kit) {
   const journald: FakeSystemd = await fakeSystemd(join(await makeDirectory(), 'journal'));
   const instead: string[] = [];
   const out = await openJournal({
-    kit_id,
+    ...source,
     socket: journald.path,
     instead: (text) => instead.push(text),
   });
@@ -33,6 +35,22 @@ async function journaled() {
   const log = createLog({ level: 'debug', out, readable: false });
   return { journald, log, instead, entries: () => journald.read().map(journalFields) };
 }
+
+test('a line of the service for many kits has its name, its level, and the kit that it is about', async () => {
+  const { log, entries } = await journaled({ identifier: 'kit-connector-service' });
+  log.warn({ kit_id }, 'kit is offline');
+  log.info({ url: 'http://127.0.0.1:8080' }, 'service started');
+  const SYSLOG_IDENTIFIER = 'kit-connector-service';
+  expect(entries()).toEqual([
+    { MESSAGE: `kit is offline  kit_id=${kit_id}`, PRIORITY: '4', SYSLOG_IDENTIFIER, KIT: kit_id },
+    {
+      MESSAGE: 'service started  url=http://127.0.0.1:8080',
+      PRIORITY: '6',
+      SYSLOG_IDENTIFIER,
+      FACT_URL: 'http://127.0.0.1:8080',
+    },
+  ]);
+});
 
 test('a line reads like prose and has its driver, asset, kit, task and code as fields', async () => {
   const { log, entries } = await journaled();
@@ -150,7 +168,7 @@ test('any line is an entry that can be taken apart again', () => {
     fc.property(fc.string({ unit: 'binary' }), fc.dictionary(fc.string(), fc.jsonValue()), (msg, facts) => {
       const entry = readEntry(JSON.stringify({ ...facts, msg, level: 'info' }));
       if (!entry) throw new Error('no entry');
-      const fields = journalFields(journalDatagram(entry, kit_id));
+      const fields = journalFields(journalDatagram(entry, of_kit));
       expect(fields).toMatchObject({ KIT: kit_id, PRIORITY: '6' });
       for (const name of Object.keys(fields)) expect(name).toMatch(/^[A-Z][A-Z0-9_]{0,63}$/);
     }),
