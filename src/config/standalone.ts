@@ -129,6 +129,11 @@ export async function isStandaloneFile(file: string): Promise<boolean> {
   return isOnlyOf(service, daemon) || basename(file) === basename(standalone_file_default);
 }
 
+/** JSON Schema of the file. */
+export function standaloneJsonSchema(): z.core.JSONSchema.BaseSchema {
+  return z.toJSONSchema(standaloneFile, { target: 'draft-7', io: 'input' });
+}
+
 /** Reads the file and the secrets it names. Throws `ConfigInvalid` with every fault that was found. */
 export async function readStandalone(
   file: string,

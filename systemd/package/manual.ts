@@ -44,6 +44,7 @@ export function commandPage(program: Command, edition: Edition): string {
 
 const files = [
   ['/etc/kit-connector/config.yaml', 'The configuration, see kit-connector.yaml(5).'],
+  ['/etc/kit-connector/service.yaml', 'That of the service for many kits, see kit-connector.yaml(5).'],
   [
     '/etc/credstore/kit-connector.mqtt-password',
     'Password at the broker; mqtt-ca, also mqtt-cert and mqtt-key.',
@@ -61,18 +62,29 @@ const exits = [
   [78, 'The configuration is wrong; every fault was printed with its line.'],
 ] as const;
 
-/** kit-connector.yaml(5), from the JSON Schema of the file. */
-export function configPage(schema: unknown, edition: Edition): string {
+/** Of the two files that the page describes. */
+export interface Schemas {
+  /** Of the daemon's. */
+  readonly kit: unknown;
+  /** Of the service for many kits. */
+  readonly service: unknown;
+}
+
+/** kit-connector.yaml(5), from the JSON Schemas of the files. */
+export function configPage({ kit, service }: Schemas, edition: Edition): string {
   return page('KIT-CONNECTOR.YAML', 5, edition, [
     ...section('NAME', ['kit\\-connector.yaml \\- configuration of kit\\-connector']),
     ...section('DESCRIPTION', [
       'One YAML file,',
       '.IR /etc/kit\\-connector/config.yaml .',
       '.RB \\(dq "kit\\-connector check" \\(dq',
-      'names every fault in it. These are its keys:',
+      'names every fault in it. These are its keys; those of the service for many kits,',
+      '.IR /etc/kit\\-connector/service.yaml ,',
+      'follow under KEYS OF service.yaml.',
     ]),
-    ...section('KEYS', keyLines(schema, '')),
-    ...driverSections(schema),
+    ...section('KEYS', keyLines(kit, '')),
+    ...driverSections(kit),
+    ...section('KEYS OF service.yaml', keyLines(service, '')),
     ...section('SEE ALSO', ['.BR kit\\-connector (1)']),
   ]);
 }

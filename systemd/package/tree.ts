@@ -3,6 +3,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildProgram } from '../../src/cli/program.ts';
+import { standaloneJsonSchema } from '../../src/config/standalone.ts';
 import { bundle, versionedPackageFile } from './bundle.ts';
 import { runTool } from './command-line.ts';
 import { completionScript, fishCompletion, zshCompletion } from './completion.ts';
@@ -98,10 +99,11 @@ async function writeDocuments(
     () => undefined,
     () => undefined,
   );
-  const schema: unknown = JSON.parse(await readFile(join(root, 'src/config/config.schema.json'), 'utf8'));
+  const kit: unknown = JSON.parse(await readFile(join(root, 'src/config/config.schema.json'), 'utf8'));
+  const schemas = { kit, service: standaloneJsonSchema() };
   const licence = await readFile(join(root, 'LICENSE'), 'utf8');
   await place(tree, 'usr/share/man/man1/kit-connector.1.gz', packed(commandPage(program, deb)));
-  await place(tree, 'usr/share/man/man5/kit-connector.yaml.5.gz', packed(configPage(schema, deb)));
+  await place(tree, 'usr/share/man/man5/kit-connector.yaml.5.gz', packed(configPage(schemas, deb)));
   await place(tree, 'usr/share/bash-completion/completions/kit-connector', completionScript(program));
   await place(tree, 'usr/share/zsh/vendor-completions/_kit-connector', zshCompletion(program));
   await place(tree, 'usr/share/fish/vendor_completions.d/kit-connector.fish', fishCompletion(program));

@@ -24,7 +24,7 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     .option('--all-kits', 'access to all kits, including later ones')
     .option(
       '--scope <scope>',
-      'read, assets:write, commands, history:erase or webhooks; repeatable; default: all',
+      'what the key may do: read, assets:write, commands, history:erase or webhooks; repeatable; default: all',
       each,
       [],
     )

@@ -14,6 +14,7 @@ import {
   readComponent,
   withData,
 } from '../../../systemd/package/licences.ts';
+import { standaloneJsonSchema } from '../../../src/config/standalone.ts';
 import { commandPage, configPage, leaves } from '../../../systemd/package/manual.ts';
 import { missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -181,12 +182,15 @@ test('the manual describes each command, the defaults of options and the exit co
   expect(page).toMatch(/\.B 2\nOf doctor: something is broken\./);
 });
 
+async function schemas() {
+  const file = join(import.meta.dirname, '../../../src/config/config.schema.json');
+  const kit: unknown = JSON.parse(await readFile(file, 'utf8'));
+  return { kit, service: standaloneJsonSchema() };
+}
+
 test('the manual describes every option, and names a default only where there is one', async () => {
   expect(commandPage(program, edition)).not.toMatch(/Default: *\./);
-  const schema: unknown = JSON.parse(
-    await readFile(join(import.meta.dirname, '../../../src/config/config.schema.json'), 'utf8'),
-  );
-  const lines = configPage(schema, edition).split('\n');
+  const lines = configPage(await schemas(), edition).split('\n');
   const silent = lines.filter((line, at) => {
     const text = lines[at + 1] ?? '';
     return line.startsWith('.B ') && /^(\\&$|Default:|Required\.)/.test(text);
@@ -194,11 +198,16 @@ test('the manual describes every option, and names a default only where there is
   expect(silent).toEqual([]);
 });
 
+test('the manual has the keys of the service for many kits, and values are written as they are typed', async () => {
+  const [, service = ''] = configPage(await schemas(), edition).split('.SH KEYS OF service.yaml');
+  for (const key of ['database', 'history.feeds_days', 'webhooks.allow', 'tls.cert_file']) {
+    expect(service).toContain(`.B ${key.replaceAll('-', '\\-')}\n`);
+  }
+  expect(commandPage(program, edition)).not.toContain('Read, assets:write');
+});
+
 test('the manual of the configuration has its required key, defaults and the sections', async () => {
-  const schema: unknown = JSON.parse(
-    await readFile(join(import.meta.dirname, '../../../src/config/config.schema.json'), 'utf8'),
-  );
-  const page = configPage(schema, edition);
+  const page = configPage(await schemas(), edition);
   expect(page).toMatch(/\.B kit_id\nThe UUID /);
   expect(page).toMatch(/\.B broker\.url\nmqtts:.* Required\./);
   expect(page).toMatch(/\.B broker\.keepalive_s\n.*Default: 30\./);
