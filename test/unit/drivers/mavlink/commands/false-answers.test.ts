@@ -1,6 +1,7 @@
 /** Answers that are not to the command, or are not true: none of them completes it, and none makes it refused. */
+import { createSocket } from 'node:dgram';
 import { describe, expect, it } from 'vitest';
-import { encode, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { withDrone } from '../mavlink-lab.ts';
 
 const set_mode = 176;
@@ -66,6 +67,64 @@ describe.concurrent('An answer', () => {
       await expect(lab.command('arm')).rejects.toThrow(/refused arm \(DENIED\), but .*; outcome unknown$/u);
     });
   });
+});
+
+const place = { lat: 47.398_2, lon: 8.545_594 };
+const [x, y, alt] = [Math.round(place.lat * 1e7), Math.round(place.lon * 1e7), 518];
+const velocity = { vx: 0, vy: 0, vz: 0, afx: 0, afy: 0, afz: 0, yaw: 0, yaw_rate: 0 };
+const target = {
+  time_boot_ms: 1,
+  coordinate_frame: 6,
+  type_mask: 0,
+  lat_int: x,
+  lon_int: y,
+  alt,
+  ...velocity,
+};
+
+describe.concurrent('A stranger at another address with the ids of the vehicle', () => {
+  it.each([
+    { name: 'arm', command: 400, about: {}, payload: {}, mode: 0 },
+    { name: 'takeoff', command: 22, about: {}, payload: { height_m: 20 }, mode: 4 },
+    {
+      name: 'goto_waypoint',
+      command: 192,
+      about: { airborne: true },
+      payload: { ...place, alt_m: 30 },
+      mode: 4,
+    },
+    { name: 'set_speed', command: 178, about: { airborne: true }, payload: { speed_mps: 5 }, mode: 3 },
+    { name: 'return_home', command: 20, about: { airborne: true }, payload: {}, mode: 6 },
+  ])(
+    'completes no $name by its answer and what it shows',
+    async ({ name, command, about, payload, mode }) => {
+      await withDrone(about, async (lab, drone) => {
+        if (name === 'takeoff') {
+          await lab.command('set_mode', { mode: 'GUIDED' });
+          await lab.command('arm');
+        }
+        const stranger = createSocket('udp4');
+        const send = <K extends MessageName>(message: K, fields: Messages[K]): void =>
+          stranger.send(encode(message, fields, { sysid: 1, compid: 1, seq: 0 }), lab.port, '127.0.0.1');
+        const pretend = (): void => {
+          const armed = { base_mode: 209, system_status: 4, mavlink_version: 3, type: 2, autopilot: 3 };
+          send('HEARTBEAT', { custom_mode: mode, ...armed });
+          send('EXTENDED_SYS_STATE', { vtol_state: 0, landed_state: 2 });
+          send('POSITION_TARGET_GLOBAL_INT', target);
+          send('COMMAND_ACK', answer(command, accepted));
+        };
+        pretend();
+        drone.react = () => {
+          pretend();
+          return undefined;
+        };
+        const failure = lab.command(name, payload, { remaining_ms: 2_500 });
+        await expect(failure).rejects.toThrow(/did not answer .* unknown$/u);
+        expect(drone.commands.at(-1)).toMatchObject({ command });
+        stranger.close();
+      });
+    },
+  );
 });
 
 describe.concurrent('A command that the vehicle says to execute', () => {
