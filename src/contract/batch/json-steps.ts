@@ -1,4 +1,7 @@
-/** Parses long JSON in steps: 300,000 different strings take `JSON.parse` 0.1 s. */
+/**
+ * Parses long JSON in steps: 75,000 objects with 8,000 keys among them take `JSON.parse` 0.2 s of processor time, and a step 36 ms.
+ * @streamparser/json takes 1.4 to 1.8 times as long, and drops a U+FEFF that a string begins with.
+ */
 import { endOfString } from '../bounded-json.ts';
 import { json, type Json } from '../json.ts';
 import type { Pace, Steps } from './steps.ts';

@@ -177,7 +177,10 @@ export class Ingest {
       if (!(error instanceof StorageBusy) || kit_id === undefined || this.#parts.signal.aborted) throw error;
       if (others.length > 0) for (const half of halvesByKit(left)) await this.#store(half);
       else {
-        this.#held.set(kit_id, [...(this.#held.get(kit_id) ?? []), ...left]);
+        // The same list: its first part may be under way.
+        const held = this.#held.get(kit_id) ?? [];
+        held.push(...left);
+        this.#held.set(kit_id, held);
         for (const each of left) each.place = 'apart';
         this.#runningHeld ??= this.#runHeld();
       }

@@ -1,6 +1,7 @@
 /** What waits for a database that takes nothing is limited: the sender keeps the rest, and all that was taken is stored. */
 import { afterEach, expect, it, vi } from 'vitest';
 import { StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
+import { turn } from '../../../../src/platform/time.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
 import { Ingest, waiting_max, waiting_weight_max } from '../../../../src/service/ingest/ingest.ts';
 import type { Reception } from '../../../../src/service/ingest/read-message.ts';
@@ -164,6 +165,31 @@ it('stores the other kits while another client holds the rows of one, and that o
   await ingest.take(batchOf([4]));
   expect(log.lines).toEqual([]);
 });
+
+it.each([undefined, new StorageBusy('locked')])(
+  'stores all of a kit when more of it meets the lock while its first transaction is repeated (%s)',
+  async (outcome) => {
+    const repeated = Promise.withResolvers<undefined>();
+    let calls = 0;
+    let stored = 0;
+    const { ingest } = intakeOn(async (receptions) => {
+      calls += 1;
+      // The transaction of 500 and the one of 100 meet the lock; the first is repeated meanwhile.
+      if (calls === 1 || receptions.length === 100) {
+        if (calls === 3) repeated.resolve(undefined);
+        if (calls <= 3) throw new StorageBusy('locked');
+      } else if (calls === 2) {
+        await repeated.promise;
+        await turn();
+        if (outcome) throw outcome;
+      }
+      stored += receptions.length;
+    });
+    await Promise.all(Array.from({ length: 600 }, async () => ingest.take(reception)));
+    expect(stored).toBe(600);
+    await ingest.settled();
+  },
+);
 
 it('rejects what is held when the service stops, so that the broker keeps it', async () => {
   const { ingest, ends } = intakeOn(async () => {
