@@ -60,6 +60,8 @@ export class ChannelLayout {
   readonly #units = new Map<string, Unit>();
   /** By number, only the reachable ones. */
   #channels: ReadonlyMap<number, Channel> = new Map();
+  /** Numbers of those that are served and cannot be reached. */
+  #away: ReadonlySet<number> = new Set();
   #recorder: Publisher | undefined;
 
   constructor(parts: ChannelLayoutParts) {
@@ -103,6 +105,7 @@ export class ChannelLayout {
     }
     this.#removeOthers(facts, served);
     this.#channels = found;
+    this.#away = new Set(served.map(({ channel }) => channel).filter((channel) => !found.has(channel)));
   }
 
   /**
@@ -130,14 +133,14 @@ export class ChannelLayout {
 
   /**
    * Publishes detections that the device pushes. Channels that are away, such as a camera that sleeps, are left out; returns
-   * whether there were detections of such: they have woken up.
+   * whether there were detections of one that is served: it has woken up.
    */
   report(reports: readonly Reported[]): boolean {
     let hasWoken = false;
     for (const report of reports) {
       const channel = this.#channels.get(report.channel);
       if (!channel) {
-        hasWoken ||= report.motion === true || report.visitor === true || (report.ai?.length ?? 0) > 0;
+        hasWoken ||= this.#away.has(report.channel) && isDetection(report);
         continue;
       }
       channel.reported_mono_ms = performance.now();
@@ -282,6 +285,10 @@ const common = { type: 'camera', protocol: 'vendorcam', vendor: 'Reolink' } as c
 
 function describe({ asset_key, name, model, firmware }: HostFacts): AssetDescription {
   return { ...common, asset_key, name, model, firmware };
+}
+
+function isDetection({ motion, visitor, ai = [] }: Reported): boolean {
+  return motion === true || visitor === true || ai.length > 0;
 }
 
 /** Why the channel cannot be polled now; undefined when it can. */

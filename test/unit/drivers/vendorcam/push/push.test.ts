@@ -21,6 +21,7 @@ const quick = {
   push_retry_first_ms: 40,
   push_retry_max_ms: 80,
   push_settle_ms: 150,
+  woken_gap_ms: 50,
 };
 
 let lab: (VendorcamLab & { push: FakePushPort }) | undefined;
@@ -150,12 +151,25 @@ describe('a camera that pushes its events', () => {
     const { camera, push, feed } = await running({
       channels: 2,
       poll_s: 60,
-      limits: { woken_gap_ms: 50 },
+
       begin: ({ camera: { channels } }) => Object.assign(channels[1] ?? {}, { asleep: true }),
     });
     await eventually('it is subscribed', () => push.subscribers === 1);
     Object.assign(camera.channels[1] ?? {}, { asleep: false, motion: true });
     await eventually('motion is published', () => feed('motion', 'Cam 2').at(-1)?.['detected'] === true);
+  });
+
+  it('is polled no sooner for channels that are not served', async () => {
+    const { camera, push } = await running({ channels: 2, poll_s: 60, more: { channels: [0] } });
+    await eventually('it is subscribed', () => push.subscribers === 1);
+    await eventually('it is polled', () => camera.count('GetEvents') > 0);
+    const polls = camera.count('GetEvents');
+    const alarms = push.alarms;
+    camera.channels[1]?.ai.add('people');
+    Object.assign(camera.channels[1] ?? {}, { motion: true });
+    await eventually('it reports', () => push.alarms > alarms);
+    await letPass(300);
+    expect(camera.count('GetEvents')).toBe(polls);
   });
 
   it('reports a doorbell and the channels of a recorder', async () => {
