@@ -37,7 +37,7 @@ async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Fig
     const online = (): number => lab.hub.assets().filter(({ status }) => status === 'online').length;
     await eventually('all cameras are online', () => online() === cameras, found_within_ms);
     await sleep(settle_ms, new AbortController().signal);
-    // The garbage of the connections would be collected at some moment of the measurement: half of what it measures.
+    // What the connections left behind is no part of what the cameras cost.
     collectGarbage();
     const cpu_pct = await cost(long ? 240 : 120);
     const rss_mb = (await residentMb(process.pid)) - before_mb;
