@@ -98,9 +98,15 @@ export class LargePackets {
     let [looks, mtu] = [0, 0];
     /** Whether a small packet was answered while the segment was missing. */
     let answered = Promise.resolve(false);
+    let isCounted = false;
+    const forgetIfHeld = (): void => {
+      if (now() - opened_ms > held_ms && this.#limit === undefined) this.#losses = 0;
+    };
     const count = async (): Promise<boolean> => {
       if (!(await answered) || looks === 0) return false;
       looks = 0;
+      forgetIfHeld();
+      isCounted = true;
       this.#lost(host, mtu);
       return true;
     };
@@ -120,7 +126,7 @@ export class LargePackets {
     socket.once('close', () => {
       closed.abort();
       if (looks > 0) void count();
-      else if (now() - opened_ms > held_ms) this.#losses = 0;
+      else if (!isCounted) forgetIfHeld();
     });
   }
 

@@ -46,7 +46,7 @@ async function lab() {
     look_ms: 2,
   });
   /** Connects and lets the connection end by itself, or ends it at once where nothing is missing; resolves with the reason. */
-  const connect = async (): Promise<string> => {
+  const connect = async ({ closesItself } = { closesItself: false }): Promise<string> => {
     let reason = '';
     const socket = large_packets.open(
       { url, ca: undefined, cert: undefined, key: undefined },
@@ -58,7 +58,8 @@ async function lab() {
     await once(socket, 'connect');
     const before = looks;
     if (!world.answers) await eventually('looked at often enough', () => looks > before + 10);
-    if (!world.isMissing || !world.answers) socket.destroy();
+    if (closesItself) await eventually('seen', () => looks > before + 2);
+    if (closesItself || !world.isMissing || !world.answers) socket.destroy();
     if (!socket.closed) await once(socket, 'close');
     world.now_ms += 10_000;
     return reason;
@@ -90,6 +91,26 @@ describe('a path that loses large packets', () => {
     for (let n = 0; n < 4; n += 1) await connect();
     expect([await isNextSmall(), problems.sentences()]).toEqual([false, []]);
   });
+
+  it.each([
+    ['are ended for it', false],
+    ['end by themselves', true],
+  ])(
+    'is recognised by the second loss where the connections that held before %s',
+    async (_, closesItself) => {
+      const { world, problems, connect } = await lab();
+      const hold = async (): Promise<void> => {
+        const ended = connect({ closesItself });
+        world.now_ms += 120_000;
+        await ended;
+      };
+      await hold();
+      await hold();
+      expect(problems.sentences()).toEqual([]);
+      await connect();
+      expect(problems.sentences()).toHaveLength(1);
+    },
+  );
 
   it.each([
     ['the link that leads to the broker changes', (world: { link: string | null }) => (world.link = 'wwan0')],
