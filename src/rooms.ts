@@ -174,7 +174,7 @@ export const rooms: readonly Room[] = [
       'errors.ts',
       'platform/gathered-bytes.ts',
       'platform/interim-answers.ts',
-      'platform/request-limit.ts',
+      'platform/http-server',
       'platform/stalls.ts',
       'platform/linux',
       'platform/replace-file.ts',

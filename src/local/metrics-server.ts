@@ -1,7 +1,7 @@
 /** Answers /healthz and /metrics on a TCP port of the loopback, for the tools that watch this machine. */
 import { createServer } from 'node:http';
 import { messageOf } from '../errors.ts';
-import { limitRequests } from '../platform/request-limit.ts';
+import { limitConnections } from '../platform/http-server/limit-connections.ts';
 import { aborted } from '../platform/time.ts';
 import { type Answer, answerBy, NotAnswered, type Routes, text } from './exchange.ts';
 
@@ -30,7 +30,7 @@ export async function serveMetrics(
 ): Promise<{ readonly port: number; readonly closed: Promise<void> }> {
   const server = createServer({ requestTimeout: request_ms }, answerBy(metricsRoutes(page), refusal));
   server.maxConnections = connections_max;
-  server.on('connection', limitRequests);
+  limitConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
       reject(

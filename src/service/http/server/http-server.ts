@@ -4,7 +4,7 @@ import { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { messageOf } from '../../../errors.ts';
-import { limitRequests } from '../../../platform/request-limit.ts';
+import { limitConnections } from '../../../platform/http-server/limit-connections.ts';
 import { aborted, within } from '../../../platform/time.ts';
 import { ConnectionGuard, connections_max } from './connection-guard.ts';
 import { acceptSockets, type UpgradeParts } from '../../live/upgrade.ts';
@@ -75,7 +75,7 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
   const connectionOf =
     server instanceof SecureServer ? connectionsBelow(server) : (socket: Socket): Socket => socket;
   server.on('connection', (socket: Socket) => guard.open(socket));
-  server.on(tls ? 'secureConnection' : 'connection', limitRequests);
+  limitConnections(server, tls ? 'secureConnection' : 'connection');
   // A WebSocket stays open: it has its own limits.
   server.on('upgrade', ({ socket }) => guard.request(connectionOf(socket)));
   server.maxConnections = connections_max;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { limitRequests } from '../../../src/platform/request-limit.ts';
+import { limitRequests } from '../../../../src/platform/http-server/request-limit.ts';
 
 it.each([
   ['whose answers are awaited', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
