@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
 import type { Principal } from '../../../../src/service/access/principal.ts';
-import { type Served, SocketSession } from '../../../../src/service/live/socket-session.ts';
+import { heartbeat_ms, type Served, SocketSession } from '../../../../src/service/live/socket-session.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -20,6 +20,7 @@ beforeEach(async () => {
   await lab.publish(channels.state, samples['kitState'] ?? {});
 });
 afterEach(async () => {
+  vi.useRealTimers();
   for (const socket of opened.splice(0)) socket.destroy();
   await lab.stop();
 });
@@ -135,6 +136,40 @@ describe('a session whose client does not read', () => {
       for (let n = 0; n < 15; n += 1) client.send('{"type":"ping"}');
       await eventually('all are read', () => pings === 15);
       expect(socket.bufferedAmount).toBeLessThanOrEqual(waiting);
+    });
+  });
+
+  it('is cut off once it has answered neither of two heartbeats', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    await withSession({}, async ({ socket, session }) => {
+      const code = new Promise<number>((resolve) => socket.on('close', resolve));
+      vi.advanceTimersByTime(heartbeat_ms);
+      expect(socket.readyState).toBe(socket.OPEN);
+      vi.advanceTimersByTime(heartbeat_ms);
+      expect(await code).toBe(1006);
+      expect(session.closed.aborted).toBe(true);
+    });
+  });
+
+  it('is sent what is due when it reads again, though nothing changes any more', async () => {
+    const state = { due: 1, looks: 0, sent: 0 };
+    const served = {
+      isDue: () => {
+        state.looks += 1;
+        return state.due > state.sent;
+      },
+      writeNext: async () => {
+        state.sent = state.due;
+      },
+    };
+    await withSession(served, async ({ session, client }) => {
+      await session.pump();
+      await eventually('it looks again', () => state.looks > 1);
+      state.due = 2;
+      await session.pump();
+      expect(state.sent).toBe(0);
+      client.resume();
+      await eventually('it is sent', () => state.sent === 2);
     });
   });
 
