@@ -19,6 +19,7 @@ import { run, withDirectory } from '../support/temporary.ts';
 const shared = join(import.meta.dirname, '../../dist/test');
 const config = '/etc/kit-connector/config.yaml';
 const unit = 'kit-connector.service';
+const units = 'kit-connector*';
 const kit_connector = '/usr/bin/kit-connector';
 const before = '0.1.0';
 const after = '0.1.1';
@@ -295,6 +296,9 @@ END`);
   test('a purge leaves nothing behind', async () => {
     const wants = '/etc/systemd/system/multi-user.target.wants';
     await inside.run('ln', '-s', '/lib/systemd/system/kit-connector-service.service', wants);
+    const unitFiles = async (): Promise<string> =>
+      (await inside.attempt('systemctl', 'list-unit-files', '--no-legend', units)).output;
+    expect(await unitFiles()).toMatch(/^kit-connector-service\.service .*\nkit-connector\.service /);
     await inside.run('dpkg', '--purge', 'kit-connector');
     const left = await inside.sh(
       `find / -xdev -name '*kit-connector*' -not -path '/proc/*' -not -path '/packages*' -not -path '/sys/*'; find /run /var -name '*kit-connector*'`,
@@ -304,7 +308,12 @@ END`);
     expect(
       await inside.sh('grep kit-connector /etc/passwd /etc/group /etc/shadow /etc/gshadow || true'),
     ).toBe('');
-    expect(await inside.sh(`systemctl list-units --all --no-legend ${unit}`)).toBe('');
+    expect(await unitFiles()).toBe('');
+    const links = `find /etc/systemd /run/systemd /usr/lib/systemd -lname '*kit-connector*'`;
+    expect(await inside.sh(links)).toBe('');
+    // Inactive ones are left out: a container beside this one keeps them loaded, by the path of cgroups that both use.
+    const loaded = await inside.run('systemctl', 'list-units', '--all', '--plain', '--no-legend', units);
+    expect(loaded.split('\n').filter((line) => line !== '' && !/ inactive +dead /.test(line))).toEqual([]);
   });
 });
 
