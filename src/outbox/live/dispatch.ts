@@ -330,8 +330,12 @@ export class Dispatch {
     this.#returns.putDown(this.#live.drain());
   }
 
+  /** Kinds of topics without subscribers of which messages are kept. */
   withoutSubscribers(): readonly string[] {
-    return this.#gate.withoutSubscribers();
+    const { ledger } = this.#options;
+    return this.#gate.withoutSubscribers(
+      (lane) => ledger.depth[lane].rows > 0 || this.#committer.writes(lane),
+    );
   }
 
   /** The file of an earlier run, which could not be read at the start, names a `down/ack`. */

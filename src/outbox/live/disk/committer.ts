@@ -5,6 +5,7 @@
  * Rows are written in the order in which they were added. What depends on a row (a journal entry on its report, a quarantine
  * entry on its message, a caller who waits) never goes to the disk, or resolves, before that row.
  */
+import type { Lane } from '../../../contract/lanes.ts';
 import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import { silenceSince } from '../../../platform/stalls.ts';
 import { backoff } from '../../../platform/time.ts';
@@ -73,6 +74,13 @@ export class Committer {
   /** Rows in the commit under way, or in one of which it is not known whether the disk has it. */
   get rows_under_way(): readonly Live[] {
     return this.#under_way?.rows ?? [];
+  }
+
+  /** Whether rows of this lane wait for the disk. */
+  writes(lane: Lane): boolean {
+    return [this.rows, this.rows_under_way].some((rows) =>
+      rows.some(({ row, state }) => row.lane === lane && state.disk !== 'no'),
+    );
   }
 
   /** Drops that are not recorded on disk, as far as is known. */

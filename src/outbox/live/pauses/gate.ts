@@ -1,4 +1,5 @@
 /** What may be sent now: kinds of topics without subscribers, or that the broker refuses, are paused and probed. */
+import type { Lane } from '../../../contract/lanes.ts';
 import { NoSubscribers } from './no-subscribers.ts';
 import { outgoingId, type OutgoingMessage } from '../outgoing.ts';
 import { Refusals, type RefusedKind } from './refusals.ts';
@@ -49,11 +50,11 @@ export class Gate {
   }
 
   /** Returns whether the message counts as delivered: without subscribers only if the broker retains it. */
-  acknowledged({ channel, retain }: OutgoingMessage, has_subscribers: boolean): boolean {
+  acknowledged({ channel, lane, retain }: OutgoingMessage, has_subscribers: boolean): boolean {
     this.#refusals.accepted(channel);
     this.#hangups.accepted(channel);
     if (has_subscribers || retain) this.#no_subscribers.found(channel);
-    else this.#no_subscribers.missing(channel);
+    else this.#no_subscribers.missing(channel, lane);
     return has_subscribers || retain;
   }
 
@@ -79,9 +80,9 @@ export class Gate {
     this.#hangups.tick();
   }
 
-  /** Kinds of topics without subscribers. */
-  withoutSubscribers(): readonly string[] {
-    return this.#no_subscribers.kinds();
+  /** Kinds of topics without subscribers, as far as their lanes keep messages. */
+  withoutSubscribers(keeps: (lane: Lane) => boolean): readonly string[] {
+    return this.#no_subscribers.kinds(keeps);
   }
 
   refusedKinds(): readonly RefusedKind[] {
