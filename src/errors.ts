@@ -55,7 +55,7 @@ export function notSent(reason: string): string {
   return `${reason}; ${not_sent}`;
 }
 
-/** Faults of a disk that have a remedy of their own. `busy`: another program has locked the file. */
+/** Faults of a disk that have a specific remedy. `busy`: another program has locked the file. */
 export const storage_faults = ['full', 'read_only', 'busy'] as const;
 export type StorageFault = (typeof storage_faults)[number];
 

@@ -94,7 +94,7 @@ export interface LaneDepth {
 export interface DiskHealth {
   readonly state: 'ok' | 'full' | 'failing';
   readonly detail: string;
-  /** Why it is failing, where that has a remedy of its own. */
+  /** Why it is failing, where that has a specific remedy. */
   readonly fault?: StorageFault | undefined;
 }
 

@@ -22,7 +22,7 @@ const look_ms = 500;
 const looks_max = 6;
 /** The wait for the answer to a small packet: a handshake with the broker's port. */
 const knock_ms = 3_000;
-/** Connections with a loss, without one that held for `held_ms` between them. One is enough while it is known. */
+/** Connections with a loss, while none held for `held_ms`. One is enough once the hole is known. */
 const losses_max = 2;
 const held_ms = 60_000;
 /** Then a connection tries large segments again. */

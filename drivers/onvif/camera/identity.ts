@@ -87,7 +87,7 @@ export function cameraKeys(
   return [first, ...others, ...(earlier === undefined ? [] : [serialKey(information, earlier)])];
 }
 
-/** Identity of a camera that has no serial number of its own. */
+/** Identity of a camera without a separate serial number. */
 export function macKey(mac: string): string {
   return `onvif:mac:${mac.replaceAll(':', '')}`;
 }

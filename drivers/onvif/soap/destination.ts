@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 
 /**
- * A name leads to one address until the camera is connected again: it may lead to another camera meanwhile, which would be
- * taken for the one that was identified.
+ * A host name is resolved once for each connection: it may lead to another camera later, which would be mistaken for the
+ * identified camera.
  */
 export class Destination {
   readonly #isName: boolean;

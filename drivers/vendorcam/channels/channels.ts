@@ -60,7 +60,7 @@ export class ChannelLayout {
   readonly #units = new Map<string, Unit>();
   /** By number, only the reachable ones. */
   #channels: ReadonlyMap<number, Channel> = new Map();
-  /** Numbers of those that are served and cannot be reached. */
+  /** Numbers of the served channels that cannot be reached. */
   #away: ReadonlySet<number> = new Set();
   #recorder: Publisher | undefined;
 
@@ -133,7 +133,7 @@ export class ChannelLayout {
 
   /**
    * Publishes detections that the device pushes. Channels that are away, such as a camera that sleeps, are left out; returns
-   * whether there were detections of one that is served: it has woken up.
+   * whether a served channel had detections: it has woken up.
    */
   report(reports: readonly Reported[]): boolean {
     let hasWoken = false;

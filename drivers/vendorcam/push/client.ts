@@ -124,7 +124,7 @@ class Conversation {
     else if (frame.command === commands.heartbeat && frame.payload.length === 0) this.#answer(frame);
   }
 
-  /** Not more often than devices ask: one that answers the answer would be answered without end. */
+  /** Not more often than devices ask: two sides that answer each other's answers would never stop. */
   #answer(heartbeat: Frame): void {
     const now_mono_ms = performance.now();
     if (now_mono_ms - this.#answered_mono_ms < this.#parts.limits.push_heartbeat_ms) return;

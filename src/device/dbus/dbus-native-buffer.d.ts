@@ -8,7 +8,7 @@ declare module 'dbus-native/lib/dbus-buffer.js' {
   interface MessageBuffer {
     /** Reads one value of this type where the buffer stands. */
     readTree: (this: MessageBuffer, tree: SignatureTree) => unknown;
-    /** Kept by our limits: values of this message so far, and containers around the one that is read. */
+    /** Kept by our limits: values of this message so far, and how deep the current one is nested. */
     valuesRead?: number;
     depth?: number;
   }

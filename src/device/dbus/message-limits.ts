@@ -14,7 +14,7 @@ const depth_max = 64;
 const containers: ReadonlySet<string> = new Set(['(', '{', 'r']);
 const { readTree } = DBusBuffer.prototype;
 
-// Each message has a buffer of its own.
+// Each message has a separate buffer.
 DBusBuffer.prototype.readTree = function readLimited(tree) {
   if (containers.has(tree.type) && tree.child.length === 0) {
     throw new Error(texts.empty_container(tree.type));

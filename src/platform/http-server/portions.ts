@@ -71,7 +71,7 @@ export class Portions {
   }
 }
 
-/** The parser of Node.js reads from the system by itself until somebody listens to the socket. */
+/** The parser of Node.js reads directly from the system until the socket has a listener. */
 function leaveItsParser(socket: Socket): void {
   const listen = (): void => undefined;
   socket.on('data', listen).off('data', listen);

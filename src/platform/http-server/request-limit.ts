@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 
 /** A client may send requests without waiting for answers (RFC 9112, section 9.3.2); few do, and not many. */
 const requests_a_turn_max = 9;
-/** What the parser of Node.js is told of a request that changes the protocol: it reads no further. */
+/** Result of `onIncoming` for a request that changes the protocol: the parser stops reading. */
 const read_no_more = 2;
 
 /** Node.js keeps the parser of a connection at its socket. */
