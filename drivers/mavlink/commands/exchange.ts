@@ -2,6 +2,7 @@
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
+import { Effect } from '../reports/effect.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Changes } from './await-change.ts';
@@ -65,6 +66,8 @@ const answer_slices = 3;
 const answer_slice_ms = 1_000;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
+/** After the effect was shown, the clock of the vehicle may still appear. */
+const clock_wait_ms = 2_000;
 /** A vehicle repeats IN_PROGRESS while it executes a command. After this long without one, how the command ended is not known. */
 const executing_max_ms = 10_000;
 /** Over a satellite messages take up to a minute, and the vehicle reports its mode as rarely. */
@@ -147,16 +150,13 @@ class Attempt {
   #others = 0;
   /** An answer may be to an earlier command with this number, whose answer is late. */
   #isAmbiguous = false;
-  /** The effect was seen, also if the pilot has ended it since. */
-  #was_seen = false;
   /** When the newest answer came. */
   #newest_ms = 0;
   /** When the last unanswered copy was sent. */
   #unanswered_ms: number | undefined;
   readonly #incarnation: string;
   readonly #repeats: Repeats;
-  /** The state was already as expected: without an answer it is no evidence. */
-  readonly #was_already: boolean;
+  readonly #effect: Effect;
 
   constructor(to: Addressee, order: Order, context: CommandContext) {
     this.#to = to;
@@ -164,37 +164,31 @@ class Attempt {
     this.#context = context;
     this.#incarnation = to.incarnation();
     this.#repeats = new Repeats(to, order, performance.now());
-    this.#was_already = order.isObserved(to.contact, Number.NEGATIVE_INFINITY);
+    this.#effect = new Effect(to.contact, order);
   }
 
   /** Resolves with the final answer, however late; undefined when none came, or when the effect was observed first. */
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
+    this.#effect.sent(this.#sent_ms);
     const { unanswered } = this.#to.contact;
     this.#others = unanswered.count(this.#order.command, this.#sent_ms);
     this.#isAmbiguous ||= unanswered.isAmbiguous(this.#order.command, this.#sent_ms, { isFar: this.#isFar });
     for (let slice = 0; slice < answer_slices; slice += 1) {
       if (slice === 0 || this.#mayRepeat()) this.#send(form, slice);
       const ack = await this.#wait(() => {
-        this.#wasSeen();
+        this.#effect.wasSeen();
         return this.#newestAck();
       }, this.#slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
-      // A further copy would take the vehicle back from a pilot who has taken over.
-      if (this.#was_seen) return undefined;
+      if (this.#effect.was_seen) return undefined;
     }
     const late = await this.#wait(
-      () => this.#newestAck() ?? (this.#wasSeen() ? 'observed' : undefined),
+      () => this.#newestAck() ?? (this.#effect.wasSeen() ? 'observed' : undefined),
       this.#isFar ? satellite.late_wait_ms : late_wait_ms,
     );
     if (late === undefined || late === 'observed') return undefined;
     return late.result === result_in_progress ? this.#awaitCompletion(late) : late;
-  }
-
-  /** Whether the effect was seen: not a state that was as expected before, which is no evidence without an answer. */
-  #wasSeen(): boolean {
-    this.#was_seen ||= !this.#was_already && this.#isObserved();
-    return this.#was_seen;
   }
 
   /** Whether the vehicle is received over a satellite only. */
@@ -220,8 +214,12 @@ class Attempt {
     if (this.#unanswered_ms !== undefined) this.#to.contact.discardUnsent(this.#unanswered_ms);
   }
 
-  /** Whether another copy may be sent: not when its effect would come after the report. */
+  /**
+   * Whether another copy may be sent: not when its effect would come after the report, nor after the effect was shown, where it
+   * would take the vehicle back from a pilot who has taken over.
+   */
   #mayRepeat(): boolean {
+    if (this.#effect.was_shown) return false;
     return this.#context.remaining_ms() >= time_min_ms && this.#repeats.isAllowed(performance.now());
   }
 
@@ -240,7 +238,7 @@ class Attempt {
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
   async effect(): Promise<Evidence> {
     const began_ms = performance.now();
-    if (this.#was_seen || (await this.#observeEffect())) return { acknowledged: true };
+    if (this.#effect.was_seen || (await this.#observeEffect())) return { acknowledged: true };
     return this.#failUnobserved(began_ms, texts.accepted(this.#to.name, this.#order.what));
   }
 
@@ -250,27 +248,31 @@ class Attempt {
     if (obstacle !== undefined) return this.refused(ack, obstacle);
     this.#sent_ms = performance.now();
     this.#unanswered_ms = this.#sent_ms;
+    this.#effect.sent(this.#sent_ms);
     if (await this.#observeEffect()) return { acknowledged: false };
     return this.#failUnobserved(this.#sent_ms, texts.sent_as_message(this.#to.name, this.#order.what));
   }
 
   async #observeEffect(): Promise<boolean> {
     const wait_ms = this.#isFar ? satellite.effect_wait_ms : this.#order.effect_wait_ms;
-    return (await this.#wait(() => this.#isObserved() || undefined, wait_ms)) ?? false;
+    const look = (): true | undefined => this.#effect.isObserved() || undefined;
+    if (await this.#wait(look, wait_ms)) return true;
+    return this.#effect.was_shown && (await this.#wait(look, clock_wait_ms)) === true;
   }
 
   #failUnobserved(began_ms: number, sent: string): never {
     const waited_s = ((performance.now() - began_ms) / 1_000).toFixed(1);
-    const unobserved = texts.unobserved(sent, this.#order.expected, waited_s);
+    const unobserved = texts.unobserved(sent, this.#effect.expected, waited_s);
     const reasons = this.#reasons(severity_info);
     const causes = causesText(reasons, this.#order.causes?.(this.#to.contact) ?? []);
     return this.#failUnknown(`${unobserved}${reasons}${causes}`);
   }
 
   withoutAnswer(): Evidence {
-    if (this.#wasSeen()) return { acknowledged: false };
+    if (this.#effect.wasSeen()) return { acknowledged: false };
     const { name, contact } = this.#to;
-    const { what, expected } = this.#order;
+    const { what } = this.#order;
+    const { expected } = this.#effect;
     const silence_ms = silenceSince(contact.last_ms);
     const reason =
       silence_ms >= silent_ms && !this.#isFar
@@ -284,7 +286,7 @@ class Attempt {
   async refused({ result }: Ack, obstacle?: string): Promise<never> {
     // The refusal is known: neither a stop of the task nor a restart of the vehicle changes it.
     await this.#to.changes.until(
-      () => void this.#wasSeen(),
+      () => void this.#effect.wasSeen(),
       this.#within(reason_wait_ms),
       this.#context.signal,
     );
@@ -298,7 +300,8 @@ class Attempt {
     const { what, expected } = this.#order;
     const refusal = texts.refused(this.#to.name, what, result_name);
     // It may have answered another command, or another station may have caused it.
-    if (this.#was_seen) this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
+    if (this.#effect.was_shown)
+      this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
     const failure = `${refusal}${reasons}${causes}`;
     return this.#isAmbiguous ? this.#failUnknown(texts.ambiguous(failure)) : this.#fail(failure);
   }
@@ -324,10 +327,10 @@ class Attempt {
       return undefined;
     };
     const seen = await this.#wait(
-      () => finalAck() ?? (this.#wasSeen() || isSilent() ? 'over' : undefined),
+      () => finalAck() ?? (this.#effect.wasSeen() || isSilent() ? 'over' : undefined),
       this.#context.remaining_ms(),
     );
-    return seen === 'over' ? this.#wait(finalAck, this.#was_seen ? reason_wait_ms : 0) : seen;
+    return seen === 'over' ? this.#wait(finalAck, this.#effect.was_seen ? reason_wait_ms : 0) : seen;
   }
 
   /** Returns the newest answer that is not to an earlier command: a refusal of that one does not apply to this one. */
@@ -344,10 +347,6 @@ class Attempt {
       } else if (ack.result !== result_in_progress) others -= 1;
     }
     return newest;
-  }
-
-  #isObserved(): boolean {
-    return this.#order.isObserved(this.#to.contact, this.#sent_ms);
   }
 
   /** Waits within the time of the task; throws `outcome unknown` when the task is stopped or the vehicle restarted. */

@@ -1,5 +1,6 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { silenceSince } from '../../../src/platform/stalls.ts';
+import { BootClock } from '../reports/boot-clock.ts';
 import { EventIntake } from '../reports/event-intake.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
@@ -40,8 +41,6 @@ export interface ContactParts {
   readonly onEvent: (contact: Contact, event: VehicleEvent) => void;
 }
 
-/** A clock that goes back by more than reordered packets explain is a restart. */
-const reboot_back_ms = 2_000;
 /** This many restarts within `flap_window_ms` mean two vehicles that share an address. */
 const flaps_max = 3;
 const flap_window_ms = 15_000;
@@ -65,9 +64,6 @@ const stream_requests: ReadonlySet<number> = new Set([
   command_request_message,
   command_request_capabilities,
 ]);
-/** `time_boot_ms` has 32 bits: it starts again at 0 after 49.7 days. */
-const clock_range_ms = 2 ** 32;
-const wrap_tolerance_ms = 10_000;
 
 export class Contact {
   readonly link: Link;
@@ -75,6 +71,7 @@ export class Contact {
   readonly sysid: number;
   readonly compid: number;
   readonly latest = new LatestMessages();
+  readonly clock = new BootClock();
   readonly first_ms: number;
   last_ms: number;
   /** MAVLink version of its latest frame, in which it is addressed: an old autopilot reads version 1 only. */
@@ -105,8 +102,6 @@ export class Contact {
   readonly #rates: StreamRates;
   readonly #passive: boolean;
   #streams: Streams | undefined;
-  #boot_ms: number | undefined;
-  #uptime_ms = 0;
   #restarts_ms: readonly number[] = [];
   /** Hardware ids that this address reported before the current one. */
   readonly #earlier_uids = new Set<string>();
@@ -160,7 +155,7 @@ export class Contact {
 
   /** Boot time of the autopilot on our clock; undefined until it is reported. */
   get booted_at_ms(): number | undefined {
-    return this.#boot_ms;
+    return this.clock.booted_at_ms;
   }
 
   /** Whether two vehicles with one system id send from this address, so that messages cannot be attributed. */
@@ -206,7 +201,7 @@ export class Contact {
 
   receive(message: Decoded, now_ms: number): void {
     this.last_ms = now_ms;
-    this.#detectRestart(message, now_ms);
+    if (this.clock.receive(message, now_ms)) this.#restart(now_ms);
     if (isTransfer(message) && !this.isToUs(message.fields))
       this.#other = { ...message.fields, at_ms: now_ms };
     else this.latest.put(message, now_ms);
@@ -320,19 +315,6 @@ export class Contact {
     this.#uid_ms = now_ms;
   }
 
-  #detectRestart(message: Decoded, now_ms: number): void {
-    const boot_ms = timeSinceBoot(message);
-    if (boot_ms === undefined) return;
-    const booted_at_ms = now_ms - boot_ms;
-    const later_ms = this.#boot_ms === undefined ? 0 : booted_at_ms - this.#boot_ms;
-    const has_wrapped = Math.abs(later_ms - clock_range_ms) < wrap_tolerance_ms;
-    if (later_ms > reboot_back_ms && boot_ms < this.#uptime_ms && !has_wrapped) {
-      this.#restart(now_ms);
-    }
-    this.#boot_ms = booted_at_ms;
-    this.#uptime_ms = boot_ms;
-  }
-
   #restart(now_ms: number): void {
     this.boots += 1;
     this.#restarts_ms = [...this.#restarts_ms.filter((at_ms) => now_ms - at_ms < flap_window_ms), now_ms];
@@ -379,13 +361,6 @@ const legacy_streams = [
   [11, 'position_hz'],
   [12, 'status_hz'],
 ] as const;
-
-/** Returns milliseconds since the autopilot booted; undefined for messages without that clock. */
-function timeSinceBoot({ name, fields }: Decoded): number | undefined {
-  if (name === 'HIGH_LATENCY2') return fields.timestamp;
-  const is_clocked = name === 'GLOBAL_POSITION_INT' || name === 'ATTITUDE' || name === 'SYSTEM_TIME';
-  return is_clocked ? fields.time_boot_ms : undefined;
-}
 
 /** The uid of every simulated PX4. */
 const px4_simulator_uid = '4954414c44494e4f';

@@ -47,7 +47,7 @@ export const prepare = (drone: FakeDrone, name: string): void => {
 
 /** Runs `fn` with a drone of each autopilot, side by side: what is waited for is waited for once. */
 export async function withBoth(
-  about: { readonly airborne: boolean },
+  about: { readonly airborne: boolean; readonly uptime_ms?: number },
   fn: (lab: MavlinkLab, drone: FakeDrone) => Promise<void>,
 ): Promise<void> {
   await Promise.all(autopilots.map(async (autopilot) => withDrone({ ...about, autopilot }, fn)));

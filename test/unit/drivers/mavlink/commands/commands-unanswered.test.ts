@@ -1,6 +1,7 @@
 /** Every command with both autopilots: without an answer, interrupted by a restart or by a lost link. */
 import { describe, expect, it } from 'vitest';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
+import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { withDrone } from '../mavlink-lab.ts';
 import { texts } from '../../../../../src/tasks/texts.ts';
 
@@ -94,10 +95,12 @@ describe.concurrent('A command whose vehicle is lost', () => {
   );
 
   // A vehicle that has restarted is disarmed, and in one of its modes.
-  it.each(each_command.filter(({ name }) => name !== 'disarm'))(
+  it.each(each_command)(
     '$name has an unknown outcome when the vehicle accepts it and restarts behind the same radio',
     async ({ name, ...about }) => {
-      await withBoth(about, async (lab, drone) => {
+      await withBoth({ ...about, uptime_ms: 60_000 }, async (lab, drone) => {
+        prepare(drone, name);
+        if (name === 'disarm') await lab.sees('sys_status', ({ armed }) => armed === true);
         drone.react = () => {
           setTimeout(() => void drone.reboot({ keep_port: true }), 50);
           return { result: 0 };
@@ -108,6 +111,48 @@ describe.concurrent('A command whose vehicle is lost', () => {
       });
     },
   );
+
+  // No heartbeat shows a restart: it has no clock, and the mode and the motors may be as ordered.
+  it.each(
+    (['accepted', 'not answered'] as const).flatMap((answer) => [
+      { name: 'disarm', airborne: false, answer },
+      { name: 'set_mode', airborne: true, answer },
+    ]),
+  )(
+    '$name, $answer, has an unknown outcome when the heartbeat after a restart looks like its effect',
+    async ({ name, airborne, answer }) => {
+      await withBoth({ airborne, uptime_ms: 60_000 }, async (lab, drone) => {
+        prepare(drone, name);
+        if (name === 'disarm') await lab.sees('sys_status', ({ armed }) => armed === true);
+        let has_restarted = false;
+        const shown = lab.sees('sys_status', ({ armed }) => has_restarted && armed === false);
+        drone.react = () => {
+          withholdClock(drone);
+          void drone.reboot({ keep_port: true });
+          has_restarted = true;
+          return answer === 'accepted' ? { result: 0 } : undefined;
+        };
+        await Promise.all([
+          expect(lab.command(name, payloadOf(name))).rejects.toThrow(
+            /restarted or changed its link after .* was sent; outcome unknown$/u,
+          ),
+          shown.then(() => drone.send('SYSTEM_TIME', { time_unix_usec: 0, time_boot_ms: 1_000 })),
+        ]);
+      });
+    },
+  );
+
+  it('disarm has an unknown outcome when the vehicle sends no clock any more', async () => {
+    await withBoth({ airborne: false }, async (lab, drone) => {
+      prepare(drone, 'disarm');
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      drone.react = (_command, execute) => {
+        withholdClock(drone);
+        return execute();
+      };
+      await expect(lab.command('disarm', {}, { remaining_ms: 3_000 })).rejects.toThrow(/outcome unknown$/u);
+    });
+  });
 
   it.each(each_command)(
     '$name fails with an unknown outcome when the link is lost',
@@ -125,3 +170,8 @@ describe.concurrent('A command whose vehicle is lost', () => {
     },
   );
 });
+
+/** Loses what would show a restart. */
+function withholdClock(drone: FakeDrone): void {
+  for (const clocked of ['ATTITUDE', 'GLOBAL_POSITION_INT'] as const) drone.withheld.add(clocked);
+}
