@@ -40,7 +40,10 @@ describe.concurrent('A stored mission', () => {
         expect(await lab.command('pause_mission')).toMatchObject({ acknowledged: true });
         await lab.sees('mission', ({ state }) => state === 'paused');
         await expect(lab.command('pause_mission')).rejects.toThrow(texts.not_in_mission);
-        expect(await lab.command('resume_mission')).toMatchObject({ flight_mode, item: 3 });
+        const resumed = await lab.command('resume_mission');
+        expect(resumed).toMatchObject({ flight_mode });
+        // It flies on until its answer is confirmed.
+        expect(resumed['item']).toBeGreaterThanOrEqual(3);
         const end = await lab.sees('mission', ({ state }) => state === 'complete');
         expect(end).toMatchObject({ count: 5, progress_pct: 100, digest: uploaded['digest'] });
         // Nothing but the command to arm would arm it.
