@@ -7,7 +7,7 @@ import { onvif } from '../../../drivers/onvif/onvif.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { eventually } from '../../support/eventually.ts';
 import { hubLab } from '../../support/kit/hub-lab.ts';
-import { collectGarbage, residentMb } from '../../support/process-stats.ts';
+import { residentMb } from '../../support/process-stats.ts';
 import { type Bench, type BenchContext, type Figure, median } from '../figure.ts';
 import { motionDelays } from '../support/motion-delay.ts';
 
@@ -37,9 +37,7 @@ async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Fig
     const online = (): number => lab.hub.assets().filter(({ status }) => status === 'online').length;
     await eventually('all cameras are online', () => online() === cameras, found_within_ms);
     await sleep(settle_ms, new AbortController().signal);
-    // What the connections left behind is no part of what the cameras cost.
-    collectGarbage();
-    const cpu_pct = await cost(long ? 240 : 120);
+    const cpu_pct = await cost(long ? 120 : 40);
     const rss_mb = (await residentMb(process.pid)) - before_mb;
     await lab.stop();
     await calm();
