@@ -12,18 +12,12 @@ import {
   type DriverHost,
   type OnOptions,
 } from '../../src/driver/driver.ts';
+import { isHostShared } from '../../src/driver/host-option.ts';
 import { aborted, within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { LargeReplies } from './soap/large-replies.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import {
-  type CameraOptions,
-  entryOf,
-  isHostShared,
-  type OnvifOptions,
-  onvifOptions,
-  portOf,
-} from './options.ts';
+import { type CameraOptions, entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
 import { lookAround } from './surroundings.ts';
 import { Webhook } from './events/webhook.ts';
 

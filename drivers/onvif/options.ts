@@ -150,11 +150,6 @@ export function entryOf(camera: CameraOptions): BoundEntry {
   return { name, place: [`${host}:${portOf(camera)}`, identity ?? []].flat().join(' ') };
 }
 
-/** Whether other cameras are reached at the host of this one, as behind a router: then a reported port may be that of another. */
-export function isHostShared(camera: CameraOptions, cameras: readonly CameraOptions[]): boolean {
-  return cameras.some(({ name, host }) => name !== camera.name && host === camera.host);
-}
-
 function isTwin(a: CameraOptions, b: CameraOptions): boolean {
   const isSamePlace = a.host === b.host && portOf(a) === portOf(b) && a.path === b.path;
   return a.name === b.name || isSamePlace;

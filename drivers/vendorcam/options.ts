@@ -132,11 +132,6 @@ export function portOf({ port, tls }: Pick<HostOptions, 'port' | 'tls'>): number
   return port ?? (tls ? 443 : 80);
 }
 
-/** Whether other devices are reached at the host of this one, as behind a router: then a reported port may be that of another. */
-export function isHostShared(camera: HostOptions, hosts: readonly HostOptions[]): boolean {
-  return hosts.some(({ name, host }) => name !== camera.name && host === camera.host);
-}
-
 function isUnique(texts: readonly string[]): boolean {
   return new Set(texts).size === texts.length;
 }

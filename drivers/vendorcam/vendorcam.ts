@@ -6,9 +6,10 @@ import { openIdentities } from '../../src/device/identities.ts';
 import { isOwnHost } from '../../src/device/own-host.ts';
 import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost, type OnOptions } from '../../src/driver/driver.ts';
+import { isHostShared } from '../../src/driver/host-option.ts';
 import { serveHost } from './host/host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, isHostShared, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
+import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
 
 export const vendorcam = vendorcamWith(usual_limits);
 

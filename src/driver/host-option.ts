@@ -7,3 +7,13 @@ const chars_max = 253;
 const host_pattern = /^(?:[\w.-]+|[\da-f.]*:[\da-f.]*:[\da-f.:]*(?:%[\w.-]+)?)$/iu;
 
 export const hostOption = z.string().min(1).max(chars_max).regex(host_pattern, texts.must_be_host);
+
+interface HostEntry {
+  readonly name: string;
+  readonly host: string;
+}
+
+/** Whether other entries are reached at the host of this one, as behind a router: then a reported port may be that of another device. */
+export function isHostShared(entry: HostEntry, entries: readonly HostEntry[]): boolean {
+  return entries.some(({ name, host }) => name !== entry.name && host === entry.host);
+}
