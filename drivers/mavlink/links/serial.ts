@@ -89,28 +89,24 @@ async function deviceAt(path: string): Promise<number | undefined> {
 
 /** Opens the port; returns false when the signal aborts first. */
 async function opened(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
-  if (
-    await within(
-      open_ms_max,
-      untilFinished(path).then(() => true),
-      signal,
-    )
-  ) {
-    const opening = new Promise<true>((resolve, reject) => {
-      port.open((error) => {
-        if (error)
-          reject(new DeviceUnreachable(texts.serial_failed(path, openFault(error)), { cause: error }));
-        else resolve(true);
-      });
-    });
-    if (await within(open_ms_max, opening, signal)) return true;
-    leaveUnfinished(
-      path,
-      opening.then(async () => closed(port, path)),
-    );
-  }
+  const isFree = untilFinished(path).then(() => true);
+  if ((await within(open_ms_max, isFree, signal)) && (await openedInTime(port, path, signal))) return true;
   if (signal.aborted) return false;
   throw new DeviceUnreachable(texts.serial_failed(path, texts.open_timeout(open_ms_max / 1_000)));
+}
+
+/** Returns whether the port was opened in time; one that opens later is closed then. */
+async function openedInTime(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
+  const opening = new Promise<true>((resolve, reject) => {
+    port.open((error) => {
+      if (error) reject(new DeviceUnreachable(texts.serial_failed(path, openFault(error)), { cause: error }));
+      else resolve(true);
+    });
+  });
+  if (await within(open_ms_max, opening, signal)) return true;
+  const closing = opening.then(async () => closed(port, path));
+  leaveUnfinished(path, closing);
+  return false;
 }
 
 /** The library gives the words of the operating system without its code. */
