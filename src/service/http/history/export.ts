@@ -43,7 +43,7 @@ export function exportRoutes(
   service: Service,
   history: HistoryOperations,
   gate: HistoryGate,
-  isStillKnown: Gate['isStillKnown'],
+  access: Pick<Gate, 'isStillKnown'>,
 ): OpenAPIHono<Env> {
   const routes = newRoutes();
   routes.openapi(exportHistory, async (c) => {
@@ -72,7 +72,7 @@ export function exportRoutes(
     }
     const { principal } = c.var;
     const asker = askerOf(c);
-    const mayRead = async (): Promise<boolean> => isStillKnown(principal, asker);
+    const mayRead = async (): Promise<boolean> => access.isStillKnown(principal, asker);
     return c.body(streamOf(lines(), { brokenOff, mayRead }), 200, headersOf(format, kit_id));
   });
   return routes;

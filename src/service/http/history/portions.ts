@@ -15,6 +15,8 @@ export interface StreamParts {
   readonly mayRead: () => Promise<boolean>;
 }
 
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
 /** The response that these portions make, one after the other; breaks off when its client may no longer read. */
 export function streamOf(
   portions: AsyncGenerator<string, void, undefined>,
@@ -27,12 +29,14 @@ export function streamOf(
     clearTimeout(timer);
     over.abort();
   };
-  const look = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    const isAllowed = await mayRead().catch(() => true);
-    if (isAllowed || over.signal.aborted) return;
+  const breakOff = (controller: Controller, reason: string): void => {
     end();
     void portions.return();
-    controller.error(brokenOff(new Error(texts.key_ended)));
+    controller.error(brokenOff(new Error(reason)));
+  };
+  const look = async (controller: Controller): Promise<void> => {
+    const isAllowed = await mayRead().catch(() => true);
+    if (!isAllowed && !over.signal.aborted) breakOff(controller, texts.key_ended);
   };
   return new ReadableStream(
     {
@@ -51,9 +55,7 @@ export function streamOf(
           }
           controller.enqueue(encoder.encode(next.value));
           timer = setTimeout(() => {
-            end();
-            void portions.return();
-            controller.error(brokenOff(new Error(texts.client_stalled(portion_wait_max_ms / 1_000))));
+            breakOff(controller, texts.client_stalled(portion_wait_max_ms / 1_000));
           }, portion_wait_max_ms).unref();
         } catch (error) {
           end();

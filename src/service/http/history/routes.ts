@@ -149,7 +149,7 @@ export function historyRoutes(service: Service, store: Store, access: Gate): rea
   return [
     messageRoutes(service, history, gate),
     figureRoutes(service, history, gate),
-    exportRoutes(service, history, gate, async (...of) => access.isStillKnown(...of)),
+    exportRoutes(service, history, gate, access),
   ];
 }
 
