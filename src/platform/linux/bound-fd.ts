@@ -3,8 +3,8 @@ import { DeviceRejected, DeviceUnreachable } from '../../errors.ts';
 import { texts } from '../texts.ts';
 import type { Libc } from './libc.ts';
 import { af_inet, af_inet6, type Family } from './socket-address.ts';
+import { sol_socket } from './socket-options.ts';
 
-const sol_socket = 1;
 const so_bindtodevice = 25;
 const sock_nonblock = 0o4000;
 const sock_cloexec = 0o2000000;

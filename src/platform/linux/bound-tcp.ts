@@ -5,6 +5,7 @@ import { texts } from '../texts.ts';
 import { type Binding, openBound, reasonOf, sock_stream } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';
 import { encodeSocketAddress, familyOf } from './socket-address.ts';
+import { bytesOf, ipproto_tcp, so_linger, sol_socket } from './socket-options.ts';
 import { tcpInfo } from './tcp-info.ts';
 
 export interface TcpTarget {
@@ -28,10 +29,7 @@ type Handshake =
   | { readonly outcome: 'refused'; readonly rtt_ms: number; readonly isRepeated: boolean }
   | { readonly outcome: 'failed'; readonly code: string };
 
-const sol_socket = 1;
 const so_error = 4;
-const so_linger = 13;
-const ipproto_tcp = 6;
 
 /**
  * Connects by the device. Rejects with `DeviceUnreachable` (no such device, no route, refused, no answer within
@@ -63,7 +61,7 @@ export async function knockTcp(target: TcpTarget): Promise<TcpEcho> {
   if (result.outcome === 'failed') return { code: result.code };
   if (result.outcome === 'connected') {
     // Lingering for no time closes with RST: one packet instead of three, and no TIME_WAIT at either side.
-    c.setsockopt(result.fd, sol_socket, so_linger, new Uint8Array(new Int32Array([1, 0]).buffer), 8);
+    c.setsockopt(result.fd, sol_socket, so_linger, bytesOf(1, 0), 8);
     c.close(result.fd);
   }
   return { rtt_ms: result.rtt_ms, isRepeated: result.isRepeated };

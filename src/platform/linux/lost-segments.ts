@@ -2,14 +2,12 @@
 import { openBound, sock_stream } from './bound-fd.ts';
 import { libc } from './libc.ts';
 import { type Family, familyOf } from './socket-address.ts';
+import { askInt, bytesOf, ipproto_tcp, sol_socket, tiocoutq } from './socket-options.ts';
 import { tcpInfo } from './tcp-info.ts';
 
-const sol_socket = 1;
 const so_meminfo = 55;
-const ipproto_tcp = 6;
 const tcp_maxseg = 2;
 const siocinq = 0x54_1b;
-const siocoutq = 0x54_11;
 /** What every network must carry (RFC 791, RFC 8200), without the headers of IP and TCP. */
 const segment_bytes: Readonly<Record<Family, number>> = { 4: 576 - 40, 6: 1_280 - 60 };
 /** A segment that was sent again so many times without an acknowledgement is missing. */
@@ -33,14 +31,10 @@ export interface Segments {
 /** Loads the functions once; calls are synchronous then. */
 export async function segments(): Promise<Segments> {
   const c = await libc();
-  const ask = (fd: number, request: number): number => {
-    const value = new Int32Array(1);
-    return c.ioctl(fd, request, bytesOf(value)) === 0 ? (value[0] ?? 0) : 0;
-  };
   /** Bytes that came and were not read; once those in order were, only those out of order are left. */
   const heldBytes = (fd: number): number => {
-    const [held, length] = [new Uint32Array(1), new Uint32Array([4])];
-    const failed = c.getsockopt(fd, sol_socket, so_meminfo, bytesOf(held), bytesOf(length)) !== 0;
+    const held = new Uint32Array(1);
+    const failed = c.getsockopt(fd, sol_socket, so_meminfo, new Uint8Array(held.buffer), bytesOf(4)) !== 0;
     return failed ? 0 : (held[0] ?? 0);
   };
   return {
@@ -48,20 +42,16 @@ export async function segments(): Promise<Segments> {
       const info = tcpInfo(c, fd);
       if (info === null) return null;
       const { retransmits, unacked, sacked, unsent_bytes, mtu } = info;
-      const areLarge = ask(fd, siocoutq) - unsent_bytes > unacked * segment_bytes[4];
+      const areLarge = askInt(c, fd, tiocoutq) - unsent_bytes > unacked * segment_bytes[4];
       const isOneSentLost = retransmits >= repeats_min && (sacked > 0 || areLarge);
-      const isOneOfFarLost = heldBytes(fd) > 0 && ask(fd, siocinq) === 0;
+      const isOneOfFarLost = heldBytes(fd) > 0 && askInt(c, fd, siocinq) === 0;
       return { isMissing: isOneSentLost || isOneOfFarLost, mtu };
     },
     openSmall(host_ip) {
       const family = familyOf(host_ip) ?? 4;
       const fd = openBound(c, { family }, { type: sock_stream, protocol: ipproto_tcp });
-      c.setsockopt(fd, ipproto_tcp, tcp_maxseg, bytesOf(new Int32Array([segment_bytes[family]])), 4);
+      c.setsockopt(fd, ipproto_tcp, tcp_maxseg, bytesOf(segment_bytes[family]), 4);
       return fd;
     },
   };
-}
-
-function bytesOf({ buffer }: Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>): Uint8Array {
-  return new Uint8Array(buffer);
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import { libc } from './libc.ts';
+import { sol_socket } from './socket-options.ts';
 import { descriptorOf } from './unsent-bytes.ts';
 
 export interface SocketUser {
@@ -11,7 +12,6 @@ export interface SocketUser {
   readonly name: string | null;
 }
 
-const sol_socket = 1;
 const so_peercred = 17;
 /** `struct ucred`: pid, uid, gid, four bytes each. */
 const ucred_bytes = 12;

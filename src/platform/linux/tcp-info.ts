@@ -1,7 +1,7 @@
 /** What the kernel knows of a TCP connection (TCP_INFO of tcp(7)). */
 import type { Libc } from './libc.ts';
+import { bytesOf, ipproto_tcp } from './socket-options.ts';
 
-const ipproto_tcp = 6;
 const tcp_info = 11;
 const tcp_info_bytes = 148;
 const state_established = 1;
@@ -31,8 +31,7 @@ export interface TcpInfo {
 /** Null for a descriptor that is not an open TCP socket. */
 export function tcpInfo(c: Libc, fd: number): TcpInfo | null {
   const info = new Uint8Array(tcp_info_bytes);
-  const length = new Uint32Array([tcp_info_bytes]);
-  if (c.getsockopt(fd, ipproto_tcp, tcp_info, info, new Uint8Array(length.buffer)) !== 0) return null;
+  if (c.getsockopt(fd, ipproto_tcp, tcp_info, info, bytesOf(tcp_info_bytes)) !== 0) return null;
   const words = new Uint32Array(info.buffer);
   const rtt_us = words[word.rtt] ?? 0;
   return {

@@ -1,13 +1,9 @@
 /** Bytes that were written to a socket or a serial port and have not left: how many there are, and how to discard them. */
 import { libc } from './libc.ts';
+import { askInt, bytesOf, ipproto_tcp, so_linger, sol_socket, tiocoutq } from './socket-options.ts';
 
 /** As in the headers of Linux, the same on x64 and arm64. */
-const sol_socket = 1;
-const so_linger = 13;
-const ipproto_tcp = 6;
 const tcp_user_timeout = 18;
-/** Of a TCP socket: bytes that the other side has not acknowledged. Of a terminal: bytes that were not transmitted. */
-const tiocoutq = 0x54_11;
 const tcoflush = 1;
 const [tcooff, tcoon] = [0, 1];
 
@@ -32,10 +28,7 @@ export interface UnsentBytes {
 export async function unsentBytes(): Promise<UnsentBytes> {
   const c = await libc();
   return {
-    count(fd) {
-      const value = new Int32Array(1);
-      return c.ioctl(fd, tiocoutq, new Uint8Array(value.buffer)) === 0 ? (value[0] ?? 0) : 0;
-    },
+    count: (fd) => askInt(c, fd, tiocoutq),
     flush(fd) {
       c.tcflush(fd, tcoflush);
     },
@@ -47,8 +40,8 @@ export async function unsentBytes(): Promise<UnsentBytes> {
     },
     hasHungUp: (fd) => c.ioctl(fd, tiocoutq, new Uint8Array(4)) !== 0 && c.errno() === 'EIO',
     neverLinger(fd, silence_max_ms) {
-      c.setsockopt(fd, sol_socket, so_linger, bytesOf([1, 0]), 8);
-      c.setsockopt(fd, ipproto_tcp, tcp_user_timeout, bytesOf([silence_max_ms]), 4);
+      c.setsockopt(fd, sol_socket, so_linger, bytesOf(1, 0), 8);
+      c.setsockopt(fd, ipproto_tcp, tcp_user_timeout, bytesOf(silence_max_ms), 4);
     },
   };
 }
@@ -58,8 +51,4 @@ export function descriptorOf(socket: object): number | null {
   const handle: unknown = Reflect.get(socket, '_handle');
   const fd: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : null;
   return typeof fd === 'number' && fd >= 0 ? fd : null;
-}
-
-function bytesOf(values: readonly number[]): Uint8Array {
-  return new Uint8Array(new Int32Array(values).buffer);
 }
