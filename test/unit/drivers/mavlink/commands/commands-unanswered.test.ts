@@ -1,7 +1,7 @@
 /** Every command with both autopilots: without an answer, interrupted by a restart or by a lost link. */
 import { describe, expect, it } from 'vitest';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
-import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
+import { type FakeDrone, field } from '../../../../fakes/fake-drone.ts';
 import { withDrone } from '../mavlink-lab.ts';
 import { texts } from '../../../../../src/tasks/texts.ts';
 
@@ -151,6 +151,31 @@ describe.concurrent('A command whose vehicle is lost', () => {
         return execute();
       };
       await expect(lab.command('disarm', {}, { remaining_ms: 3_000 })).rejects.toThrow(/outcome unknown$/u);
+    });
+  });
+
+  it('set_speed has an unknown outcome when the vehicle accepts it and restarts before the speed shows', async () => {
+    await withDrone({ airborne: true, uptime_ms: 60_000 }, async (lab, drone) => {
+      drone.react = () => {
+        setTimeout(() => void drone.reboot({ keep_port: true }), 100);
+        return { result: 0 };
+      };
+      await expect(lab.command('set_speed', { speed_mps: 5 })).rejects.toThrow(
+        /restarted or changed its link after set_speed was sent; outcome unknown$/u,
+      );
+    });
+  });
+
+  it('set_speed is not observed when the vehicle sends no clock any more', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
+      await lab.sees('vfr_hud', ({ groundspeed }) => Number(groundspeed) > 7);
+      drone.react = (_command, execute) => {
+        withholdClock(drone);
+        return execute();
+      };
+      const result = await lab.command('set_speed', { speed_mps: 4 });
+      expect(result).toMatchObject({ effect: 'not observable' });
     });
   });
 
