@@ -5,6 +5,7 @@ import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
+import { ChangeBudget } from '../reports/change-budget.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { senderOf } from './kind.ts';
 import type { DroneSink } from './publishing.ts';
@@ -48,6 +49,7 @@ export class Part {
   #online = true;
   #maker: Maker | undefined;
   #rtsp_url: string | undefined;
+  readonly #changed = new ChangeBudget();
   #requests = 0;
   #requested_ms = Number.NEGATIVE_INFINITY;
 
@@ -87,7 +89,7 @@ export class Part {
     const maker = makerOf(message) ?? this.#maker;
     const rtsp_url = this.#rtsp_url ?? rtspUrlOf(message, this.#parts.onRefused);
     const is_known = maker?.vendor === this.#maker?.vendor && maker?.model === this.#maker?.model;
-    if (is_known && rtsp_url === this.#rtsp_url) return;
+    if ((is_known && rtsp_url === this.#rtsp_url) || !this.#changed.take(now_ms)) return;
     this.#maker = maker;
     this.#rtsp_url = rtsp_url;
     this.#parts.announce(this.#describe());

@@ -11,6 +11,7 @@ import { isArmed, type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
+import { ChangeBudget } from '../reports/change-budget.ts';
 import { FlightLog } from '../reports/flight-log.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
@@ -52,6 +53,7 @@ export class Vehicle {
   #online_ms = performance.now();
   #online_total_ms = 0;
   #described = '';
+  readonly #changed = new ChangeBudget();
   readonly #parts: VehicleParts;
   readonly #commands: readonly Command[];
   readonly #sink: DroneSink;
@@ -114,7 +116,7 @@ export class Vehicle {
     else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
     else if (!contact.isShared(now_ms)) this.#publishing.receive(message, contact, now_ms);
     this.#receiveMission(message, contact, now_ms);
-    if (isDescribing(message)) this.#announceIfChanged();
+    if (isDescribing(message)) this.#announceIfChanged(now_ms);
     this.changes.notify();
   }
 
@@ -245,8 +247,9 @@ export class Vehicle {
   }
 
   /** Announces the asset again when its description has changed; the sink stays valid. */
-  #announceIfChanged(): void {
-    if (JSON.stringify(this.#parts.describe(this.#active)) !== this.#described) this.#announce();
+  #announceIfChanged(now_ms: number): void {
+    const isChanged = JSON.stringify(this.#parts.describe(this.#active)) !== this.#described;
+    if (isChanged && this.#changed.take(now_ms)) this.#announce();
   }
 }
 

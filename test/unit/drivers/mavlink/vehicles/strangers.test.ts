@@ -14,9 +14,11 @@ import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavl
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
 import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
+import { assetId } from '../../../../../src/contract/identity.ts';
+import { channels } from '../../../../../src/contract/topics.ts';
 import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
 import { aborted } from '../../../../../src/platform/time.ts';
-import { hubLab } from '../../../../support/kit/hub-lab.ts';
+import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
 import { framesOfDatagram } from '../frames.ts';
 
 const link: Link = {
@@ -37,6 +39,17 @@ const beat: Messages['HEARTBEAT'] = {
   base_mode: 81,
   system_status: 3,
   mavlink_version: 3,
+};
+
+const unnamed: Messages['COMPONENT_INFORMATION_BASIC'] = {
+  software_version: '',
+  hardware_version: '',
+  serial_number: '',
+  vendor_name: '',
+  model_name: '',
+  capabilities: 0,
+  time_boot_ms: 0,
+  time_manufacture_s: 0,
 };
 
 let lab: ReturnType<typeof hubLab>;
@@ -218,6 +231,30 @@ describe('Vehicles that keep sending', () => {
   });
 });
 
+describe('A vehicle that describes itself otherwise with each message', () => {
+  it('is announced again a few times a minute, and so is its camera', () => {
+    open();
+    live('10.9.9.9:14550', 7, 0xc0ffee);
+    const own = { sysid: 7, compid: 100 };
+    receive('10.9.9.9:14550', own, 'HEARTBEAT', { ...beat, type: 30, autopilot: 8 });
+    const keys = [keyOf(0xc0ffee), `${keyOf(0xc0ffee)}:component-100`];
+    const announcements = (): number[] =>
+      keys.map((key) => lab.outbox.on(channels.asset(assetId(kit_id, key))).length);
+    const describe = (n: number): void => {
+      receive('10.9.9.9:14550', 7, 'AUTOPILOT_VERSION', autopilotVersion(uidOf(0xc0ffee), n << 8));
+      receive('10.9.9.9:14550', own, 'COMPONENT_INFORMATION_BASIC', { ...unnamed, model_name: `Eye ${n}` });
+    };
+    for (let n = 1; n <= 500; n += 1) describe(n);
+    for (const count of announcements()) expect(count).toBeLessThan(10);
+    expect(Math.min(...announcements())).toBeGreaterThan(1);
+    now_ms += 60_000;
+    const before = announcements();
+    receive('10.9.9.9:14550', 7, 'HEARTBEAT', beat);
+    describe(501);
+    expect(announcements()).not.toEqual(before);
+  });
+});
+
 describe('Components that a stranger claims for a vehicle', () => {
   const camera = { ...beat, type: 30, autopilot: 8 };
   const parts = (): string[] => assets().filter((key) => key.includes('component'));
@@ -243,15 +280,8 @@ describe('Components that a stranger claims for a vehicle', () => {
     live('10.9.9.9:14550', 7, 0xc0ffee);
     const own = { sysid: 7, compid: 100 };
     receive('10.9.9.9:14550', own, 'HEARTBEAT', camera);
-    const about = { software_version: '', hardware_version: '', serial_number: '' };
-    const times = { capabilities: 0, time_boot_ms: 0, time_manufacture_s: 0 };
     const claimFrom = (peer: string, vendor_name: string): void =>
-      receive(peer, own, 'COMPONENT_INFORMATION_BASIC', {
-        ...about,
-        ...times,
-        vendor_name,
-        model_name: 'Eye',
-      });
+      receive(peer, own, 'COMPONENT_INFORMATION_BASIC', { ...unnamed, vendor_name, model_name: 'Eye' });
     claimFrom('10.6.6.6:14550', 'Stranger');
     claimFrom('10.9.9.9:14550', 'Maker');
     const announced = JSON.stringify(lab.outbox.drafts);
