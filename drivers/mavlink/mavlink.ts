@@ -14,7 +14,8 @@ import { type MavlinkOptions, mavlinkOptions } from './options.ts';
 import { Outgoing } from './links/outgoing.ts';
 import { sendHeartbeats } from './links/presence.ts';
 import { texts } from './links/texts.ts';
-import { openSigning } from './wire/signing.ts';
+import { openSigning, type StoredSigning } from './wire/signing.ts';
+import { texts as signing_texts } from './wire/texts.ts';
 import { statusFacts } from './status-facts.ts';
 
 export const mavlink = defineDriver({
@@ -42,7 +43,7 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const report = (): void => {
     if (signal.aborted) return;
     const facts = {
-      ...factsOf(links, registry),
+      ...factsOf(links, registry, signing),
       ...factsOfEndpoints(forwarder.stats(), performance.now()),
     };
     host.reportStatus(facts, reports.all.map(withForeignBytes(options.links, links)));
@@ -86,13 +87,20 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   every(status_every_ms, signal, report);
   if (!passive) sendHeartbeats(links, { out, role, signal });
   await aborted(signal);
-  await Promise.all([...links.map(async (link) => link.ended), forwarder.ended, signing?.saved()]);
+  await Promise.all([...links.map(async (link) => link.ended), forwarder.ended]);
+  await signing?.close();
 }
 
-function factsOf(links: readonly Link[], registry: VehicleRegistry): ReturnType<typeof statusFacts> {
+function factsOf(
+  links: readonly Link[],
+  registry: VehicleRegistry,
+  signing: StoredSigning | undefined,
+): ReturnType<typeof statusFacts> {
+  const days = signing?.ahead_days() ?? 0;
   const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
   return {
     ...statusFacts(links, { vehicles: registry.vehicles, radioOf: (link) => registry.radioOf(link) }),
+    ...(days > 0 ? { 'signing clock': signing_texts.clock_ahead_days(days) } : {}),
     ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
   };
 }

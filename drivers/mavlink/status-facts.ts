@@ -75,11 +75,13 @@ function linkText({
   components,
   bad_signatures,
   unsigned,
+  repeated,
   budget,
   over_budget,
 }: LinkStats): string {
   const refused = bad_signatures + unsigned;
-  const ignored = refused > 0 ? `, ${refused} not signed with our key` : '';
+  const foreign = refused > 0 ? `, ${refused} not signed with our key` : '';
+  const ignored = repeated > 0 ? `${foreign}, ${repeated} with old signatures` : foreign;
   const sent = budget
     ? `, sent ${budget.bytes_per_s} of ${budget.bytes_per_s_max} bytes/s, ${over_budget} frames above it`
     : '';

@@ -25,8 +25,10 @@ export interface LinkStats {
   readonly unknown_ids: ReadonlyMap<number, number>;
   /** Frames without a signature although a key is configured. */
   readonly unsigned: number;
-  /** Frames signed with another key, or received before. */
+  /** Frames signed with another key. */
   readonly bad_signatures: number;
+  /** Frames signed with our key at a wrong time: received before, recorded ones, by a clock that is behind or far ahead. */
+  readonly repeated: number;
   /** Frames not sent: no peer, or the link rejected them. */
   readonly unsent: number;
   /** Frames not sent because of `bytes_per_s_max`. */

@@ -26,6 +26,7 @@ const zero = {
   bad_checksums: 0,
   unsigned: 0,
   bad_signatures: 0,
+  repeated: 0,
   unsent: 0,
   over_budget: 0,
   faults: 0,

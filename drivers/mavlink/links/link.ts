@@ -7,7 +7,7 @@ import type { Frame, FrameView } from '../wire/frame.ts';
 import type { LinkOptions } from './link-options.ts';
 import type { LinkStats } from './link-stats.ts';
 import { LinkTally } from './link-tally.ts';
-import type { Discard, MediumHost, Send, Stream } from './medium.ts';
+import type { Discard, MediumHost, Reception, Send, Stream } from './medium.ts';
 import { type Precedence, SendBudget } from './send-budget.ts';
 import { runSerial } from './serial.ts';
 import type { Signing } from '../wire/signing.ts';
@@ -32,8 +32,8 @@ export interface Link {
   readonly ended: Promise<void>;
 }
 
-/** Signed with another key; not signed, or MAVLink 1, although we have a key; signed although we have none. */
-export type SignatureProblem = 'mavlink1' | 'no_key' | 'other_key' | 'unsigned';
+/** Signed with another key, or at a wrong time; not signed, or MAVLink 1, although we have a key; signed although we have none. */
+export type SignatureProblem = 'ahead' | 'mavlink1' | 'no_key' | 'old' | 'other_key' | 'unsigned';
 
 export interface LinkListener {
   /** `peer` identifies the sender, stable while it keeps its address; `at_ms` is monotonic (`performance.now()`). */
@@ -93,9 +93,9 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   };
   const verified = acceptor(tally, on, signing);
   const accept: Accept = (frame, peer, at_ms) => {
-    const is_accepted = verified(frame, peer, at_ms);
-    if (is_accepted) received_ms = at_ms;
-    return is_accepted;
+    const reception = verified(frame, peer, at_ms);
+    if (reception === 'accepted') received_ms = at_ms;
+    return reception;
   };
   const host: Omit<MediumHost, 'opened'> = {
     signal,
@@ -173,12 +173,31 @@ async function soonAgain(attempt: Promise<void>, lastFrame_ms: () => number): Pr
   }
 }
 
-/** MAVLink 1 cannot be signed at all. */
-function unsignedProblem({ version }: Pick<Frame, 'version'>): SignatureProblem {
-  return version === 1 ? 'mavlink1' : 'unsigned';
+/** Why a frame does not count although it is intact. */
+type Objection = Exclude<SignatureProblem, 'no_key'> | 'repeated';
+
+const counts = {
+  ahead: 'repeated',
+  mavlink1: 'unsigned',
+  old: 'repeated',
+  other_key: 'bad_signatures',
+  repeated: 'repeated',
+  unsigned: 'unsigned',
+} as const satisfies Record<Objection, string>;
+
+function objectionTo(frame: FrameView, signing: Signing | undefined): Objection | undefined {
+  if (!signing) return undefined;
+  if (frame.signed) {
+    const verdict = signing.verify(frame.bytes);
+    frame.signature_ok = verdict === 'genuine';
+    return verdict === 'genuine' ? undefined : verdict;
+  }
+  if (radio_reports.has(frame.msgid)) return undefined;
+  // MAVLink 1 cannot be signed at all.
+  return frame.version === 1 ? 'mavlink1' : 'unsigned';
 }
 
-type Accept = (frame: FrameView, peer: string, at_ms: number) => boolean;
+type Accept = (frame: FrameView, peer: string, at_ms: number) => Reception;
 
 /** Returns a function that checks the signature of a frame, counts it and passes it to the listener. */
 function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefined): Accept {
@@ -189,20 +208,15 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
     on.mismatched?.(problem, frame);
   };
   return (frame, peer, at_ms) => {
-    if (signing && frame.signed) {
-      frame.signature_ok = signing.verify(frame.bytes);
-      if (!frame.signature_ok) {
-        tally.add('bad_signatures');
-        report('other_key', frame);
-        on.rejected?.(frame, peer, at_ms);
-        return false;
-      }
-    } else if (signing && !radio_reports.has(frame.msgid)) {
-      tally.add('unsigned');
-      report(unsignedProblem(frame), frame);
+    const objection = objectionTo(frame, signing);
+    if (objection) {
+      tally.add(counts[objection]);
+      // A vehicle over two links sends each frame twice.
+      if (objection !== 'repeated') report(objection, frame);
       on.rejected?.(frame, peer, at_ms);
-      return false;
-    } else if (!signing && frame.signed) report('no_key', frame);
+      return objection === 'old' || objection === 'repeated' ? 'behind' : 'ignored';
+    }
+    if (!signing && frame.signed) report('no_key', frame);
     tally.frame(frame, peer);
     try {
       on.frame(frame, peer, at_ms);
@@ -211,7 +225,7 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
       tally.add('faults');
       on.failed?.(error);
     }
-    return true;
+    return 'accepted';
   };
 }
 
@@ -219,9 +233,10 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
 function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'datagram' | 'overrun'> {
   let peer = '';
   let at_ms = 0;
-  let has_accepted = false;
+  let reception: Reception = 'ignored';
   const frame = (view: FrameView): void => {
-    if (accept(view, peer, at_ms)) has_accepted = true;
+    const each = accept(view, peer, at_ms);
+    if (reception !== 'accepted' && each !== 'ignored') reception = each;
   };
   const sink = { tally, frame };
   return {
@@ -229,9 +244,9 @@ function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'dat
       tally.add('bytes_in', bytes.length);
       peer = from;
       at_ms = now_ms;
-      has_accepted = false;
+      reception = 'ignored';
       parseDatagram(bytes, sink);
-      return has_accepted;
+      return reception;
     },
     overrun: (bytes) => tally.skipped(bytes),
   };
@@ -239,13 +254,13 @@ function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'dat
 
 function openStream(
   tally: LinkTally,
-  accept: (frame: FrameView, at_ms: number) => boolean,
+  accept: (frame: FrameView, at_ms: number) => Reception,
   signal: AbortSignal,
 ): Stream {
   let received_ms: number | undefined;
   let pushed_ms = 0;
   const frame = (view: FrameView): void => {
-    if (accept(view, pushed_ms)) received_ms = pushed_ms;
+    if (accept(view, pushed_ms) === 'accepted') received_ms = pushed_ms;
   };
   const framer = new StreamFramer({ tally, frame });
   const over = new AbortController();

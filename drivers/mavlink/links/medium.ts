@@ -13,6 +13,12 @@ export type Send = (bytes: Uint8Array, peer?: string) => boolean;
  */
 export type Discard = (peer: string, sent_ms: number) => void;
 
+/**
+ * What a datagram contained: an accepted frame, or only frames that our key has signed earlier. The clock of their sender is behind,
+ * until it receives ours.
+ */
+export type Reception = 'accepted' | 'behind' | 'ignored';
+
 /** The link as a medium uses it. */
 export interface MediumHost {
   readonly signal: AbortSignal;
@@ -20,8 +26,8 @@ export interface MediumHost {
   readonly silence_max_ms?: number | undefined;
   /** Marks the link as up and sets its sender. */
   opened(send: Send, discard: Discard): void;
-  /** Parses a datagram received at `at_ms` (`performance.now()`); returns whether it contained an accepted frame. */
-  datagram(bytes: Uint8Array, peer: string, at_ms: number): boolean;
+  /** Parses a datagram received at `at_ms` (`performance.now()`). */
+  datagram(bytes: Uint8Array, peer: string, at_ms: number): Reception;
   /** Counts the bytes of a datagram that was not parsed, since too much arrived at once. */
   overrun(bytes: number): void;
   /** Opens a parser for the bytes of a new connection. */

@@ -9,6 +9,8 @@ export const texts = {
     other_key: 'ignoring frames signed with another key; check signing.key_file',
     unsigned: 'ignoring unsigned frames; set the same key in the vehicle, or remove signing',
     mavlink1: 'ignoring MAVLink 1 frames, which cannot be signed; set the port of the vehicle to MAVLink 2',
+    old: 'ignoring signed frames with old timestamps: recorded ones, or of a vehicle that has not received this kit yet',
+    ahead: 'ignoring signed frames from years ahead; correct the clock of their sender',
     no_key: 'vehicle signs its frames and no key is configured; it may ignore this kit, set signing',
   },
   own_ids: (links: readonly string[]) => `also used by another station over ${links.join(', ')}`,

@@ -11,23 +11,39 @@ import { texts } from './texts.ts';
 export const ticks_per_s = 100_000;
 const epoch_ms = Date.UTC(2015, 0, 1);
 const ticks_max = 2 ** 48 - 1;
+const day_ticks = 86_400 * ticks_per_s;
+/**
+ * A clock that is further ahead of the time of day is not followed: every vehicle would follow it through this kit, and at the last
+ * tick no frame can be signed any more. A kit without a clock of its own may be years behind.
+ */
+const ahead_max_ticks = 3_650 * day_ticks;
+/** No time of day before this program was written is right. */
+const earliest_ticks = ticksOf(Date.UTC(2026, 0, 1));
 
 /** The file is ahead of the clock by up to this much, so that no tick repeats after a power cut. */
 const reserve_ticks = 60 * ticks_per_s;
 const store_every_ms = 10_000;
+/** Between writes because of senders that are ahead. */
+const leap_every_ms = 1_000;
 
 export interface SigningClock {
   /** Returns a new tick that no frame has used. */
   next(): number;
   /** Returns the current tick without using it. */
   now(): number;
+  /** No frame that was accepted before this start has a later tick. */
+  readonly started_at: number;
+  /** Whether a clock is so far ahead that it is not followed. */
+  isTooFarAhead(ticks: number): boolean;
   /** Advances to the tick of a genuine frame: ours must be later, or its sender ignores us. */
-  learn(ticks: number): void;
+  learn(ticks: number, sysid: number): void;
 }
 
 export interface StoredSigningClock extends SigningClock {
-  /** Resolves when no write of the file is in progress; after the abort none begins. */
-  saved(): Promise<void>;
+  /** Days by which it is ahead of the time of day. */
+  ahead_days(): number;
+  /** Stores it as it is when no frame will be signed or verified any more, so that the next start need not skip time. */
+  close(): Promise<void>;
 }
 
 interface ClockNeeds {
@@ -42,12 +58,10 @@ export async function openSigningClock(
 ): Promise<StoredSigningClock> {
   const clock = new Clock(await readTicks(file, log));
   let reserved = 0;
-  let isWriting = false;
+  let leapt_ms = Number.NEGATIVE_INFINITY;
   let isFailing = false;
-  const reserve = async (): Promise<void> => {
-    if (isWriting || clock.now() < reserved - reserve_ticks / 2) return;
-    isWriting = true;
-    const upTo = clock.now() + reserve_ticks;
+  let hasWarned = false;
+  const store = async (upTo: number): Promise<void> => {
     try {
       await replaceFile(file, `${upTo}\n`);
       reserved = upTo;
@@ -57,27 +71,56 @@ export async function openSigningClock(
         log.warn({ err, file }, texts.clock_write_failed);
       }
       isFailing = true;
-    } finally {
-      isWriting = false;
     }
   };
-  await reserve();
-  let saving = Promise.resolve();
-  every(store_every_ms, signal, () => {
-    if (!isWriting) saving = reserve();
-  });
+  let isStoring = false;
+  let stored = Promise.resolve();
+  const reserve = (): void => {
+    if (isStoring || clock.now() < reserved - reserve_ticks / 2) return;
+    isStoring = true;
+    stored = store(clock.now() + reserve_ticks).finally(() => {
+      isStoring = false;
+    });
+  };
+  const warnIfAhead = (facts: { readonly system_id?: number }): void => {
+    const ahead_days = clock.ahead_days();
+    if (hasWarned || ahead_days < 1) return;
+    hasWarned = true;
+    log.warn({ ...facts, ahead_days }, texts.clock_ahead);
+  };
+  // Who was ahead in an earlier run is not known.
+  warnIfAhead({});
+  reserve();
+  await stored;
+  every(store_every_ms, signal, reserve);
   return {
     next: () => clock.next(),
     now: () => clock.now(),
-    learn: (ticks) => clock.learn(ticks),
-    saved: async () => saving,
+    started_at: clock.started_at,
+    isTooFarAhead: (ticks) => clock.isTooFarAhead(ticks),
+    learn(ticks, sysid) {
+      clock.learn(ticks);
+      // What it has accepted must be stored before a power cut, or it would be accepted again.
+      if (ticks > reserved && performance.now() - leapt_ms >= leap_every_ms && !signal.aborted) {
+        leapt_ms = performance.now();
+        reserve();
+      }
+      warnIfAhead({ system_id: sysid });
+    },
+    ahead_days: () => clock.ahead_days(),
+    async close() {
+      await stored;
+      await store(clock.now());
+    },
   };
 }
 
-class Clock implements SigningClock {
+class Clock {
+  readonly started_at: number;
   #last: number;
 
   constructor(last: number) {
+    this.started_at = last;
     this.#last = last;
   }
 
@@ -94,9 +137,21 @@ class Clock implements SigningClock {
     this.#last = Math.max(this.#last, ticks);
   }
 
-  #timeOfDay(): number {
-    return Math.max(0, Math.floor((Date.now() - epoch_ms) * (ticks_per_s / 1_000)));
+  isTooFarAhead(ticks: number): boolean {
+    return ticks > Math.max(this.#timeOfDay(), earliest_ticks) + ahead_max_ticks;
   }
+
+  ahead_days(): number {
+    return Math.max(0, Math.floor((this.#last - this.#timeOfDay()) / day_ticks));
+  }
+
+  #timeOfDay(): number {
+    return Math.max(0, ticksOf(Date.now()));
+  }
+}
+
+function ticksOf(time_ms: number): number {
+  return Math.floor((time_ms - epoch_ms) * (ticks_per_s / 1_000));
 }
 
 async function readTicks(file: string, log: DriverLog): Promise<number> {

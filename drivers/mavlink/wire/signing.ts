@@ -4,7 +4,12 @@ import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { signature_length } from './frame.ts';
-import { openSigningClock, ticks_per_s, type SigningClock } from './signing-clock.ts';
+import {
+  openSigningClock,
+  ticks_per_s,
+  type SigningClock,
+  type StoredSigningClock,
+} from './signing-clock.ts';
 
 /** Appends the signature to a frame whose flag and checksum already include it. */
 export type SignFrame = (frame: Uint8Array) => Uint8Array;
@@ -12,14 +17,17 @@ export type SignFrame = (frame: Uint8Array) => Uint8Array;
 export interface Signing {
   /** Returns the signer of one link. Links have different ids (0 to 255), since frames of two may be reordered. */
   signer(link_id: number): SignFrame;
-  /** Returns true once for each genuine frame; false for another key and for repeats. */
-  verify(bytes: Uint8Array): boolean;
+  /** Returns `genuine` once for each frame that is signed with our key. */
+  verify(bytes: Uint8Array): Verdict;
 }
 
-export interface StoredSigning extends Signing {
-  /** See `StoredSigningClock`. */
-  saved(): Promise<void>;
-}
+/**
+ * `repeated`: received before, or by an earlier run, or it may be. `old`: signed more than a minute before the newest one. `ahead`: by
+ * a clock that is not followed.
+ */
+export type Verdict = 'ahead' | 'genuine' | 'old' | 'other_key' | 'repeated';
+
+export interface StoredSigning extends Signing, Pick<StoredSigningClock, 'ahead_days' | 'close'> {}
 
 export interface SigningOptions {
   /** File with 64 hexadecimal digits, or with a passphrase of which the SHA-256 is the key, as in Mission Planner. */
@@ -37,15 +45,19 @@ export interface SigningNeeds {
 export async function openSigning(options: SigningOptions, needs: SigningNeeds): Promise<StoredSigning> {
   const key = await readKey(options.key_file);
   const clock = await openSigningClock(options.clock_file, needs);
-  return { ...signingWith(key, clock), saved: async () => clock.saved() };
+  return {
+    ...signingWith(key, clock),
+    ahead_days: () => clock.ahead_days(),
+    close: async () => clock.close(),
+  };
 }
 
 /** A stream that starts further back than this is a replay. */
-const new_stream_back_ticks = 60 * ticks_per_s;
+const old_ticks = 60 * ticks_per_s;
 const streams_max = 4_096;
 
 /** Signs and verifies with a key of 32 bytes. */
-export function signingWith(key: Uint8Array, clock: Pick<SigningClock, 'next' | 'now' | 'learn'>): Signing {
+export function signingWith(key: Uint8Array, clock: SigningClock): Signing {
   /** Highest timestamp of each link id, system and component. */
   const streams = new Map<number, number>();
   return {
@@ -60,16 +72,17 @@ export function signingWith(key: Uint8Array, clock: Pick<SigningClock, 'next' | 
     verify: (bytes) => {
       const at = bytes.length - signature_length;
       const ticks = readTicks(bytes, at + 1);
-      const stream = ((bytes[at] ?? 0) << 16) | ((bytes[5] ?? 0) << 8) | (bytes[6] ?? 0);
+      const [sysid, stream] = senderOf(bytes);
+      if (!isSignedWith(key, bytes)) return 'other_key';
       const last = streams.get(stream);
-      if (last === undefined ? ticks < clock.now() - new_stream_back_ticks : ticks <= last) return false;
-      if (!digest(key, bytes).every((byte, index) => byte === bytes[bytes.length - digest_length + index])) {
-        return false;
-      }
-      if (last === undefined && streams.size >= streams_max) return false;
+      if (ticks < (last ?? clock.now()) - old_ticks) return 'old';
+      // The streams of an earlier run are not stored: none of its frames has a later tick than its clock had.
+      if (ticks <= (last ?? clock.started_at)) return 'repeated';
+      if (clock.isTooFarAhead(ticks)) return 'ahead';
+      if (last === undefined && streams.size >= streams_max) return 'repeated';
       streams.set(stream, ticks);
-      clock.learn(ticks);
-      return true;
+      clock.learn(ticks, sysid);
+      return 'genuine';
     },
   };
 }
@@ -90,6 +103,18 @@ async function readKey(path: string): Promise<Uint8Array> {
 
 const digest_length = 6;
 const ticks_length = 6;
+
+/** The stream: link id, system and component. */
+function senderOf(bytes: Uint8Array): readonly [sysid: number, stream: number] {
+  const [sysid = 0, compid = 0] = bytes.subarray(5, 7);
+  const link_id = bytes[bytes.length - signature_length] ?? 0;
+  return [sysid, (link_id << 16) | (sysid << 8) | compid];
+}
+
+function isSignedWith(key: Uint8Array, bytes: Uint8Array): boolean {
+  const at = bytes.length - digest_length;
+  return digest(key, bytes).every((byte, index) => byte === bytes[at + index]);
+}
 
 /** Hashes the whole frame without the digest. */
 function digest(key: Uint8Array, signed: Uint8Array): Uint8Array {

@@ -8,6 +8,7 @@ import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
+import { clockAt } from '../wire/signing-lab.ts';
 import { withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
 
@@ -89,8 +90,7 @@ describe('Signed frames', () => {
         { kind: 'udp_listen', port, name: 'gcs' },
         { kind: 'udp_listen', port: lenient, name: 'recorder', unverified: true },
       ];
-      let ticks = (Date.now() - Date.UTC(2015, 0, 1)) * 100;
-      const clock = { now: () => ticks, next: () => (ticks += 1), learn: () => undefined };
+      const clock = clockAt((Date.now() - Date.UTC(2015, 0, 1)) * 100);
       const sign = signingWith(keyOfPassphrase('a passphrase'), clock).signer(7);
       await withEndpoints(
         endpoints,

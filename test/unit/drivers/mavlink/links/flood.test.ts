@@ -47,7 +47,7 @@ function linkHost({ meter, handled }: Meter, signal: AbortSignal, opened: () => 
     opened,
     datagram: (bytes) => {
       handled(bytes.length);
-      return false;
+      return 'ignored';
     },
     overrun: (bytes) => void (meter.dropped += bytes),
     stream: () => ({

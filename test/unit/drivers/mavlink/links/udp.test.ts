@@ -9,6 +9,7 @@ import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wir
 import { isBroadcast } from '../../../../../drivers/mavlink/links/udp.ts';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat } from '../frames.ts';
+import { clockAt } from '../wire/signing-lab.ts';
 import { listen } from './test-link.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
@@ -25,12 +26,12 @@ afterEach(async () => {
 });
 
 /** Opens a vehicle on a separate port and records the datagrams that it receives. */
-async function vehicle(port = 0) {
+async function vehicle(port = 0, host = '127.0.0.1') {
   const socket = createSocket('udp4');
   sockets.push(socket);
   const got: Buffer[] = [];
   socket.on('message', (bytes) => got.push(bytes));
-  socket.bind(port, '127.0.0.1');
+  socket.bind(port, host);
   await once(socket, 'listening');
   const own = socket.address().port;
   return {
@@ -172,8 +173,7 @@ describe('UDP link', () => {
   it('accepts only signed frames and radio reports when a key is configured', async () => {
     const port = await freePort();
     const key = keyOfPassphrase('fleet');
-    let ticks = 1_000_000;
-    const clock = { next: () => ++ticks, now: () => ticks, learn: () => undefined };
+    const clock = clockAt(1_000_000);
     const signing = signingWith(key, clock);
     const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal, signing });
     await untilUp();
@@ -219,6 +219,36 @@ describe('UDP link', () => {
     expect(link.stats().unsent).toBeGreaterThan(0);
     const next = await vehicle(port);
     expect(next.port).toBe(port);
+  });
+
+  it('sends to its vehicle while more strangers than it keeps in touch with send to it, and to few of them', async () => {
+    const port = await freePort();
+    const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
+    await untilUp();
+    const drone = await vehicle();
+    drone.send(heartbeat(1), port);
+    await untilReceived(1);
+    const hosts = Array.from({ length: 90 }, (_, n) => `127.0.0.${2 + (n % 3)}`);
+    const strangers = await Promise.all(hosts.map(async (host) => vehicle(0, host)));
+    for (const each of strangers) each.send(heartbeat(2, 9), port);
+    await untilReceived(91);
+    expect(link.send(heartbeat(10, 245), frames[0]?.peer)).toBe(true);
+    await eventually('the vehicle received it', () => drone.got.length === 1);
+    link.send(heartbeat(11, 245));
+    await eventually('it receives what is for all', () => drone.got.length === 2);
+    await eventually('so do some', () => strangers.filter(({ got }) => got.length > 0).length === 63);
+  });
+
+  it('sends to its configured address while a stranger at another one sends, as a client', async () => {
+    const local_port = await freePort();
+    const [drone, stranger] = [await vehicle(), await vehicle(0, '127.0.0.2')];
+    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
+    const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    stranger.send(heartbeat(1, 9), local_port);
+    await untilReceived(1);
+    link.send(heartbeat(2, 245));
+    await eventually('the vehicle received it', () => drone.got.length === 1);
   });
 
   it('broadcasts to a network as a client, also when some vehicles have answered', async () => {

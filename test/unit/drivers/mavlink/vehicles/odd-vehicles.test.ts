@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { texts as link_texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
+import { ticks_per_s } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
@@ -13,6 +14,7 @@ import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
 import { drone_key, withLab } from '../mavlink-lab.ts';
+import { clockAt } from '../wire/signing-lab.ts';
 
 describe.concurrent('A quadplane of ArduPilot', () => {
   it.each([
@@ -135,7 +137,7 @@ describe.concurrent('A component of a vehicle', () => {
 describe.concurrent('Signatures that do not fit', () => {
   const signerOf = (passphrase: string) => {
     let ticks = Math.round((Date.now() - Date.UTC(2015, 0)) * 100);
-    const clock = { next: () => (ticks += 1), now: () => ticks, learn: () => undefined };
+    const clock = { ...clockAt(ticks), next: () => (ticks += 1) };
     return signingWith(keyOfPassphrase(passphrase), clock).signer(0);
   };
 
@@ -162,6 +164,28 @@ describe.concurrent('Signatures that do not fit', () => {
           drone.speaks_mavlink1 = true;
           await eventually('MAVLink 1', () => lab.log.at('warn').includes(link_texts.signature.mavlink1));
           expect(lab.hub.assets()).toEqual([]);
+        },
+        { signing },
+      );
+    });
+  });
+
+  it('are accepted from a vehicle whose clock is behind once it has received the kit', async () => {
+    await withDirectory(async (dir) => {
+      const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
+      await writeFile(signing.key_file, 'ours', { mode: 0o600 });
+      await withLab(
+        async (lab) => {
+          const drone = await lab.fly();
+          const now = (): number => Math.round((Date.now() - Date.UTC(2015, 0)) * 100);
+          let ticks = now() - 3_600 * ticks_per_s;
+          const clock = { ...clockAt(0), next: () => (ticks += 1) };
+          drone.sign = signingWith(keyOfPassphrase('ours'), clock).signer(0);
+          await eventually('it receives the kit', () => drone.beats.length > 0);
+          expect(lab.log.at('warn')).toContain(link_texts.signature.old);
+          // Autopilots follow the clock of what they receive.
+          ticks = now() + ticks_per_s;
+          await lab.until('online');
         },
         { signing },
       );

@@ -11,6 +11,7 @@ import { DeviceUnreachable } from '../../../../../src/errors.ts';
 import { texts as secretTexts } from '../../../../../src/platform/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/wire/texts.ts';
 import { framesOfDatagram } from '../frames.ts';
+import { clockAt } from './signing-lab.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
 
@@ -24,18 +25,6 @@ afterEach(() => {
   over.abort();
   vi.useRealTimers();
 });
-
-/** A clock without a file, at `ticks`. */
-function clockAt(ticks: number) {
-  let last = ticks;
-  return {
-    next: () => ++last,
-    now: () => last,
-    learn: (received: number) => {
-      last = Math.max(last, received);
-    },
-  };
-}
 
 const fields = { type: 18, autopilot: 8, base_mode: 0, custom_mode: 0, system_status: 4, mavlink_version: 3 };
 function signedBy(signing: ReturnType<typeof signingWith>, link_id = 0): Uint8Array {
@@ -62,40 +51,38 @@ it('Signing verifies a frame signed by node-mavlink exactly once', () => {
   const protocol = new MavLinkProtocolV2(1, 1, MavLinkProtocolV2.IFLAG_SIGNED);
   const bytes = protocol.sign(protocol.serialize(heartbeat, 0), 1, Buffer.from(key), Date.now());
   const signing = signingWith(key, clockAt(0));
-  expect(signing.verify(bytes)).toBe(true);
-  expect(signing.verify(bytes)).toBe(false);
+  expect([signing.verify(bytes), signing.verify(bytes)]).toEqual(['genuine', 'repeated']);
 });
 
 it('Signing rejects another key, a changed byte and a replay', () => {
   const sender = signingWith(key, clockAt(1_000));
   const receiver = signingWith(key, clockAt(0));
   const [first, second] = [signedBy(sender), signedBy(sender)];
-  expect(signingWith(keyOfPassphrase('other'), clockAt(0)).verify(first)).toBe(false);
+  expect(signingWith(keyOfPassphrase('other'), clockAt(0)).verify(first)).toBe('other_key');
   const changed = Uint8Array.from(first);
   changed[12] = (changed[12] ?? 0) ^ 1;
-  expect(receiver.verify(changed)).toBe(false);
-  expect(receiver.verify(second)).toBe(true);
-  expect(receiver.verify(first)).toBe(false);
+  expect(receiver.verify(changed)).toBe('other_key');
+  expect(receiver.verify(second)).toBe('genuine');
+  expect(receiver.verify(first)).toBe('repeated');
 });
 
 it('Signing accepts reordered frames of one sender over two links', () => {
   const sender = signingWith(key, clockAt(1_000));
   const receiver = signingWith(key, clockAt(0));
   const [early, late] = [signedBy(sender, 0), signedBy(sender, 1)];
-  expect(receiver.verify(late)).toBe(true);
-  expect(receiver.verify(early)).toBe(true);
+  expect([receiver.verify(late), receiver.verify(early)]).toEqual(['genuine', 'genuine']);
 });
 
 it('Signing rejects a new stream that is more than a minute old', () => {
   const now = 1_000 * ticks_per_s;
   const receiver = signingWith(key, clockAt(now));
-  expect(receiver.verify(signedBy(signingWith(key, clockAt(now - 61 * ticks_per_s)), 1))).toBe(false);
-  expect(receiver.verify(signedBy(signingWith(key, clockAt(now - 59 * ticks_per_s)), 2))).toBe(true);
+  expect(receiver.verify(signedBy(signingWith(key, clockAt(now - 61 * ticks_per_s)), 1))).toBe('old');
+  expect(receiver.verify(signedBy(signingWith(key, clockAt(now - 59 * ticks_per_s)), 2))).toBe('genuine');
 });
 
 it('Signing answers a vehicle whose clock is ahead with a later tick', () => {
   const receiver = signingWith(key, clockAt(0));
-  expect(receiver.verify(signedBy(signingWith(key, clockAt(70_000_000))))).toBe(true);
+  expect(receiver.verify(signedBy(signingWith(key, clockAt(70_000_000))))).toBe('genuine');
   const answer = signedBy(receiver);
   expect(Buffer.from(answer).readUIntLE(answer.length - 12, 6)).toBeGreaterThan(70_000_001);
 });
@@ -165,7 +152,7 @@ it('Signing reads a passphrase or the digits of the key, and fails without a key
         openSigning({ key_file, clock_file: `${key_file}.clock` }, needs),
       ),
     );
-    expect(b?.verify(signedBy(a!))).toBe(true);
+    expect(b?.verify(signedBy(a!))).toBe('genuine');
     const missing = openSigning({ key_file: join(dir, 'none'), clock_file: join(dir, 'c') }, needs);
     await expect(missing).rejects.toThrow(DeviceUnreachable);
     await writeFile(words, '\n');
@@ -184,6 +171,77 @@ it('Signing rejects a key file that every user of the machine may read, as any s
     const open = async () => openSigning({ key_file, clock_file: join(dir, 'clock') }, needs);
     await expect(open()).rejects.toThrow(secretTexts.world_access(key_file));
     await chmod(key_file, 0o640);
-    expect((await open()).verify(signedBy(await open()))).toBe(true);
+    expect((await open()).verify(signedBy(await open()))).toBe('genuine');
+  });
+});
+
+/** Opens signing with one key and clock again and again, as the runs of a daemon do. */
+async function withRuns(
+  play: (
+    open: (runLog?: ReturnType<typeof recordingLog>) => ReturnType<typeof openSigning>,
+    clock_file: string,
+  ) => Promise<void>,
+): Promise<void> {
+  await withDirectory(async (dir) => {
+    const options = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
+    await writeFile(options.key_file, 'correct horse', { mode: 0o600 });
+    await play(
+      async (runLog = log) => openSigning(options, { signal: over.signal, log: runLog }),
+      options.clock_file,
+    );
+  });
+}
+const ticksNow = (): number => Math.round((Date.now() - Date.UTC(2015, 0)) * (ticks_per_s / 1_000));
+
+it('Signing accepts nothing again after a kill, and what is newer once its sender has received the kit', async () => {
+  await withRuns(async (open) => {
+    const killed = await open();
+    const clock = clockAt(ticksNow());
+    const sender = signingWith(key, clock);
+    const recorded = signedBy(sender);
+    expect(killed.verify(recorded)).toBe('genuine');
+    const next = await open();
+    expect(next.verify(recorded)).toBe('repeated');
+    expect(sender.verify(signedBy(next))).toBe('genuine');
+    expect(next.verify(signedBy(sender))).toBe('genuine');
+  });
+});
+
+it('Signing accepts nothing again after an orderly stop, and what is newer at once', async () => {
+  await withRuns(async (open) => {
+    const stopped = await open();
+    const sender = signingWith(key, clockAt(ticksNow() + ticks_per_s));
+    const recorded = signedBy(sender);
+    expect(stopped.verify(recorded)).toBe('genuine');
+    await stopped.close();
+    const next = await open();
+    expect([next.verify(recorded), next.verify(signedBy(sender))]).toEqual(['repeated', 'genuine']);
+  });
+});
+
+it('Signing stores the clock at once when a sender is ahead of what is stored, and names it when it is days ahead', async () => {
+  await withRuns(async (open, clock_file) => {
+    const warned = recordingLog();
+    const killed = await open(warned);
+    const sender = signingWith(key, clockAt(ticksNow() + 3 * 86_400 * ticks_per_s));
+    const recorded = signedBy(sender);
+    expect(killed.verify(recorded)).toBe('genuine');
+    expect(killed.verify(signedBy(sender))).toBe('genuine');
+    await vi.waitFor(async () =>
+      expect(Number(await readFile(clock_file, 'utf8'))).toBeGreaterThan(ticksNow() + 86_400 * ticks_per_s),
+    );
+    expect(warned.at('warn')).toEqual([texts.clock_ahead]);
+    expect(killed.ahead_days()).toBeGreaterThan(1);
+    expect((await open()).verify(recorded)).toBe('repeated');
+  });
+});
+
+it('Signing does not follow a clock that is decades ahead', async () => {
+  await withRuns(async (open) => {
+    const signing = await open();
+    const sender = signingWith(key, clockAt(2 ** 48 - 10));
+    expect(signing.verify(signedBy(sender))).toBe('ahead');
+    const used = Buffer.from(signedBy(signing)).readUIntLE(signedBy(signing).length - 12, 6);
+    expect(used).toBeLessThan(ticksNow() + 60 * ticks_per_s);
   });
 });
