@@ -116,7 +116,7 @@ export class Dispatch {
       alarms: () => options.ledger.depth.alarm.rows,
       ready: () => this.#ready(),
       failed: options.diskFailed,
-      giveBack: (messages) => this.#returns.takeBack(messages),
+      giveBack: (messages) => this.#returns.takeBack(messages, { rest: false }),
     });
     this.#selection = new Selection({
       ...options,

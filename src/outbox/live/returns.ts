@@ -22,8 +22,8 @@ export class Returns {
     this.#options = options;
   }
 
-  /** Takes messages that did not reach the broker, to send them again. */
-  takeBack(messages: readonly OutgoingMessage[]): void {
+  /** Takes messages that did not reach the broker, to send them again; `rest: false`: without a pause of their lanes. */
+  takeBack(messages: readonly OutgoingMessage[], { rest = true } = {}): void {
     const lives: Live[] = [];
     const rows: RowRef[] = [];
     const batches: number[] = [];
@@ -40,6 +40,7 @@ export class Returns {
     }
     const { released } = this.#options.moves.move(lives, 'taken_back');
     this.#release([...rows, ...released], batches, touched);
+    if (rest) this.#rest(touched);
   }
 
   /** Moves messages from memory to the disk. */
@@ -49,7 +50,9 @@ export class Returns {
 
   /** Releases rows that the main thread holds and does not send. */
   release(rows: readonly RowRef[]): void {
-    this.#release(rows, [], new Set());
+    const touched = new Set<Lane>();
+    this.#release(rows, [], touched);
+    this.#rest(touched);
   }
 
   #release(rows: readonly RowRef[], batches: readonly number[], touched: Set<Lane>): void {
@@ -57,7 +60,10 @@ export class Returns {
     const refs = rows.map(({ id, lane }) => ({ id, lane }));
     for (const { lane } of refs) touched.add(lane);
     this.#options.client.release({ rows: refs, batches }).catch(this.#options.diskFailed);
-    // A lane whose rows were just released is paused for a moment.
+  }
+
+  /** Lanes whose rows were just released are paused for a moment. */
+  #rest(touched: ReadonlySet<Lane>): void {
     for (const lane of touched) this.#options.backlog().rest(lane);
   }
 }

@@ -1,6 +1,7 @@
 /** What is sent again: after a lost connection, and until the cloud has confirmed it. */
 import { describe, expect, it } from 'vitest';
 import { letPass } from '../../../support/eventually.ts';
+import { FaultyDisk } from '../../../support/disk/faulty-disk.ts';
 import { byValue, dispatchScene, numbers, soon } from '../../../support/disk/dispatch-scene.ts';
 
 const scene = dispatchScene();
@@ -34,6 +35,28 @@ describe('Dispatch after a lost connection', () => {
     scene.lab.connect();
     expect(numbers(await scene.lab.pump(heard)).sort(byValue)).toEqual(all);
     await soon(() => scene.lab.outbox.ledger().buffered === 0);
+  });
+
+  it('sends without a pause what was still being read when the connection was lost', async () => {
+    const disk = new FaultyDisk();
+    await scene.reopen({ batch_rows: 1, disk });
+    const all = Array.from({ length: 300 }, (_, n) => n);
+    for (const n of all) scene.lab.send('feed', n);
+    await scene.lab.outbox.flush();
+    const { dispatch } = scene.lab.outbox;
+    let taken = 0;
+    const onReady = (): void => {
+      if (taken > 0 || !dispatch.next({ backlog: true })) return;
+      taken += 1;
+      // The next page is read now.
+      disk.hang();
+    };
+    dispatch.connected({ session_present: true, packet_ms: 0, ack: 'broker', onReady });
+    await soon(() => taken > 0);
+    dispatch.disconnected();
+    scene.lab.connect();
+    disk.heal();
+    expect(numbers(await scene.lab.pump(heard)).sort(byValue)).toEqual(all);
   });
 
   it('replays acknowledged messages only if the broker has lost the session', async () => {
