@@ -43,7 +43,7 @@ export async function play(story: Story, spoil = nothing, prepare = nothing): Pr
     prepare(scene);
     await perform(scene, story);
     spoil(scene);
-    checkEnd(scene);
+    await checkEnd(scene);
     return {
       violations: scene.violations,
       events: scene.world.events,

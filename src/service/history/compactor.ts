@@ -14,8 +14,10 @@ import { bodyOf, messagesOf, packSegment } from './segment.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
 const segment_messages_max = 2_500;
-/** Characters of data of a segment, and of what is joined in a pass; a kit sends messages of 256 kB, and thousands would not fit into memory. */
-export const segment_chars_max = 4 * 1024 * 1024;
+/** Characters of data of a segment: it is packed, and read, in one turn of the event loop. */
+export const segment_chars_max = 512 * 1024;
+/** Characters of data that a pass reads of what has landed, and again of what it joins: a kit sends messages of 256 kB. */
+export const pass_chars_max = 4 * 1024 * 1024;
 const portion_messages = 500;
 /** Landed rows of one portion. */
 const portion_rows_max = 256;
@@ -75,7 +77,7 @@ export async function compactKit(
   const segments: Segment[] = [];
   const largest = parts.toSorted((a, b) => b.messages.length - a.messages.length);
   for (const [at, part] of largest.entries()) {
-    const older = at < joined_parts_max ? joined.with(await readTails(database, kit_id, part)) : [];
+    const older = at < joined_parts_max ? await joined.with(database, kit_id, part) : [];
     const messages = [...older, ...part.messages].filter((message) => !isErased(tombstones, message));
     segments.push(...(await cut({ ...part, messages }, now_ms)));
   }
@@ -130,7 +132,7 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   const last = rows.findIndex((row) => {
     sum.messages += Number(row['messages']);
     sum.bytes += Number(row['bytes']);
-    return sum.messages >= segment_messages_max || sum.bytes >= segment_chars_max;
+    return sum.messages >= segment_messages_max || sum.bytes >= pass_chars_max;
   });
   const some = last < 0 ? rows : rows.slice(0, last + 1);
   const [first, to] = [some[0], some.at(-1)];
@@ -144,7 +146,7 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   );
 }
 
-/** The messages of the rows, and the rows that were read: the rest is left for the next portion once `segment_chars_max` is reached. */
+/** The messages of the rows, and the rows that were read: the rest is left for the next portion once `pass_chars_max` is reached. */
 async function partsOf(
   rows: readonly Row[],
   tombstones: Tombstones,
@@ -154,11 +156,11 @@ async function partsOf(
   const landed: Row[] = [];
   let chars = 0;
   for (const row of rows) {
-    if (chars >= segment_chars_max) break;
+    if (chars >= pass_chars_max) break;
     if (landed.length > 0) await turn();
     landed.push(row);
     const landed_ms = Number(row['landed_ms']);
-    for (const message of messagesOf(bodyOf(row))) {
+    for (const message of await messagesOf(bodyOf(row))) {
       chars += message.data.length;
       const identity = identityOf(message);
       if (seen.has(identity) || isErased(tombstones, message)) continue;
@@ -184,13 +186,8 @@ function placeOf({ class: its, day, epoch, misdated }: Omit<Part, 'messages'>): 
   return `${its} ${day} ${epoch} ${misdated}`;
 }
 
-interface Tail {
-  readonly id: string;
-  readonly body: Uint8Array;
-}
-
-/** The newest segments of its place that a part is joined with, the newest first. */
-async function readTails(queries: Queries, kit_id: string, part: Part): Promise<readonly Tail[]> {
+/** The newest segments of its place that a part may be joined with, the newest first. */
+async function tailsOf(queries: Queries, kit_id: string, part: Part): Promise<readonly string[]> {
   // Ordered by the id alone, SQLite would go through all segments of the kit; an expression leaves it the index of the epoch.
   const newest = await queries.all(
     `SELECT id, messages, bytes FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ?
@@ -202,26 +199,26 @@ async function readTails(queries: Queries, kit_id: string, part: Part): Promise<
     part.misdated ? 1 : 0,
     tails_max,
   );
-  const rows = await Promise.all(
-    joinable(newest, part.messages.length).map(async (id) =>
-      queries.all('SELECT id, body FROM history WHERE kit_id = ? AND id = ?', kit_id, id),
-    ),
-  );
-  return rows.flat().map((row) => ({ id: String(row['id']), body: bodyOf(row) }));
+  return joinable(newest, part.messages.length);
 }
 
-/** The older segments that a pass joins with new messages, up to `segment_chars_max`. */
+/** The older segments that a pass joins with new messages, up to `pass_chars_max`. */
 class Joined {
   readonly ids: string[] = [];
   #chars = 0;
 
-  /** The messages of these segments, as far as there is room. */
-  with(tails: readonly Tail[]): readonly HistoryMessage[] {
+  /** The messages of older segments that are one segment together with those of the part. */
+  async with(queries: Queries, kit_id: string, part: Part): Promise<readonly HistoryMessage[]> {
     const joined: HistoryMessage[] = [];
-    for (const { id, body } of tails) {
-      if (this.#chars >= segment_chars_max) break;
-      const messages = messagesOf(body);
-      this.#chars += charsOf(messages);
+    let chars = charsOf(part.messages);
+    for (const id of await tailsOf(queries, kit_id, part)) {
+      await turn();
+      const [row] = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
+      const messages = row ? await messagesOf(bodyOf(row)) : [];
+      const more = charsOf(messages);
+      if (chars + more > segment_chars_max || this.#chars + more > pass_chars_max) break;
+      chars += more;
+      this.#chars += more;
       this.ids.push(id);
       joined.push(...messages);
     }
@@ -249,7 +246,7 @@ function joinable(newest: readonly Row[], messages: number): readonly string[] {
       const more = Number(row['messages']);
       if (more > joined * same_size) break;
       bytes += Number(row['bytes']);
-      isFull = sum + more > segment_messages_max || bytes > segment_chars_max;
+      isFull = sum + more > segment_messages_max || bytes > pass_chars_max;
       if (isFull) break;
       sum += more;
       run.push(String(row['id']));

@@ -76,7 +76,7 @@ async function eraseSegments(
     if (rows.length === 0) return;
     await database.transaction(async (queries) => {
       for (const row of rows) {
-        const all = messagesOf(bodyOf(row));
+        const all = await messagesOf(bodyOf(row));
         const messages = all.filter((message) => !isErased(tombstones, message));
         if (messages.length === all.length) continue;
         const gone = await queries.all(

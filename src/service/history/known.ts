@@ -54,11 +54,12 @@ async function knownOf(
 
 async function identitiesIn(queries: Queries, kit_id: string, id: string) {
   const rows = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
-  return rows.flatMap((row) =>
-    openSegment(bodyOf(row)).flatMap(({ channel, epoch, seqs }) =>
+  const groups = await Promise.all(rows.map(async (row) => openSegment(bodyOf(row))));
+  return groups
+    .flat()
+    .flatMap(({ channel, epoch, seqs }) =>
       seqs.map((seq) => ({ seq, identity: identityOf({ channel, epoch, seq }) })),
-    ),
-  );
+    );
 }
 
 /** Whether one of the numbers, which are in order, is between these, both included. */

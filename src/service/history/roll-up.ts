@@ -77,7 +77,7 @@ async function figuresOf(database: Database, kit_id: string, day: number) {
     );
     for (const row of rows) {
       to_ms = Math.max(to_ms, Number(row['hi_ms']) + 1);
-      for (const group of openSegment(bodyOf(row))) {
+      for (const group of await openSegment(bodyOf(row))) {
         await turn();
         addGroup(figures, group);
       }

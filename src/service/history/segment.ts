@@ -5,9 +5,12 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import { z } from 'zod';
 import { powers } from '../../contract/batch/encode.ts';
+import { parseInSteps } from '../../contract/batch/json-steps.ts';
 import { deflate_options, writeBatch } from '../../contract/batch/pack.ts';
+import { finishBetween, Pace } from '../../contract/batch/steps.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
+import { turn } from '../../platform/time.ts';
 import type { Row } from '../store/sql/database.ts';
 import type { HistoryMessage } from './message.ts';
 
@@ -63,33 +66,39 @@ function writeLone(messages: readonly HistoryMessage[]): string {
   return `[${rows.join(',')}]`;
 }
 
-/** Reads the groups of a body. */
-export function openSegment(body: Uint8Array): readonly Group[] {
-  if (body[0] === json_start) {
-    const lone = loneMessages.parse(JSON.parse(Buffer.from(body).toString()));
-    return lone.map(([channel, epoch, seq, time_ms, unsynced, data]) =>
-      plainGroup({ channel, epoch, unsynced: unsynced === 1, seqs: [seq], times_ms: [time_ms] }, [data]),
-    );
+/** Reads the groups of a body. A batch that was stored as it came may be long: others have a turn between its steps. */
+export async function openSegment(body: Uint8Array): Promise<readonly Group[]> {
+  const isLone = body[0] === json_start;
+  const text = (isLone ? Buffer.from(body) : inflateSync(body)).toString();
+  const stored = await finishBetween(parseInSteps(text, new Pace()), turn);
+  if (isLone) {
+    return loneMessages
+      .parse(stored)
+      .map(([channel, epoch, seq, time_ms, unsynced, data]) =>
+        plainGroup({ channel, epoch, unsynced: unsynced === 1, seqs: [seq], times_ms: [time_ms] }, [data]),
+      );
   }
-  const { groups } = storedBatch.parse(JSON.parse(inflateSync(body).toString()));
+  const { groups } = storedBatch.parse(stored);
   return groups.filter(({ ch }) => isHistory(ch)).map(groupOf);
 }
 
 /** The messages of a body, in the order of its groups. */
-export function messagesOf(body: Uint8Array): HistoryMessage[] {
-  return openSegment(body).flatMap(messagesOfGroup);
+export async function messagesOf(body: Uint8Array): Promise<HistoryMessage[]> {
+  return messagesOfGroups(await openSegment(body));
 }
 
-export function messagesOfGroup(group: Group): HistoryMessage[] {
-  const { channel, epoch, unsynced, seqs, times_ms, textOf } = group;
-  return seqs.map((seq, index) => ({
-    channel,
-    epoch,
-    seq,
-    time_ms: times_ms[index] ?? 0,
-    unsynced,
-    data: textOf(index),
-  }));
+/** The messages of these groups, with a turn for others between many. */
+export async function messagesOfGroups(groups: readonly Group[]): Promise<HistoryMessage[]> {
+  const messages: HistoryMessage[] = [];
+  const pace = new Pace();
+  for (const { channel, epoch, unsynced, seqs, times_ms, textOf } of groups) {
+    for (const [index, seq] of seqs.entries()) {
+      const data = textOf(index);
+      messages.push({ channel, epoch, seq, time_ms: times_ms[index] ?? 0, unsynced, data });
+      if (pace.isDue(data.length)) await turn();
+    }
+  }
+  return messages;
 }
 
 /** A batch that was stored as it came may hold channels of a later version, which were not counted as received. */

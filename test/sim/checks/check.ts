@@ -17,7 +17,7 @@ import {
 } from '../world/service-tables.ts';
 import type { Taken, Witness } from './witness.ts';
 
-export function checkEnd(scene: Scene): void {
+export async function checkEnd(scene: Scene): Promise<void> {
   const { kit, service } = scene;
   const buffer = bufferTables(join(kit.disk.folder, buffer_file));
   const tables = serviceTables(service.file);
@@ -25,7 +25,7 @@ export function checkEnd(scene: Scene): void {
   checkNothingMissing(scene, buffer, say);
   checkDrops(scene, say);
   checkCounts(scene.witness, tables, say);
-  checkHistory(scene.witness, historyNumbers(service.file), say);
+  checkHistory(scene.witness, await historyNumbers(service.file), say);
   checkNewest(scene.witness, newestRows(service.file), say);
   checkRetained(scene, say);
   checkTasks(scene, tables, buffer, say);

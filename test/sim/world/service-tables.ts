@@ -63,23 +63,24 @@ export function serviceTables(file: string): ServiceTables {
 }
 
 /** How often the history holds each numbered message, by epoch and number: in what has landed and in segments. */
-export function historyNumbers(file: string): ReadonlyMap<RowId, number> {
-  return read(file, (db) => {
-    const counts = new Map<RowId, number>();
-    for (const table of ['history_in', 'history']) {
-      for (const body of db.prepare<[], Uint8Array>(`SELECT body FROM ${table}`).pluck().iterate()) {
-        for (const { channel, epoch, seqs } of openSegment(body)) {
-          // Presence counts connections.
-          if (channel === channels.state) continue;
-          for (const seq of seqs) {
-            const id = rowId({ epoch, seq });
-            counts.set(id, (counts.get(id) ?? 0) + 1);
-          }
-        }
+export async function historyNumbers(file: string): Promise<ReadonlyMap<RowId, number>> {
+  const bodies = read(file, (db) =>
+    ['history_in', 'history'].flatMap((table) =>
+      db.prepare<[], Uint8Array>(`SELECT body FROM ${table}`).pluck().all(),
+    ),
+  );
+  const counts = new Map<RowId, number>();
+  for (const body of bodies) {
+    for (const { channel, epoch, seqs } of await openSegment(body)) {
+      // Presence counts connections.
+      if (channel === channels.state) continue;
+      for (const seq of seqs) {
+        const id = rowId({ epoch, seq });
+        counts.set(id, (counts.get(id) ?? 0) + 1);
       }
     }
-    return counts;
-  });
+  }
+  return counts;
 }
 
 export interface BufferTables {

@@ -11,7 +11,7 @@ import {
 import { turn, turnEvery } from '../../../platform/time.ts';
 import { isErased, type Tombstones } from '../erasure.ts';
 import { isMisdated } from '../retention.ts';
-import { type Group, messagesOfGroup, openSegment } from '../segment.ts';
+import { type Group, messagesOfGroups, openSegment } from '../segment.ts';
 
 /** What one request may cost. */
 export interface Budget {
@@ -85,7 +85,7 @@ export async function* readHistory(
     yield* first.take(({ time_ms }) => sign * (time_ms - edge_ms) < 0).filter(isNew);
     if (!isFirst && isSpent(budget)) return;
     isFirst = false;
-    first.add(messagesIn(openSegment(segment.body), stretch, budget));
+    first.add(await messagesIn(await openSegment(segment.body), stretch, budget));
   }
   yield* first.take(() => true).filter(isNew);
   // The rest is for the next page.
@@ -158,7 +158,7 @@ export async function* landedGroups(
   const { landed, erased } = await landedOf(store, stretch.kit_id);
   const pause = newPause();
   for (const { body, landed_ms } of landed) {
-    const groups = openSegment(body);
+    const groups = await openSegment(body);
     await pause(messagesOfAll(groups));
     for (const group of wantedIn(groups, stretch, budget)) yield usable(group, landed_ms, erased);
   }
@@ -199,7 +199,7 @@ export async function* segmentGroups(
 ): AsyncGenerator<Group, void, undefined> {
   for await (const { body, misdated } of segmentsOf(store, stretch)) {
     if (isSpent(budget)) return;
-    if (!misdated) yield* wantedIn(openSegment(body), stretch, budget);
+    if (!misdated) yield* wantedIn(await openSegment(body), stretch, budget);
   }
 }
 
@@ -237,9 +237,10 @@ async function readLanded(
   const { landed, erased } = await landedOf(store, stretch.kit_id);
   const pause = newPause();
   for (const { body } of landed) {
-    const groups = openSegment(body);
+    const groups = await openSegment(body);
     await pause(messagesOfAll(groups));
-    first.add(messagesIn(groups, stretch, budget).filter((message) => !isErased(erased, message)));
+    const messages = await messagesIn(groups, stretch, budget);
+    first.add(messages.filter((message) => !isErased(erased, message)));
   }
 }
 
@@ -263,8 +264,11 @@ function wantedIn(
   return wanted;
 }
 
-function messagesIn(groups: readonly Group[], stretch: Stretch, budget: Budget): HistoryMessage[] {
-  return wantedIn(groups, stretch, budget)
-    .flatMap(messagesOfGroup)
-    .filter(({ time_ms }) => time_ms >= stretch.from_ms && time_ms < stretch.to_ms);
+async function messagesIn(
+  groups: readonly Group[],
+  stretch: Stretch,
+  budget: Budget,
+): Promise<readonly HistoryMessage[]> {
+  const messages = await messagesOfGroups(wantedIn(groups, stretch, budget));
+  return messages.filter(({ time_ms }) => time_ms >= stretch.from_ms && time_ms < stretch.to_ms);
 }

@@ -29,11 +29,12 @@ export async function* exportKit(
   const landed = await store.historyLanded(kit_id);
   const erased = await store.historyErased(kit_id);
   for (const { landed_ms, body } of landed) {
-    const messages = messagesOf(body).filter((message) => !isErased(erased, message));
-    yield linesOf(messages, (message) => (isMisdated(message, landed_ms) ? landed_ms : undefined));
+    const messages = await messagesOf(body);
+    const kept = messages.filter((message) => !isErased(erased, message));
+    yield linesOf(kept, (message) => (isMisdated(message, landed_ms) ? landed_ms : undefined));
   }
   for await (const { body, day, misdated } of segmentsOf(store, kit_id)) {
-    yield linesOf(messagesOf(body), () => (misdated ? day * day_ms : undefined));
+    yield linesOf(await messagesOf(body), () => (misdated ? day * day_ms : undefined));
   }
   yield* writeRecordLines(record, count);
 }

@@ -33,7 +33,7 @@ async function left(database: Database): Promise<readonly [erased: number, kept:
     ...(await database.all('SELECT body FROM history')),
     ...(await database.all('SELECT body FROM history_in')),
   ];
-  const all = rows.flatMap((row) => messagesOf(bodyOf(row)));
+  const all = (await Promise.all(rows.map(async (row) => messagesOf(bodyOf(row))))).flat();
   const erased = all.filter(({ channel }) => channel.includes(asset_id));
   return [erased.length, all.length - erased.length];
 }

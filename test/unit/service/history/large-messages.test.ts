@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { segment_chars_max } from '../../../../src/service/history/compactor.ts';
+import { pass_chars_max, segment_chars_max } from '../../../../src/service/history/compactor.ts';
 import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
 import { page_chars_max } from '../../../../src/service/history/reading/reader.ts';
 import { messagesOf } from '../../../../src/service/history/segment.ts';
@@ -13,8 +13,8 @@ import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 
 const chars = 250_000;
-/** More than two segments hold. */
-const count = Math.ceil((2.5 * segment_chars_max) / chars);
+/** More than two passes read. */
+const count = Math.ceil((2.5 * pass_chars_max) / chars);
 const now_ms = Date.UTC(2026, 10, 20, 12);
 
 let store: SqlStore;
@@ -44,7 +44,7 @@ async function segments() {
     after: undefined,
     limit: 100,
   });
-  return found.map(({ body }) => messagesOf(body));
+  return Promise.all(found.map(async ({ body }) => messagesOf(body)));
 }
 
 async function divideAll(): Promise<void> {
@@ -104,6 +104,24 @@ it('lets others have a turn while it reads much', async () => {
   expect(turns).toBeGreaterThanOrEqual(12);
 });
 
+it('makes and joins segments that are read in a short turn, of many messages of medium size too', async () => {
+  const some_chars = 5_000;
+  for (let seq = 1; seq <= 1_200; seq += 50) {
+    const some = Array.from({ length: 50 }, (_, index) => message(seq + index, 'x'.repeat(some_chars)));
+    await store.commit(some, now_ms);
+    if (seq % 200 === 1) await divideAll();
+  }
+  await divideAll();
+  const found = await segments();
+  const sizes = found.map((each) => each.reduce((sum, { data }) => sum + data.length, 0));
+  expect(Math.max(...sizes)).toBeLessThan(600_000);
+  // Small ones were joined.
+  expect(found.length).toBeLessThan(24);
+  expect(found.flatMap((each) => each.map(({ seq }) => seq)).toSorted((a, b) => a - b)).toEqual(
+    numbers(1_200),
+  );
+});
+
 it('divides large messages in portions, into segments that fit into memory, each message once', async () => {
   for (let seq = 1; seq <= count; seq += 1) await store.commit([largeMessage(seq)], now_ms + seq);
   const portions: number[] = [];
@@ -111,8 +129,8 @@ it('divides large messages in portions, into segments that fit into memory, each
     divided = await store.compactHistory(now_ms + count, true);
     portions.push(divided);
   }
+  expect(Math.max(...portions)).toBeLessThanOrEqual(Math.ceil(pass_chars_max / chars));
   const most = Math.ceil(segment_chars_max / chars);
-  expect(Math.max(...portions)).toBeLessThanOrEqual(most);
   const divided = await segments();
   expect(Math.max(...divided.map((each) => each.length))).toBeLessThanOrEqual(most);
   expect(divided.flatMap((each) => each.map(({ seq }) => seq))).toEqual(numbers(count));
