@@ -29,7 +29,7 @@ import type { Routes } from '../platform/linux/route-lookup.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import { machineMark } from '../platform/machine-mark.ts';
 import { measureLoopLag } from '../platform/loop-lag.ts';
-import { watchStalls } from '../platform/stalls.ts';
+import { own_stalls, type Stalls } from '../platform/stalls.ts';
 import { every, within } from '../platform/time.ts';
 import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
@@ -60,6 +60,8 @@ export interface AppDeps {
   readonly routes?: Routes;
   /** How the broker is reached; left out: over a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket;
+  /** What this kit's process knows of its stalls; left out: it has a process of its own. */
+  readonly stalls?: Stalls;
 }
 
 export interface App {
@@ -108,7 +110,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const own: Own = { service: undefined };
   const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
   every(battery_look_ms, ends.hub.signal, () => low_battery.look());
-  watchStalls(ends.hub.signal);
+  (deps.stalls ?? own_stalls).watch(ends.hub.signal);
   const { hub, tasks, uplink } = parts;
   const tail = new Tail((id) => hub.assetNamed(id));
   const service = await ownService(config, parts, deps.log);
@@ -154,7 +156,8 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-async function openBuffer(config: Config, { clock, log, startStore, onSalvage }: AppDeps): Promise<Outbox> {
+async function openBuffer(config: Config, deps: AppDeps): Promise<Outbox> {
+  const { clock, log, startStore, onSalvage, stalls } = deps;
   return openOutbox({
     file: join(config.state_dir, buffer_file),
     limits: { ...config.outbox, ...fixed_limits },
@@ -165,6 +168,7 @@ async function openBuffer(config: Config, { clock, log, startStore, onSalvage }:
     log: log.child({ part: 'outbox' }),
     startStore,
     onSalvage,
+    stalls,
   });
 }
 

@@ -6,6 +6,7 @@ import type { Position } from '../contract/envelope.ts';
 import { lanes, type Lane } from '../contract/lanes.ts';
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Stalls } from '../platform/stalls.ts';
 import { every, within } from '../platform/time.ts';
 import type { Appender, Conclusion, Draft, Journal, OutboxLog } from './api.ts';
 import type { BacklogForm } from './live/backlog.ts';
@@ -70,6 +71,8 @@ export interface OutboxOptions {
   readonly epoch_numbers?: number;
   /** Where the buffer file is served; left out: in a separate thread. */
   readonly startStore?: StartStore | undefined;
+  /** Left out: those of this process. */
+  readonly stalls?: Stalls | undefined;
   readonly onSalvage?: OpenOptions['onSalvage'];
 }
 
@@ -131,6 +134,7 @@ export class Outbox implements Appender, Journal {
     this.#epochs = this.#newRollover(client, options.onEpoch);
     this.#committer = new Committer({
       now: () => performance.now(),
+      stalls: options.stalls,
       commit: async (work) => client.commit(work),
       began: (lives) => this.dispatch.commitBegan(lives),
       written: (lives, done) => this.#written(lives, done),

@@ -19,6 +19,8 @@ export interface CliOptions {
   readonly shrink: boolean;
   /** Goes on after a story that failed. */
   readonly going: boolean;
+  /** Prints the hash of each trace, so that two runs can be compared. */
+  readonly hashes: boolean;
   readonly help: boolean;
   readonly write: (text: string) => void;
 }
@@ -32,10 +34,13 @@ const help = `npm run sim -- [options]
   --like TEXT    only violations with this text count
   --trace        prints everything that happens
   --shrink       makes a story that fails as short as it can
-  --going        goes on after a story that failed`;
+  --going        goes on after a story that failed
+  --hashes       prints the hash of each trace: the same for the same code, however busy the machine is`;
 
 const minutes_default = 1;
 const tail_lines = 60;
+/** The first stories are played again at the end: each must have the same trace, whatever was played before it. */
+const again_max = 3;
 const seeds = 1_000_000_000;
 
 interface Totals {
@@ -43,7 +48,11 @@ interface Totals {
   events: number;
   virtual_ms: number;
   messages: number;
-  failed: string[];
+  readonly failed: string[];
+  /** Of the stories that are played again. */
+  readonly hashes: Map<string, string>;
+  /** Had another trace when they were played again. */
+  readonly strayed: string[];
   /** How many stories showed each kind of violation, and the first of them. */
   readonly kinds: Map<string, { stories: number; readonly seed: string; readonly like: string }>;
 }
@@ -56,25 +65,57 @@ export async function runCli(options: CliOptions): Promise<number> {
     return 0;
   }
   const from_ms = real.now_ms();
-  const totals: Totals = { stories: 0, events: 0, virtual_ms: 0, messages: 0, failed: [], kinds: new Map() };
+  const totals = emptyTotals();
   for (const seed of seedsOf(options, from_ms)) {
     const story = chosen(drawStory(seed), options.only);
     const played = await play(story);
-    totals.stories += 1;
-    totals.events += played.events;
-    totals.virtual_ms += played.virtual_ms;
-    totals.messages += played.messages;
     if (options.trace) write(played.trace);
-    if (played.violations.some((text) => text.includes(options.like ?? ''))) {
-      totals.failed.push(seed);
-      count(totals, seed, played);
-      await tellFailure(story, played, options);
-      if (!options.going) break;
-    } else if (options.seed) write(`seed ${seed}: clean, trace ${played.hash}`);
+    if (options.seed || options.hashes) write(`seed ${seed}: trace ${played.hash}, ${played.events} events`);
+    if (!add(totals, seed, played, options)) continue;
+    await tellFailure(story, played, options);
+    if (!options.going) break;
   }
+  if (!options.seed) await playAgain(totals, options);
   if (options.going) for (const line of kindLines(totals)) write(line);
   write(summary(totals, real.now_ms() - from_ms));
-  return totals.failed.length > 0 ? 1 : 0;
+  return totals.failed.length + totals.strayed.length > 0 ? 1 : 0;
+}
+
+/** Answers whether the story failed. */
+function add(totals: Totals, seed: string, played: Played, { like, going }: CliOptions): boolean {
+  totals.stories += 1;
+  totals.events += played.events;
+  totals.virtual_ms += played.virtual_ms;
+  totals.messages += played.messages;
+  const is_failed = played.violations.some((text) => text.includes(like ?? ''));
+  if (totals.hashes.size < again_max || (is_failed && !going)) totals.hashes.set(seed, played.hash);
+  if (!is_failed) return false;
+  totals.failed.push(seed);
+  count(totals, seed, played);
+  return true;
+}
+
+function emptyTotals(): Totals {
+  return {
+    stories: 0,
+    events: 0,
+    virtual_ms: 0,
+    messages: 0,
+    failed: [],
+    hashes: new Map(),
+    strayed: [],
+    kinds: new Map(),
+  };
+}
+
+/** A trace that differs shows that the simulator lets something outlive a story, or lets the machine reach into it. */
+async function playAgain({ hashes, strayed }: Totals, { only, write }: CliOptions): Promise<void> {
+  for (const [seed, before] of hashes) {
+    const { hash } = await play(chosen(drawStory(seed), only));
+    if (hash === before) continue;
+    strayed.push(seed);
+    write(`seed ${seed} had another trace when it was played again: it depends on more than its seed`);
+  }
 }
 
 /** Fresh seeds begin anywhere, so that each run plays other stories. */
@@ -131,7 +172,10 @@ function kindLines({ kinds }: Totals): readonly string[] {
     .map(({ stories, seed, like }) => `${String(stories).padStart(5)} stories, first ${seed}: ${like}`);
 }
 
-function summary({ stories, events, virtual_ms, messages, failed }: Totals, real_ms: number): string {
+function summary(
+  { stories, events, virtual_ms, messages, failed, strayed }: Totals,
+  real_ms: number,
+): string {
   const seconds = real_ms / 1_000;
   const text = [
     `${stories} stories in ${seconds.toFixed(0)} s`,
@@ -139,5 +183,9 @@ function summary({ stories, events, virtual_ms, messages, failed }: Totals, real
     `${events} events, ${Math.round(events / seconds)} a second`,
     `${messages} messages`,
   ].join('; ');
-  return failed.length > 0 ? `${text}; ${failed.length} failed: ${failed.join(' ')}` : `${text}; clean`;
+  const wrong = [
+    ...(failed.length > 0 ? [`${failed.length} failed: ${failed.join(' ')}`] : []),
+    ...(strayed.length > 0 ? [`${strayed.length} had another trace: ${strayed.join(' ')}`] : []),
+  ];
+  return [text, ...(wrong.length > 0 ? wrong : ['clean'])].join('; ');
 }

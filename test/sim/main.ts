@@ -13,6 +13,7 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     going: { type: 'boolean', default: false },
+    hashes: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });

@@ -6,7 +6,7 @@ import {
 } from '../../../src/outbox/live/disk/memory-limit.ts';
 import type { Outbox } from '../../../src/outbox/outbox.ts';
 import { rowId } from '../../../src/outbox/row.ts';
-import { newestRows } from '../world/service-tables.ts';
+import { newestRowsOf } from '../world/service-tables.ts';
 import type { Scene } from '../scene.ts';
 
 /** Rows on disk that wait in memory to be sent: the live queue and a window. */
@@ -30,7 +30,7 @@ export class Sampler {
     const { kit, service } = this.#scene;
     const outbox = kit.run?.outbox;
     if (outbox && kit.is_up) this.#lookAtKit(outbox);
-    if (service.run?.running) this.#lookAtService();
+    if (service.run?.running && !service.run.stopping) this.#lookAtService();
     this.#lookAtLog();
   }
 
@@ -63,7 +63,11 @@ export class Sampler {
 
   /** Values at the service never go back in the kit's order. */
   #lookAtService(): void {
-    for (const { key, epoch, seq } of newestRows(this.#scene.service.file)) {
+    const { disk, file } = this.#scene.service;
+    const db = disk.connectionTo(file);
+    // It is closed by a service that stops.
+    if (!db) return this.#complain().violation('the service runs without its database');
+    for (const { key, epoch, seq } of newestRowsOf(db)) {
       const position = rowId({ epoch, seq });
       const before = this.#positions.get(key) ?? -1;
       if (position < before)

@@ -47,6 +47,11 @@ export class Disk {
     this.#opened.add(db);
   }
 
+  /** The connection of the process that has the file open. */
+  connectionTo(file: string): Database.Database | undefined {
+    return [...this.#opened].find((db) => db.open && db.name === file);
+  }
+
   wrote(file: string, before: number, after: number): void {
     this.#last = { file, before, after };
   }

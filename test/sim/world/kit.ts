@@ -12,6 +12,7 @@ import type { Done } from '../../../src/outbox/protocol.ts';
 import { type RowId, rowId } from '../../../src/outbox/row.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
+import { Stalls } from '../../../src/platform/stalls.ts';
 import type { Duplex } from 'node:stream';
 import { BufferSize } from '../checks/buffer-size.ts';
 import type { Devices } from './devices.ts';
@@ -211,6 +212,7 @@ export class Kit {
           ack: settings.ack,
         },
         openSocket,
+        stalls: new Stalls(),
         startStore: simulatedStore({
           world,
           rng: this.#parts.rng.fork(run.proc.name),

@@ -23,14 +23,19 @@ export interface NewestRow {
 
 /** What the service shows as newest, and from which message it is. */
 export function newestRows(file: string): readonly NewestRow[] {
-  return read(file, (db) => [
+  return read(file, newestRowsOf);
+}
+
+/** The same over a connection that is open: to open one takes many times as long. */
+export function newestRowsOf(db: Database.Database): readonly NewestRow[] {
+  return [
     ...db
       .prepare<[], NewestRow>(`SELECT 'feeds ' || asset_id || ' ' || feed AS key, epoch, seq FROM feeds`)
       .all(),
     ...['assets', 'commands'].flatMap((table) =>
       db.prepare<[], NewestRow>(`SELECT '${table} ' || asset_id AS key, epoch, seq FROM ${table}`).all(),
     ),
-  ]);
+  ];
 }
 
 export interface TaskRow {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { silenceSince, watchStalls } from '../../../src/platform/stalls.ts';
+import { own_stalls, silenceSince } from '../../../src/platform/stalls.ts';
 import { deadline, within } from '../../../src/platform/time.ts';
 
 /** Runs nothing else for `ms`. */
@@ -56,7 +56,7 @@ describe('A silence', () => {
     const end = new AbortController();
     onTestFinished(() => end.abort());
     const last_ms = performance.now();
-    watchStalls(end.signal);
+    own_stalls.watch(end.signal);
     stall(600);
     const silence_ms = silenceSince(last_ms);
     expect(performance.now() - last_ms).toBeGreaterThanOrEqual(600);

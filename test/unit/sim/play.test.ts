@@ -69,6 +69,29 @@ test('the same story has the same trace each time, and another seed has another'
   expect((await play({ ...story, seed: 'another' })).hash).not.toBe(first.hash);
 });
 
+test('a story is the same after another one, whose kit was frozen late', async () => {
+  const setting: Setting = { ...calm.setting, duration_ms: 24_000 };
+  const nothing = { ms: 0, n: 0, how: '' };
+  const frozen: Story = {
+    ...calm,
+    setting,
+    actions: [{ ...nothing, at_ms: 22_000, kind: 'kit_freeze', ms: 1_000 }],
+  };
+  const hung: Story = {
+    ...calm,
+    setting,
+    actions: [
+      { ...nothing, at_ms: 2_000, kind: 'disk_hang', ms: 20_000 },
+      { ...nothing, at_ms: 2_300, kind: 'burst', n: 900, how: '1' },
+    ],
+  };
+  const first = await play(hung);
+  await play(frozen);
+  const again = await play(hung);
+  expect([...first.violations, ...again.violations]).toEqual([]);
+  expect(again.trace).toBe(first.trace);
+});
+
 test('a story is drawn from its seed alone', () => {
   expect(drawStory('7')).toEqual(drawStory('7'));
   expect(drawStory('7')).not.toEqual(drawStory('8'));
@@ -163,6 +186,16 @@ test('an older value at the service is found', async () => {
     witness.newest.set(key ?? '', { id: rowId({ epoch: 999_999, seq: 1 }) });
   });
   expect(found.join('\n')).toMatch(/the service shows \d+\/\d+ of \w+, and has had 999999\/1/u);
+});
+
+test('a value at the service that goes back while the story runs is found', async () => {
+  const goBack = (scene: Scene): void =>
+    scene.later(4_000, () => {
+      const { disk, file } = scene.service;
+      disk.connectionTo(file)?.exec('UPDATE feeds SET epoch = 0, seq = 1');
+    });
+  const { violations } = await play(calm, undefined, goBack);
+  expect(violations).toContain('at the service the value of feeds went back');
 });
 
 test('an acknowledgement of a message that is not stored is found', () => {

@@ -7,7 +7,7 @@
  */
 import type { Lane } from '../../../contract/lanes.ts';
 import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
-import { silenceSince } from '../../../platform/stalls.ts';
+import { own_stalls, type Stalls } from '../../../platform/stalls.ts';
 import { backoff } from '../../../platform/time.ts';
 import { failing, type Done, type Drop, type JournalEntry, type Work } from '../../protocol.ts';
 import type { LiveEvent } from '../live-state.ts';
@@ -40,6 +40,8 @@ interface CommitterOptions {
   /** The disk refused a commit (the rows of it stay here and are tried again), or has not answered it for long. */
   readonly failed: (lives: readonly Live[], error: unknown, event: CommitFailure) => void;
   readonly now: () => number;
+  /** Left out: those of this process. */
+  readonly stalls?: Stalls | undefined;
 }
 
 export class Committer {
@@ -99,7 +101,8 @@ export class Committer {
 
   /** How long the commit under way has not been answered while this process could receive an answer; 0 when there is none. */
   get unanswered_ms(): number {
-    return this.#running ? silenceSince(this.#started_ms, this.#options.now()) : 0;
+    const { now, stalls = own_stalls } = this.#options;
+    return this.#running ? stalls.silenceSince(this.#started_ms, now()) : 0;
   }
 
   /** Writes a row with the next commit, which starts within `soon_ms`. A row is given once. */

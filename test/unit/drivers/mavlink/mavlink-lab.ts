@@ -3,7 +3,7 @@ import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { watchStalls } from '../../../../src/platform/stalls.ts';
+import { own_stalls } from '../../../../src/platform/stalls.ts';
 import { FakeDrone } from '../../../fakes/fake-drone.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
@@ -33,7 +33,7 @@ export async function mavlinkLab(
   const port = await freePort();
   // As the daemon does: on a machine without a free processor drones are not silent.
   const watching = new AbortController();
-  watchStalls(watching.signal);
+  own_stalls.watch(watching.signal);
   const lab = hubLab({ configured: ['drones'], rates: { default: 1_000_000 }, ...announced });
   const links = [{ kind: 'udp_listen', host: '127.0.0.1', port, name: 'field', ...link }];
   void lab.run(mavlink, 'drones', { options: { links, ...options } });

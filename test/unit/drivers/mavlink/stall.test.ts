@@ -1,7 +1,7 @@
 /** A stall of the process: nothing was silent, since nothing could be received; and simulated vehicles fly on. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Part } from '../../../../drivers/mavlink/vehicles/part.ts';
-import { watchStalls } from '../../../../src/platform/stalls.ts';
+import { own_stalls } from '../../../../src/platform/stalls.ts';
 import { FakeDrone } from '../../../fakes/fake-drone.ts';
 import { eventually } from '../../../support/eventually.ts';
 
@@ -15,7 +15,7 @@ describe('A component of a vehicle', () => {
   it('is offline after a silence, not after a stall during which it could not be received', () => {
     const end = new AbortController();
     onTestFinished(() => end.abort());
-    watchStalls(end.signal);
+    own_stalls.watch(end.signal);
     const states: boolean[] = [];
     const part = new Part({
       parent_key: 'mavlink:1',

@@ -4,7 +4,7 @@ import { Committer, commit_answer_ms } from '../../../../src/outbox/live/disk/co
 import type { Live } from '../../../../src/outbox/live/outgoing.ts';
 import type { Done, JournalEntry, LaneDepth, Work } from '../../../../src/outbox/protocol.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
-import { watchStalls } from '../../../../src/platform/stalls.ts';
+import { own_stalls } from '../../../../src/platform/stalls.ts';
 
 const empty: LaneDepth = { rows: 0, bytes: 0 };
 const done: Done = {
@@ -245,7 +245,7 @@ describe('Committer', () => {
     vi.useRealTimers();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const end = new AbortController();
-    watchStalls(end.signal);
+    own_stalls.watch(end.signal);
     let more_ms = 0;
     const disk = scriptedDisk(() => performance.now() + more_ms);
     disk.committer.write(live(), 0);
