@@ -4,7 +4,7 @@ import { openUdp } from '../../../src/platform/linux/bound-udp.ts';
 import { canonicalIp, familyOf } from '../../../src/platform/linux/socket-address.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
-import { isPublicIp } from '../probe/public-ip.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
 import type { CheckOutcome, CheckWay, DnsCheck } from './api.ts';
 import {
   type DnsAnswer,

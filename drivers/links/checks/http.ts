@@ -7,7 +7,7 @@ import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../../src/platform/time.ts';
-import { isPublicIp } from '../probe/public-ip.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
 import { texts } from '../texts.ts';
 import type { CheckOutcome, CheckWay, HttpCheck } from './api.ts';
 import { askDns, namedAddresses } from './dns.ts';

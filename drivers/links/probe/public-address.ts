@@ -5,7 +5,7 @@ import { openUdp } from '../../../src/platform/linux/bound-udp.ts';
 import { familyOf } from '../../../src/platform/linux/socket-address.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { PublicAddress, PublicAddressSpec } from './api.ts';
-import { isPublicIp } from './public-ip.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
 import { bindingRequest, readBindingResponse, transaction_id_bytes } from './stun.ts';
 
 /** RFC 8489 section 6.2.1: the pause doubles with each request; the last one is waited for a little longer. */

@@ -1,28 +1,8 @@
 /** Which addresses deliveries may go to: the service stands in networks that its clients must not reach through it (SSRF). */
-import { BlockList, isIP } from 'node:net';
+import { type BlockList, isIP } from 'node:net';
+import { isExampleIp, isPublicIp, listOf } from '../../platform/public-ip.ts';
 
 const url_chars_max = 2_048;
-
-/** Special-purpose networks of IPv4 (RFC 6890 and its registry), multicast and reserved ones. */
-const never_v4 = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/3',
-] as const;
-/** Of IPv6 only global unicast is reached, and of that no tunnels, which hold addresses of IPv4, and no documentation. */
-const only_v6 = '2000::/3';
-const never_v6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'] as const;
 
 export interface AddressRules {
   /** Networks that are reached although they are private, such as `10.20.0.0/16`. */
@@ -33,8 +13,6 @@ export interface AddressRules {
 
 export class AddressPolicy {
   readonly #allowed: BlockList;
-  readonly #never = listOf([...never_v4, ...never_v6]);
-  readonly #global = listOf([only_v6]);
   readonly #allow_http: boolean;
 
   constructor({ allow, allow_http }: AddressRules) {
@@ -63,16 +41,6 @@ export class AddressPolicy {
     if (version === 0) return false;
     const family = version === 6 ? 'ipv6' : 'ipv4';
     if (this.#allowed.check(address, family)) return true;
-    if (this.#never.check(address, family)) return false;
-    return family === 'ipv4' || this.#global.check(address, family);
+    return isPublicIp(address) && !isExampleIp(address);
   }
-}
-
-function listOf(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', bits = ''] = network.split('/');
-    list.addSubnet(address, Number(bits), isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  }
-  return list;
 }

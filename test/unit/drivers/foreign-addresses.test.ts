@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isPublicIp } from '../../../drivers/links/probe/public-ip.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
 import { Part } from '../../../drivers/mavlink/vehicles/part.ts';
 import { readStream } from '../../../drivers/onvif/camera/media.ts';
 import { readMatches } from '../../../drivers/onvif/discovery.ts';

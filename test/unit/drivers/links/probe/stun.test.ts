@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
 import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
-import { isPublicIp } from '../../../../../drivers/links/probe/public-ip.ts';
+import { isPublicIp } from '../../../../../src/platform/public-ip.ts';
 import { bindingRequest, readBindingResponse } from '../../../../../drivers/links/probe/stun.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 
