@@ -132,7 +132,7 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
     .option('--no-try', 'do not connect to the broker before writing the configuration')
     .option(
       '--no-ask',
-      'do not ask; omit what no flag sets, and write nothing if the broker rejects the login',
+      'do not ask; what no flag sets stays as configured, and nothing is written if the broker rejects the login',
     )
     .option('--force', 'replace an existing configuration')
     .action(async (options: SetupOptions) =>

@@ -22,9 +22,10 @@ import { credential_store } from './doctor/stored-secrets.ts';
 import { settleIdentity } from './kit-identity.ts';
 import { answersOf, type SetupAnswers } from './setup/answers.ts';
 import { confirmed, type ConfirmOptions } from './setup/confirm.ts';
-import { keepBefore, readBefore, writeConfig, writeSecret } from './setup/files.ts';
+import { readBefore } from './setup/before.ts';
+import { keepBefore, type SecretFiles, storedFile, writeConfig, writeSecret } from './setup/files.ts';
 import { scan } from './setup/scan.ts';
-import { type Answers, configText, type Found } from './setup/text.ts';
+import { configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
@@ -42,35 +43,27 @@ export interface SetupOptions extends ConfirmOptions {
  */
 export async function setup(options: SetupOptions, shell: Shell): Promise<number> {
   const file = resolve(options.config);
-  const before = await readBefore(file).catch(unwritable(file));
+  const isService = file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
+  const before = await readBefore(file, isService).catch(unwritable(file));
   if (before?.isOwn && !options.force) {
     complain(shell, texts.configuration_exists(file));
     return exit.usage;
   }
-  const kept = await idsOf(file, options, before?.kit_id);
-  const first = await answersOf(options, { kit_id: kept.offered }, shell);
+  const kept = await idsOf(file, options, before?.offered.kit_id);
+  const first = await answersOf(options, { ...before?.offered, kit_id: kept.offered }, shell);
   const socket = await readControlSocket(file).catch(() => controlSocket(runtime_dir_default));
   const found = await lookAround(options.scan, await isAnswered(socket), shell);
   if (shell.signal.aborted) return exit.failed;
   const asked = await confirmed(first, { file, found, options }, shell);
   if (asked === undefined || shell.signal.aborted) return exit.failed;
   if (before) say(shell, texts.previous_kept(await keepBefore(file)));
-  await write(
-    file,
-    { ...asked, kit_id: asked.kit_id === kept.omitted ? undefined : asked.kit_id },
-    found,
-    shell,
-  );
-  return finish(file, shell);
-}
-
-type Written = Omit<SetupAnswers, 'kit_id'> & Pick<Answers, 'kit_id'>;
-
-async function write(file: string, asked: Written, found: readonly Found[], shell: Shell): Promise<void> {
-  const { password, ca_file, cert_file, key_file, ...answers } = asked;
-  const places = await storeSecrets(file, { password, ca_file, cert_file, key_file }, shell);
-  await writeConfig(file, configText({ ...answers, ...places }, found)).catch(unwritable(file));
+  const { password: _password, ...answers } = asked;
+  const kit_id = asked.kit_id === kept.omitted ? undefined : asked.kit_id;
+  const places = await storeSecrets(asked, { file, isService, options }, shell);
+  const text = configText({ ...answers, ...places, kit_id }, found);
+  await writeConfig(file, text).catch(unwritable(file));
   say(shell, `${file} written`);
+  return finish(file, shell);
 }
 
 interface KitIds {
@@ -124,29 +117,42 @@ async function finish(file: string, shell: Shell): Promise<number> {
   return code;
 }
 
-type Secrets = Pick<SetupAnswers, 'password' | 'ca_file' | 'cert_file' | 'key_file'>;
+interface Destination {
+  readonly file: string;
+  readonly isService: boolean;
+  readonly options: SetupOptions;
+}
 
-/** Returns the paths for the configuration. The service of the package cannot read files of root: systemd passes it the secrets as credentials. */
+/**
+ * Stores what was typed or named by a flag, and returns the paths for the configuration; what was configured stays where it is.
+ * The service of the package cannot read files of root: systemd passes it the secrets as credentials, which the file leaves out.
+ */
 async function storeSecrets(
-  config_file: string,
-  { password, ...files }: Secrets,
+  { password, password_file, ca_file, cert_file, key_file }: SetupAnswers,
+  { file, isService, options }: Destination,
   shell: Shell,
-): Promise<Omit<Secrets, 'password'> & Pick<Answers, 'password_file'>> {
-  const isService = config_file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
-  const stored = async (name: string, text: string): Promise<string> => {
-    const path = isService ? join(credential_store, `${prefix}${name}`) : join(dirname(config_file), name);
+): Promise<SecretFiles> {
+  const store = async (key: keyof SecretFiles, text: string): Promise<string> => {
+    const path = isService ? storedFile(key) : join(dirname(file), 'mqtt-password');
     await writeSecret(path, text).catch(unwritable(path));
     say(shell, `${path} written`);
     return path;
   };
-  const password_file = password === undefined ? undefined : await stored('mqtt-password', password);
-  if (!isService) return { password_file, ...files };
-  const { ca_file, cert_file, key_file } = files;
-  const named = { 'mqtt-ca': ca_file, 'mqtt-cert': cert_file, 'mqtt-key': key_file };
-  for (const [name, path] of Object.entries(named)) {
-    if (path !== undefined) await stored(name, (await readFile(path, 'utf8')).trimEnd());
-  }
-  return { password_file: undefined, ca_file: undefined };
+  const copy = async (key: keyof SecretFiles, path: string | undefined, flag: string | undefined) =>
+    isService && path !== undefined && flag !== undefined
+      ? store(key, (await readFile(path, 'utf8')).trimEnd())
+      : path;
+  const files: SecretFiles = {
+    password_file: password === undefined ? password_file : await store('password_file', password),
+    ca_file: await copy('ca_file', ca_file, options.ca),
+    cert_file: await copy('cert_file', cert_file, options.cert),
+    key_file: await copy('key_file', key_file, options.key),
+  };
+  const named = (key: keyof SecretFiles) => (files[key] === storedFile(key) ? undefined : files[key]);
+  return {
+    password_file: named('password_file'),
+    ca_file: named('ca_file'),
+    cert_file: named('cert_file'),
+    key_file: named('key_file'),
+  };
 }
-/** systemd passes files with this prefix to the service only. */
-const prefix = 'kit-connector.';

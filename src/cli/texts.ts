@@ -94,7 +94,9 @@ export const texts = {
   no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
   configuration_exists: (file: string) =>
     `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`,
-  previous_kept: (path: string) => `previous configuration kept as ${path}`,
+  previous_kept: (path: string) =>
+    `previous configuration kept as ${path}; its drivers and other settings are not carried over`,
+  too_many_copies: (path: string) => `too many copies beside ${path}; remove those that are no longer needed`,
   daemon_is_running: 'kit-connector is running; devices on the ports that it uses are not found',
   scanning: (seconds: number) => `scanning for devices for ${seconds} s ...`,
   restart_service: 'systemctl restart kit-connector',
@@ -108,6 +110,7 @@ export const texts = {
   invalid_kit_id: (answer: string) =>
     `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`,
   invalid_broker: (answer: string) => `"${answer}" is not a broker address; write mqtts://host:port, or none`,
+  empty_none: 'empty: none',
   empty_keeps: 'empty: keep the previous one',
   ask_password: (words: string) => `password for the broker (${words}): `,
   not_written: (words: string) =>
@@ -122,6 +125,7 @@ export const texts = {
   broker_rejected_login: 'the broker rejected the login of this kit',
   broker_unreachable: 'the broker is not reachable',
   password_file_place: 'the file of --password-file',
+  typed_password_place: 'the answers',
   login_needs_id: 'not checked: the kit has no id before its first start',
   login_in_use: 'not checked: a login would end the session of the running kit-connector',
   run_doctor_later: 'run kit-connector doctor when the kit is online',

@@ -24,15 +24,15 @@ export interface SetupFlags {
   readonly ask: boolean;
 }
 
-export interface SetupAnswers extends Omit<Answers, 'password_file' | 'kit_id'> {
+export interface SetupAnswers extends Omit<Answers, 'kit_id'> {
   /** `no_kit_id`: created at the first start. */
   readonly kit_id: string;
+  /** Typed or of a flag; undefined: that of `password_file` is kept, if there is one. */
   readonly password: string | undefined;
 }
 
-/** Defaults of the questions. */
-export type Offered = Pick<SetupAnswers, 'kit_id'> &
-  Partial<Pick<SetupAnswers, 'kit_name' | 'broker_url' | 'username' | 'password'>>;
+/** Defaults of the questions, and of what is not asked. */
+export type Offered = Pick<SetupAnswers, 'kit_id'> & Partial<SetupAnswers>;
 
 /** Times that a question is repeated. */
 const attempts_max = 5;
@@ -49,14 +49,26 @@ export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shel
   const { kit_name: offered_label = '' } = offered;
   const kit_name = flags.kitName ?? (await question(texts.ask_kit_name, offered_label));
   const login = await loginOf(flags, { ...offered, kit_id }, question);
+  const kept = login.broker_url === offered.broker_url ? offered : withoutFiles(offered);
   return {
     kit_id,
     kit_name: kit_name || undefined,
     ...login,
-    ...filesOf(flags),
-    password: await passwordOf(flags, login.broker_url === no_broker ? undefined : ask, offered.password),
-    state_dir: flags.stateDir,
-    runtime_dir: flags.runtimeDir,
+    ...filesOf(flags, kept),
+    ...(await passwordOf(flags, login.broker_url === no_broker ? undefined : ask, kept)),
+    state_dir: flags.stateDir ?? offered.state_dir,
+    runtime_dir: flags.runtimeDir ?? offered.runtime_dir,
+  };
+}
+
+/** Another broker is not given the password of the one before, nor checked against its authority. */
+function withoutFiles(offered: Offered): Offered {
+  return {
+    ...offered,
+    password_file: undefined,
+    ca_file: undefined,
+    cert_file: undefined,
+    key_file: undefined,
   };
 }
 
@@ -89,9 +101,16 @@ export async function answersAgain(
   return answersOf({ ...kept, kitName: name }, before, shell);
 }
 
-function filesOf({ ca, cert, key }: SetupFlags): Pick<SetupAnswers, 'ca_file' | 'cert_file' | 'key_file'> {
+function filesOf(
+  { ca, cert, key }: SetupFlags,
+  { ca_file, cert_file, key_file }: Offered,
+): Pick<SetupAnswers, 'ca_file' | 'cert_file' | 'key_file'> {
   const absolute = (path: string | undefined): string | undefined => path && resolve(path);
-  return { ca_file: absolute(ca), cert_file: absolute(cert), key_file: absolute(key) };
+  return {
+    ca_file: absolute(ca) ?? ca_file,
+    cert_file: absolute(cert) ?? cert_file,
+    key_file: absolute(key) ?? key_file,
+  };
 }
 
 function questionOf(ask: Shell['ask'], shell: Shell): Question {
@@ -120,12 +139,13 @@ function noBrokerAddress(answer: string): string | undefined {
   return answer === no_broker || isAddress ? undefined : texts.invalid_broker(answer);
 }
 
+/** An empty answer keeps what was there: a password that was typed before, or the file that the configuration names. */
 async function passwordOf(
   { passwordFile }: SetupFlags,
   ask: Shell['ask'],
-  before: string | undefined,
-): Promise<string | undefined> {
-  const words = before === undefined ? 'empty: none' : texts.empty_keeps;
+  { password: before, password_file }: Offered,
+): Promise<Pick<SetupAnswers, 'password' | 'password_file'>> {
+  const words = before === undefined && password_file === undefined ? texts.empty_none : texts.empty_keeps;
   const text =
     passwordFile === undefined
       ? await ask?.(texts.ask_password(words), { hidden: true })
@@ -135,5 +155,5 @@ async function passwordOf(
           });
         });
   const password = text?.replace(/\r?\n$/u, '');
-  return password === '' ? before : password;
+  return { password: password || before, password_file };
 }

@@ -68,7 +68,7 @@ async function faultOf(asked: SetupAnswers, how: Draft, shell: Shell): Promise<F
   if (config === undefined) {
     return { words: texts.answers_faulty, isWritable: false, isRefusal: false };
   }
-  return how.options.try ? brokerFault(config, shell) : undefined;
+  return how.options.try ? brokerFault(config, passwordPlace(asked, how.options), shell) : undefined;
 }
 
 type Ask = NonNullable<Shell['ask']>;
@@ -95,11 +95,17 @@ async function draft(
   }
 }
 
+/** Where the technician corrects the password that was tried. */
+function passwordPlace({ password, password_file }: SetupAnswers, { ask, passwordFile }: SetupFlags): string {
+  if (password === undefined && password_file !== undefined) return password_file;
+  return ask && passwordFile === undefined ? texts.typed_password_place : texts.password_file_place;
+}
+
 /** Prints the findings and returns a summary of the fault; undefined when the broker accepts the kit. */
-async function brokerFault(config: Config, shell: Shell): Promise<Fault | undefined> {
+async function brokerFault(config: Config, password_place: string, shell: Shell): Promise<Fault | undefined> {
   if (config.broker === undefined || config.broker.url === no_broker) return undefined;
   say(shell, texts.connecting(config.broker.url));
-  const findings = await tryBroker(config, shell.signal);
+  const findings = await tryBroker(config, password_place, shell.signal);
   const paint = painter(shell);
   const lines = findings.map((finding) => `  ${findingLine(finding, paint)}`);
   say(shell, ...lines.flatMap((line) => fold(line, columnsOf(shell.out), finding_column + 2)));

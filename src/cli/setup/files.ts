@@ -1,45 +1,42 @@
 /** Writes the files of setup atomically, secrets readable by their owner only, and keeps what a user wrote. */
 import { randomUUID } from 'node:crypto';
-import { copyFile, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { z } from 'zod';
-import { no_broker } from '../../config/broker.ts';
-import { parseSource } from '../../config/source.ts';
+import { constants } from 'node:fs';
+import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { credential_store } from '../doctor/stored-secrets.ts';
+import { texts } from '../texts.ts';
 
 const secret_mode = 0o600;
 const config_mode = 0o640;
-const readable = z.object({
-  kit_id: z.uuid().optional().catch(undefined),
-  broker: z.object({ url: z.string() }).optional().catch(undefined),
-});
+/** Copies that are kept of one configuration. */
+const copies_max = 100;
 
-export interface Before {
-  /** Of the existing file, so that the kit keeps its identity. */
-  readonly kit_id: string | undefined;
-  /** It names a broker or cannot be parsed: a user wrote it. */
-  readonly isOwn: boolean;
+/** Paths of the secrets that the configuration names. */
+export interface SecretFiles {
+  readonly password_file: string | undefined;
+  readonly ca_file?: string | undefined;
+  readonly cert_file?: string | undefined;
+  readonly key_file?: string | undefined;
 }
 
-/** Undefined when the file does not exist. */
-export async function readBefore(file: string): Promise<Before | undefined> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (text === undefined) return undefined;
-  try {
-    const { kit_id, broker } = readable.parse(parseSource(file, text).value);
-    return { kit_id, isOwn: broker?.url !== no_broker };
-  } catch {
-    return { kit_id: undefined, isOwn: true };
-  }
+/** Where the secret of this key lies when systemd passes it to the service. */
+export function storedFile(key: keyof SecretFiles): string {
+  // systemd passes files with this prefix to the service only.
+  return join(credential_store, `kit-connector.mqtt-${key.slice(0, -'_file'.length)}`);
 }
 
-/** Copies the existing file; returns the name of the copy. */
+/** Copies the existing file; returns the name of the copy. An earlier copy is never overwritten. */
 export async function keepBefore(file: string): Promise<string> {
-  const kept = `${file}.before-setup`;
-  await copyFile(file, kept);
-  return kept;
+  for (let copy = 1; copy <= copies_max; copy += 1) {
+    const kept = `${file}.before-setup${copy === 1 ? '' : `-${copy}`}`;
+    try {
+      await copyFile(file, kept, constants.COPYFILE_EXCL);
+      return kept;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    }
+  }
+  throw new Error(texts.too_many_copies(`${file}.before-setup`));
 }
 
 /** An existing file keeps its owner, group and mode; a new one has the group of its directory. */

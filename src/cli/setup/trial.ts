@@ -17,8 +17,6 @@ import { texts } from '../texts.ts';
 import type { SetupAnswers } from './answers.ts';
 import { configText, type Found } from './text.ts';
 
-/** Names for remedies: the files are not in their final places yet. */
-const places = { password: texts.password_file_place, ca: '--ca', isBlind: false } as const;
 const trial_ms = 8_000;
 const grace_ms = 2_000;
 const secret_mode = 0o600;
@@ -26,14 +24,15 @@ const secret_mode = 0o600;
 /** The configuration as read from `file`. Throws `ConfigInvalid` with every fault, as if the file were written. */
 export async function readDraft(
   file: string,
-  { password, kit_id, ...answers }: SetupAnswers,
+  { password, kit_id, password_file: kept, ...answers }: SetupAnswers,
   found: readonly Found[],
 ): Promise<Config> {
   const dir = await mkdtemp(join(tmpdir(), 'kit-connector-setup-'));
   try {
     const draft = join(dir, 'config.yaml');
-    const password_file = password === undefined ? undefined : join(dir, 'password');
-    if (password_file !== undefined) await writeFile(password_file, `${password}\n`, { mode: secret_mode });
+    const password_file = password === undefined ? kept : join(dir, 'password');
+    if (password !== undefined)
+      await writeFile(join(dir, 'password'), `${password}\n`, { mode: secret_mode });
     await writeFile(draft, configText({ ...answers, kit_id: kit_id || undefined, password_file }, found), {
       mode: secret_mode,
     });
@@ -55,11 +54,19 @@ async function hasSession(socket: string, signal: AbortSignal): Promise<boolean>
   return report?.uplink.broker !== no_broker;
 }
 
-/** Connects to the broker and returns findings; none without a broker. Takes 10 s at most, and never rejects. */
-export async function tryBroker(config: Config, signal: AbortSignal): Promise<readonly Finding[]> {
+/**
+ * Connects to the broker and returns findings; none without a broker. Takes 10 s at most, and never rejects. Remedies name
+ * `password_place`, since the files are not in their final places yet.
+ */
+export async function tryBroker(
+  config: Config,
+  password_place: string,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
   const { broker, kit_id } = config;
   if (!broker || broker.url === no_broker) return [];
   if (kit_id === no_kit_id) return [ok('broker login', texts.login_needs_id)];
+  const places = { password: password_place, ca: '--ca', isBlind: false };
   const over = AbortSignal.any([signal, AbortSignal.timeout(trial_ms)]);
   const look = async (): Promise<readonly Finding[]> => {
     const way = await checkNetwork(broker, over, places);

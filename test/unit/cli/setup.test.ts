@@ -93,7 +93,7 @@ test('setup replaces an existing configuration only with --force, keeps a copy, 
     expect(await readFile(refused.file, 'utf8')).toBe(own);
     expect(await readdir(dir)).toEqual(['config.yaml']);
 
-    expect((await typed(dir, ['--no-ask', '--force'])).code).toBe(0);
+    expect((await typed(dir, ['--no-ask', '--force', '--broker', 'none'])).code).toBe(0);
     expect(await readFile(join(dir, 'config.yaml.before-setup'), 'utf8')).toBe(own);
     expect((await read(refused.file)).kit_id).toBe(kit_id);
     // It names no broker yet, as the one of a package does: nothing of somebody is lost.

@@ -1,0 +1,127 @@
+/** Setup that is run again: it proposes what is configured, and overwrites no earlier copy. */
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { texts as doctor_texts } from '../../../src/cli/doctor/texts.ts';
+import { texts } from '../../../src/cli/texts.ts';
+import { startMosquitto } from '../../support/brokers/broker.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { typed, typedTrying } from './setup-typed.ts';
+
+const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+const configured = `kit_id: ${kit_id}
+kit_name: Kit 7
+state_dir: /var/lib/kit-7
+broker:
+  url: mqtts://broker.example.com:8883
+  username: seven
+  password_file: secrets/mine
+`;
+
+async function withConfigured(fn: (dir: string) => Promise<void>): Promise<void> {
+  await withDirectory(async (dir) => {
+    await writeFile(join(dir, 'config.yaml'), configured.replace('secrets/', ''));
+    await writeFile(join(dir, 'mine'), 'geheim\n', { mode: 0o600 });
+    await fn(dir);
+  });
+}
+
+describe('setup that is run again', () => {
+  test('proposes what is configured, and keeps it where Enter is pressed', async () => {
+    await withConfigured(async (dir) => {
+      const asked: string[] = [];
+      const { code, file } = await typed(dir, ['--force'], async (question) => {
+        asked.push(question.replace(/: $/u, ''));
+        return '';
+      });
+      expect(code).toBe(0);
+      expect(asked).toEqual([
+        `kit id [${kit_id}]`,
+        `${texts.ask_kit_name} [Kit 7]`,
+        `${texts.ask_broker} [mqtts://broker.example.com:8883]`,
+        `${texts.ask_username} [seven]`,
+        texts.ask_password(texts.empty_keeps).replace(/: $/u, ''),
+      ]);
+      const text = await readFile(file, 'utf8');
+      expect(text).toContain(
+        `kit_id: ${kit_id}\nkit_name: Kit 7\nstate_dir: /var/lib/kit-7\n\nbroker:\n  url: mqtts://broker.example.com:8883\n  username: seven\n  password_file: ${join(dir, 'mine')}\n`,
+      );
+      expect(await readFile(join(dir, 'mine'), 'utf8')).toBe('geheim\n');
+    });
+  });
+
+  test('does so without questions, and flags change single settings', async () => {
+    await withConfigured(async (dir) => {
+      const { file } = await typed(dir, ['--force', '--no-ask', '--kit-name', 'Kit 8']);
+      const text = await readFile(file, 'utf8');
+      expect(text).toContain('kit_name: Kit 8');
+      expect(text).toContain('  url: mqtts://broker.example.com:8883\n  username: seven\n  password_file: ');
+    });
+  });
+
+  test('gives another broker no password of the one before', async () => {
+    await withConfigured(async (dir) => {
+      const asked: string[] = [];
+      const { file } = await typed(
+        dir,
+        ['--force', '--broker', 'mqtts://other.example.com'],
+        async (question) => {
+          asked.push(question);
+          return '';
+        },
+      );
+      expect(asked.at(-1)).toBe(texts.ask_password(texts.empty_none));
+      expect(await readFile(file, 'utf8')).not.toContain('password_file');
+    });
+  });
+
+  test('overwrites no earlier copy of a configuration', async () => {
+    await withConfigured(async (dir) => {
+      const file = join(dir, 'config.yaml');
+      const first = await readFile(file, 'utf8');
+      await chmod(file, 0o600);
+      const kept: string[] = [];
+      for (const name of ['Kit 8', 'Kit 9', 'Kit 10']) {
+        const { stdout } = await typed(dir, ['--force', '--no-ask', '--kit-name', name]);
+        kept.push(/kept as (\S+);/u.exec(stdout)?.[1] ?? '');
+      }
+      expect(kept).toEqual(['', '-2', '-3'].map((end) => `${file}.before-setup${end}`));
+      expect(await readFile(kept[0] ?? '', 'utf8')).toBe(first);
+      expect(await readFile(kept[2] ?? '', 'utf8')).toContain('kit_name: Kit 9');
+      expect((await readdir(dir)).toSorted()).toEqual(
+        ['config.yaml', ...kept.map((path) => path.slice(dir.length + 1)), 'mine'].toSorted(),
+      );
+    });
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a login that the broker rejects', () => {
+  test('has as its remedy the place of the password: typed, of a flag, or configured', async () => {
+    const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
+    try {
+      await withDirectory(async (dir) => {
+        const words = ['--kit-id', kit_id, '--kit-name', 'a', '--broker', broker.url, '--username', kit_id];
+        const wrong = join(dir, 'wrong');
+        await writeFile(wrong, 'wrong\n', { mode: 0o600 });
+        const remedy = (place: string) => doctor_texts.correct_login(place);
+        const flat = (text: string) => text.replaceAll(/\s+/gu, ' ');
+
+        const by_hand = await typedTrying(dir, words, async (question) =>
+          question.startsWith('password') ? 'wrong' : 'no',
+        );
+        expect(flat(by_hand.stdout)).toContain(remedy(texts.typed_password_place));
+        const by_flag = await typedTrying(dir, [...words, '--no-ask', '--password-file', wrong]);
+        expect(flat(by_flag.stdout)).toContain(remedy(texts.password_file_place));
+        await writeFile(
+          by_flag.file,
+          `kit_id: ${kit_id}\nbroker: { url: '${broker.url}', password_file: wrong }\n`,
+        );
+        const again = await typedTrying(dir, ['--no-ask', '--force']);
+        expect([again.code, flat(again.stdout)]).toEqual([1, expect.stringContaining(remedy(wrong))]);
+      });
+    } finally {
+      await broker.stop();
+    }
+  });
+});
