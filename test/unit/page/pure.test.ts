@@ -394,5 +394,8 @@ describe('Rows as CSV', () => {
     expect(csvText(rows)).toBe(
       '"time","a ""name"", with a comma"\r\n"\'=1+1","\'@x"\r\n"\'-3","two\nlines"\r\n',
     );
+    expect(csvText([['a;=1', 'b\n"+1', '＝1', 'c; d;"-e"']])).toBe(
+      `"a;'=1","b\n""'+1","'＝1","c; d;""'-e"""\r\n`,
+    );
   });
 });

@@ -1,13 +1,17 @@
 /** Saves rows as a CSV file (RFC 4180). */
 
 /**
- * Quotes each field; a leading sign that a spreadsheet would run as a formula is kept from doing so.
+ * Quotes each field; a sign that a spreadsheet would run as a formula is kept from doing so, at the beginning and behind what
+ * separates cells and rows in the spreadsheets of many languages, where quotation marks behind commas do not hold.
  * @param {readonly (readonly string[])[]} rows
  * @returns {string}
  */
 export function csvText(rows) {
-  const quote = (/** @type {string} */ text) =>
-    `"${(/^[=+\-@\t\r]/u.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  const quote = (/** @type {string} */ text) => {
+    const parts = text.replaceAll(/([;\t\r\n]["' ]*)(?=[=+\-@＝＋－＠])/gu, "$1'");
+    const mark = /^ *[=+\-@\t\r\n＝＋－＠]/u.test(parts) ? "'" : '';
+    return `"${mark}${parts.replaceAll('"', '""')}"`;
+  };
   return rows.map((row) => `${row.map(quote).join(',')}\r\n`).join('');
 }
 

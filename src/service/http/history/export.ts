@@ -91,5 +91,7 @@ function lineOf(message: HistoryMessage, format: 'ndjson' | 'csv'): string {
   const resource = messageResource(message);
   if (format === 'ndjson') return `${JSON.stringify(resource)}\n`;
   const { time, time_quality, channel, asset_id, feed, epoch, seq } = resource;
-  return `${csvLine([time, time_quality, channel, asset_id, feed, epoch, seq, message.data])}\r\n`;
+  // JSON has semicolons in texts alone, so that it stays the same JSON.
+  const data = message.data.replaceAll(';', '\\u003b');
+  return `${csvLine([time, time_quality, channel, asset_id, feed, epoch, seq, data])}\r\n`;
 }
