@@ -5,7 +5,7 @@
  */
 import { z } from '@hono/zod-openapi';
 import { latitude, longitude } from '../../contract/assets.ts';
-import { jsonObject } from '../../contract/json.ts';
+import { type Json, jsonObject } from '../../contract/json.ts';
 import { time_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 
@@ -25,13 +25,30 @@ const text = z
   .overwrite(cleanText);
 export const label = text.min(1);
 
+/** What is kept and passed on as it is: a number beyond all floating point ones would become null, and half a pair stops readers. */
+const freeForm = jsonObject
+  .refine(
+    (value) => every(value, (each) => each !== Infinity && each !== -Infinity),
+    'holds a number that is too large',
+  )
+  .refine(
+    (value) => every(value, (each) => typeof each !== 'string' || each.isWellFormed()),
+    'holds half a surrogate pair',
+  );
+
+/** Whether all values and keys are so. The depth of a body is bounded. */
+function every(value: Json | undefined, isSo: (each: unknown) => boolean): boolean {
+  if (typeof value !== 'object' || value === null) return isSo(value);
+  return Object.entries(value).every(([key, inner]) => isSo(key) && every(inner, isSo));
+}
+
 export const createAsset = z
   .object({
     name: label,
     type: label.describe('drone, camera, sensor, vehicle, or any other name'),
     vendor: text.nullish(),
     model: text.nullish(),
-    metadata: jsonObject.nullish().describe(`free form, at most ${metadata_bytes_max} bytes`),
+    metadata: freeForm.nullish().describe(`free form, at most ${metadata_bytes_max} bytes`),
     parent_id: z.uuid().toLowerCase().nullish(),
   })
   .openapi('CreateAsset');
@@ -39,7 +56,7 @@ export const createAsset = z
 export const changeAsset = z
   .strictObject({
     name: label.optional(),
-    metadata: jsonObject
+    metadata: freeForm
       .optional()
       .describe(`replaces the metadata as a whole; at most ${metadata_bytes_max} bytes`),
   })
@@ -47,7 +64,7 @@ export const changeAsset = z
   .openapi('ChangeAsset', { minProperties: 1 });
 
 export const sendCommand = z
-  .strictObject({ payload: jsonObject.nullish().describe('according to the input_schema of the command') })
+  .strictObject({ payload: freeForm.nullish().describe('according to the input_schema of the command') })
   .openapi('SendCommand');
 
 const fix = {

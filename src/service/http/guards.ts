@@ -192,7 +192,8 @@ function boundJson(text: string): void {
 
 /** Refuses a member that objects cannot hold: it would be left out without a word, from metadata and payloads too. */
 function refuseLostMember(text: string): void {
-  if (!/__proto__|\\u005f/iu.test(text)) return;
+  // Each of its characters may be written as an escape sequence.
+  if (!/__proto__|\\u00[567]/iu.test(text)) return;
   let body: unknown;
   try {
     body = JSON.parse(text);

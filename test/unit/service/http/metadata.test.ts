@@ -102,6 +102,30 @@ describe('PATCH of an asset', () => {
     expect(await partner(id)).toMatchObject({ revision: 1, record: { metadata: { crew: 'north' } } });
   });
 
+  it.each([
+    ['a number that is too large', '{"crew":{"n":1e400}}'],
+    ['a number that is too large', '{"list":[0,-1e999]}'],
+    ['half a surrogate pair', '{"crew":"\\ud800"}'],
+    ['half a surrogate pair', '{"\\udc00":{"a":1}}'],
+  ])('is 422 for %s, which could not be kept as it is: %s', async (reason, metadata) => {
+    const id = await register();
+    const { status, body } = await ask('PATCH', `${assets}/${id}`, `{"metadata":${metadata}}`);
+    expect([status, body]).toMatchObject([
+      422,
+      { errors: [{ pointer: '#/metadata', detail: expect.stringContaining(reason) as string }] },
+    ]);
+    expect(await partner(id)).toMatchObject({ revision: 1 });
+  });
+
+  it('keeps the last value of a name that stands twice, at every depth', async () => {
+    const id = await register();
+    const twice = '{"metadata":{"a":1,"b":{"c":1,"c":[2]},"a":"last","\\u0061":"very last"}}';
+    const last = { a: 'very last', b: { c: [2] } };
+    expect((await ask('PATCH', `${assets}/${id}`, twice)).body).toMatchObject({ metadata: last });
+    expect((await ask('GET', `${assets}/${id}`)).body).toMatchObject({ metadata: last });
+    expect(await partner(id)).toMatchObject({ record: { metadata: last } });
+  });
+
   it('has the bounds of every body', async () => {
     const id = await register();
     const deep = `{"metadata":${'{"a":'.repeat(6_000)}1${'}'.repeat(6_000)}}`;
