@@ -1,4 +1,5 @@
 /** `kit-connector history`: what the service has of each kit, and its way into another service. The service may run meanwhile. */
+import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -55,11 +56,11 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
       complain(shell, missing === undefined ? texts.no_history : texts.no_history_of(missing));
       return exit.failed;
     }
-    // A file of this name is always whole.
-    const partial = `${file}.part`;
+    // A file of this name is always whole. Nobody else knows that of the unfinished one, so that none can be waiting there.
+    const partial = `${file}.${randomUUID()}.part`;
     try {
       const packed = file.endsWith('.gz') ? [createGzip()] : [];
-      const target = createWriteStream(partial, { mode: 0o600 });
+      const target = createWriteStream(partial, { flags: 'wx', mode: 0o600 });
       await pipeline([Readable.from(linesOf(store, kits)), ...packed, target], { signal: shell.signal });
       // Another export may have written it meanwhile.
       if (await isTaken(file, options, shell)) {

@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { lanes, type Lane } from '../../contract/lanes.ts';
+import { keepPrivate } from '../../platform/private-file.ts';
 import { page_bytes } from './file/file-header.ts';
 import { texts } from '../texts.ts';
 
@@ -83,6 +84,8 @@ export class FileTooNew extends Error {
  */
 export function openFile(file: string, bytes_max: number): Handle {
   const fresh = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
+  // Positions, and tasks with their payloads.
+  keepPrivate(file);
   const db = new Database(file, { timeout: busy_ms });
   try {
     if (fresh) {

@@ -1,5 +1,5 @@
 /** `kit-connector history`: an export replaces no file that is there, unless asked to. */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
@@ -28,5 +28,20 @@ it('does not overwrite a file with an export without --force, and leaves nothing
     expect((await readdir(dir)).filter((name) => name.startsWith('backup'))).toEqual(['backup.ndjson']);
     expect(await run('--force')).toMatchObject({ code: 0, err: '' });
     expect(await readFile(file, 'utf8')).toContain(kit_id);
+  });
+});
+
+it('follows no link and fills no file that was laid where it writes, and lets only its owner read the export', async () => {
+  await withDirectory(async (dir) => {
+    const [database, file, other] = [join(dir, 'service.db'), join(dir, 'backup.ndjson'), join(dir, 'other')];
+    const store = new SqlStore(openSqlite(database));
+    await store.commit([received(gps(1, 47.1))], start_ms);
+    await store.close();
+    await writeFile(other, 'of somebody else');
+    await symlink(other, `${file}.part`);
+    const shell = recordedShell();
+    expect(await runProgram(['history', 'export', file, '--database', database], shell)).toBe(0);
+    expect(await readFile(other, 'utf8')).toBe('of somebody else');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 });

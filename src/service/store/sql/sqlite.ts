@@ -1,7 +1,7 @@
 /** `Database` on SQLite. Runs on the thread that opened it; `service/store/thread-store.ts` starts a separate thread for it. */
-import { chmodSync, closeSync, openSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { StorageUnavailable, messageOf } from '../../../errors.ts';
+import { keepPrivate } from '../../../platform/private-file.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { lasting_history } from './history-tables.ts';
 import { added_columns, after_columns, lasting_tables, schema_version, tables } from './tables.ts';
@@ -71,17 +71,6 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Database 
   };
 }
 
-/** The file holds sessions and hashes of keys: only its owner reads it. SQLite gives its other files the same mode. */
-function keepPrivate(file: string | undefined): void {
-  if (file === undefined || file === ':memory:') return;
-  closeSync(openSync(file, 'a', 0o600));
-  try {
-    chmodSync(file, 0o600);
-  } catch {
-    // The file of another user, which this one may write: its mode is theirs.
-  }
-}
-
 /** The databases of one connection, by the names under which they are attached. */
 type Home = 'main' | 'kept' | 'history';
 
@@ -97,7 +86,8 @@ function connect(file: string, { keeping = 'file', history_file }: SqliteOptions
     history: keeping === 'memory' && history_file !== undefined ? 'history' : 'main',
   };
   try {
-    for (const each of [file, history_file]) keepPrivate(each);
+    // Sessions, hashes of keys, and what kits have reported.
+    for (const each of [file, history_file]) if (each !== undefined) keepPrivate(each);
     const connection = new Sqlite(keeping === 'file' ? file : ':memory:', { timeout: busy_timeout_ms });
     try {
       prepare(connection, homes, { kept: file, history: history_file ?? '' });
