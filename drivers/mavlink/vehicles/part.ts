@@ -1,4 +1,5 @@
 /** A camera, a gimbal or another component of a vehicle: a child of the vehicle's asset. */
+import { isIP } from 'node:net';
 import { isOwnHost } from '../../../src/device/own-host.ts';
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import type { AssetDescription } from '../../../src/driver/driver.ts';
@@ -253,15 +254,17 @@ function rtspUrlOf({ name, fields }: Decoded, onRefused: OnRefused): string | un
   if (name !== 'VIDEO_STREAM_INFORMATION' || fields.type !== stream_rtsp) return undefined;
   const url = URL.parse(fields.uri);
   if (url?.protocol !== 'rtsp:' || url.hostname === '') return undefined;
-  // It must be a camera on the vehicle's network: not this machine, and no instructions for the media server.
-  const found = deviceAddress(fields.uri, {
-    scheme: 'rtsp',
-    host: plainHost(url),
-    port: 554,
-    ports: 'reported',
-  });
-  if ('url' in found && !isOwnHost(plainHost(url))) return found.url;
-  onRefused(fields.uri, 'refused' in found ? found.refused : address_texts.on_gateway);
+  // It must be a camera on the vehicle's network: not this machine, and no instructions for the media server. That resolves
+  // names itself, later: what a name leads to now shows nothing.
+  const host = plainHost(url);
+  const found = deviceAddress(fields.uri, { scheme: 'rtsp', host, port: 554, ports: 'reported' });
+  const fault = isOwnHost(host)
+    ? address_texts.on_gateway
+    : isIP(host) === 0
+      ? address_texts.is_name
+      : undefined;
+  if ('url' in found && fault === undefined) return found.url;
+  onRefused(fields.uri, 'refused' in found ? found.refused : (fault ?? address_texts.not_a_url));
   return undefined;
 }
 

@@ -55,6 +55,8 @@ describe('Camera on a vehicle', () => {
     ['on this machine', { uri: 'rtsp://127.0.0.1:9997/main' }],
     ['on this machine by another name', { uri: 'rtsp://[::ffff:127.0.0.1]/main' }],
     ['with instructions to the media server', { uri: 'rtsp://10.0.0.5/main#transport=ws://127.0.0.1:1' }],
+    ['at a name, which may lead to this machine', { uri: 'rtsp://camera.example.com:8554/main' }],
+    ['at an address in another spelling', { uri: 'rtsp://0x0a000005/main' }],
     ['without a host', { uri: 'rtsp:@127.0.0.1/main' }],
     ['of another protocol', { uri: 'http://10.0.0.5/' }],
   ])('does not offer a stream %s', (_title, change) => {
@@ -67,7 +69,8 @@ describe('Camera on a vehicle', () => {
     const { part, refused } = camera();
     part.receive(stream({ uri: 'rtsp://2130706433:9997/main' }), 1);
     part.receive(stream({ uri: 'rtsp://10.0.0.5/main#x' }), 2);
-    expect(refused).toEqual([texts.on_gateway, texts.has_fragment]);
+    part.receive(stream({ uri: 'rtsp://camera.example.com/main' }), 3);
+    expect(refused).toEqual([texts.on_gateway, texts.has_fragment, texts.is_name]);
   });
 
   it('is requested at most three times for its identity and its stream', () => {
