@@ -22,6 +22,12 @@ const socket_mode = 0o660;
 /** sockaddr_un holds 108 bytes with the final zero. */
 const socket_path_bytes_max = 107;
 
+/** More than technicians and tools of one machine need. Each may keep a megabyte waiting: a body, or a tail that is not read. */
+export const connections_max = 64;
+/** For a whole request; a tail is an answer, and lasts. */
+const request_ms = 10_000;
+const check_every_ms = 2_000;
+
 /** Answers that are under way may end in this time. */
 const farewell_ms = 500;
 
@@ -39,7 +45,11 @@ export async function serveLocal(
   await mkdir(dirname(socket), { recursive: true });
   await refuseSecond(socket);
   await rm(socket, { force: true });
-  const server = createServer(answerBy(localRoutes(api, signal), refusal));
+  const server = createServer(
+    { requestTimeout: request_ms, headersTimeout: request_ms, connectionsCheckingInterval: check_every_ms },
+    answerBy(localRoutes(api, signal), refusal),
+  );
+  server.maxConnections = connections_max;
   await listen(server, socket);
   if (gid !== undefined) await chown(socket, -1, gid);
   await chmod(socket, socket_mode);

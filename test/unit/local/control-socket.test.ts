@@ -1,4 +1,5 @@
 /** The control socket and its client, over a real Unix socket. */
+import { once } from 'node:events';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandRefused } from '../../../src/errors.ts';
 import type { LocalApi, TailLine } from '../../../src/local/api.ts';
 import { DaemonRefused, DaemonUnavailable, localClient } from '../../../src/local/client.ts';
-import { serveLocal } from '../../../src/local/server.ts';
+import { connections_max, serveLocal } from '../../../src/local/server.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { camera, drone, fakeDaemon, messageOf, statusOf, taskOf } from './fake-daemon.ts';
 
@@ -38,6 +39,24 @@ test('the report reaches the client as the daemon gave it', async () => {
 test('only the owner and the group may use the socket', async () => {
   await serving(fakeDaemon(), async (socket) => {
     expect(statSync(socket).mode & 0o777).toBe(0o660);
+  });
+});
+
+test('connections have a limit, however many a program opens and forgets', async () => {
+  await serving(fakeDaemon(), async (socket) => {
+    const held = Array.from({ length: connections_max }, () => connect(socket));
+    await Promise.all(held.map(async (each) => once(each, 'connect')));
+    const further = connect(socket).on('error', () => undefined);
+    await once(further, 'close');
+    held[0]?.destroy();
+    await expect
+      .poll(async () =>
+        localClient(socket, ends.signal)
+          .status()
+          .catch(() => undefined),
+      )
+      .toEqual(statusOf());
+    for (const each of held) each.destroy();
   });
 });
 
