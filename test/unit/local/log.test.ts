@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { durationInWords } from '../../../src/platform/log/entry.ts';
 import { of_owner_max, of_subject_max, repeats_max, window_ms } from '../../../src/platform/log/repeats.ts';
+import { threadCpu_ms } from '../../fuzz/engine.ts';
 import { withoutSecrets } from '../../../src/platform/log/secrets.ts';
 import { createLog, type Level } from '../../../src/platform/log/log.ts';
 import { texts } from '../../../src/platform/texts.ts';
@@ -78,6 +79,18 @@ test.each([
   ['the password crosses the network unencrypted', 'the password crosses the network unencrypted'],
 ])('the text %s is written as %s', (said, written) => {
   expect(withoutSecrets(said)).toBe(written);
+});
+
+test('hiding credentials costs time in proportion to the text, whatever a device writes', () => {
+  const pieces = ['a', 'a://', 'a://b:', 'pass', 'token', 'authorization', '<password ', 'pwd="', "secret='"];
+  const texts = pieces.map((piece) => piece.repeat(8_192 / piece.length));
+  const costs_ms = [1, 2, 3].map(() => {
+    const began_ms = threadCpu_ms();
+    for (const text of texts) withoutSecrets(text);
+    return threadCpu_ms() - began_ms;
+  });
+  // 65 ms each were a fault; a few milliseconds are what they cost.
+  expect(Math.min(...costs_ms)).toBeLessThan(texts.length * 50);
 });
 
 test('facts that JSON cannot carry are written as far as they go, and never stop the program', () => {
