@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
 import { no_kit_id } from '../../config/identity.ts';
+import { printable } from '../../platform/foreign-text.ts';
 import { texts as file_texts } from '../../platform/texts.ts';
 import { complain, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
@@ -116,7 +117,7 @@ function filesOf(
 function questionOf(ask: Shell['ask'], shell: Shell): Question {
   return async (words, otherwise, objection = () => undefined) => {
     if (!ask) return otherwise;
-    const shown = `${words}${otherwise === '' ? '' : ` [${otherwise}]`}: `;
+    const shown = `${words}${otherwise === '' ? '' : ` [${printable(otherwise)}]`}: `;
     let answer = otherwise;
     for (let attempt = 0; attempt < attempts_max; attempt += 1) {
       answer = (await ask(shown, { hidden: false })) || otherwise;

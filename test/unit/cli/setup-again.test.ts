@@ -60,6 +60,18 @@ describe('setup that is run again', () => {
     });
   });
 
+  test('shows nothing of it that moves a cursor', async () => {
+    await withDirectory(async (dir) => {
+      await writeFile(join(dir, 'config.yaml'), 'kit_name: "a\\e]52;c;eA==\\ab"\nbroker: { url: none }\n');
+      const asked: string[] = [];
+      await typed(dir, ['--kit-id', kit_id], async (question) => {
+        asked.push(question);
+        return 'none';
+      });
+      expect(asked[0]).toContain('[a\\u{1b}]52;c;eA==\\u{7}b]');
+    });
+  });
+
   test('gives another broker no password of the one before', async () => {
     await withConfigured(async (dir) => {
       const asked: string[] = [];
