@@ -24,8 +24,8 @@ const socket_path_bytes_max = 107;
 
 /** More than technicians and tools of one machine need. Each may keep a megabyte waiting: a body, or a tail that is not read. */
 export const connections_max = 64;
-/** For a whole request; a tail is an answer, and lasts. */
-const request_ms = 10_000;
+/** For a whole request, longer than any client waits, also while the daemon stalls; a tail is an answer, and lasts. */
+const request_ms = 30_000;
 const check_every_ms = 2_000;
 
 /** Answers that are under way may end in this time. */
