@@ -43,7 +43,7 @@ export interface SetupOptions extends ConfirmOptions {
  */
 export async function setup(options: SetupOptions, shell: Shell): Promise<number> {
   const file = resolve(options.config);
-  const isService = file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
+  const isService = isOfService(file);
   const before = await readBefore(file, isService).catch(unwritable(file));
   if (before?.isOwn && !options.force) {
     complain(shell, texts.configuration_exists(file));
@@ -57,13 +57,17 @@ export async function setup(options: SetupOptions, shell: Shell): Promise<number
   const asked = await confirmed(first, { file, found, options }, shell);
   if (asked === undefined || shell.signal.aborted) return exit.failed;
   if (before) say(shell, texts.previous_kept(await keepBefore(file)));
-  const { password: _password, ...answers } = asked;
-  const kit_id = asked.kit_id === kept.omitted ? undefined : asked.kit_id;
   const places = await storeSecrets(asked, { file, isService, options }, shell);
-  const text = configText({ ...answers, ...places, kit_id }, found);
-  await writeConfig(file, text).catch(unwritable(file));
+  const kit_id = asked.kit_id === kept.omitted ? undefined : asked.kit_id;
+  const { password: _password, ...answers } = asked;
+  await writeConfig(file, configText({ ...answers, ...places, kit_id }, found)).catch(unwritable(file));
   say(shell, `${file} written`);
   return finish(file, shell);
+}
+
+/** systemd passes the secrets to the service of the package, and root writes them. */
+function isOfService(file: string): boolean {
+  return file === config_file_default && getuid?.() === 0 && existsSync(credential_store);
 }
 
 interface KitIds {

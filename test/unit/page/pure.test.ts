@@ -390,12 +390,10 @@ describe('Rows as CSV', () => {
       ['time', 'a "name", with a comma'],
       ['=1+1', '@x'],
       ['-3', 'two\nlines'],
+      ['a;=1', 'b\n"+1', '＝1', 'c; d;"-e"'],
     ];
     expect(csvText(rows)).toBe(
-      '"time","a ""name"", with a comma"\r\n"\'=1+1","\'@x"\r\n"\'-3","two\nlines"\r\n',
-    );
-    expect(csvText([['a;=1', 'b\n"+1', '＝1', 'c; d;"-e"']])).toBe(
-      `"a;'=1","b\n""'+1","'＝1","c; d;""'-e"""\r\n`,
+      `"time","a ""name"", with a comma"\r\n"'=1+1","'@x"\r\n"'-3","two\nlines"\r\n"a;'=1","b\n""'+1","'＝1","c; d;""'-e"""\r\n`,
     );
   });
 });

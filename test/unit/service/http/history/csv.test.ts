@@ -4,26 +4,13 @@ import { csvLine } from '../../../../../src/service/http/history/csv.ts';
 
 /** The cells of one file as a spreadsheet sees them: quotation marks hold a cell only where it begins with one. */
 function cellsOf(text: string, separator: ',' | ';'): readonly string[] {
-  const cells: string[] = [];
-  let at = 0;
-  while (at <= text.length) {
-    let cell = '';
-    if (text[at] === '"') {
-      for (at += 1; at < text.length; at += 1) {
-        if (text[at] === '"' && text[at + 1] !== '"') break;
-        if (text[at] === '"') at += 1;
-        cell += text[at] ?? '';
-      }
-      at += 1;
-    }
-    while (at < text.length && text[at] !== separator && !/[\t\r\n]/u.test(text[at] ?? '')) {
-      cell += text[at] ?? '';
-      at += 1;
-    }
-    cells.push(cell);
-    at += 1;
-  }
-  return cells;
+  const quoted = '(?:"(?:[^"]|"")*"?)?';
+  const cells = text.matchAll(
+    new RegExp(`(?:^|[${separator}\\t\\r\\n])(${quoted}[^${separator}\\t\\r\\n]*)`, 'gu'),
+  );
+  return [...cells].map(([, cell = '']) =>
+    cell.replace(/^"((?:[^"]|"")*)"?/u, (_, held: string) => held.replaceAll('""', '"')),
+  );
 }
 
 const isFormula = (cell: string): boolean => /^ *[=+\-@＝＋－＠]/u.test(cell);
