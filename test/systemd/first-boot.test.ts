@@ -5,7 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { buildPackage } from '../../systemd/package/build.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
-import { type Container, containerMissing, makeImage, startContainer } from '../support/systemd/container.ts';
+import {
+  type Container,
+  containerMissing,
+  limited,
+  makeImage,
+  startContainer,
+} from '../support/systemd/container.ts';
 import { eventually } from '../support/eventually.ts';
 import { peerMissing } from '../support/peers.ts';
 import { makeDirectory, run } from '../support/temporary.ts';
@@ -60,7 +66,8 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('an
     ];
     const inside = ['--mount', '--pid', '--fork', `--root=${image}`, '--mount-proc'];
     await run('cp', join(image, 'etc/kit-connector/config.yaml'), join(image, 'root/config.yaml'));
-    const said = await run('unshare', ...inside, ...setup);
+    const [command = '', ...rights] = limited;
+    const said = await run(command, ...rights, 'unshare', ...inside, ...setup);
     expect(said).toContain(texts.login_needs_id);
     const text = await readFile(join(image, 'etc/kit-connector/config.yaml'), 'utf8');
     expect(text).toContain('mqtts://b.example.com');

@@ -34,6 +34,9 @@ const status = z.looseObject({
 });
 const journalLine = z.looseObject({ MESSAGE: z.string(), PRIORITY: z.string() });
 
+/** A bit of the sets in /proc/PID/status. */
+const cap_sys_time = 25n;
+
 describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('the package', () => {
   let inside: Container;
   let architecture: string;
@@ -87,6 +90,11 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
     expect(process).toMatch(/^CapEff:\s0+$/m);
     expect(process).toMatch(/^CapBnd:\s0+$/m);
     expect(await inside.sh(`stat --format=%U /proc/${await mainPid()}`)).toBe('kit-connector');
+  });
+
+  test('is tried without the right to set the clock, which is that of the machine outside', async () => {
+    const bounds = (await inside.sh('grep ^CapBnd /proc/self/status')).split('\t')[1] ?? '';
+    expect((BigInt(`0x${bounds}`) >> cap_sys_time) & 1n).toBe(0n);
   });
 
   test('is called by its own name in lists of processes', async () => {

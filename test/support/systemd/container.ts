@@ -17,9 +17,17 @@ export const cache_dir = process.env['KIT_CONNECTOR_TEST_CACHE'] ?? '/var/cache/
 const suite = 'bookworm';
 const packages = ['systemd', 'systemd-sysv', 'dbus', 'iproute2', 'procps', 'init-system-helpers'];
 
+/** The container has the clock and the kernel of this machine: what enters it gets the rights that nspawn gives, not all of root. */
+export const limited: readonly string[] = [
+  'setpriv',
+  '--bounding-set=-sys_time,-sys_module,-sys_rawio',
+  '--',
+];
+
 /** For `describe.skipIf`, with a printed reason. */
 export function containerMissing(): boolean {
-  return rootMissing() || peerMissing('systemd-nspawn', 'mmdebstrap', 'dpkg-deb', 'nsenter', 'unshare');
+  const tools = ['systemd-nspawn', 'mmdebstrap', 'dpkg-deb', 'nsenter', 'unshare', 'setpriv'];
+  return rootMissing() || peerMissing(...tools);
 }
 
 /** What `execFile` rejects with when the program itself ended with a code. */
@@ -80,7 +88,8 @@ export async function makeImage(dir: string, deb: string): Promise<string> {
   await copyFile(deb, join(root, 'package.deb'));
   // With a /proc of its own, whose mount ends with it.
   const inside = ['--mount', '--pid', '--fork', `--root=${root}`, '--mount-proc'];
-  await run('unshare', ...inside, '/usr/bin/dpkg', '--install', '/package.deb');
+  const [command = '', ...rights] = limited;
+  await run(command, ...rights, 'unshare', ...inside, '/usr/bin/dpkg', '--install', '/package.deb');
   await rm(join(root, 'package.deb'));
   // As systemd asks for in an image: machine-id(5).
   await writeFile(join(root, 'etc/machine-id'), '');
@@ -124,6 +133,7 @@ export async function startContainer(
       leader,
       '--all',
       '--',
+      ...limited,
       'env',
       '-i',
       `PATH=${path}`,

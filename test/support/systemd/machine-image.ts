@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { cache_dir, rootFileSystem } from './container.ts';
+import { cache_dir, rootFileSystem, limited } from './container.ts';
 import { fetchKernel, type MachineKind } from './machine-kind.ts';
 import { program } from '../peers.ts';
 import { run } from '../temporary.ts';
@@ -126,7 +126,8 @@ async function installInto(root: string, deb: string): Promise<void> {
   await copyFile(deb, join(root, 'package.deb'));
   // With a /proc of its own, whose mount ends with it.
   const inside = ['--mount', '--pid', '--fork', `--root=${root}`, '--mount-proc'];
-  await run('unshare', ...inside, '/usr/bin/dpkg', '--install', '/package.deb');
+  const [command = '', ...rights] = limited;
+  await run(command, ...rights, 'unshare', ...inside, '/usr/bin/dpkg', '--install', '/package.deb');
   // There for a test that installs it again.
   await rename(join(root, 'package.deb'), join(root, 'root/package.deb'));
 }
