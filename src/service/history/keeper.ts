@@ -1,6 +1,6 @@
 /** Keeps the history in order in the background: divides what has landed, makes figures, deletes what is old. */
 import { messageOf } from '../../errors.ts';
-import { sleep } from '../../platform/time.ts';
+import { sleep, turn } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { HistoryStore } from './history-store.ts';
 import type { HistoryRetention, Retention } from './retention.ts';
@@ -75,11 +75,11 @@ export class HistoryKeeper {
     await this.#attempt(async () => {
       if (!(await goesOn())) return;
       // Each call is a short transaction: the others have their turn between them.
-      while ((await goesOn()) && (await store.compactHistory(now(), divides_all)) > 0);
-      while ((await goesOn()) && (await store.rollUpHistory(now())));
+      while ((await goesOn()) && (await store.compactHistory(now(), divides_all)) > 0) await turn();
+      while ((await goesOn()) && (await store.rollUpHistory(now()))) await turn();
       if (performance.now() - this.#trimmed_ms < trim_every_ms || !(await goesOn())) return;
       const { retention } = await this.#parts.retention.read();
-      while ((await goesOn()) && (await store.trimHistory(retention, now())) > 0);
+      while ((await goesOn()) && (await store.trimHistory(retention, now())) > 0) await turn();
       this.#trimmed_ms = performance.now();
     });
   }

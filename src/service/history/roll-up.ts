@@ -24,6 +24,11 @@ export async function rollUpDay(database: Database, now_ms: number): Promise<boo
   const kit_id = String(changed['kit_id']);
   const day = Number(changed['day']);
   const { figures, to_ms } = await figuresOf(database, kit_id, day);
+  const bodies: (readonly [channel: string, body: Uint8Array])[] = [];
+  for (const [channel, fields] of figures) {
+    await turn();
+    bodies.push([channel, packFigures(fields)]);
+  }
   // A day that is over is covered whole.
   const covered_ms = day < dayOf(now_ms) ? (day + 1) * day_ms : to_ms;
   await database
@@ -41,16 +46,11 @@ export async function rollUpDay(database: Database, now_ms: number): Promise<boo
       if (Number(left?.['changed']) === 1 && (await readTombstones(queries, kit_id)).size > 0)
         throw new Superseded();
       await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day = ?', kit_id, day);
-      for (const some of portions([...figures])) {
+      for (const some of portions(bodies)) {
+        await turn();
         await queries.all(
           `INSERT INTO history_days (kit_id, channel, day, to_ms, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
-          ...some.flatMap(([channel, fields]): SqlValue[] => [
-            kit_id,
-            channel,
-            day,
-            covered_ms,
-            packFigures(fields),
-          ]),
+          ...some.flatMap(([channel, body]): SqlValue[] => [kit_id, channel, day, covered_ms, body]),
         );
       }
     })

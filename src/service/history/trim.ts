@@ -1,5 +1,6 @@
 /** Deletes what is older than it is kept, or more than a kit may have. Each call deletes a portion, so that nothing waits for it. */
 import type { Queries } from '../store/sql/database.ts';
+import { turn } from '../../platform/time.ts';
 import { dayOf, history_classes, type HistoryClass } from './message.ts';
 import type { Retention } from './retention.ts';
 
@@ -13,6 +14,7 @@ export async function trim(queries: Queries, retention: Retention, now_ms: numbe
   const today = dayOf(now_ms);
   let deleted = 0;
   for (const each of history_classes) {
+    await turn();
     const rows = await queries.all(
       `DELETE FROM history WHERE (kit_id, id) IN (SELECT kit_id, id FROM history WHERE class = ? AND day < ? LIMIT ?) RETURNING id`,
       each,
@@ -23,6 +25,7 @@ export async function trim(queries: Queries, retention: Retention, now_ms: numbe
   }
   const before = today - retention.figures_days;
   for (const table of ['history_days', 'history_changed']) {
+    await turn();
     const key = table === 'history_days' ? 'kit_id, channel, day' : 'kit_id, day';
     const rows = await queries.all(
       `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE day < ? LIMIT ?) RETURNING day`,

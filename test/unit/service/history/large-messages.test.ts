@@ -26,10 +26,10 @@ afterEach(async () => store.close());
 
 const largeMessage = (seq: number): Reception => message(seq, 'x'.repeat(chars));
 
-function message(seq: number, text_of_it: string): Reception {
+function message(seq: number, text_of_it: string, feed = 'blob'): Reception {
   const data = JSON.stringify({ text: text_of_it });
   const text = writeEnvelope({ epoch: 1, seq, time_ms: now_ms + seq }, data);
-  const reception = readMessage(upTopic(kit_id, channels.feed(asset_id, 'blob')), Buffer.from(text));
+  const reception = readMessage(upTopic(kit_id, channels.feed(asset_id, feed)), Buffer.from(text));
   if (!reception) throw new Error('no channel of the contract');
   return reception;
 }
@@ -45,6 +45,22 @@ async function segments() {
     limit: 100,
   });
   return Promise.all(found.map(async ({ body }) => messagesOf(body)));
+}
+
+/** How many turns of the event loop others had meanwhile. */
+async function turnsDuring<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly value: T; readonly turns: number }> {
+  let turns = 0;
+  let isDone = false;
+  const count_turn = (): void => {
+    turns += 1;
+    if (!isDone) setImmediate(count_turn);
+  };
+  setImmediate(count_turn);
+  const value = await work();
+  isDone = true;
+  return { value, turns };
 }
 
 async function divideAll(): Promise<void> {
@@ -91,17 +107,22 @@ it('lets others have a turn while it reads much', async () => {
     const some = Array.from({ length: 100 }, (_, index) => message(seq + index, '1'));
     await store.commit(some, now_ms);
   }
-  let turns = 0;
-  let isRead = false;
-  const count_turn = (): void => {
-    turns += 1;
-    if (!isRead) setImmediate(count_turn);
-  };
-  setImmediate(count_turn);
-  const found = await pages('desc');
-  isRead = true;
-  expect(found.flat()).toHaveLength(4_000);
-  expect(turns).toBeGreaterThanOrEqual(12);
+  const found = await turnsDuring(async () => pages('desc'));
+  expect(found.value.flat()).toHaveLength(4_000);
+  expect(found.turns).toBeGreaterThanOrEqual(12);
+});
+
+it('lets others have a turn while it makes figures of many channels', async () => {
+  const feeds = 200;
+  await store.commit(
+    Array.from({ length: feeds }, (_, index) => message(index + 1, '1', `feed${index}`)),
+    now_ms,
+  );
+  await divideAll();
+  const made = await turnsDuring(async () => store.rollUpHistory(now_ms + 86_400_000));
+  expect(made.value).toBe(true);
+  // Once when a channel is read, and once when its figures are packed.
+  expect(made.turns).toBeGreaterThanOrEqual(2 * feeds);
 });
 
 it('makes and joins segments that are read in a short turn, of many messages of medium size too', async () => {
