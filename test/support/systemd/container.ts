@@ -191,3 +191,5 @@ async function childrenOf(pid: number): Promise<readonly string[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   return text.split(' ').filter(Boolean);
 }
+
+if (import.meta.main) await rootFileSystem(packages);
