@@ -48,7 +48,7 @@ export class OwedStops<K extends string | number> {
    * nothing while an earlier call waits for a slow device.
    */
   async settle(stop: (motor: K) => Promise<unknown>): Promise<void> {
-    if (this.#isSettling) return;
+    if (this.#isSettling || this.#owed.size === 0) return;
     this.#isSettling = true;
     try {
       const moving = new Set(this.#moves.values());

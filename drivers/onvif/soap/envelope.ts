@@ -1,13 +1,15 @@
 /** Reads SOAP envelopes with npm onvif's parser, from sanitized text. */
 import { parseSOAPString } from 'onvif/lib/utils.js';
 import { messageOf } from '../../../src/errors.ts';
+import { emptyPull } from './empty-pull.ts';
 import { failure, type Reading } from './soap-call.ts';
-import { tamed, treeOf, type XmlNode } from './xml.ts';
+import { tamed, treeOf } from './xml.ts';
 import { texts } from '../texts.ts';
 
 /** The SOAP body of an envelope; `malformed` for anything else. Never throws. */
 export function readEnvelope(xml: string): Reading {
-  let found: XmlNode | undefined;
+  let found = emptyPull(xml);
+  if (found) return { kind: 'read', body: found };
   let reason: string = texts.no_envelope;
   try {
     parseSOAPString(tamed(xml), (error: Error | null, body: unknown) => {
