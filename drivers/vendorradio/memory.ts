@@ -1,6 +1,7 @@
 /** State of one radio that is kept over restarts. */
 import { z } from 'zod';
 import { DeviceMemory } from '../../src/device/device-memory.ts';
+import { nameRecord } from '../../src/device/device-name.ts';
 import { loginRecord } from '../../src/device/login-guard.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 
@@ -10,6 +11,7 @@ const radioMemory = z.object({
   /** MAC address of the radio that answered last, so that its peers find it before it answers again. */
   mac: z.string().optional(),
   ...loginRecord,
+  ...nameRecord,
 });
 export type Memory = DeviceMemory<typeof radioMemory>;
 

@@ -1,5 +1,6 @@
 /** Opens the protocol client of a radio that its options select. */
 import { certificateCheck } from '../../src/device/certificate-check.ts';
+import type { DeviceName } from '../../src/device/device-name.ts';
 import { LoginGuard } from '../../src/device/login-guard.ts';
 import { readSecretFile } from '../../src/device/secret-file.ts';
 import { pinnedHttp } from '../../src/device/pinned-http.ts';
@@ -14,13 +15,14 @@ import { texts } from './texts.ts';
 
 interface SourceParts extends RadioAssetParts {
   readonly memory: Memory;
+  readonly name: DeviceName;
   readonly hooks: SessionHooks;
 }
 
-export function openSource({ host, radio, options, limits, memory, hooks }: SourceParts): RadioSource {
+export function openSource({ host, radio, name, options, limits, memory, hooks }: SourceParts): RadioSource {
   const { log } = host;
   const guard = new LoginGuard({ memory, limits });
-  if (radio.kind === 'snmp') return snmpSource({ radio, options, limits, log, guard });
+  if (radio.kind === 'snmp') return snmpSource({ radio, name, options, limits, log, guard });
   const { path, tls, username, password_file } = radio;
   const port = portOf(radio);
   if (!tls) log.warn({ radio: radio.name }, texts.no_tls);
@@ -28,6 +30,7 @@ export function openSource({ host, radio, options, limits, memory, hooks }: Sour
   const check = certificateCheck({ configured: radio.certificate_sha256, memory, address, log });
   const http = pinnedHttp({
     host: radio.host,
+    name,
     port,
     tls,
     check,

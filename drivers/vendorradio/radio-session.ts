@@ -1,4 +1,5 @@
 /** The session with one radio: connect, identify, poll, and clean up at the end. */
+import { DeviceName } from '../../src/device/device-name.ts';
 import { serveDevice, type SessionState } from '../../src/device/device-session.ts';
 import { outageLog } from '../../src/device/outage-log.ts';
 import { stateFileName } from '../../src/device/state-file.ts';
@@ -30,6 +31,7 @@ interface Served extends RadioSessionParts {
   readonly source: RadioSource;
   readonly asset: RadioAsset;
   readonly memory: Memory;
+  readonly name: DeviceName;
   readonly pace: Pace;
 }
 
@@ -43,8 +45,9 @@ export async function serveRadio(parts: RadioSessionParts): Promise<void> {
   if (memory.facts.mac !== undefined) registry.remember(radio.name, memory.facts.mac);
   if (host.signal.aborted) return;
   const pace = new Pace();
-  const source = openSource({ ...parts, memory, hooks: pace });
-  const served = { ...parts, source, asset: new RadioAsset(parts), memory, pace };
+  const name = new DeviceName({ host: radio.host, memory });
+  const source = openSource({ ...parts, memory, name, hooks: pace });
+  const served = { ...parts, source, asset: new RadioAsset(parts), memory, name, pace };
   const serving = keepServed(served);
   try {
     await Promise.race([serving, aborted(host.signal)]);
@@ -80,11 +83,12 @@ async function keepServed(served: Served): Promise<void> {
 
 /** Serves one connection until the signal aborts; rejects when the radio is lost or rejects the login. */
 async function serve(served: Served, onUp: () => void): Promise<void> {
-  const { host, radio, limits, source, asset, memory, pace, registry } = served;
+  const { host, radio, limits, source, asset, memory, name, pace, registry } = served;
   const known = await source.connect();
   const { mac } = known.identity;
   const refusal = served.identify(mac);
   if (refusal !== undefined) throw new DeviceUnreachable(refusal);
+  await name.accept();
   registry.answered(radio.name, mac);
   if (memory.facts.mac !== mac) await memory.change({ mac });
   let failures = 0;

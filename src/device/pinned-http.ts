@@ -15,6 +15,7 @@ import { DeviceUnreachable, messageOf } from '../errors.ts';
 import { gather } from '../platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../platform/interim-answers.ts';
 import { connectionFault } from './connection-fault.ts';
+import type { DeviceName } from './device-name.ts';
 import { texts } from './texts.ts';
 import { deadline } from '../platform/time.ts';
 
@@ -23,6 +24,8 @@ export type CheckCertificate = (fingerprint: string) => Promise<void>;
 
 export interface PinnedHttpParts {
   readonly host: string;
+  /** Of `host`; left out, the resolver of the operating system. */
+  readonly name?: Pick<DeviceName, 'lookup' | 'reached'>;
   readonly port: number;
   readonly tls: boolean;
   /** TLS 1.0 and 1.1 are accepted too, where the configuration allows them. */
@@ -66,16 +69,25 @@ type Sent = Pick<RequestOptions, 'path' | 'method'> & { readonly headers?: Outgo
 
 /** Sends one request at a time. Devices sign their certificates themselves, so that only `check` detects an impostor. */
 export function pinnedHttp(parts: PinnedHttpParts): PinnedHttp {
-  const { host, port, tls, reply_bytes_max, refused_remedy } = parts;
+  const { host, name, port, tls, reply_bytes_max, refused_remedy } = parts;
+  const lookup = name?.lookup;
   const agent = tls ? new PinnedAgent(parts) : new HttpAgent({ keepAlive: true, maxSockets: 1 });
   const requests = new Set<ClientRequest>();
   let isClosed = false;
   const send = async (what: Sent, body: string, limits: RequestLimits): Promise<HttpReply> => {
     if (isClosed) throw new DeviceUnreachable(texts.stopping);
     limits.signal?.throwIfAborted();
-    const options = { host, port, agent, ...what, headers: { ...headersFor(host, port), ...what.headers } };
+    const options = {
+      host,
+      port,
+      lookup,
+      agent,
+      ...what,
+      headers: { ...headersFor(host, port), ...what.headers },
+    };
     const request = tls ? httpsRequest(options) : httpRequest(options);
     limitInterimAnswers(request);
+    request.once('response', ({ socket }) => name?.reached(socket.remoteAddress));
     requests.add(request);
     request.once('close', () => requests.delete(request));
     try {
@@ -194,9 +206,10 @@ class PinnedAgent extends HttpsAgent {
     _options: unknown,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
-    const { host, port, connect_ms, check, legacy_tls = false } = this.#parts;
+    const { host, name, port, connect_ms, check, legacy_tls = false } = this.#parts;
+    const lookup = name?.lookup;
     const secureContext = contextWithoutAuthorities({ legacy_tls });
-    const socket = connect({ host, port, secureContext, rejectUnauthorized: false });
+    const socket = connect({ host, port, lookup, secureContext, rejectUnauthorized: false });
     this.#connecting.add(socket);
     const cancel = deadline(connect_ms, () => socket.destroy());
     const fail = (error: Error): void => {

@@ -18,6 +18,8 @@ export const texts = {
   connect_timeout: 'timed out; check its power and cable',
   host_unknown: 'has an unknown host name; check host',
   host_unresolved: 'has a host name that cannot be resolved now',
+  name_leads_out: (name: string, address: string) =>
+    `its name ${name} now leads to ${address} in the internet and led into a private network before; the password was not sent. Check the name server of the gateway, or set host to its address`,
   legacy_tls_only:
     'supports only TLS 1.0 or 1.1, which is insecure; update its firmware, or allow it with the option for legacy TLS',
   legacy_tls: (name: string) =>

@@ -1,6 +1,7 @@
 /** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
 import { isDeepStrictEqual } from 'node:util';
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
+import { DeviceName } from '../../../src/device/device-name.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
 import { credentialsHash, LoginGuard, LoginRefused } from '../../../src/device/login-guard.ts';
 import { OwedStops } from '../../../src/device/owed-stops.ts';
@@ -65,18 +66,20 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   const memory = await openMemory(host, camera);
   const save = async (owed_stops: readonly string[]) => memory.change({ owed_stops: [...owed_stops] });
   const guard = new LoginGuard({ memory, limits });
+  const name = new DeviceName({ host: camera.host, memory });
   const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
   let line: Soap | undefined;
   /** The earlier line may still carry the stop of a movement, so it is closed only now. */
   const open = async (): Promise<Soap> => {
     line?.close();
-    line = await openLine(parts);
+    line = await openLine(parts, name);
     return line;
   };
   await serveDevice({
     signal: host.signal,
     limits,
-    run: async (signal, onUp) => serveOnce({ ...parts, memory, owed, guard }, served, { open, onUp, signal }),
+    run: async (signal, onUp) =>
+      serveOnce({ ...parts, memory, name, owed, guard }, served, { open, onUp, signal }),
     onState: (state) => {
       logOutage(state);
       if ('reason' in state) served.lose(state.reason);
@@ -88,6 +91,7 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
 
 interface CameraRun extends CameraParts {
   readonly memory: CameraMemory;
+  readonly name: DeviceName;
   readonly guard: LoginGuard;
   /** By profile. */
   readonly owed: OwedStops<string>;
@@ -117,6 +121,7 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     const asset_key = await identify(parts, device);
     claim(owners, asset_key, camera.name);
     key = asset_key;
+    await parts.name.accept();
     await rememberMotor(parts, device);
     const offered = await untilAborted(commandsOf(parts, device, soap, signal), signal);
     if (!offered) return;
@@ -174,7 +179,10 @@ async function settle({ host, camera, owed, memory }: CameraRun, soap: Soap): Pr
 const settle_every_ms = 5_000;
 
 /** Loads npm onvif for the first camera that is served, not when the configuration is checked. */
-async function openLine({ camera, host, large, ending, is_host_shared }: CameraParts): Promise<Soap> {
+async function openLine(
+  { camera, host, large, ending, is_host_shared }: CameraParts,
+  name: DeviceName,
+): Promise<Soap> {
   const { openLine: open } = await import('../soap/line.ts');
   const password =
     camera.password_file === undefined
@@ -182,6 +190,7 @@ async function openLine({ camera, host, large, ending, is_host_shared }: CameraP
       : await readSecretFile('password_file', camera.password_file);
   const connection = {
     host: camera.host,
+    name,
     port: portOf(camera),
     path: camera.path,
     secure: camera.tls !== undefined,

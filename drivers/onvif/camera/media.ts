@@ -1,4 +1,5 @@
 /** Selects the media profiles of a camera: one for the stream, one for pan and tilt. */
+import { isIP } from 'node:net';
 import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/driver/device-address.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { texts as driver_texts } from '../../../src/driver/texts.ts';
@@ -116,8 +117,12 @@ function withLogin(reported: string, { connection }: Soap): DeviceStream | undef
   return streamWithLogin(found.url, login, { needs_tls: secure && allow_plain_rtsp !== true });
 }
 
-function streamPlace(reported: string, { host, rtsp_port }: Connection): OwnAddress {
+function streamPlace(reported: string, connection: Connection): OwnAddress {
+  const { rtsp_port, peer_address } = connection;
   const scheme = /^rtsps:/iu.test(reported) ? 'rtsps' : 'rtsp';
+  // A name may lead elsewhere when the media server looks it up. A certificate, which names the camera, is checked then.
+  const isName = isIP(connection.host) === 0;
+  const host = (isName && scheme === 'rtsp' ? peer_address : undefined) ?? connection.host;
   if (rtsp_port !== undefined) return { scheme, host, port: rtsp_port, ports: 'configured' };
   return { scheme, host, port: default_ports[scheme], ports: 'reported' };
 }

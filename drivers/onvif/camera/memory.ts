@@ -1,6 +1,7 @@
 /** State of one camera that is kept over restarts. */
 import { z } from 'zod';
 import { DeviceMemory } from '../../../src/device/device-memory.ts';
+import { nameRecord } from '../../../src/device/device-name.ts';
 import { loginRecord } from '../../../src/device/login-guard.ts';
 import { stateFileName } from '../../../src/device/state-file.ts';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
@@ -15,6 +16,7 @@ const cameraMemory = z.object({
   /** Hardware address of the camera that the entry is bound to. */
   mac: z.string().max(32).optional().catch(undefined),
   ...loginRecord,
+  ...nameRecord,
   /** How the accepted credentials were sent. */
   login_way: z.enum(['ws_security', 'digest']).optional().catch(undefined),
 });

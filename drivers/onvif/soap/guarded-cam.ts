@@ -1,5 +1,5 @@
 /** npm onvif's camera with its transport and its login replaced by bounded ones; the rest stays in use. */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import onvif from 'onvif';
 import { urlHost } from '../../../src/driver/device-address.ts';
 import { type Connection, failure, type Reading, type SoapOutcome, type SoapRequest } from './soap-call.ts';
@@ -78,11 +78,8 @@ export class GuardedCam extends onvif.Cam {
   _passwordDigest(): { readonly passdigest: string; readonly nonce: string; readonly timestamp: string } {
     const timestamp = new Date(performance.now() + (this.timeShift ?? performance.timeOrigin)).toISOString();
     const nonce = randomBytes(16);
-    const hash = createHash('sha1')
-      .update(nonce)
-      .update(timestamp)
-      .update(this.password ?? '', 'utf8');
-    return { passdigest: hash.digest('base64'), nonce: nonce.toString('base64'), timestamp };
+    const hashed = Buffer.concat([nonce, Buffer.from(`${timestamp}${this.password ?? ''}`, 'utf8')]);
+    return { passdigest: hash('sha1', hashed, 'base64'), nonce: nonce.toString('base64'), timestamp };
   }
 
   async #once(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
@@ -145,7 +142,7 @@ export class GuardedCam extends onvif.Cam {
 
   /** Answers a challenge of HTTP digest once. */
   async #exchange(
-    what: Omit<Exchange, 'agent' | 'address' | 'fingerprint' | 'signal'>,
+    what: Omit<Exchange, 'agent' | 'address' | 'lookup' | 'fingerprint' | 'signal'>,
     { signal, onAnswer }: Limit,
     hasLogin: boolean,
   ): Promise<Answered> {
@@ -153,8 +150,9 @@ export class GuardedCam extends onvif.Cam {
     const send = async (): Promise<Answered> => {
       const login = hasLogin ? this.#authorization(what) : undefined;
       const headers = { ...what.headers, ...(login === undefined ? {} : { Authorization: login }) };
-      const { address } = this.#destination;
-      const answered = await exchange({ ...what, headers, signal, agent: this.#agent, address, fingerprint });
+      const { address, lookup } = this.#destination;
+      const way = { agent: this.#agent, address, lookup, fingerprint };
+      const answered = await exchange({ ...what, ...way, headers, signal });
       this.#destination.answered(answered.peer_address);
       onAnswer();
       return answered;

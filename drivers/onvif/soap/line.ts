@@ -29,7 +29,7 @@ export function openLine(
   let isClosed = signal.aborted;
   const read = async (xml: string, limit: AbortSignal): Promise<Reading> =>
     xml.length <= small_chars_max ? readEnvelope(xml) : large.read(xml, limit);
-  const destination = new Destination(connection.host);
+  const destination = new Destination(connection.host, connection.name);
   const cam = new GuardedCam(connection, destination, read);
 
   /** Each answer of the camera has `ms`: one operation may need a reading of its clock, and a challenge. */

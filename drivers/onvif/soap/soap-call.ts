@@ -1,10 +1,13 @@
 /** Types of one call of a camera: request and outcome. */
+import type { DeviceName } from '../../../src/device/device-name.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import type { XmlNode } from './xml.ts';
 
 /** How one camera is reached and logged into. */
 export interface Connection {
   readonly host: string;
+  /** Of `host`; left out, the resolver of the operating system. */
+  readonly name?: Pick<DeviceName, 'lookup' | 'reached'>;
   readonly port: number;
   readonly path: string;
   readonly secure: boolean;

@@ -1,6 +1,7 @@
 /** One HTTP exchange with a camera: bounded in time and size, after a certificate check. */
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { gunzipSync, inflateSync } from 'node:zlib';
 import { bareFingerprint } from '../../../src/device/certificate-check.ts';
@@ -48,6 +49,8 @@ export interface Exchange {
   readonly agent: Agent;
   /** Where to connect, whatever the name in `url` leads to. */
   readonly address?: string | undefined;
+  /** Of the name in `url`. */
+  readonly lookup?: LookupFunction | undefined;
   readonly fingerprint: string | undefined;
   /** Aborts at the deadline of the whole exchange, however slowly bytes come. */
   readonly signal: AbortSignal;
@@ -82,7 +85,7 @@ export async function exchange(what: Exchange): Promise<Answered> {
   const settings = {
     method: what.method,
     agent: what.agent,
-    signal: what.signal,
+    lookup: what.lookup,
     headers: headersOf(what),
     ...(what.address === undefined ? {} : { hostname: what.address }),
     // The small servers of cameras break rules that protect proxies; here nothing follows on the connection.
@@ -95,7 +98,12 @@ export async function exchange(what: Exchange): Promise<Answered> {
   limitInterimAnswers(request);
   request.on('error', (error) => reject(explain(error, what)));
   // In every state of the exchange: not each of them ends with an event.
-  what.signal.addEventListener('abort', () => reject(new Error('cancelled')), { once: true });
+  const cancel = (): void => {
+    reject(new Error('cancelled'));
+    request.destroy();
+  };
+  if (what.signal.aborted) cancel();
+  what.signal.addEventListener('abort', cancel, { once: true });
   request.on('response', (response) => collect(request, response, { ...what, resolve, reject }));
   if (isSecure && what.fingerprint !== undefined) sendOnceTrusted(request, what, what.fingerprint);
   else request.end(what.body);
@@ -135,6 +143,7 @@ function collect(
   const local_address = response.socket.localAddress;
   const peer_address = response.socket.remoteAddress?.replace(/^::ffff:/iu, '');
   let waiting: NodeJS.Timeout | undefined;
+  let isOver = false;
   response.on('data', (chunk: Buffer) => {
     clearTimeout(waiting);
     if (!reply.add(chunk)) request.destroy(new ReplyRefused(texts.reply_large(bytes_max)));
@@ -147,6 +156,7 @@ function collect(
   response.once('end', () => end());
   const end = (): void => {
     clearTimeout(waiting);
+    isOver = true;
     const unpacked = unpack(reply.all(), response.headers['content-encoding'], bytes_max);
     if (unpacked instanceof Error) {
       reject(unpacked);
@@ -167,7 +177,7 @@ function collect(
   // The library never returns when the connection ends in the middle of a reply.
   response.once('close', () => {
     clearTimeout(waiting);
-    reject(new Error(texts.closed_in_reply));
+    if (!isOver) reject(new Error(texts.closed_in_reply));
   });
 }
 

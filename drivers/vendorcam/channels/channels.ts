@@ -1,5 +1,6 @@
 /** The assets of one host: the announced descriptions, its channels, and the last detections of each. */
 import { StateFile, stateFileName } from '../../../src/device/state-file.ts';
+import type { DeviceName } from '../../../src/device/device-name.ts';
 import type { vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/driver/command.ts';
 import type { AssetDescription, AssetSink, DriverHost, TakePicture } from '../../../src/driver/driver.ts';
@@ -26,6 +27,8 @@ export interface ChannelLayoutParts {
   /** Other devices are configured at the host of this one. */
   readonly is_host_shared: boolean;
   readonly device: Device;
+  /** Where the device answers: the stream is fetched there, wherever its name leads by then. */
+  readonly place: Pick<DeviceName, 'address'>;
   readonly controls: Controls;
   readonly heartbeat_ms: number;
   /** Polls do not replace what the device pushed less than this before. */
@@ -165,7 +168,7 @@ export class ChannelLayout {
     channels: readonly ChannelFacts[],
     password: string,
   ): Promise<ReadonlyMap<number, DeviceStream>> {
-    const { device, options, is_host_shared } = this.#parts;
+    const { device, options, place, is_host_shared } = this.#parts;
     const { rtsp_port } = facts;
     if (rtsp_port === null) return new Map();
     const ready = channels.filter((channel) => whyAway(channel) === undefined);
@@ -176,7 +179,7 @@ export class ChannelLayout {
             ready.map(({ channel }) => ({ cmd: 'GetRtspUrl', action: 0, param: { channel } })),
           );
     const onRefused = logRefused(this.#parts.host.log, { camera: options.name });
-    const host = { options, password, rtsp_port, is_host_shared, onRefused };
+    const host = { options, address: place.address, password, rtsp_port, is_host_shared, onRefused };
     const found = ready.map(
       ({ channel }, index) => [channel, streamOf(replies[index], channel, host)] as const,
     );

@@ -140,6 +140,8 @@ export function streamOf(
   channel: number,
   host: {
     readonly options: HostOptions;
+    /** Where the device answers; left out, at its host. */
+    readonly address?: string;
     readonly password: string;
     /** As the device reports it. */
     readonly rtsp_port: number;
@@ -148,7 +150,7 @@ export function streamOf(
     readonly onRefused?: OnRefused | undefined;
   },
 ): DeviceStream | undefined {
-  const { options, password, is_host_shared = false } = host;
+  const { options, address = options.host, password, is_host_shared = false } = host;
   const { username, certificate_sha256, allow_plain_rtsp } = options;
   // A router may forward the reported port to another device, whose picture would be shown as that of this one.
   if (options.rtsp_port === undefined && is_host_shared) {
@@ -157,7 +159,7 @@ export function streamOf(
   const rtsp_port = options.rtsp_port ?? host.rtsp_port;
   const urls = valueOf(reply, rtspReply)?.rtspUrl;
   // The port is the one of NetPort: of a reported address only the path is used.
-  const own = { scheme: 'rtsp', host: options.host, port: rtsp_port, ports: 'configured' } as const;
+  const own = { scheme: 'rtsp', host: address, port: rtsp_port, ports: 'configured' } as const;
   const reported = [urls?.subStream, urls?.mainStream].filter((url) => url !== undefined && url !== '');
   const streams = [...reported, previewPath(channel)].flatMap((url) => {
     const stream = deviceAddress(url ?? '', own);

@@ -1,5 +1,6 @@
 /** The session with one host: connect, log in, describe, poll, and clean up at the end. */
 import { certificateCheck } from '../../../src/device/certificate-check.ts';
+import { DeviceName } from '../../../src/device/device-name.ts';
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
 import { LoginGuard } from '../../../src/device/login-guard.ts';
 import { OwedStops } from '../../../src/device/owed-stops.ts';
@@ -45,6 +46,7 @@ export type Identified = { readonly asset_key: string } | { readonly refusal: st
 
 interface Served extends HostSessionParts {
   readonly device: Device;
+  readonly name: DeviceName;
   readonly contact: Contact;
   readonly motors: Motors;
   readonly switches: Switches;
@@ -84,7 +86,8 @@ export async function serveHost(parts: HostSessionParts): Promise<void> {
 function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Served {
   const { host, camera, limits, options, claim, is_host_shared } = parts;
   const guard = new LoginGuard({ memory, limits });
-  const device = openDevice(parts, memory, guard);
+  const name = new DeviceName({ host: camera.host, memory });
+  const device = openDevice(parts, { memory, guard, name });
   const contact = new Contact();
   const save = async (owed_stops: readonly number[]) => memory.change({ owed_stops: [...owed_stops] });
   const owed = new OwedStops({ owed: memory.facts.owed_stops, save });
@@ -103,6 +106,7 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
     options: camera,
     is_host_shared,
     device,
+    place: name,
     controls,
     ...waits,
     claim,
@@ -117,16 +121,34 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
     if (layout.report(reports)) pause.shorten();
   };
   const onState = (): void => show(status);
-  const push = new Push({ host, camera, is_host_shared, limits, memory, guard, contact, onReports, onState });
-  return { ...parts, device, contact, motors, switches, layout, push, pause, show };
+  const push = new Push({
+    host,
+    camera,
+    place: name,
+    is_host_shared,
+    limits,
+    memory,
+    guard,
+    contact,
+    onReports,
+    onState,
+  });
+  return { ...parts, device, name, contact, motors, switches, layout, push, pause, show };
 }
 
-function openDevice({ host, camera, limits }: HostSessionParts, memory: Memory, guard: LoginGuard): Device {
+interface LoginParts {
+  readonly memory: Memory;
+  readonly guard: LoginGuard;
+  readonly name: DeviceName;
+}
+
+function openDevice({ host, camera, limits }: HostSessionParts, { memory, guard, name }: LoginParts): Device {
   const { certificate_sha256: configured, tls, legacy_tls } = camera;
   const port = portOf(camera);
   const address = `${camera.host}:${port}`;
   const http = pinnedHttp({
     host: camera.host,
+    name,
     port,
     tls,
     legacy_tls,
@@ -190,11 +212,13 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
   const { host, camera, limits, device, layout, contact, push, pause } = served;
   device.startAnew();
   const password = await readPassword(camera.password_file);
-  let known = await describe(served, password);
-  onUp();
+  await device.session.token();
+  // A camera that still moves is stopped before all else.
   await settle(served).catch((error: unknown) => {
     host.log.warn({ host: camera.name, reason: messageOf(error) }, texts.owed_failed);
   });
+  let known = await describe(served, password);
+  onUp();
   let failures = 0;
   let losses = device.session.losses;
   while (!host.signal.aborted) {
@@ -256,10 +280,11 @@ interface Known {
 }
 
 async function describe(served: Served, password: string): Promise<Known> {
-  const { device, camera, limits, identify, layout, push, show } = served;
+  const { device, name, camera, limits, identify, layout, push, show } = served;
   const described = await describeHost(device, camera, limits);
   const identified = identify(described.asset_keys);
   if ('refusal' in identified) throw new OtherDevice(identified.refusal);
+  await name.accept();
   const facts = { ...described, asset_key: identified.asset_key };
   const { channels, shape, isReported } = facts.isRecorder
     ? await readChannels(device, facts)

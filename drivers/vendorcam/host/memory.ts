@@ -1,6 +1,7 @@
 /** State of one host that is kept over restarts. */
 import { z } from 'zod';
 import { DeviceMemory } from '../../../src/device/device-memory.ts';
+import { nameRecord } from '../../../src/device/device-name.ts';
 import { loginRecord } from '../../../src/device/login-guard.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
@@ -15,6 +16,7 @@ const hostMemory = z.object({
   fingerprint: z.string().optional(),
   session: savedSession.optional(),
   ...loginRecord,
+  ...nameRecord,
   /** Refusal of the login for events. */
   push_refused: loginRecord.refused,
   /** Channels with a pending Stop. */

@@ -1,5 +1,6 @@
 /** Keeps one host's connection for events: when it is tried, what its state is, and whether its reports can be relied on. */
 import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
+import type { DeviceName } from '../../../src/device/device-name.ts';
 import { credentialsHash, LoginGuard } from '../../../src/device/login-guard.ts';
 import { isOwnHost } from '../../../src/device/own-host.ts';
 import { messageOf, RetryLater } from '../../../src/errors.ts';
@@ -16,6 +17,8 @@ import { PushRefused, receivePush } from './client.ts';
 export interface PushParts {
   readonly host: Pick<Host, 'log' | 'signal'>;
   readonly camera: HostOptions;
+  /** Where the device answers over HTTP: a name may lead elsewhere by now. */
+  readonly place: Pick<DeviceName, 'address'>;
   /** Other devices are configured at the host of this one. */
   readonly is_host_shared: boolean;
   readonly limits: Limits;
@@ -76,9 +79,11 @@ export class Push {
 
   /** The host was described: decides whether and where it is tried. */
   describe({ push_port, isRecorder, abilities }: HostFacts): void {
-    const { camera, is_host_shared } = this.#parts;
+    const { camera, place, is_host_shared } = this.#parts;
     const isOnBattery = !isRecorder && abilities.ofChannel(0).hasBattery;
-    this.#off = isOnBattery ? texts.push_battery : whyOff(camera, { is_host_shared });
+    this.#off = isOnBattery
+      ? texts.push_battery
+      : whyOff({ ...camera, host: place.address }, { is_host_shared });
     // A device may name its own ports, and none of this machine.
     this.#port = this.#off === '' ? (camera.push_port ?? push_port) : undefined;
   }
@@ -100,12 +105,12 @@ export class Push {
   }
 
   async #run(signal: AbortSignal, onUp: () => void): Promise<void> {
-    const { camera, limits, contact, guard, onReports } = this.#parts;
+    const { camera, place, limits, contact, guard, onReports } = this.#parts;
     // Only a host that accepts the login over HTTP is asked.
     await contact.until(({ isUp }) => isUp && this.#port !== undefined, signal);
     if (signal.aborted || this.#port === undefined) return;
     const password = await readPassword(camera.password_file);
-    const { host, username } = camera;
+    const { username } = camera;
     const credentials = credentialsHash(username, password);
     this.#own_guard.admit(credentials);
     try {
@@ -119,7 +124,7 @@ export class Push {
         onReports(reports);
       };
       await receivePush({
-        host,
+        host: place.address,
         port: this.#port,
         username,
         password,

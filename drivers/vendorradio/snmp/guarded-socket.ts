@@ -3,8 +3,10 @@
  * daemon, and takes what any host sends to its port for an answer of the agent.
  */
 import { createSocket, type RemoteInfo, type Socket, type SocketOptions, type SocketType } from 'node:dgram';
-import { lookup } from 'node:dns';
+import { lookup as resolve } from 'node:dns';
 import { EventEmitter } from 'node:events';
+import type { LookupFunction } from 'node:net';
+import type { DeviceName } from '../../../src/device/device-name.ts';
 
 export interface SocketGuard {
   /** Interface-compatible with `node:dgram` as far as net-snmp uses it. */
@@ -18,11 +20,18 @@ export interface SocketGuard {
 /** Opens the socket below; tests replace it by one without a network. */
 export type OpenUdp = (options: SocketOptions) => Pick<Socket, 'on' | 'send' | 'ref' | 'unref' | 'close'>;
 
+export interface GuardOptions {
+  /** Of the agent; left out, the resolver of the operating system. */
+  readonly name?: Pick<DeviceName, 'lookup' | 'reached'> | undefined;
+  /** Left out, a socket of the operating system. */
+  readonly openUdp?: OpenUdp | undefined;
+}
+
 /** `port`: of the agent. `onThrown` receives what the library threw while it read a datagram. */
 export function guardSocket(
   port: number,
   onThrown: (error: unknown) => void,
-  openUdp: OpenUdp = createSocket,
+  { name, openUdp = createSocket }: GuardOptions = {},
 ): SocketGuard {
   let from: RemoteInfo | undefined;
   let agent: string | undefined;
@@ -32,7 +41,11 @@ export function guardSocket(
     dgram: {
       createSocket: (type) =>
         new GuardedSocket(type, openUdp, {
-          onAddress: (address) => (agent = plain(address)),
+          lookup: name?.lookup ?? resolve,
+          onAddress: (address) => {
+            agent = plain(address);
+            name?.reached(address);
+          },
           read: (deliver, sender) => {
             from = sender;
             try {
@@ -49,6 +62,7 @@ export function guardSocket(
 }
 
 interface Hooks {
+  readonly lookup: LookupFunction;
   /** The address to which the name of the agent leads. */
   readonly onAddress: (address: string) => void;
   readonly read: (deliver: () => void, sender: RemoteInfo) => void;
@@ -57,12 +71,13 @@ interface Hooks {
 class GuardedSocket extends EventEmitter {
   readonly #socket: ReturnType<OpenUdp>;
 
-  constructor(type: SocketType, openUdp: OpenUdp, { onAddress, read }: Hooks) {
+  constructor(type: SocketType, openUdp: OpenUdp, { lookup, onAddress, read }: Hooks) {
     super();
     this.#socket = openUdp({
       type,
       lookup: (name, options, done) =>
-        lookup(name, options, (error, address, family) => {
+        lookup(name, options, (error, found, family = 0) => {
+          const address = typeof found === 'string' ? found : '';
           if (!error) onAddress(address);
           done(error, address, family);
         }),

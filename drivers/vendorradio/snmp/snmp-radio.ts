@@ -1,4 +1,5 @@
 /** A radio over SNMP: the common minimum of facts. Read only, without commands. */
+import type { DeviceName } from '../../../src/device/device-name.ts';
 import { readSecretFile } from '../../../src/device/secret-file.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
@@ -13,6 +14,7 @@ import { texts } from '../texts.ts';
 
 interface SnmpParts {
   readonly radio: SnmpRadio;
+  readonly name: DeviceName;
   readonly options: VendorradioOptions;
   readonly limits: Limits;
   readonly log: DriverLog;
@@ -27,7 +29,7 @@ interface Found {
   readonly figures: Readonly<Partial<Record<OidName, Scaled>>>;
 }
 
-export function snmpSource({ radio, options, limits, log, guard }: SnmpParts): RadioSource {
+export function snmpSource({ radio, name, options, limits, log, guard }: SnmpParts): RadioSource {
   let found: Found | undefined;
   let isClosed = false;
   const leave = (): void => {
@@ -45,7 +47,7 @@ export function snmpSource({ radio, options, limits, log, guard }: SnmpParts): R
       if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
       const credentials = credentialsOf(login);
       guard.admit(credentials);
-      const session = openSnmp(radio.host, portOf(radio), login, { limits });
+      const session = openSnmp(radio.host, portOf(radio), login, { limits, name });
       try {
         const { known, ...about } = await describe(session, radio);
         await guard.accept(credentials);

@@ -5,7 +5,7 @@ import { DeviceRejected, DeviceUnreachable, messageOf } from '../../../src/error
 import { within } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';
-import { guardSocket, type OpenUdp } from './guarded-socket.ts';
+import { type GuardOptions, guardSocket } from './guarded-socket.ts';
 
 export type SnmpLogin =
   | { readonly version: '2c'; readonly community: string }
@@ -32,16 +32,19 @@ export interface SnmpSession {
 /** The agent refused the user or its passwords. */
 export class SnmpRefused extends DeviceRejected {}
 
-/** `openUdp`: left out, a socket of the operating system. */
+interface SnmpOptions extends GuardOptions {
+  readonly limits: Limits;
+}
+
 export function openSnmp(
   host: string,
   port: number,
   login: SnmpLogin,
-  { limits, openUdp }: { readonly limits: Limits; readonly openUdp?: OpenUdp },
+  { limits, ...ways }: SnmpOptions,
 ): SnmpSession {
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => undefined);
-  const guard = guardSocket(port, (error) => broken.reject(unreadable(error)), openUdp);
+  const guard = guardSocket(port, (error) => broken.reject(unreadable(error)), ways);
   const session = sessionTo(host, login, { ...optionsOf(host, port, limits), dgramModule: guard.dgram });
   session.on('error', (error) => {
     if (guard.isForeign()) return;

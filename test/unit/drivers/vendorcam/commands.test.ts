@@ -80,7 +80,7 @@ describe('ptz_move', () => {
     await standsStill(it);
   });
 
-  it('owes the Stop when the camera was lost, and pays as soon as it is back, also after a restart', async () => {
+  it('owes the Stop when the camera was lost, and pays as soon as it is back, before all else, also after a restart', async () => {
     const it = await online();
     const moving = it.command('ptz_move', { direction: 'down' }).catch((error: unknown) => error);
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
@@ -89,8 +89,11 @@ describe('ptz_move', () => {
     expect(it.camera.camera.motor.isMoving).toBe(true);
     await it.hub.stop();
     await it.camera.start();
+    const before = it.camera.asked.length;
     await it.restart();
     await eventually('it was stopped', () => !it.camera.camera.motor.isMoving);
+    const [first] = it.camera.asked.slice(before).filter(({ cmd }) => cmd !== 'Login');
+    expect(first).toMatchObject({ cmd: 'PtzCtrl', param: { op: 'Stop' } });
     await standsStill(it);
   });
 
