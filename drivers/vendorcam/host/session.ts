@@ -7,8 +7,11 @@ import type { Limits } from '../limits.ts';
 import { type Command, faultIn, type Outcome, valueOf } from './replies.ts';
 import { texts } from '../texts.ts';
 
+/** It is part of each address: not every text can be. */
+const tokenName = z.string().regex(/^[\x21-\x7e]{1,200}$/u);
+
 const token = z.looseObject({
-  Token: z.looseObject({ name: z.string().min(1).max(200), leaseTime: z.number().positive().optional() }),
+  Token: z.looseObject({ name: tokenName, leaseTime: z.number().positive().optional() }),
 });
 
 export const savedSession = z.strictObject({

@@ -10,6 +10,7 @@ import {
   vendorcamLab,
   type VendorcamLab,
 } from '../../../support/cameras/vendorcam-lab.ts';
+import { okReply } from '../../../../drivers/vendorcam/sim/wire.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
 let lab: VendorcamLab | undefined;
@@ -83,6 +84,18 @@ describe('the session', () => {
     expect(camera.sessions.logins).toBe(2);
     expect(hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
   });
+});
+
+it('a session whose token fits no address is none, and the camera is served once it gives another', async () => {
+  const { camera, start, online, hub } = await running();
+  const { sessions } = camera;
+  const login = sessions.login.bind(sessions);
+  const lone = String.fromCharCode(0xd8_00);
+  sessions.login = () => okReply('Login', { Token: { leaseTime: 1e300, name: lone } });
+  start();
+  await eventually('it is said', () => JSON.stringify(hub.log.lines).includes(texts.login_no_session));
+  sessions.login = login;
+  await online();
 });
 
 describe('a refused login', () => {
