@@ -92,7 +92,7 @@ describe('ptz_move', () => {
     const before = it.camera.asked.length;
     await it.restart();
     await eventually('it was stopped', () => !it.camera.camera.motor.isMoving);
-    const [first] = it.camera.asked.slice(before).filter(({ cmd }) => cmd !== 'Login');
+    const first = it.camera.asked.slice(before).find(({ cmd }) => cmd !== 'Login');
     expect(first).toMatchObject({ cmd: 'PtzCtrl', param: { op: 'Stop' } });
     await standsStill(it);
   });
