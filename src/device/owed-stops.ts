@@ -13,6 +13,8 @@ export class OwedStops<K extends string | number> {
   readonly #save: OwedStopsParts<K>['save'];
   /** Movements in progress, which send their stop themselves. */
   readonly #moves = new Map<Promise<unknown>, K>();
+  /** Of those that wait until something is owed. */
+  readonly #waiting = new Set<() => void>();
   #isSettling = false;
 
   constructor({ owed, save }: OwedStopsParts<K>) {
@@ -24,7 +26,20 @@ export class OwedStops<K extends string | number> {
   async owe(motor: K): Promise<void> {
     if (this.#owed.has(motor)) return;
     this.#owed.add(motor);
+    for (const resolve of this.#waiting) resolve();
     await this.#save([...this.#owed]);
+  }
+
+  /** Resolves while a motor owes a stop, or when `signal` aborts. */
+  async untilOwed(signal: AbortSignal): Promise<void> {
+    if (this.#owed.size > 0 || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onAbort = (): void => resolve();
+    this.#waiting.add(resolve);
+    signal.addEventListener('abort', onAbort, { once: true });
+    await promise;
+    signal.removeEventListener('abort', onAbort);
+    this.#waiting.delete(resolve);
   }
 
   /** The device has confirmed the stop, or the motor has not moved. */
@@ -48,7 +63,7 @@ export class OwedStops<K extends string | number> {
    * nothing while an earlier call waits for a slow device.
    */
   async settle(stop: (motor: K) => Promise<unknown>): Promise<void> {
-    if (this.#isSettling || this.#owed.size === 0) return;
+    if (this.#isSettling) return;
     this.#isSettling = true;
     try {
       const moving = new Set(this.#moves.values());

@@ -128,7 +128,7 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     const detections = served.begin({ ...device, asset_key }, offered.commands, signal);
     every(parts.limits.presets_again_ms, signal, () => void offered.refresh(served));
     onUp();
-    every(settle_every_ms, signal, () => void settle(parts, soap));
+    void keepSettling(parts, soap, signal);
     await receiveEvents({
       ...parts,
       log: host.log,
@@ -177,6 +177,15 @@ async function settle({ host, camera, owed, memory }: CameraRun, soap: Soap): Pr
   }
 }
 const settle_every_ms = 5_000;
+
+/** Runs until the signal aborts; waits without a timer while nothing is owed. Never rejects. */
+async function keepSettling(parts: CameraRun, soap: Soap, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await parts.owed.untilOwed(signal);
+    await sleep(settle_every_ms, signal);
+    if (!signal.aborted) await settle(parts, soap);
+  }
+}
 
 /** Loads npm onvif for the first camera that is served, not when the configuration is checked. */
 async function openLine(

@@ -19,6 +19,22 @@ describe('OwedStops', () => {
     expect(saved).toEqual([[1], [1, 2], [2]]);
   });
 
+  it('lets wait until something is owed, or until the signal aborts', async () => {
+    const { stops } = owedStops();
+    const ending = new AbortController();
+    const order: string[] = [];
+    const first = stops.untilOwed(new AbortController().signal).then(() => order.push('owed'));
+    const second = stops.untilOwed(ending.signal).then(() => order.push('over'));
+    await Promise.resolve();
+    expect(order).toEqual([]);
+    ending.abort();
+    await second;
+    await stops.owe(1);
+    await first;
+    await stops.untilOwed(new AbortController().signal);
+    expect(order).toEqual(['over', 'owed']);
+  });
+
   it('settles what an earlier run owed, and keeps what fails', async () => {
     const { stops, saved } = owedStops([1, 2]);
     const settling = stops.settle(async (motor) => {
