@@ -54,6 +54,7 @@ async function resetModem(
   context: CommandContext,
 ): Promise<JsonObject> {
   const begin_ms = performance.now();
+  const isBack = returnOf(modem, list);
   const call = { destination: mm, path: modem.path, interface: `${mm}.Modem`, member: 'Reset' };
   const reply = await orderOnce(bus, call);
   const refusal = reply.ok ? undefined : refusalOf(reply);
@@ -64,14 +65,35 @@ async function resetModem(
     throw new CommandRefused(notSent(sentence));
   }
   context.progress(texts.resetting);
-  const identity = modem.modem.EquipmentIdentifier;
-  const isBack = (each: Modem): boolean =>
-    each.path !== modem.path && (identity === undefined || each.modem.EquipmentIdentifier === identity);
   while (!context.signal.aborted) {
-    if (list.modems.some(isBack)) {
+    if (isBack()) {
       return { interface: name, away_s: Math.round((performance.now() - begin_ms) / 1_000) };
     }
     await sleep(look_ms, context.signal);
   }
   throw new CommandRefused(texts.modem_not_back);
+}
+
+/**
+ * Whether the modem is listed again, looked at now and then: as another object, or as the same once it was gone, since ModemManager counts
+ * from 0 when it restarts. Without an IMEI, as of one that has failed, it is what was not listed before.
+ */
+function returnOf(reset: Modem, list: ModemList): () => boolean {
+  const identity = imeiOf(reset);
+  const bus = list.bus;
+  const others = list.modems.filter(({ path }) => path !== reset.path);
+  const isOther = (each: Modem): boolean =>
+    identity === undefined
+      ? others.some((other) => other.path === each.path || (imeiOf(other) ?? '') === imeiOf(each))
+      : imeiOf(each) !== identity;
+  let wasGone = false;
+  return () => {
+    wasGone ||= list.bus !== bus || list.modems.every(({ path }) => path !== reset.path);
+    if (list.bus === undefined) return false;
+    return list.modems.some((each) => !isOther(each) && (wasGone || each.path !== reset.path));
+  };
+}
+
+function imeiOf({ modem }: Modem): string | undefined {
+  return modem.EquipmentIdentifier;
 }

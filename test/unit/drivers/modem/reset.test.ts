@@ -22,10 +22,10 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
   });
   afterAll(async () => bus.stop());
 
-  async function start(options: object = { commands: ['reset'] }) {
+  async function start(options: object = { commands: ['reset'] }, imei?: string) {
     const manager = await startFakeModemManager(bus.address);
     closing.push(async () => manager.stop());
-    manager.add({ index: 0 });
+    manager.add({ index: 0, ...(imei === undefined ? {} : { imei }) });
     const lab = modemLab(bus.address, { timeout_s: 1, ...options });
     closing.push(lab.stop);
     await lab.isp('TestTel');
@@ -82,6 +82,34 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
     await eventually('the other modem is listed', () => found() !== undefined);
     task.stop();
     await expect(task.done).rejects.toThrow(texts.modem_not_back);
+  });
+
+  it('does not take another modem for one that reports no IMEI, as one that has failed', async () => {
+    const { found, manager, lab } = await start(undefined, '');
+    manager.add({ index: 7, port: 'wwan1', imei: '860000000009999' });
+    await eventually('both are listed', () => lab.fact('modems') === 2);
+    const modem = losesModem(manager);
+    const task = run(found());
+    let hasEnded = false;
+    void task.done.finally(() => (hasEnded = true));
+    await eventually('the modem restarts', () => task.notes.includes(texts.resetting));
+    await eventually('one is listed', () => lab.fact('modems') === 1);
+    expect(hasEnded).toBe(false);
+    modem.comeBack();
+    await expect(task.done).resolves.toMatchObject({ interface: 'wwan0' });
+    expect(modem.resets()).toBe(1);
+  });
+
+  it('is seen to be back under its old number, where ModemManager restarted meanwhile', async () => {
+    const { found, manager, lab } = await start();
+    const task = run(found());
+    await eventually('the modem restarts', () => task.notes.includes(texts.resetting));
+    manager.stop();
+    await lab.down(/./u);
+    const next = await startFakeModemManager(bus.address);
+    closing.push(async () => next.stop());
+    next.add({ index: 0 });
+    await expect(task.done).resolves.toMatchObject({ interface: 'wwan0' });
   });
 
   it('is accepted by a modem that is gone before it answers', async () => {
