@@ -152,7 +152,7 @@ export class LinkTable {
       pppoe: pppoe.links,
     };
     this.#remember(wans, sight);
-    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight.pppoe)));
+    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight)));
     const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
     const listed = new Set(wans.map(({ name }) => name));
     this.#ledger.endReading(byIndex.keys(), listed);
@@ -198,11 +198,13 @@ export class LinkTable {
     return memory.get(name)?.type ?? typeByName(name);
   }
 
-  #probed(wan: Wan, pppoe: ReadonlySet<string>) {
+  #probed(wan: Wan, { routing, pppoe }: Sight) {
     const { options } = this.#parts;
     const { probe, checks } = options;
+    if (!wan.present) return [];
+    const addresses = this.#addressesOf(wan.present.nature.ifindex, routing);
     // A verdict from before an outage of the interface does not apply to the link after it.
-    if (!wan.present || interfaceFault(wan.present.state) !== null) return [];
+    if (interfaceFault(wan.present.state, addresses) !== null) return [];
     const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, pppoe) === 'cellular';
     const pace = isMetered ? 'metered_interval_s' : 'interval_s';
     const interval_ms = probe[pace] * 1_000;

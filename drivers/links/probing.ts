@@ -63,8 +63,8 @@ export class Probing {
     if (!running) return null;
     const probe = running.prober?.read() ?? null;
     const isDoubtful = probe !== null && (probe.reachable === false || probe.method === 'tcp');
-    // What the probes cannot decide, the checks can.
-    if (isDoubtful && !running.isDoubtful) running.checker?.hurry();
+    // What the probes cannot decide, the checks can; and once probes are answered again, they hold the link offline no longer than needed.
+    if (isDoubtful !== running.isDoubtful) running.checker?.hurry();
     running.isDoubtful = isDoubtful;
     return joined(probe, running.checker?.read() ?? null);
   }

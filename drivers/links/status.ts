@@ -70,10 +70,8 @@ function caveatOf({ asked, isBelowTunnel, reachable }: Signs): string | null {
 /** Why nothing can pass; null when something could. */
 function faultOf(signs: Signs): LinkFault | null {
   const { state, addresses, isRouted, reachable, asked } = signs;
-  const fault = interfaceFault(state);
+  const fault = interfaceFault(state, addresses);
   if (fault !== null) return fault;
-  if (addresses !== null && !isConfigured(addresses))
-    return { reason: texts.no_address, cause: 'no_address' };
   if (asked.length > 0 && reachable === false) return unansweredFault(signs);
   // An answer is better evidence than the tables.
   return isRouted || reachable ? null : { reason: texts.no_default_route, cause: 'no_route' };
@@ -110,7 +108,16 @@ export function beganAt(
 }
 
 /** Why the interface itself carries nothing; null: it could. */
-export function interfaceFault(state: InterfaceState | null): LinkFault | null {
+export function interfaceFault(
+  state: InterfaceState | null,
+  addresses: Signs['addresses'],
+): LinkFault | null {
+  const fault = stateFault(state);
+  if (fault !== null || addresses === null || isConfigured(addresses)) return fault;
+  return { reason: texts.no_address, cause: 'no_address' };
+}
+
+function stateFault(state: InterfaceState | null): LinkFault | null {
   if (!state) return { reason: texts.interface_missing, cause: 'removed' };
   if (state.isUp === false) return { reason: texts.interface_down, cause: 'switched_off' };
   if (!state.carrier) return { reason: texts.no_carrier, cause: 'no_carrier' };

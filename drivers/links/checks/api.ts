@@ -52,6 +52,8 @@ export interface CheckReading {
   readonly passed: boolean | null;
   /** When the newest round that passed began; null: none has. */
   readonly passed_ms: number | null;
+  /** When the newest round that has ended began; null: none has. */
+  readonly asked_ms: number | null;
   /** When the first of the current row of failed rounds began; null: the last one passed. */
   readonly failing_since_ms: number | null;
   /** Why the last round failed; null: it passed, or none has ended. */

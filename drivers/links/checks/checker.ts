@@ -21,7 +21,13 @@ export const startChecker: StartChecker = (spec) => {
   return { read: () => state.now, hurry: wake.trigger };
 };
 
-const unknown: CheckReading = { passed: null, passed_ms: null, failing_since_ms: null, reason: null };
+const unknown: CheckReading = {
+  passed: null,
+  passed_ms: null,
+  asked_ms: null,
+  failing_since_ms: null,
+  reason: null,
+};
 
 async function run(spec: CheckerSpec, wake: Wake, state: { now: CheckReading }): Promise<void> {
   const { signal, device, log, onChange } = spec;
@@ -52,10 +58,13 @@ interface Round {
 
 /** Pure. */
 export function after(before: CheckReading, { begun_ms, reason, failures }: Round): CheckReading {
-  if (reason === null) return { passed: true, passed_ms: begun_ms, failing_since_ms: null, reason: null };
+  const asked_ms = begun_ms;
+  if (reason === null)
+    return { passed: true, passed_ms: begun_ms, asked_ms, failing_since_ms: null, reason: null };
   return {
     passed: failures >= failed_after ? false : before.passed,
     passed_ms: before.passed_ms,
+    asked_ms,
     failing_since_ms: before.failing_since_ms ?? begun_ms,
     reason,
   };

@@ -20,9 +20,12 @@ const body_bytes_max = 65_536;
 export async function checkHttp(check: HttpCheck, way: CheckWay): Promise<CheckOutcome> {
   const ending = new AbortController();
   const signal = AbortSignal.any([way.signal, ending.signal]);
+  let silence: string = texts.http_silent(check.url.href);
+  if (check.ip === null) silence = texts.dns_silent(hostOf(check.url), check.resolver ?? '');
+  const onAddress = (): void => void (silence = texts.http_silent(check.url.href));
   try {
-    const outcome = await within(way.timeout_ms, ask(check, { ...way, signal }), way.signal);
-    return outcome === undefined ? texts.http_silent(check.url.href) : outcome;
+    const outcome = await within(way.timeout_ms, ask(check, { ...way, signal }, onAddress), way.signal);
+    return outcome === undefined ? silence : outcome;
   } catch (error) {
     return texts.http_failed(check.url.href, messageOf(error));
   } finally {
@@ -30,9 +33,10 @@ export async function checkHttp(check: HttpCheck, way: CheckWay): Promise<CheckO
   }
 }
 
-async function ask(check: HttpCheck, way: CheckWay): Promise<CheckOutcome> {
+async function ask(check: HttpCheck, way: CheckWay, onAddress: () => void): Promise<CheckOutcome> {
   const found = await addressOf(check, way);
   if ('outcome' in found) return found.outcome;
+  onAddress();
   const { host_ip } = found;
   const isTls = check.url.protocol === 'https:';
   const port = Number(check.url.port) || (isTls ? 443 : 80);

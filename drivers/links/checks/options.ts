@@ -20,11 +20,20 @@ const httpCheck = z
     ip: ip.optional().describe('address of the server, where url has a name'),
     resolver: ip.optional().describe('name server that is asked for the server, over the link'),
     status: z.int().min(100).max(599).default(204).describe('HTTP status of the expected answer'),
-    body: z.string().min(1).max(text_chars_max).optional().describe('text that the expected answer contains'),
+    body: z
+      .string()
+      .min(1)
+      .max(text_chars_max)
+      .optional()
+      .describe('text that the expected answer contains; required for status 200 without TLS'),
   })
   .refine((check) => !isWebAddress(check.url) || hasAddress(check), {
     path: ['resolver'],
     message: 'is needed, or ip, since url has a name: the resolver of the system leaves by the default route',
+  })
+  .refine(({ url, status, body }) => status !== 200 || body !== undefined || !url.startsWith('http:'), {
+    path: ['body'],
+    message: 'is needed for status 200 without TLS: a captive portal answers 200 to every request',
   });
 
 const dnsCheck = z.strictObject({

@@ -11,20 +11,30 @@ import type { CheckReading } from './api.ts';
 export function joined(probe: ProbeReading | null, check: CheckReading | null): ProbeReading | null {
   if (!check) return probe;
   if (!probe) return byChecks(check);
-  if (check.passed === false && probe.reachable !== false) return byChecks(check);
+  if (check.passed === false && probe.reachable !== false) {
+    const failed = byChecks(check);
+    return isOutdated(check, probe) ? { ...failed, decided_by: 'probes' } : failed;
+  }
   if (probe.reachable !== false || !isNewer(check, probe)) return probe;
   return { ...byChecks(check), note: texts.only_checks_answer };
 }
 
-/** It passed in a round that began after the last answer to a probe. */
-function isNewer({ passed, passed_ms }: CheckReading, { since_ms }: ProbeReading): boolean {
-  return passed === true && passed_ms !== null && passed_ms > (since_ms ?? Number.NEGATIVE_INFINITY);
+/** It passed in a round that began after the first probe without an answer: before that the link may have worked. */
+function isNewer({ passed, passed_ms }: CheckReading, { silent_ms, since_ms }: ProbeReading): boolean {
+  const silent_since_ms = silent_ms ?? since_ms ?? Number.NEGATIVE_INFINITY;
+  return passed === true && passed_ms !== null && passed_ms > silent_since_ms;
+}
+
+/** It failed while no probe was answered either, and was not asked since: nothing has answered wrongly. */
+function isOutdated({ asked_ms }: CheckReading, { since_ms }: ProbeReading): boolean {
+  return asked_ms !== null && since_ms !== null && asked_ms < since_ms;
 }
 
 function byChecks({ passed, failing_since_ms, reason }: CheckReading): ProbeReading {
   return {
     reachable: passed,
     since_ms: passed === false ? failing_since_ms : null,
+    silent_ms: null,
     latency_ms: null,
     jitter_ms: null,
     packet_loss_pct: passed === false ? 100 : null,

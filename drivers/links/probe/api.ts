@@ -37,6 +37,8 @@ export interface ProbeReading {
    * or with this reading.
    */
   readonly since_ms: number | null;
+  /** When the first probe left that was not answered, of those since the last answer. Null: none. */
+  readonly silent_ms: number | null;
   /** Mean round trip of the replies; null without any. */
   readonly latency_ms: number | null;
   /** Mean difference of successive round trips. */

@@ -61,6 +61,8 @@ export class ProbeCourse {
   /** Of the current row of answers. */
   #first_hit_ms: number | null = null;
   #since_ms: number | null = null;
+  /** Of the current row of losses. */
+  #first_miss_ms: number | null = null;
   /** Consecutive losses and answers of each method. */
   readonly #runs = { icmp: { misses: 0, hits: 0 }, tcp: { misses: 0, hits: 0 } };
 
@@ -146,7 +148,9 @@ export class ProbeCourse {
     const hasAnswered = this.#newest_answer >= 0;
     const down_after = hasAnswered ? hysteresis.down_after : Math.max(hysteresis.down_after, this.#targets);
     this.#verdict = judge(this.#verdict, { sequence, answered }, { ...hysteresis, down_after });
-    const { reachable } = this.#verdict;
+    const { reachable, misses } = this.#verdict;
+    if (misses === 0) this.#first_miss_ms = null;
+    else this.#first_miss_ms ??= this.#asked.get(sequence)?.sent_ms ?? null;
     if (reachable === was) return;
     this.#since_ms = reachable === true ? this.#first_hit_ms : this.#last_answer_ms;
     // The first answer carries the waking of modem and neighbours: the figures begin with the second.
@@ -178,6 +182,7 @@ export class ProbeCourse {
     this.#newest_answer = -1;
     this.#last_answer_ms = null;
     this.#since_ms = null;
+    this.#first_miss_ms = null;
     this.#window.dropBefore(sequence + 1);
   }
 
@@ -185,8 +190,9 @@ export class ProbeCourse {
     const { reachable } = this.#verdict;
     if (reachable === true) {
       const note = this.#method === 'tcp' ? texts.tcp_stands_in : null;
-      const state = { reachable, since_ms: this.#since_ms, method: this.#method, reason: null };
-      return { ...state, ...this.#window.figures(now_ms), decided_by: 'probes', note };
+      const state = { reachable, since_ms: this.#since_ms, silent_ms: this.#first_miss_ms };
+      const figures = this.#window.figures(now_ms);
+      return { ...state, ...figures, method: this.#method, reason: null, decided_by: 'probes', note };
     }
     const packet_loss_pct = reachable === false ? 100 : null;
     const method = reachable === null ? 'none' : this.#method;
@@ -194,6 +200,7 @@ export class ProbeCourse {
     return {
       reachable,
       since_ms: this.#since_ms,
+      silent_ms: this.#first_miss_ms,
       ...none,
       packet_loss_pct,
       method,

@@ -124,6 +124,27 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl'))('links on t
     await becomes('online', 'standby', 15_000);
   });
 
+  it('keeps a link offline whose address returns without answers', async () => {
+    await lab.ip('addr', 'del', '10.64.0.2/24', 'dev', 'wwan0');
+    await lab.ip('-6', 'addr', 'flush', 'dev', 'wwan0');
+    await becomes('online', 'offline', event_within_ms);
+    await lab.set('wwan0', { blackhole: true });
+    const before = links.reports.length;
+    await lab.ip('addr', 'add', '10.64.0.2/24', 'dev', 'wwan0');
+    await lab.ip('route', 'add', 'default', 'via', '10.64.0.1', 'dev', 'wwan0', 'metric', '700');
+    await links.until(
+      'probes failed after the address returned',
+      ({ reasons }) => /probed/u.test(reasons['wwan0'] ?? ''),
+      lost_within_ms + 3_000,
+    );
+    const statuses = links.reports
+      .slice(before)
+      .map(({ wans }) => wans.find(({ name }) => name === 'wwan0')?.status);
+    expect(new Set(statuses)).toEqual(new Set(['offline']));
+    await lab.set('wwan0', { rtt_ms: 20 });
+    await becomes('online', 'standby', 15_000);
+  });
+
   it('keeps an unplugged modem as offline, and treats a new device of its name as new', async () => {
     await lab.unplug('wwan0');
     const { reasons, wans } = await becomes('online', 'offline', event_within_ms);

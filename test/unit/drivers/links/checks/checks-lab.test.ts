@@ -123,7 +123,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
     });
   });
 
-  it('ask over the device that they were given, and find the server of a name over it too', async () => {
+  it('ask over the device that they were given, find the server of a name over it too, and name who is silent', async () => {
     const leave = lab.enter();
     const { signal } = new AbortController();
     const [http, named, dns] = linkChecks.parse({
@@ -147,6 +147,11 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
       expect(await checkHttp(named, way('wwan0'))).toBeNull();
       expect(await checkHttp(named, way('sat0'))).toBe(texts.http_other_text(named.url.href));
       expect(await checkDns(dns, way('wwan0'))).toBeNull();
+      await lab.set('wwan0', { blackhole: true });
+      const silent = { ...way('wwan0'), timeout_ms: 200 };
+      expect(await checkHttp(named, silent)).toBe(texts.dns_silent(lab_name.name, target));
+      expect(await checkHttp(http, silent)).toBe(texts.http_silent(page));
+      await lab.set('wwan0', {});
       await expect(checkDns(dns, way('none0'))).rejects.toThrow('none0');
     } finally {
       leave();

@@ -8,10 +8,11 @@ import { joined } from '../../../../../drivers/links/checks/verdict.ts';
 import type { ProbeReading } from '../../../../../drivers/links/probe/api.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 
-const start = { passed: null, passed_ms: null, failing_since_ms: null, reason: null };
+const start = { passed: null, passed_ms: null, asked_ms: null, failing_since_ms: null, reason: null };
 const probe: ProbeReading = {
   reachable: true,
   since_ms: 1_000,
+  silent_ms: null,
   latency_ms: 40,
   jitter_ms: 1,
   packet_loss_pct: 0,
@@ -24,15 +25,15 @@ const probe: ProbeReading = {
 describe('The verdict of checks', () => {
   it('fails with the second failed round in a row, and passes with the first that passes', () => {
     const one = after(start, { begun_ms: 10, reason: 'no', failures: 1 });
-    expect(one).toEqual({ passed: null, passed_ms: null, failing_since_ms: 10, reason: 'no' });
+    expect(one).toEqual({ ...start, asked_ms: 10, failing_since_ms: 10, reason: 'no' });
     const two = after(one, { begun_ms: 20, reason: 'still no', failures: 2 });
-    expect(two).toEqual({ passed: false, passed_ms: null, failing_since_ms: 10, reason: 'still no' });
-    const passed = { passed: true, passed_ms: 30, failing_since_ms: null, reason: null };
+    expect(two).toEqual({ ...one, passed: false, asked_ms: 20, reason: 'still no' });
+    const passed = { ...start, passed: true, passed_ms: 30, asked_ms: 30 };
     expect(after(two, { begun_ms: 30, reason: null, failures: 0 })).toEqual(passed);
   });
 
   it('makes a link unreachable whose probes are answered, from the first failure on', () => {
-    const check = { passed: false, passed_ms: 500, failing_since_ms: 2_000, reason: 'portal' };
+    const check = { ...start, passed: false, asked_ms: 3_000, failing_since_ms: 2_000, reason: 'portal' };
     expect(joined(probe, check)).toMatchObject({
       reachable: false,
       since_ms: 2_000,
@@ -44,14 +45,27 @@ describe('The verdict of checks', () => {
     expect(joined(probe, { ...check, passed: null })).toBe(probe);
   });
 
+  it('that failed while no probe was answered are no wrong answer until they fail again', () => {
+    const check = { ...start, passed: false, asked_ms: 900, failing_since_ms: 100, reason: 'silent' };
+    expect(joined(probe, check)).toMatchObject({ reachable: false, decided_by: 'probes', reason: 'silent' });
+    expect(joined(probe, { ...check, asked_ms: 1_100 })).toMatchObject({ decided_by: 'checks' });
+  });
+
   it('keeps a link reachable only by a round that began after the probes fell silent', () => {
     const silent = { ...probe, reachable: false, since_ms: 5_000, reason: 'no answer' };
-    const check = { passed: true, passed_ms: 4_000, failing_since_ms: null, reason: null };
+    const check = { ...start, passed: true, passed_ms: 4_000, asked_ms: 4_000 };
     expect(joined(silent, check)).toBe(silent);
     expect(joined(silent, { ...check, passed_ms: 6_000 })).toMatchObject({
       reachable: true,
       note: texts.only_checks_answer,
     });
+  });
+
+  it('does not keep a dead link by a round between its last answer and its first silence', () => {
+    const silent = { ...probe, reachable: false, since_ms: 5_000, silent_ms: 7_000, reason: 'no answer' };
+    const check = { ...start, passed: true, passed_ms: 6_000, asked_ms: 6_000 };
+    expect(joined(silent, check)).toBe(silent);
+    expect(joined(silent, { ...check, passed_ms: 8_000 })).toMatchObject({ reachable: true });
   });
 });
 
@@ -100,10 +114,14 @@ describe('Options of checks', () => {
   };
   const dns = { name: 'example.org', server: '192.0.2.53' };
 
-  it('need two checks, an address for each name, and no login', () => {
+  it('need two checks, an address for each name, a text where a portal may answer, and no login', () => {
     expect(refusal([{ url: 'http://192.0.2.1/' }, dns])).toBeNull();
     expect(refusal([dns])).toContain('at least two');
     expect(refusal([{ url: 'http://example.org/' }, dns])).toContain('resolver');
+    const open = { url: 'http://192.0.2.1/', status: 200 };
+    expect(refusal([open, dns])).toContain('portal');
+    expect(refusal([{ ...open, body: 'ok' }, dns])).toBeNull();
+    expect(refusal([{ ...open, url: 'https://192.0.2.1/' }, dns])).toBeNull();
     expect(refusal([{ url: 'http://example.org/', resolver: '192.0.2.53' }, dns])).toBeNull();
     expect(refusal([{ url: 'http://user:word@192.0.2.1/' }, dns])).toContain('without a login');
     expect(refusal([{ url: 'ftp://192.0.2.1/' }, dns])).toContain('must be an address');
