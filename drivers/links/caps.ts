@@ -4,29 +4,36 @@ import type { noFeeds } from '../../src/contract/feeds.ts';
 import type { DriverHost } from '../../src/driver/driver.ts';
 import { texts } from './texts.ts';
 import { renewedOn } from './usage/cap.ts';
+import type { Memory } from './usage/memory.ts';
 
 /** Between two messages without a change of state. */
 const caps_floor_ms = 600_000;
 
+type CapsHost = Pick<DriverHost<typeof noFeeds>, 'publishGateway' | 'log'>;
+
 export class Caps {
-  readonly #host: Pick<DriverHost<typeof noFeeds>, 'publishGateway' | 'log'>;
-  readonly #states = new Map<string, DataCap['state']>();
+  readonly #host: CapsHost;
+  readonly #memory: Pick<Memory, 'capState' | 'noteCap'>;
+  readonly #seen = new Set<string>();
   #published_ms = Number.NEGATIVE_INFINITY;
 
-  constructor(host: Pick<DriverHost<typeof noFeeds>, 'publishGateway' | 'log'>) {
+  /** `memory` keeps the states, so that a restart repeats no alarm. */
+  constructor(host: CapsHost, memory: Pick<Memory, 'capState' | 'noteCap'>) {
     this.#host = host;
+    this.#memory = memory;
   }
 
   report(caps: readonly DataCap[], mono_ms: number): void {
     if (caps.length === 0) return;
     const timestamp = new Date().toISOString();
-    const changed = caps.filter(({ name, state }) => state !== (this.#states.get(name) ?? 'ok'));
+    const changed = caps.filter(({ name, state }) => state !== this.#memory.capState(name));
     for (const cap of changed) {
       this.#log(cap);
       this.#host.publishGateway('data_cap', { ...cap, timestamp });
+      this.#memory.noteCap(cap.name, cap.state);
     }
-    const isNew = caps.some(({ name }) => !this.#states.has(name));
-    for (const { name, state } of caps) this.#states.set(name, state);
+    const isNew = caps.some(({ name }) => !this.#seen.has(name));
+    for (const { name } of caps) this.#seen.add(name);
     if (!isNew && changed.length === 0 && mono_ms - this.#published_ms < caps_floor_ms) return;
     this.#published_ms = mono_ms;
     this.#host.publishGateway('data_caps', { links: [...caps], timestamp });

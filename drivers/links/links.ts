@@ -53,7 +53,7 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
       onChange: wake.trigger,
     });
     const reporter = new Reporter(host);
-    const caps = new Caps(host);
+    const caps = new Caps(host, memory);
     while (!signal.aborted) {
       const [mono_ms, wall_ms] = [performance.now(), Date.now()];
       const read = table.read({ mono_ms, wall_ms });

@@ -182,6 +182,9 @@ const cellularModem = z.looseObject({
   imei_end: z.string().max(name_chars_max).nullable().describe('last four digits'),
 });
 
+export const capState = z.enum(['ok', 'forecast', 'warning', 'exceeded']);
+export type CapState = z.output<typeof capState>;
+
 const dataCap = z.looseObject({
   name: z.string().min(1).max(name_chars_max).describe('interface name, as in `wans`'),
   cap_gb: z.number().positive().describe('of the billing month, both directions; GB of 10^9 bytes'),
@@ -193,9 +196,7 @@ const dataCap = z.looseObject({
     .nullable()
     .describe('at the end of the billing month, at the present rate; null: too early to say'),
   last_day: z.string().max(name_chars_max).describe('of the billing month, YYYY-MM-DD'),
-  state: z
-    .enum(['ok', 'forecast', 'warning', 'exceeded'])
-    .describe('forecast: the cap will not last; warning: most of it is used'),
+  state: capState.describe('forecast: the cap will not last; warning: most of it is used'),
 });
 export type DataCap = z.output<typeof dataCap>;
 

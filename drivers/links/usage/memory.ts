@@ -1,6 +1,7 @@
 /** What outlives a restart of the daemon: which links there were, what they have carried, and their peaks. */
 import { readFileSync, renameSync } from 'node:fs';
 import { z } from 'zod';
+import { type CapState, capState } from '../../../src/contract/feeds.ts';
 import { linkType, wans_max } from '../../../src/contract/kit.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { messageOf } from '../../../src/errors.ts';
@@ -21,6 +22,8 @@ const linkRecord = z.object({
   usage: usageLedger,
   /** Of the billing month that began on that day. */
   peak: z.object({ month: z.string().nullable(), rx_bps: bps, tx_bps: bps }),
+  /** State of its data cap that was reported last; left out: `ok`. */
+  cap: capState.optional(),
 });
 export type LinkRecord = z.output<typeof linkRecord>;
 
@@ -46,7 +49,8 @@ export class Memory {
     this.#file = file;
     this.#log = log;
     this.#links = new Map(Object.entries(load(file, log)));
-    this.#saved_mono_ms = mono_ms;
+    // What counting begins with is kept at once: without it a killed daemon would begin anew.
+    this.#saved_mono_ms = this.#links.size === 0 ? mono_ms - save_every_ms : mono_ms;
   }
 
   names(): readonly string[] {
@@ -82,6 +86,15 @@ export class Memory {
     this.#links.set(name, record);
     this.#isChanged = true;
     return record;
+  }
+
+  capState(name: string): CapState {
+    return this.#links.get(name)?.cap ?? 'ok';
+  }
+
+  noteCap(name: string, cap: CapState): void {
+    const record = this.#links.get(name);
+    if (record) this.update(name, record.type, { cap });
   }
 
   /**

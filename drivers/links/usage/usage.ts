@@ -1,7 +1,7 @@
 /** Counts the bytes of a link by day, from counters that reset, wrap and vanish, under a clock that may not be set. Pure. */
 import { z } from 'zod';
 import type { Usage } from '../../../src/contract/kit.ts';
-import { monthStart } from './calendar.ts';
+import { monthEnd, monthStart } from './calendar.ts';
 import { bytesPossible } from './throughput.ts';
 
 const bytes = z.number().nonnegative();
@@ -66,9 +66,10 @@ export function usageOf({ days }: UsageLedger, day: string | null, month_starts_
   if (day === null || known.length === 0) {
     return { today_rx_gb: null, today_tx_gb: null, month_rx_gb: null, month_tx_gb: null };
   }
-  const start = monthStart(day, month_starts_on);
+  const [start, end] = [monthStart(day, month_starts_on), monthEnd(day, month_starts_on)];
+  // Days after today were counted while the clock was ahead: their bytes have passed all the same.
   const month = known
-    .filter(([each]) => each >= start && each <= day)
+    .filter(([each]) => each >= start && each <= end)
     .reduce<Both>((total, [, counted]) => sum(total, counted), [0, 0]);
   const today = days[day] ?? [0, 0];
   return {

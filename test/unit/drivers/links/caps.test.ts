@@ -90,10 +90,19 @@ describe('A data cap', () => {
     expect(monthEnd(day, starts_on)).toBe(last);
   });
 
-  it('is published with each change of its state as an alarm, and as a list now and then', () => {
+  it('is published with each change of its state as an alarm, over restarts too, and as a list now and then', () => {
     const sent: [string, unknown][] = [];
     const log = recordingLog();
-    const caps = new Caps({ log, publishGateway: (feed, message) => void sent.push([feed, message]) });
+    const host: ConstructorParameters<typeof Caps>[0] = {
+      log,
+      publishGateway: (feed, message) => void sent.push([feed, message]),
+    };
+    const states = new Map<string, DataCap['state']>();
+    const memory = {
+      capState: (name: string) => states.get(name) ?? 'ok',
+      noteCap: (name: string, state: DataCap['state']) => void states.set(name, state),
+    };
+    const caps = new Caps(host, memory);
     const cap: DataCap = {
       name: 'wwan0',
       cap_gb: 50,
@@ -114,6 +123,10 @@ describe('A data cap', () => {
     ]);
     caps.report([{ ...cap, used_gb: 42, state: 'warning' }], 700_000);
     expect(sent.map(([feed]) => feed).at(-1)).toBe('data_caps');
+    // The next run: the alarm was given.
+    const count = sent.length;
+    new Caps(host, memory).report([{ ...cap, used_gb: 42, state: 'warning' }], 700_001);
+    expect(sent.slice(count).map(([feed]) => feed)).toEqual(['data_caps']);
     expect(capWeakness(cap)).toBeUndefined();
     expect(capWeakness({ ...cap, state: 'exceeded' })).toBe(
       texts.cap_used('wwan0', { used_gb: 10, cap_gb: 50, renewed: '2026-12-01' }),

@@ -23,6 +23,7 @@ describe('probers', () => {
         const reading = {
           reachable: true,
           since_ms: null,
+          silent_ms: null,
           latency_ms: spec.ifindex,
           jitter_ms: null,
           packet_loss_pct: 0,
@@ -111,22 +112,28 @@ describe('the file of the links', () => {
   const day_ms = 24 * 3_600_000;
   const now_ms = Date.UTC(2026, 11, 1);
 
-  it('is written at most once a minute', async () => {
+  it('is written with the first reading of a new kit, then at most once a minute', async () => {
     await withDirectory(async (dir) => {
       const file = join(dir, 'links.json');
       const memory = new Memory(file, recordingLog(), 0);
+      const kept = async (): Promise<number> =>
+        readFile(file, 'utf8').then(
+          (text) => (text.includes('"eth0"') ? 1 : 0) + (text.includes('"eth1"') ? 1 : 0),
+          () => 0,
+        );
       memory.update('eth0', 'ethernet', { seen_ms: now_ms });
+      memory.saveSometimes(0);
+      await eventually('the first', async () => (await kept()) === 1);
+      memory.update('eth1', 'ethernet', { seen_ms: now_ms });
       memory.saveSometimes(save_every_ms - 1);
-      await expect(readFile(file)).rejects.toMatchObject({ code: 'ENOENT' });
+      expect(await kept()).toBe(1);
       memory.saveSometimes(save_every_ms);
-      await eventually('the file', async () =>
-        readFile(file).then(
-          () => true,
-          () => false,
-        ),
-      );
-      await memory.save();
-      expect(new Memory(file, recordingLog(), 0).names()).toEqual(['eth0']);
+      await eventually('both', async () => (await kept()) === 2);
+      expect(new Memory(file, recordingLog(), 0).names()).toEqual(['eth0', 'eth1']);
+      const next = new Memory(file, recordingLog(), 0);
+      next.update('eth2', 'ethernet', { seen_ms: now_ms });
+      next.saveSometimes(save_every_ms - 1);
+      expect(new Memory(file, recordingLog(), 0).names()).toHaveLength(2);
     });
   });
 

@@ -107,6 +107,14 @@ describe('the accountant of a link', () => {
     expect(usageOf(ledger, '2026-11-14', 1).month_rx_gb).toBe(4);
   });
 
+  it('keeps in the billing month what was counted on a day ahead, once the clock is set back', () => {
+    let ledger = all({ rx_bytes: 0, day: '2026-11-29' });
+    ledger = count(ledger, reading({ rx_bytes: 3_000_000, uptime_ms: 1_000, day: '2026-11-29' }));
+    ledger = count(ledger, reading({ rx_bytes: 4_000_000, uptime_ms: 2_000, day: '2026-11-26' }));
+    expect(usageOf(ledger, '2026-11-26', 1)).toMatchObject({ today_rx_gb: 0.001, month_rx_gb: 0.004 });
+    expect(usageOf(ledger, '2026-11-26', 28)).toMatchObject({ month_rx_gb: 0.001 });
+  });
+
   it('forgets the oldest days', () => {
     let ledger = all({});
     for (let at = 0; at < days_max + 10; at += 1) {
