@@ -1,6 +1,7 @@
 /** Finds the WAN links whose status changed between two reports. */
 import type { Link, LinkCause, LinkStatus, LinkType } from '../../contract/kit.ts';
 import { texts } from '../texts.ts';
+import { outward_causes } from './link-knowledge.ts';
 
 interface LinkEdge {
   readonly name: string;
@@ -14,7 +15,7 @@ interface LinkEdge {
 }
 
 interface LinkState extends Pick<LinkEdge, 'type' | 'status'> {
-  /** While offline, the last cause that was known. */
+  /** While offline, why: what something behind the interface reported, else the first that the interface showed. */
   readonly cause: LinkCause | null;
   /** Monotonic; null: it was offline from the start, or is not. */
   readonly offline_since_ms: number | null;
@@ -58,8 +59,13 @@ function stateOf(link: KnownLink, known: LinkState | undefined, began_ms: number
   if (status === undefined) return undefined;
   const type = link.type ?? known?.type ?? null;
   if (status !== 'offline') return { type, status, cause: null, offline_since_ms: null };
-  const cause = link.cause ?? known?.cause ?? null;
+  const cause = causeOf(link.cause ?? null, known?.cause ?? null);
   return { type, status, cause, offline_since_ms: known ? offlineSince(known, began_ms) : null };
+}
+
+/** A dish that works again is followed by a link that does not answer yet: that is no cause of its own. */
+function causeOf(now: LinkCause | null, before: LinkCause | null): LinkCause | null {
+  return now === null || (before !== null && outward_causes.has(now)) ? before : now;
 }
 
 function offlineSince({ status, offline_since_ms }: LinkState, now_ms: number): number | null {

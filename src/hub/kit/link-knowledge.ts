@@ -5,9 +5,8 @@ import type { LinkKnowledge } from '../../driver/driver.ts';
 /** Maximum links of one driver instance; further ones are ignored. */
 export const known_links_max = 32;
 
-/** Keeps the last report of each driver instance on each link. */
 /** Causes that something behind the interface may explain. */
-const outward: ReadonlySet<LinkCause> = new Set([
+export const outward_causes: ReadonlySet<LinkCause> = new Set([
   'no_answer',
   'no_carrier',
   'no_address',
@@ -15,6 +14,7 @@ const outward: ReadonlySet<LinkCause> = new Set([
   'not_connected',
 ]);
 
+/** Keeps the last report of each driver instance on each link. */
 export class KnownLinks {
   readonly #byOwner = new Map<string, Map<string, LinkKnowledge>>();
   #revision = 0;
@@ -65,7 +65,7 @@ export class KnownLinks {
   /** The cause for which the link is offline: what a dish or a modem reports explains what the interface shows. */
   cause(name: string): LinkCause | null {
     const causes = this.#of(name).flatMap(({ cause }) => cause ?? []);
-    return causes.find((cause) => !outward.has(cause)) ?? causes[0] ?? null;
+    return causes.find((cause) => !outward_causes.has(cause)) ?? causes[0] ?? null;
   }
 
   /** How long the state of the link had lasted when it was reported. */
