@@ -224,6 +224,8 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
       show({ state: state.state, reason, next_try_at, failures, ...(isSame ? {} : { since: nowIso() }) });
       if (state.state === 'starting' || state.state === 'up') return;
       shut();
+      // What the driver said of its devices is not known any more; why they are not served stays.
+      show({ facts: {} });
       takers.delete(name);
       assets.lose(name, reason ?? texts.driver_stopped);
       kit.withdraw(name, reason);

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { assetId } from '../../../src/contract/identity.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import { DeviceRejected } from '../../../src/errors.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import { commands_max } from '../../../src/hub/commands.ts';
 import { aborted, sleep } from '../../../src/platform/time.ts';
 import { command, drone, fix, scriptedDriver, scripts } from '../../fakes/scripted-driver.ts';
@@ -93,6 +93,23 @@ it('shows a rejected driver, and when it is tried next', async () => {
     { state: 'rejected', reason: 'camera 10.0.0.7: password refused' },
   ]);
   expect(lab.hub.drivers()[0]?.next_try_at).toMatch(/^\d{4}-.+Z$/u);
+  await lab.stop();
+});
+
+it('shows no facts of a driver that has lost its device', async () => {
+  const lab = hubLab();
+  const losing = Promise.withResolvers<never>();
+  void lab.run(
+    scriptedDriver(async (host) => {
+      host.reportStatus({ wwan0: 'connected, 4G, 70 %' });
+      await losing.promise;
+    }),
+  );
+  await settle();
+  expect(lab.hub.drivers()).toMatchObject([{ facts: { wwan0: 'connected, 4G, 70 %' } }]);
+  losing.reject(new DeviceUnreachable('ModemManager has exited'));
+  await settle();
+  expect(lab.hub.drivers()).toMatchObject([{ state: 'down', facts: {} }]);
   await lab.stop();
 });
 
