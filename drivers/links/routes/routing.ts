@@ -90,12 +90,16 @@ export function failoverOrder(
   isTunnel: (ifindex: number) => boolean,
   selected: readonly number[],
 ): readonly number[] {
-  const order: number[] = [];
+  const ways = ([4, 6] as const).map((family) => waysOf(family, routing, isTunnel));
+  const order = new Set<number>();
   for (let next = selected; next.length > 0;) {
-    order.push(...next);
-    next = directInterfaces(routing, (ifindex) => isTunnel(ifindex) || order.includes(ifindex));
+    for (const ifindex of next) order.add(ifindex);
+    next = ways.flatMap((all) => {
+      while (all[0]?.every((ifindex) => order.has(ifindex))) all.shift();
+      return all[0]?.filter((ifindex) => !order.has(ifindex)) ?? [];
+    });
   }
-  return order;
+  return [...order];
 }
 
 /** Some traffic is refused. */
@@ -125,35 +129,36 @@ function rulesOf(family: Family, rules: readonly Rule[]): readonly Rule[] {
 
 function selectedOf(
   family: Family,
-  { routes, rules }: Routing,
+  routing: Routing,
   isTunnel: (ifindex: number) => boolean,
 ): readonly number[] {
-  for (const { table } of rulesOf(family, rules)) {
-    if (table === null) return [];
-    const found = bestPaths(
-      routes.filter((route) => route.family === family && route.table === table),
-      isTunnel,
-    );
-    if (found) return found;
-  }
-  return [];
+  return waysOf(family, routing, isTunnel)[0] ?? [];
 }
 
-/** Of the lowest metric that has a path; undefined: the next rule decides. */
-function bestPaths(
-  routes: readonly DefaultRoute[],
+/** The interfaces of each way out, in the order in which the kernel tries them, the heavier path first; up to a refusal. */
+function waysOf(
+  family: Family,
+  { routes, rules }: Routing,
   isTunnel: (ifindex: number) => boolean,
-): readonly number[] | undefined {
-  const metrics = [...new Set(routes.map(({ metric }) => metric))].sort((a, b) => a - b);
-  for (const metric of metrics) {
-    const equals = routes.filter((route) => route.metric === metric);
-    if (equals.some(({ paths }) => paths.length === 0)) return [];
-    // Of IPv4 routes with one metric the kernel takes the first; those of IPv6 it takes in turn.
-    const usable = equals
-      .map((route) => route.paths.filter(({ alive, ifindex }) => alive && !isTunnel(ifindex)))
-      .filter((each) => each.length > 0);
-    const paths = (equals[0]?.family === 4 ? usable.slice(0, 1) : usable).flat();
-    if (paths.length > 0) return paths.sort((a, b) => b.weight - a.weight).map(({ ifindex }) => ifindex);
+): (readonly number[])[] {
+  const byTable = Map.groupBy(
+    routes.filter((route) => route.family === family),
+    ({ table }) => table,
+  );
+  const ways: (readonly number[])[] = [];
+  for (const { table } of rulesOf(family, rules)) {
+    if (table === null) return ways;
+    const byMetric = Map.groupBy(byTable.get(table) ?? [], ({ metric }) => metric);
+    for (const [, equals] of [...byMetric].sort(([a], [b]) => a - b)) {
+      if (equals.some(({ paths }) => paths.length === 0)) return ways;
+      const usable = equals.map(({ paths }) =>
+        paths.filter(({ alive, ifindex }) => alive && !isTunnel(ifindex)),
+      );
+      // Of IPv4 routes with one metric the kernel takes the first; those of IPv6 it takes in turn.
+      for (const paths of family === 4 ? usable : [usable.flat()])
+        if (paths.length > 0)
+          ways.push(paths.toSorted((a, b) => b.weight - a.weight).map(({ ifindex }) => ifindex));
+    }
   }
-  return undefined;
+  return ways;
 }

@@ -80,6 +80,20 @@ it('orders the links as the kernel would take them, one after the other', () => 
   expect(order([])).toEqual([]);
 });
 
+it('orders hundreds of links while it looks at each a few times only', () => {
+  const count = 400;
+  const routes = Array.from({ length: count }, (_, at) => route(at + 1, { metric: count - at }));
+  let looks = 0;
+  const isTunnel = (): boolean => {
+    looks += 1;
+    return false;
+  };
+  const routing = { routes, rules: plain_rules, host_routed: [], addresses: null };
+  const order = failoverOrder(routing, isTunnel, selectedInterfaces(routing, isTunnel, []));
+  expect(order).toEqual(Array.from({ length: count }, (_, at) => count - at));
+  expect(looks).toBeLessThanOrEqual(2 * count);
+});
+
 it('detects a default route that refuses all traffic, and none behind a usable one', () => {
   const refuses = (...routes: readonly DefaultRoute[]) =>
     refusesTraffic({ routes, rules: plain_rules, host_routed: [], addresses: null });
