@@ -25,6 +25,8 @@ const knock_ms = 3_000;
 /** Connections with a loss, while none held for `held_ms`. One is enough once the hole is known. */
 const losses_max = 2;
 const held_ms = 60_000;
+/** A route that has just changed loses what was under way, large or small, and answers the small packet that follows. */
+const settled_ms = 10_000;
 /** Then a connection tries large segments again. */
 const limit_ms = 3_600_000;
 
@@ -41,6 +43,8 @@ interface LargePacketsOptions {
   readonly problems: Pick<Problems, 'note' | 'clear'>;
   /** Interface that leads to the broker. */
   readonly link: () => string | null;
+  /** When the route to the broker changed last, monotonic; null: never. */
+  readonly changed_ms: () => number | null;
   /** Left out: those of the kernel. */
   readonly load?: () => Promise<Segments>;
   readonly knock?: typeof knockTcp;
@@ -92,8 +96,9 @@ export class LargePackets {
   }
 
   #watch(socket: BrokerSocket, host: string, end: (reason: string) => void): void {
-    const { now } = this.#options;
+    const { now, link } = this.#options;
     const opened_ms = now();
+    let began: string | null = null;
     const closed = new AbortController();
     let [looks, mtu] = [0, 0];
     /** Whether a small packet was answered while the segment was missing. */
@@ -103,7 +108,7 @@ export class LargePackets {
       if (now() - opened_ms > held_ms && this.#limit === undefined) this.#losses = 0;
     };
     const count = async (): Promise<boolean> => {
-      if (!(await answered) || looks === 0) return false;
+      if (!(await answered) || looks === 0 || this.#isMoving(began)) return false;
       looks = 0;
       forgetIfHeld();
       isCounted = true;
@@ -114,6 +119,7 @@ export class LargePackets {
       const seen = this.#look(socket);
       if (seen === null) return;
       mtu = seen.mtu;
+      began ??= link();
       looks = seen.isMissing ? looks + 1 : 0;
       if (looks === 1) answered = this.#knock(socket);
       if (looks === looks_max) void count().then((is) => (is ? end(texts.large_packets_lost) : (looks = 0)));
@@ -128,6 +134,13 @@ export class LargePackets {
       if (looks > 0) void count();
       else if (!isCounted) forgetIfHeld();
     });
+  }
+
+  /** The route has just changed, or the connection, which began over the link `began`, was left behind on another one. */
+  #isMoving(began: string | null): boolean {
+    const { changed_ms, link, now } = this.#options;
+    const at_ms = changed_ms();
+    return (at_ms !== null && now() - at_ms < settled_ms) || (began !== null && began !== link());
   }
 
   #look(socket: BrokerSocket): SegmentLook | null {

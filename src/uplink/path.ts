@@ -37,6 +37,7 @@ export class Path {
   #onMoved: (() => void) | undefined;
   #interface: string | null = null;
   #moves_ms: readonly number[] = [];
+  #changed_ms: number | null = null;
   #signal: AbortSignal | undefined;
   #isPutOff = false;
 
@@ -52,6 +53,11 @@ export class Path {
   /** The same; without a session, the interface that a new connection would leave by. */
   get carrier(): string | null {
     return this.#interface ?? this.#route?.interface ?? null;
+  }
+
+  /** When the route to the broker changed last, monotonic; null: never. */
+  get changed_ms(): number | null {
+    return this.#changed_ms;
   }
 
   /** Aborts when the route to the broker changes. */
@@ -80,7 +86,7 @@ export class Path {
     const before = this.#route;
     const route = await this.#find();
     if (this.#session !== session) return;
-    this.#route = route;
+    this.#note(route);
     // The route may have moved since the session was opened. IPv6 may choose an address that the kernel does not state.
     const isOfBefore = route?.source_ip !== endpoints.local_ip && before?.source_ip === endpoints.local_ip;
     const followed = { endpoints, ifindex: (isOfBefore ? before : route)?.ifindex };
@@ -91,10 +97,17 @@ export class Path {
   async #look(): Promise<void> {
     const before = this.#route;
     const route = await this.#find();
-    this.#route = route;
+    this.#note(route);
     const session = this.#session;
     if (session) await this.#lookAtSession(session, route);
     else if (route && !isSame(route, before) && this.#mayMove()) this.#hurryUp();
+  }
+
+  #note(route: Route | null): void {
+    const before = this.#route;
+    const isChanged = route === null ? before !== null : !isSame(route, before);
+    if (isChanged) this.#changed_ms = this.#options.now();
+    this.#route = route;
   }
 
   async #lookAtSession(session: Followed, route: Route | null): Promise<void> {

@@ -109,7 +109,12 @@ export class Uplink {
     this.#undelivered = new Undelivered(now, this.#problems);
     this.#presence = new Presence({ ...options, now });
     this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
-    this.#large_packets = new LargePackets({ now, problems: this.#problems, link: () => this.carrier });
+    this.#large_packets = new LargePackets({
+      now,
+      problems: this.#problems,
+      link: () => this.carrier,
+      changed_ms: () => this.#path?.changed_ms ?? null,
+    });
   }
 
   get online(): boolean {

@@ -23,7 +23,15 @@ afterEach(() => void server.close());
 
 /** A path to a real server; what the kernel reports of it is what the test sets. */
 async function lab() {
-  const world = { now_ms: 0, link: 'sat0' as string | null, isMissing: true, mtu: 1_500, answers: true };
+  const world = {
+    now_ms: 0,
+    link: 'sat0' as string | null,
+    isMissing: true,
+    mtu: 1_500,
+    answers: true,
+    changed_ms: null as number | null,
+    drifts: false,
+  };
   const problems = new Problems(() => world.now_ms, { warn: () => undefined });
   const { openSmall } = await segments();
   let [small, looks] = [0, 0];
@@ -40,7 +48,8 @@ async function lab() {
   const large_packets = new LargePackets({
     now: () => world.now_ms,
     problems,
-    link: () => world.link,
+    link: () => (world.drifts ? `wan${looks}` : world.link),
+    changed_ms: () => world.changed_ms,
     load: async () => kernel,
     knock: async () => (world.answers ? { rtt_ms: 1, isRepeated: false } : { code: 'ETIMEDOUT' }),
     look_ms: 2,
@@ -90,6 +99,22 @@ describe('a path that loses large packets', () => {
     world.answers = false;
     for (let n = 0; n < 4; n += 1) await connect();
     expect([await isNextSmall(), problems.sentences()]).toEqual([false, []]);
+  });
+
+  it('is not assumed while the route to the broker moves from one link to another', async () => {
+    const { world, problems, connect } = await lab();
+    for (let n = 0; n < 4; n += 1) {
+      world.changed_ms = world.now_ms;
+      await connect({ closesItself: true });
+    }
+    // Left behind by a route that moved long before.
+    [world.changed_ms, world.drifts] = [null, true];
+    for (let n = 0; n < 4; n += 1) await connect({ closesItself: true });
+    expect(problems.sentences()).toEqual([]);
+    world.drifts = false;
+    await connect();
+    await connect();
+    expect(problems.sentences()).toEqual([texts.set_mtu('sat0', host)]);
   });
 
   it.each([
