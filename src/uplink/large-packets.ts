@@ -63,15 +63,25 @@ export class LargePackets {
     this.#options = options;
   }
 
-  /** Opens a socket to the broker. `end` is called with the reason when its connection is of no use. */
-  open(endpoint: BrokerEndpoint, end: (socket: BrokerSocket, reason: string) => void): BrokerSocket {
+  /**
+   * Opens a socket to the broker. `end` is called with the reason when its connection is of no use; `isOtherDue`: the next one may
+   * be of use, since it has packets of another size.
+   */
+  open(
+    endpoint: BrokerEndpoint,
+    end: (socket: BrokerSocket, reason: string, how: { readonly isOtherDue: boolean }) => void,
+  ): BrokerSocket {
     void this.#load();
     const host = hostOf(endpoint);
     const own = this.#ownSocket(host);
     this.#is_unconnected = own !== undefined;
     const socket = openBrokerSocket(endpoint, broker_addresses, own);
     socket.once('connect', () => (this.#is_unconnected = false));
-    this.#watch(socket, host, (reason) => end(socket, reason));
+    this.#watch(socket, host, (reason) => {
+      // Where even small packets are lost, the hole is smaller than these: nothing but its remedy helps.
+      const isOtherDue = own === undefined || this.#limit === undefined;
+      end(socket, reason, { isOtherDue });
+    });
     return socket;
   }
 

@@ -207,8 +207,12 @@ export class Uplink {
       now: this.#now,
       onRoom: () => opened.session?.destroy('fetching the dispatches that were left at the broker'),
     });
-    const end = (socket: BrokerSocket, reason: string): void => {
-      this.#is_next_due = true;
+    const end = (
+      socket: BrokerSocket,
+      reason: string,
+      { isOtherDue }: { readonly isOtherDue: boolean },
+    ): void => {
+      this.#is_next_due = isOtherDue;
       if (opened.session) opened.session.destroy(reason);
       // MQTT.js reports no error without a code.
       else socket.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));

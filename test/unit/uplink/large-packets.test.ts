@@ -31,6 +31,7 @@ async function lab() {
     answers: true,
     changed_ms: null as number | null,
     drifts: false,
+    isOtherDue: true,
   };
   const problems = new Problems(() => world.now_ms, { warn: () => undefined });
   const { openSmall } = await segments();
@@ -59,8 +60,9 @@ async function lab() {
     let reason = '';
     const socket = large_packets.open(
       { url, ca: undefined, cert: undefined, key: undefined },
-      (lost, why) => {
+      (lost, why, { isOtherDue }) => {
         reason = why;
+        world.isOtherDue = isOtherDue;
         lost.destroy();
       },
     );
@@ -136,6 +138,15 @@ describe('a path that loses large packets', () => {
       expect(problems.sentences()).toHaveLength(1);
     },
   );
+
+  it('is tried again without hurry where even small packets are lost', async () => {
+    const { world, problems, connect } = await lab();
+    await connect();
+    await connect();
+    expect(world.isOtherDue).toBe(true);
+    expect(await connect()).toBe(texts.large_packets_lost);
+    expect([world.isOtherDue, problems.sentences().length]).toEqual([false, 1]);
+  });
 
   it.each([
     ['the link that leads to the broker changes', (world: { link: string | null }) => (world.link = 'wwan0')],
