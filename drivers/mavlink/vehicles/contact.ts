@@ -1,6 +1,7 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { BootClock } from '../reports/boot-clock.ts';
+import { Burst } from '../reports/burst.ts';
 import { EventIntake } from '../reports/event-intake.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
@@ -44,14 +45,16 @@ export interface ContactParts {
 /** This many restarts within `flap_window_ms` mean two vehicles that share an address. */
 const flaps_max = 3;
 const flap_window_ms = 15_000;
+/** An autopilot does not start twice within this time. */
+const restart_pause_ms = 1_000;
 /** Two vehicles that share an address keep producing evidence, so it expires after this time. */
 const shared_evidence_ms = 75_000;
 const uids_max = 8;
 const acks_max = 16;
 const texts_max = 20;
 const modes_max = 128;
-/** One vehicle sends one heartbeat a second. More than this within `beats_window_ms` may come from two. */
-const beats_max = 7;
+/** One vehicle sends one heartbeat a second. So many within `beats_window_ms` may come from two. */
+const beats_of_two = 8;
 const beats_window_ms = 5_000;
 /** Without a heartbeat for this long, a vehicle is received by HIGH_LATENCY2 alone. */
 const beat_fresh_ms = 3_000;
@@ -102,7 +105,8 @@ export class Contact {
   readonly #rates: StreamRates;
   readonly #passive: boolean;
   #streams: Streams | undefined;
-  #restarts_ms: readonly number[] = [];
+  readonly #restarts = new Burst(flaps_max, flap_window_ms);
+  #restarted_ms = Number.NEGATIVE_INFINITY;
   /** Hardware ids that this address reported before the current one. */
   readonly #earlier_uids = new Set<string>();
   #shared_ms = Number.NEGATIVE_INFINITY;
@@ -110,7 +114,7 @@ export class Contact {
   #uid: string | undefined;
   #uid_boots = 0;
   #uid_ms = Number.NEGATIVE_INFINITY;
-  #beats_ms: readonly number[] = [];
+  readonly #beats = new Burst(beats_of_two, beats_window_ms);
   /** When it last answered another station about missions. */
   #other: { readonly target_system: number; readonly at_ms: number } | undefined;
   #beat_ms = Number.NEGATIVE_INFINITY;
@@ -251,8 +255,7 @@ export class Contact {
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
     if (needsModeList(found, this.kind, heartbeat)) this.#streams.requestModes();
-    this.#beats_ms = [...this.#beats_ms.filter((at_ms) => now_ms - at_ms < beats_window_ms), now_ms];
-    if (this.#beats_ms.length > beats_max) this.#streams.recheckIdentity(now_ms);
+    if (this.#beats.note(now_ms)) this.#streams.recheckIdentity(now_ms);
   }
 
   #classify({ type, autopilot }: Pick<Messages['HEARTBEAT'], 'autopilot' | 'type'>): Autopilot {
@@ -317,13 +320,14 @@ export class Contact {
 
   #restart(now_ms: number): void {
     this.boots += 1;
-    this.#restarts_ms = [...this.#restarts_ms.filter((at_ms) => now_ms - at_ms < flap_window_ms), now_ms];
-    if (this.#restarts_ms.length >= flaps_max) this.#shared_ms = now_ms;
+    if (this.#restarts.note(now_ms)) this.#shared_ms = now_ms;
     this.latest.clear();
     this.modes.clear();
     this.#quadplane.restart();
     this.events.restart();
-    this.#streams?.restart(now_ms);
+    // One that seems to restart with each message has nothing to be requested yet.
+    if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);
+    this.#restarted_ms = now_ms;
   }
 
   #request(request: StreamRequest): void {

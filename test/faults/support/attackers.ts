@@ -14,6 +14,8 @@ const tick_ms = 200;
 /** 120 identities in five seconds, as in the attack that filled the heap. */
 const identities_each_tick = 5;
 const texts_each_tick = 20;
+/** Of one vehicle, in one datagram. */
+const beats_each_tick = 400;
 const half_open_max = 300;
 const asking_sockets = 4;
 const subscribes_each_s = 5;
@@ -24,12 +26,17 @@ const large_post = `POST /api/kits HTTP/1.1\r\nHost: localhost\r\nContent-Type: 
 const big_message_every_ms = 30_000;
 const control_text = '\u001b]52;c;cm0gLXJm\u0007\u009b2J\u202etxt.exe\n';
 
-/** Vehicles that were never seen before, status texts that are all different, and noise, to one UDP port. */
+/** Vehicles that were never seen before, one with very many heartbeats, status texts that are all different, and noise, to one UDP port. */
 export function floodMavlink(port: number, random: Random, signal: AbortSignal): void {
   const socket = createSocket('udp4');
   signal.addEventListener('abort', () => socket.close(), { once: true });
   let seq = 0;
   const send = (bytes: Uint8Array): void => socket.send(bytes, port, '127.0.0.1');
+  const beats = Buffer.concat(
+    Array.from({ length: beats_each_tick }, (_, n) =>
+      encode('HEARTBEAT', heartbeat, { sysid: 19, compid: 1, seq: n & 0xff }),
+    ),
+  );
   every(tick_ms, signal, () => {
     for (let n = 0; n < identities_each_tick; n += 1) {
       const envelope = { sysid: 20 + random.below(230), compid: 1, seq: (seq += 1) & 0xff };
@@ -41,6 +48,7 @@ export function floodMavlink(port: number, random: Random, signal: AbortSignal):
       const envelope = { sysid: 20 + random.below(230), compid: 1, seq: (seq += 1) & 0xff };
       send(encode('STATUSTEXT', { severity: 2, text, id: 0, chunk_seq: 0 }, envelope));
     }
+    send(beats);
     send(random.bytes(1 + random.below(400)));
   });
 }
