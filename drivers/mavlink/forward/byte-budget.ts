@@ -13,13 +13,16 @@ export class ByteBudget {
     this.#left = bytes_per_s * burst_s;
   }
 
-  /** Takes the bytes if the budget has them. `now_ms` is monotonic. */
-  take(bytes: number, now_ms: number): boolean {
+  /** Whether the budget has the bytes. `now_ms` is monotonic. */
+  has(bytes: number, now_ms: number): boolean {
     const grown = ((now_ms - (this.#at_ms ?? now_ms)) / 1_000) * this.#bytes_per_s;
     this.#left = Math.min(this.#bytes_per_s * burst_s, this.#left + grown);
     this.#at_ms = now_ms;
-    if (bytes > this.#left) return false;
+    return bytes <= this.#left;
+  }
+
+  /** Takes bytes that it has. */
+  take(bytes: number): void {
     this.#left -= bytes;
-    return true;
   }
 }

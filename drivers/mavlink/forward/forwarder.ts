@@ -133,16 +133,19 @@ export class Forwarder {
       tally.drop(obstacle);
       return;
     }
+    // Before the search for its vehicles, which costs more: a station that floods is dropped here.
+    const { bytes } = frame;
+    const budget = this.#budgets.get(endpoint);
+    if (!budget?.has(bytes.length, performance.now())) {
+      tally.drop('rate');
+      return;
+    }
     const reached = reachedBy(frame, routes, endpoint.options.vehicles);
     if (typeof reached === 'string') {
       tally.drop(reached);
       return;
     }
-    const { bytes } = frame;
-    if (!this.#budgets.get(endpoint)?.take(bytes.length, performance.now())) {
-      tally.drop('rate');
-      return;
-    }
+    budget.take(bytes.length);
     const command = commandOf(frame);
     if (command !== undefined) this.#parts.out.foreign(command, performance.now());
     const sent = reached.filter((route) => route.link.send(bytes, route.peer));
