@@ -13,6 +13,7 @@ import { RecentAnswers } from '../wire/recent-answers.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isTransfer } from '../missions/kinds.ts';
 import { needsModeList } from './modes.ts';
+import { sourceOf } from './newcomers.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
@@ -71,6 +72,8 @@ const stream_requests: ReadonlySet<number> = new Set([
 export class Contact {
   readonly link: Link;
   readonly peer: string;
+  /** The peer without its port, kept since a flood compares it with each frame. */
+  readonly source: string;
   readonly sysid: number;
   readonly compid: number;
   readonly latest = new LatestMessages();
@@ -123,6 +126,7 @@ export class Contact {
   constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more }: ContactParts) {
     this.link = link;
     this.peer = peer;
+    this.source = sourceOf(peer);
     this.sysid = sysid;
     this.compid = compid;
     this.asset_key = assetKeyOf({ uid: undefined, sysid, compid });

@@ -98,7 +98,7 @@ export class Slots {
     { isVehicle, isActive }: Roles,
   ): { readonly hasSlot: boolean; readonly victim: Contact | undefined } {
     const source = sourceOf(from.peer);
-    const own = [...contacts].filter((each) => each.link === from.link && sourceOf(each.peer) === source);
+    const own = [...contacts].filter((each) => each.link === from.link && each.source === source);
     const isSourceFull = own.length >= source_contacts_max;
     if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
     // The next message of a satellite modem may be minutes away.
@@ -159,6 +159,6 @@ function oldest(contacts: readonly Contact[]): Contact | undefined {
 }
 
 function ofLargestSource(contacts: readonly Contact[]): readonly Contact[] {
-  const sources = Map.groupBy(contacts, ({ link, peer }) => `${link.name} ${sourceOf(peer)}`);
+  const sources = Map.groupBy(contacts, ({ link, source }) => `${link.name} ${source}`);
   return [...sources.values()].reduce((a, b) => (b.length > a.length ? b : a), []);
 }
