@@ -4,10 +4,11 @@
  */
 import type { WebSocket } from 'ws';
 import { readJson, request_limits } from '../../contract/bounded-json.ts';
-import { every } from '../../platform/time.ts';
+import { every, turn } from '../../platform/time.ts';
 import { closeCodes } from '../api/frames.ts';
 import type { Asker, Gate } from '../access/gate.ts';
 import type { Principal, Scope } from '../access/principal.ts';
+import { Reading } from './reading.ts';
 
 export const heartbeat_ms = 5_000;
 const auth_deadline_ms = 5_000;
@@ -48,10 +49,10 @@ export class SocketSession {
   readonly #parts: SessionParts;
   readonly #served: Served;
   readonly #closed = new AbortController();
+  readonly #reading: Reading;
   #principal: Principal | undefined;
   #isPumping = false;
   #catching_up: NodeJS.Timeout | undefined;
-  #isAlive = true;
   #frames_in_s = 0;
   /** The newest subscription that was asked for; those before it that were not begun are forgotten. */
   #asked: (() => void) | undefined;
@@ -63,6 +64,7 @@ export class SocketSession {
     this.#parts = parts;
     this.#served = served;
     this.#principal = parts.principal;
+    this.#reading = new Reading((payload) => this.#sendPing(payload));
   }
 
   /** Aborts when the socket is closed, by either side. */
@@ -83,11 +85,12 @@ export class SocketSession {
       this.#closed.abort();
     });
     this.#socket.on('error', () => this.#socket.terminate());
-    this.#socket.on('pong', () => {
-      this.#isAlive = true;
+    this.#socket.on('pong', (payload) => {
+      this.#reading.ponged(payload.toString('latin1'));
+      void this.pump();
     });
     this.#socket.on('message', (raw, isBinary) => this.#receive(isBinary ? undefined : textOf(raw)));
-    every(heartbeat_ms, ends, () => this.#beat());
+    every(heartbeat_ms, ends, () => void this.#beat());
     every(1_000, ends, () => {
       this.#frames_in_s = 0;
     });
@@ -105,7 +108,7 @@ export class SocketSession {
     this.#isPumping = true;
     try {
       while (!this.#closed.signal.aborted && (this.#asked || this.#served.isDue())) {
-        if (this.#socket.bufferedAmount > buffered_bytes_max) {
+        if (this.#isBehind) {
           this.#pumpLater();
           return;
         }
@@ -139,7 +142,18 @@ export class SocketSession {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     const stamp = { seq: this.#seq, time: new Date().toISOString() };
     this.#seq += 1;
-    this.#socket.send(JSON.stringify({ type, ...stamp, ...rest }));
+    const text = JSON.stringify({ type, ...stamp, ...rest });
+    this.#socket.send(text);
+    this.#reading.sent(text.length);
+  }
+
+  /** Whether the reader has to catch up before it is sent more. */
+  get #isBehind(): boolean {
+    return this.#reading.isBehind || this.#socket.bufferedAmount > buffered_bytes_max;
+  }
+
+  #sendPing(payload: string): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping(payload);
   }
 
   /** Closes the socket as one of a key that may not do this. */
@@ -197,16 +211,16 @@ export class SocketSession {
 
   /** Adds nothing to what waits for a client that does not read: 20 requests a second would fill the memory. */
   #sendHeartbeat(): void {
-    if (this.#socket.bufferedAmount <= buffered_bytes_max) this.send({ type: 'heartbeat' });
+    if (!this.#isBehind) this.send({ type: 'heartbeat' });
   }
 
-  #beat(): void {
-    if (!this.#isAlive) {
+  async #beat(): Promise<void> {
+    // After a stall of this process timers come before sockets: the pong may have arrived meanwhile.
+    await turn();
+    if (this.#reading.beat()) {
       this.#socket.terminate();
       return;
     }
-    this.#isAlive = false;
-    this.#socket.ping();
     if (!this.#principal) return;
     this.#sendHeartbeat();
     void this.#recheck(this.#principal);

@@ -7,6 +7,8 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
 import type { Principal } from '../../../../src/service/access/principal.ts';
+import { turn } from '../../../../src/platform/time.ts';
+import { behind_chars_max } from '../../../../src/service/live/reading.ts';
 import { heartbeat_ms, type Served, SocketSession } from '../../../../src/service/live/socket-session.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
@@ -84,8 +86,12 @@ interface Scene {
   readonly client: WebSocket;
 }
 
-/** A session with a client that reads nothing, and with megabytes that wait for it. */
-async function withSession(served: Partial<Served>, play: (scene: Scene) => Promise<void>): Promise<void> {
+/** A session with a client that reads nothing, and with megabytes that wait for it unless `waiting_bytes` is 0. */
+async function withSession(
+  served: Partial<Served>,
+  play: (scene: Scene) => Promise<void>,
+  waiting_bytes = 16_000_000,
+): Promise<void> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -96,9 +102,12 @@ async function withSession(served: Partial<Served>, play: (scene: Scene) => Prom
     const client = new WebSocket(`ws://127.0.0.1:${port}`);
     await once(client, 'open');
     const socket = await asked.promise;
-    const principal: Principal = { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' };
+    const keys = new KeyRing(lab.store);
+    await keys.reload();
+    const key_id = lab.key.split('_')[1] ?? '';
+    const principal: Principal = { key_id, user_id: 'u', label: 'test', scopes: ['read'], kits: '*' };
     const asker = { headers: {}, address: '127.0.0.1' };
-    const gate = new Gate({ keys: new KeyRing(lab.store), store: lab.store, hosts: [], isSecure: false });
+    const gate = new Gate({ keys, store: lab.store, hosts: [], isSecure: false });
     const session = new SocketSession(
       socket,
       { gate, asker, principal, signal: ends.signal },
@@ -112,14 +121,23 @@ async function withSession(served: Partial<Served>, play: (scene: Scene) => Prom
     );
     session.start();
     client.pause();
-    socket.send(Buffer.alloc(16_000_000));
-    expect(socket.bufferedAmount).toBeGreaterThan(1_000_000);
+    if (waiting_bytes > 0) {
+      socket.send(Buffer.alloc(waiting_bytes));
+      expect(socket.bufferedAmount).toBeGreaterThan(1_000_000);
+    }
     await play({ session, socket, client });
     client.terminate();
   } finally {
     ends.abort();
     server.close();
   }
+}
+
+/** The next heartbeat, and what the event loop had waiting. */
+async function beat(): Promise<void> {
+  vi.advanceTimersByTime(heartbeat_ms);
+  await turn();
+  await turn();
 }
 
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
@@ -149,6 +167,55 @@ describe('a session whose client does not read', () => {
       expect(await code).toBe(1006);
       expect(session.closed.aborted).toBe(true);
     });
+  });
+
+  it('is kept while it reads slowly what was sent before the heartbeats, and cut off when it reads nothing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    let sent_chars = 0;
+    let send: (frame: { readonly type: string }) => void = () => undefined;
+    const large = { type: 'feed', text: 'x'.repeat(4_000) };
+    const served = {
+      isDue: () => true,
+      writeNext: async () => {
+        sent_chars += 4_000;
+        send(large);
+      },
+    };
+    const flood = async ({ session, socket, client }: Scene): Promise<void> => {
+      send = (frame) => session.send(frame);
+      await session.pump();
+      // It is sent no more than it may be behind, though the kernel would take megabytes.
+      expect(sent_chars).toBeLessThan(behind_chars_max + 8_000);
+      // At the least rate it has read not even its first part.
+      for (let n = 0; n < 5; n += 1) await beat();
+      expect(socket.readyState).toBe(socket.OPEN);
+      const before = sent_chars;
+      client.resume();
+      await eventually('it has caught up and is sent more', () => sent_chars > before + 500_000);
+      client.pause();
+      const closed = once(socket, 'close');
+      for (let n = 0; n < 24; n += 1) await beat();
+      await closed;
+    };
+    await withSession(served, flood, 0);
+  });
+
+  it('is kept when its pong has arrived during a stall of the service', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    await withSession(
+      {},
+      async ({ socket, client }) => {
+        vi.advanceTimersByTime(heartbeat_ms);
+        await turn();
+        // In one turn the client answers, and the next heartbeat is due before the service has read that.
+        client.pong('0');
+        vi.advanceTimersByTime(heartbeat_ms);
+        await turn();
+        await turn();
+        expect(socket.readyState).toBe(socket.OPEN);
+      },
+      0,
+    );
   });
 
   it('is sent what is due when it reads again, though nothing changes any more', async () => {
