@@ -72,6 +72,8 @@ export const texts = {
   body_cut_off: 'the connection was closed before the whole body had arrived',
   invalid_parameters: (target: string) => `invalid ${target} parameters`,
   database_silent: 'the database does not answer',
+  database_busy: 'the database is busy: other work takes longer than it should; retry later',
+  database_slow: 'the database is busy: messages have waited for longer than 10 s to be stored',
   key_used: 'this Idempotency-Key was used for another request',
   first_in_progress: 'the first request with this Idempotency-Key is in progress or was interrupted',
   too_many_sockets: 'too many sockets',
@@ -87,6 +89,8 @@ export const texts = {
   time_format: 'must be ISO 8601 or milliseconds since 1970',
   history_busy: (max: number) =>
     `at most ${max} history requests at once for each key, and too many wait; retry later`,
+  history_crowded: 'history requests of other clients take too long; retry later',
+  exports_busy: (max: number) => `at most ${max} exports at once for all clients; retry later`,
   series_names: (names: number, series: number) =>
     `"names" has ${names} names for ${series} series; give each series one name, other than "time"`,
   too_many_kits: (found: number, max: number) => `${found} kits; name at most ${max} in "kits"`,

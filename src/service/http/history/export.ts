@@ -1,6 +1,7 @@
 /** The export of a history: streamed page by page, so that its size is no matter of memory. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { messageOf } from '../../../errors.ts';
+import { turn } from '../../../platform/time.ts';
 import { messageResource, type HistoryOperations } from '../../history/reading/operations.ts';
 import { day_ms, type HistoryMessage } from '../../history/message.ts';
 import { newBudget } from '../../history/reading/reader.ts';
@@ -17,6 +18,10 @@ import { texts } from '../../texts.ts';
 
 /** The longest time of one export. */
 export const export_days_max = 31;
+/** Characters of data of one page: an export holds a page until its client has taken it, however long that takes. */
+const page_chars = 1024 * 1024;
+/** Characters of a portion: what is made in one turn, and what the connection holds for a slow client. */
+export const portion_chars = 64 * 1024;
 const csv_head = ['time', 'time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
 
 const exportHistory = createRoute({
@@ -54,20 +59,23 @@ export function exportRoutes(
     const span = { from_ms: Math.max(from_ms, to_ms - export_days_max * day_ms), to_ms };
     // Nothing reads the stream of such a response, so it would keep its place.
     if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(format, kit_id));
-    const leave = await gate.enter(c.var.principal);
+    const place = await gate.enterExport(c.var.principal);
     const filter = { ...query, ...span, order: 'asc', limit: history_limit_max } as const;
     async function* lines(): AsyncGenerator<string, void, undefined> {
       try {
         if (format === 'csv') yield `${csvLine(csv_head)}\r\n`;
         let cursor = first;
         do {
-          const { messages, next } = await history.page(kit_id, { ...filter, cursor }, newBudget());
-          if (messages.length > 0) yield messages.map((message) => lineOf(message, format)).join('');
+          const query = { ...filter, cursor };
+          const { messages, next } = await place.read(async () =>
+            history.page(kit_id, query, newBudget(page_chars)),
+          );
+          yield* portionsOf(messages, format);
           cursor = next ?? undefined;
         } while (cursor !== undefined);
         if (format === 'ndjson') yield '{"next":null}\n';
       } finally {
-        leave();
+        place.leave();
       }
     }
     const { principal } = c.var;
@@ -76,6 +84,22 @@ export function exportRoutes(
     return c.body(streamOf(lines(), { brokenOff, mayRead }), 200, headersOf(format, kit_id));
   });
   return routes;
+}
+
+/** The lines of messages in small portions, with a turn for others after each. */
+async function* portionsOf(
+  messages: readonly HistoryMessage[],
+  format: 'ndjson' | 'csv',
+): AsyncGenerator<string, void, undefined> {
+  let portion = '';
+  for (const message of messages) {
+    portion += lineOf(message, format);
+    if (portion.length < portion_chars) continue;
+    yield portion;
+    portion = '';
+    await turn();
+  }
+  if (portion !== '') yield portion;
 }
 
 const brokenOff = (error: unknown): Error => new Error(texts.export_broken(messageOf(error)));

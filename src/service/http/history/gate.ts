@@ -1,6 +1,10 @@
-/** Requests about the history read much: a key has two at once, an export counts as one, and a few more wait for their turn. */
+/**
+ * Requests about the history read much: a key has two at once, an export counts as one, and a few more wait for their turn. What is read
+ * at the same time is limited over all keys besides, since each of them holds a part of the history in memory.
+ */
 import type { Principal } from '../../access/principal.ts';
 import { RequestProblem } from '../../api/problem.ts';
+import { Slots } from '../../slots.ts';
 import { texts } from '../../texts.ts';
 
 const at_once_max = 2;
@@ -8,6 +12,15 @@ const at_once_max = 2;
 const waiting_max = 32;
 const wait_max_ms = 10_000;
 const retry_s = 2;
+/** Of all keys: requests that read at the same time. */
+const reads_at_once_max = 4;
+/** Of all keys: each holds what its client has not taken yet. */
+export const exports_max = 24;
+const export_retry_s = 30;
+/** Pages of exports that are read at the same time: other requests have their own places. */
+const pages_at_once_max = 2;
+/** An export has its place already: no more than `exports_max` wait for a page. */
+const page_wait_max_ms = 300_000;
 
 interface Places {
   running: number;
@@ -15,17 +28,58 @@ interface Places {
   readonly waiting: Set<() => void>;
 }
 
+/** The place of an export. */
+export interface ExportPlace {
+  /** Reads a page when it is its turn. */
+  readonly read: <T>(page: () => Promise<T>) => Promise<T>;
+  readonly leave: () => void;
+}
+
 export class HistoryGate {
   readonly #byKey = new Map<string, Places>();
+  readonly #reads = new Slots({
+    count: reads_at_once_max,
+    wait_max_ms,
+    refusal: () => new RequestProblem('unavailable', texts.history_crowded, { retry_after_s: retry_s }),
+  });
+  readonly #pages = new Slots({
+    count: pages_at_once_max,
+    wait_max_ms: page_wait_max_ms,
+    refusal: () => new Error(texts.history_crowded),
+  });
+  #exports = 0;
 
-  /** Runs the request when it is its turn. Rejects with `too-many-requests` as `enter` does. */
+  /**
+   * Runs the request when it is its turn. Rejects with `too-many-requests` as `enter` does, and with `unavailable` when those of other
+   * keys take too long.
+   */
   async run<T>(principal: Principal, request: () => Promise<T>): Promise<T> {
     const leave = await this.enter(principal);
     try {
-      return await request();
+      return await this.#reads.run(request);
     } finally {
       leave();
     }
+  }
+
+  /** Waits for the place of an export. Rejects as `enter` does, and with `unavailable` when all keys together have too many. */
+  async enterExport(principal: Principal): Promise<ExportPlace> {
+    if (this.#exports >= exports_max) throw tooManyExports();
+    const leave = await this.enter(principal);
+    if (this.#exports >= exports_max) {
+      leave();
+      throw tooManyExports();
+    }
+    this.#exports += 1;
+    let isLeft = false;
+    return {
+      read: async (page) => this.#pages.run(page),
+      leave: () => {
+        if (!isLeft) this.#exports -= 1;
+        isLeft = true;
+        leave();
+      },
+    };
   }
 
   /**
@@ -64,6 +118,12 @@ async function waitIn({ waiting }: Places): Promise<void> {
       reject(tooMany());
     }, wait_max_ms);
     waiting.add(take);
+  });
+}
+
+function tooManyExports(): RequestProblem {
+  return new RequestProblem('unavailable', texts.exports_busy(exports_max), {
+    retry_after_s: export_retry_s,
   });
 }
 

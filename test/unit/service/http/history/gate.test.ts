@@ -1,7 +1,7 @@
 /** Two requests about the history run at once for a key; the others wait in line, and not without end. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Principal } from '../../../../../src/service/access/principal.ts';
-import { HistoryGate } from '../../../../../src/service/http/history/gate.ts';
+import { exports_max, HistoryGate } from '../../../../../src/service/http/history/gate.ts';
 
 const principal = (key_id: string): Principal => ({
   key_id,
@@ -52,4 +52,40 @@ it('refuses a request when 32 others wait, and one that has waited ten seconds',
   await vi.advanceTimersByTimeAsync(10_000);
   const ends = await Promise.all(waiting);
   for (const end of ends) expect(end).toMatchObject({ kind: 'too-many-requests' });
+});
+
+it('has places for 24 exports of all keys together, and gives each back once', async () => {
+  const gate = new HistoryGate();
+  const places = await Promise.all(
+    Array.from({ length: exports_max }, async (_, n) => gate.enterExport(principal(`key ${n >> 1}`))),
+  );
+  const refusal = { kind: 'unavailable', more: { retry_after_s: 30 } };
+  await expect(gate.enterExport(principal('another'))).rejects.toMatchObject(refusal);
+  places[0]?.leave();
+  places[0]?.leave();
+  await gate.enterExport(principal('another'));
+  await expect(gate.enterExport(principal('another'))).rejects.toMatchObject(refusal);
+});
+
+it('reads for four requests at a time over all keys, and refuses one that has waited ten seconds', async () => {
+  const gate = new HistoryGate();
+  const done = Promise.withResolvers<undefined>();
+  let reading = 0;
+  const read = async (n: number): Promise<void> =>
+    gate.run(principal(`key ${n}`), async () => {
+      reading += 1;
+      await done.promise;
+    });
+  const running = [1, 2, 3, 4].map(read);
+  const late = read(5);
+  const refused = expect(late).rejects.toMatchObject({ kind: 'unavailable', more: { retry_after_s: 2 } });
+  await vi.advanceTimersByTimeAsync(10_000);
+  await refused;
+  expect(reading).toBe(4);
+  // Exports have places of their own.
+  const place = await gate.enterExport(principal('key 6'));
+  expect(await place.read(async () => 'a page')).toBe('a page');
+  done.resolve(undefined);
+  await Promise.all(running);
+  await read(7);
 });

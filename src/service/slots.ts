@@ -1,0 +1,58 @@
+/** Limits how much work is done at a time; more of it waits, in order, for a limited time. */
+
+export interface SlotLimits {
+  readonly count: number;
+  readonly wait_max_ms: number;
+  /** Makes the error of work that has waited for longer. */
+  readonly refusal: () => Error;
+}
+
+export class Slots {
+  readonly #limits: SlotLimits;
+  #free: number;
+  /** Each takes a slot that has become free; the first one has waited longest. */
+  readonly #waiting = new Set<() => void>();
+
+  constructor(limits: SlotLimits) {
+    this.#limits = limits;
+    this.#free = limits.count;
+  }
+
+  /** Does the work in a slot. Rejects as the work does, or with the refusal. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const leave = await this.take();
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  /** Waits for a slot, and returns what gives it back. Rejects with the refusal when none became free in time. */
+  async take(): Promise<() => void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#turn();
+    return () => {
+      const [next] = this.#waiting;
+      // The slot goes to the next one without becoming free.
+      if (next) next();
+      else this.#free += 1;
+    };
+  }
+
+  async #turn(): Promise<void> {
+    const { wait_max_ms, refusal } = this.#limits;
+    await new Promise<void>((resolve, reject) => {
+      const take = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(take);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(take);
+        reject(refusal());
+      }, wait_max_ms);
+      this.#waiting.add(take);
+    });
+  }
+}

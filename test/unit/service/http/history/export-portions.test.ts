@@ -1,0 +1,57 @@
+/** What an export makes in one turn, and so holds for a client that reads slowly. */
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { expect, it } from 'vitest';
+import { HistoryOperations } from '../../../../../src/service/history/reading/operations.ts';
+import type { Env } from '../../../../../src/service/http/context.ts';
+import { exportRoutes, portion_chars } from '../../../../../src/service/http/history/export.ts';
+import { HistoryGate } from '../../../../../src/service/http/history/gate.ts';
+import { Changes } from '../../../../../src/service/live/changes.ts';
+import { Service } from '../../../../../src/service/service.ts';
+import { openSqlite } from '../../../../../src/service/store/sql/sqlite.ts';
+import { SqlStore } from '../../../../../src/service/store/sql-store.ts';
+import { kit_id } from '../../../../support/contract-samples.ts';
+import { recordingLog } from '../../../../support/recording-log.ts';
+import { gps, received, start_ms } from '../../story.ts';
+
+const count = 2_000;
+
+it.each(['ndjson', 'csv'])(
+  'makes small portions of a page, with a turn for others after each: %s',
+  async (format) => {
+    const store = new SqlStore(openSqlite(':memory:'));
+    try {
+      await store.beginHistory(start_ms);
+      const messages = Array.from({ length: count }, (_, n) => received(gps(n + 1, 47 + n / count)));
+      for (let at = 0; at < count; at += 500) await store.commit(messages.slice(at, at + 500), start_ms);
+      const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
+      const dispatcher = { dispatch: refuse, cancel: refuse };
+      const parts = { store, dispatcher, changes: new Changes(), log: recordingLog(), now: Date.now };
+      const app = new OpenAPIHono<Env>();
+      app.use(async (c, next) => {
+        c.set('principal', { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' });
+        await next();
+      });
+      const access = { isStillKnown: async () => true };
+      app.route(
+        '/',
+        exportRoutes(new Service(parts), new HistoryOperations(store), new HistoryGate(), access),
+      );
+      const span = `from=${start_ms}&to=${start_ms + 86_400_000}`;
+      const { status, body } = await app.request(
+        `/api/kits/${kit_id}/export?format=${format}&${span}`,
+        undefined,
+        {
+          incoming: { headers: {}, socket: { remoteAddress: '127.0.0.1' } },
+        },
+      );
+      expect(status).toBe(200);
+      const portions: Uint8Array[] = [];
+      for await (const portion of body ?? []) portions.push(portion);
+      const lines = Buffer.concat(portions).toString().trimEnd().split('\n');
+      expect(lines).toHaveLength(count + 1);
+      expect(Math.max(...portions.map(({ length }) => length))).toBeLessThan(portion_chars + 1_000);
+    } finally {
+      await store.close();
+    }
+  },
+);
