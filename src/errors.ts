@@ -76,7 +76,7 @@ export class StorageUnsure extends StorageUnavailable {
   override readonly name = 'StorageUnsure';
 }
 
-/** The database works, and another client locks the rows for longer than the wait limit. Others can be stored meanwhile. */
+/** The database works, and other work has the rows or the connections for longer than the wait limit. Others can be stored meanwhile. */
 export class StorageBusy extends StorageUnavailable {
   override readonly name = 'StorageBusy';
 }

@@ -30,6 +30,18 @@ export function every(ms: number, signal: AbortSignal, tick: () => void): void {
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
+/** The same for work that takes time: a tick is left out while the work of one before goes on. The work does not reject. */
+export function everyInTurn(ms: number, signal: AbortSignal, work: () => Promise<void>): void {
+  let isRunning = false;
+  const run = async (): Promise<void> => {
+    if (isRunning) return;
+    isRunning = true;
+    await work();
+    isRunning = false;
+  };
+  every(ms, signal, () => void run());
+}
+
 /** A timer that runs later than this after its time shows a stall of this process. */
 const late_max_ms = 50;
 const late_grace_max_ms = 1_000;

@@ -1,5 +1,5 @@
 /** Builds the service on a database and connects its parts. The caller supplies the source of messages and the target of tasks. */
-import { every } from '../platform/time.ts';
+import { everyInTurn } from '../platform/time.ts';
 import { messageOf } from '../errors.ts';
 import { Changes } from './live/changes.ts';
 import { Gate } from './access/gate.ts';
@@ -91,8 +91,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const webhooks = options.webhooks && openWebhooks({ store, log, meter }, options.webhooks);
   const wake = (): void => webhooks?.wake();
   const onCommitted = wakingOn(options.onCommitted, wake);
-  const ingest = new Ingest({ store, changes, log, group_ms, onCommitted, signal });
   const keys = new KeyRing(store);
+  const hasAnswered = (within_ms: number): boolean => keys.hasReadWithin(within_ms);
+  const ingest = new Ingest({ store, changes, log, group_ms, onCommitted, hasAnswered, signal });
   try {
     await keys.keep(log, signal);
     if (options.history) await store.beginHistory(Date.now());
@@ -114,7 +115,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const http = await (options.serve ?? serveHttp)(listen, parts);
     const kept = keeper?.run(signal);
     const delivered = webhooks?.run(signal);
-    every(check_unanswered_ms, signal, () => void failUnansweredTasks({ store, changes, log, wake }));
+    everyInTurn(check_unanswered_ms, signal, async () => failUnansweredTasks({ store, changes, log, wake }));
     return {
       url: http.url,
       store,

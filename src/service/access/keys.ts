@@ -1,6 +1,6 @@
 /** Caches the API keys in memory, so that no request waits for the database; revoked keys expire within seconds. */
 import { messageOf } from '../../errors.ts';
-import { every } from '../../platform/time.ts';
+import { everyInTurn } from '../../platform/time.ts';
 import { identify, type Principal } from './principal.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { ApiKey, Store } from '../store/store.ts';
@@ -19,6 +19,7 @@ export class KeyRing {
   /** Uses since the last write, by key. */
   readonly #uses = new Map<string, number>();
   #isFailing = false;
+  #read_ms = Number.NEGATIVE_INFINITY;
   #reloaded_ms = Number.NEGATIVE_INFINITY;
 
   constructor(store: Pick<Store, 'keys' | 'noteUses'>) {
@@ -28,8 +29,8 @@ export class KeyRing {
   /** Loads the keys now and then periodically until the signal aborts. Rejects with `StorageUnavailable`. */
   async keep(log: ServiceLog, signal: AbortSignal): Promise<void> {
     await this.reload();
-    every(reload_every_ms, signal, () => void this.#follow(log, signal));
-    every(uses_every_ms, signal, () => void this.writeUses());
+    everyInTurn(reload_every_ms, signal, async () => this.#follow(log, signal));
+    everyInTurn(uses_every_ms, signal, async () => this.writeUses());
   }
 
   async #follow(log: ServiceLog, signal: AbortSignal): Promise<void> {
@@ -53,6 +54,12 @@ export class KeyRing {
 
   async reload(): Promise<void> {
     this.#keys = new Map((await this.#store.keys()).map((key) => [key.key_id, key]));
+    this.#read_ms = performance.now();
+  }
+
+  /** Returns whether the database has answered within that time: it is asked every two seconds. */
+  hasReadWithin(ms: number): boolean {
+    return performance.now() - this.#read_ms <= ms;
   }
 
   /** Returns the holder of the key; an unknown key causes a reload. Rejects with `RequestProblem` `unauthorised`. */

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { z } from 'zod';
-import { messageOf, StorageUnavailable } from '../../errors.ts';
+import { messageOf, StorageBusy, StorageUnavailable } from '../../errors.ts';
 import type { Problem } from '../api/resources.ts';
 import { fieldFaults, type ProblemKind, RequestProblem } from '../api/problem.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -38,7 +38,8 @@ function document(c: Context<Env>, about: Omit<Problem, 'instance'>): Response {
 function asProblem(thrown: unknown): RequestProblem | undefined {
   if (thrown instanceof RequestProblem) return thrown;
   if (thrown instanceof StorageUnavailable) {
-    return new RequestProblem('unavailable', texts.database_silent, {
+    const detail = thrown instanceof StorageBusy ? texts.database_busy : texts.database_silent;
+    return new RequestProblem('unavailable', detail, {
       retry_after_s: storage_retry_s,
     });
   }

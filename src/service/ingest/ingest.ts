@@ -32,6 +32,8 @@ export interface IngestParts {
   readonly group_ms: number;
   /** Called after each commit, with the acknowledgements for the kits. */
   readonly onCommitted: (committed: Committed) => void;
+  /** Whether the database has answered other work within that time; left out: not known. */
+  readonly hasAnswered?: ((within_ms: number) => boolean) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -70,7 +72,8 @@ export class Ingest {
   get unready(): string | undefined {
     if (this.#isFailing) return 'the database cannot be written';
     const isSilent = this.#asked_ms !== undefined && performance.now() - this.#asked_ms > unanswered_ms;
-    return isSilent ? 'the database does not answer' : undefined;
+    if (!isSilent) return undefined;
+    return this.#parts.hasAnswered?.(unanswered_ms) ? texts.database_slow : texts.database_silent;
   }
 
   /** Resolves when the message is on disk. Rejects when the service stops before, or when too many wait already. */

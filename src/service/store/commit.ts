@@ -17,6 +17,7 @@ import { type Landing, land, sizeOf } from '../history/landing.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
 import { takeKitFix } from './partner-sync.ts';
 import type { Queries } from './sql/database.ts';
+import { allSettled } from './sql/many-rows.ts';
 import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';
 import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
 import { type Delivery, deliveriesOf, expectedOf, isState, isValidNumbered } from './delivery.ts';
@@ -39,7 +40,7 @@ export async function commitReceptions(
     const { fresh } = separated;
     return { delivery, separated, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
-  const results = await all(applied);
+  const results = await allSettled(applied);
   const stored = await storeTogether(queries, { results, known, keepsHistory, now_ms });
   const isNew = new Set(new_kits);
   const corrections = results.flatMap((result, index) => {
@@ -105,7 +106,7 @@ async function storeTogether(
     queries,
     results.flatMap(({ done }) => done.telemetry),
   );
-  await all<unknown>([
+  await allSettled<unknown>([
     feeds,
     telemetry,
     land(queries, landings, now_ms),
@@ -140,12 +141,6 @@ function changesOf(results: readonly Result[], { feeds, telemetry }: StoredToget
     telemetry.changed.has(kit_id) ? [...done.changes, { kind: 'kit', kit_id }] : done.changes,
   );
   return [...others, ...feeds.changes];
-}
-
-/** Returns all results after the last one has settled: after a failure no other work may still be writing. */
-async function all<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
-  await Promise.allSettled(works);
-  return Promise.all(works);
 }
 
 interface Work {

@@ -68,7 +68,7 @@ export class SqlStore extends SqlWebhooks implements Store {
   }
 
   async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
-    return this.database.transaction(async (queries) => {
+    return this.database.transactionAhead(async (queries) => {
       const committed = await commitReceptions(queries, receptions, {
         now_ms,
         keepsHistory: this.#keepsHistory,

@@ -183,7 +183,7 @@ function methodsOf(method: Method): Store {
     dueWebhooks: method('dueWebhooks'),
     nextDue: method('nextDue'),
     claimMessages: method('claimMessages'),
-    settleMessage: method('settleMessage'),
+    settleMessages: method('settleMessages'),
     deadMessages: method('deadMessages'),
     replayDead: method('replayDead'),
     purgeDead: method('purgeDead'),

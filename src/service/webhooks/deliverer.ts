@@ -6,6 +6,7 @@ import type { ServiceLog } from '../service-log.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { messagePause, type Pauses, receiverPause } from './pauses.ts';
 import { type Attempt, sendOnce } from './send.ts';
+import { Settling } from './settling.ts';
 import { signedHeaders } from './signature.ts';
 import { texts } from './texts.ts';
 import type { QueuedMessage, Settlement, Webhook, WebhookStore } from './webhook-store.ts';
@@ -24,7 +25,7 @@ const lease_grace_ms = 20_000;
 export interface DelivererParts {
   readonly store: Pick<
     WebhookStore,
-    'noteSilences' | 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessage'
+    'noteSilences' | 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessages'
   >;
   readonly log: ServiceLog;
   readonly policy: AddressPolicy;
@@ -45,11 +46,13 @@ export class Deliverer {
   readonly #running = new Map<string, Set<Promise<void>>>();
   /** Receivers whose failure was logged. */
   readonly #failing = new Set<string>();
+  readonly #settling: Settling;
   #wake = new AbortController();
   #isLost = false;
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
+    this.#settling = new Settling(parts.store);
   }
 
   /** Delivers until the signal aborts; resolves when every attempt has ended. */
@@ -112,14 +115,14 @@ export class Deliverer {
   }
 
   async #deliver(webhook: Webhook, { message, lease }: Claimed, signal: AbortSignal): Promise<void> {
-    const { store, log, now, policy, timeout_ms } = this.#parts;
+    const { log, now, policy, timeout_ms } = this.#parts;
     const { webhook_id, url, secrets } = webhook;
     const { id, body } = message;
     const headers = signedHeaders({ id, body, now_ms: now() }, secrets);
     const attempt = await sendOnce({ url, headers, body }, { policy, timeout_ms, signal });
     const settlement = { webhook_id, id, lease, ...this.#settlement(webhook, message, attempt) };
     try {
-      const { disabled } = await store.settleMessage(settlement);
+      const { disabled } = await this.#settling.settle(settlement);
       this.#note(webhook, settlement, disabled);
     } catch (error) {
       // The claim expires, and the message is delivered once more.

@@ -1,7 +1,7 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
 import { isOfErased, readErased } from '../history/erasure.ts';
 import type { Queries, SqlValue } from '../store/sql/database.ts';
-import { places, portions } from '../store/sql/many-rows.ts';
+import { allSettled, places, portions } from '../store/sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
 import { texts } from './texts.ts';
 import type { Webhook } from './webhook-store.ts';
@@ -11,6 +11,9 @@ import { webhookOf } from './webhook-rows.ts';
 export const waiting_max = 10_000;
 /** Dead messages of one receiver; the oldest ones are deleted beyond. */
 export const dead_max = 10_000;
+
+/** Characters of messages on their way to the database at once: of 64 receivers they may be 64 times what a commit brings. */
+const sent_chars_max = 4 * 1024 * 1024;
 
 /** Webhooks whose key exists and is not over. */
 export const with_valid_key = `EXISTS (SELECT 1 FROM api_keys WHERE api_keys.key_id = webhooks.key_id
@@ -33,28 +36,57 @@ export async function enqueue(
     events.map(({ kit_id }) => kit_id),
   );
   const announced = events.filter((event) => !isOfErased(erased, event));
-  for (const webhook of rows.map(webhookOf)) {
+  const queues = rows.map(webhookOf).flatMap((webhook): Addition[] => {
     const wanted = announced.filter((event) => isFor(webhook, event));
-    if (wanted.length === 0) continue;
-    if (webhook.disabled_reason === null) await add(queries, webhook, { events: wanted, now_ms });
-    else await miss(queries, webhook, wanted.length);
+    return wanted.length === 0 ? [] : [{ webhook, events: wanted, now_ms }];
+  });
+  // Receivers do not wait for each other: over a network 64 of them would hold up a commit for 128 round trips.
+  const added: Added[] = [];
+  for (const some of groupsOf(queues)) {
+    added.push(...(await allSettled(some.map(async (queue) => add(queries, queue)))));
   }
+  await allSettled(added.map(async (counts) => count(queries, counts)));
+  for (const { webhook_id, dead } of added) if (dead > 0) await limitDead(queries, webhook_id);
 }
 
 function isFor({ types, kits }: Webhook, { type, kit_id }: WebhookEvent): boolean {
   return types.includes(type) && (kits === '*' || kits.includes(kit_id));
 }
 
-async function miss(queries: Queries, { webhook_id }: Webhook, missed: number): Promise<void> {
-  await queries.all('UPDATE webhooks SET missed = missed + ? WHERE webhook_id = ?', missed, webhook_id);
+/** Groups of receivers whose messages are sent to the database at once. */
+function* groupsOf(queues: readonly Addition[]): Iterable<readonly Addition[]> {
+  let group: Addition[] = [];
+  let chars = 0;
+  for (const queue of queues) {
+    group.push(queue);
+    chars += queue.events.reduce((sum, { body }) => sum + body.length, 0);
+    if (chars < sent_chars_max) continue;
+    yield group;
+    group = [];
+    chars = 0;
+  }
+  yield group;
 }
 
 interface Addition {
+  readonly webhook: Webhook;
   readonly events: readonly WebhookEvent[];
   readonly now_ms: number;
 }
 
-async function add(queries: Queries, { webhook_id, counts }: Webhook, { events, now_ms }: Addition) {
+interface Added {
+  readonly webhook_id: string;
+  readonly accepted: number;
+  readonly dead: number;
+  readonly missed: number;
+}
+
+/** Queues the events for one receiver. A disabled one misses them. */
+async function add(
+  queries: Queries,
+  { webhook: { webhook_id, counts, disabled_reason }, events, now_ms }: Addition,
+): Promise<Added> {
+  if (disabled_reason !== null) return { webhook_id, accepted: 0, dead: 0, missed: events.length };
   const room = Math.max(0, waiting_max - counts.waiting);
   let accepted = 0;
   let dead = 0;
@@ -81,13 +113,17 @@ async function add(queries: Queries, { webhook_id, counts }: Webhook, { events, 
     accepted += added.length;
     dead += added.filter(({ state }) => state === 'dead').length;
   }
+  return { webhook_id, accepted, dead, missed: 0 };
+}
+
+async function count(queries: Queries, { webhook_id, accepted, dead, missed }: Added): Promise<void> {
   await queries.all(
-    'UPDATE webhooks SET accepted = accepted + ?, dead = dead + ? WHERE webhook_id = ?',
+    'UPDATE webhooks SET accepted = accepted + ?, dead = dead + ?, missed = missed + ? WHERE webhook_id = ?',
     accepted,
     dead,
+    missed,
     webhook_id,
   );
-  if (dead > 0) await limitDead(queries, webhook_id);
 }
 
 /** Deletes the oldest dead messages beyond the limit. */

@@ -1,15 +1,28 @@
-/** Stores how an attempt ended, in one transaction: message, counts, and the health of the receiver. */
+/** Stores how attempts ended, in one transaction: message, counts, and the health of the receiver. */
 import type { Queries } from '../store/sql/database.ts';
+import { allSettled } from '../store/sql/many-rows.ts';
 import { limitDead } from './enqueue.ts';
 import type { Settlement } from './webhook-store.ts';
 
 const unchanged = { disabled: false } as const;
 
-/** A message that another claim has taken, or that a client has deleted, is left alone. */
-export async function settle(
+export interface Settled {
+  readonly disabled: boolean;
+}
+
+/** Returns what came of each, in their order. A message that another claim has taken, or that a client has deleted, is left alone. */
+export async function settleAll(
   queries: Queries,
-  settlement: Settlement,
-): Promise<{ readonly disabled: boolean }> {
+  settlements: readonly Settlement[],
+): Promise<readonly Settled[]> {
+  // Rows of receivers are locked in the order in which commits lock them: neither waits for the other without end.
+  const inOrder = settlements.toSorted((a, b) => (a.webhook_id < b.webhook_id ? -1 : 1));
+  const results = await allSettled(inOrder.map(async (settlement) => settle(queries, settlement)));
+  const byPlace = new Map(inOrder.map((settlement, at) => [settlement, results[at] ?? unchanged]));
+  return settlements.map((settlement) => byPlace.get(settlement) ?? unchanged);
+}
+
+async function settle(queries: Queries, settlement: Settlement): Promise<Settled> {
   const { webhook_id, id, lease } = settlement;
   const mine = [webhook_id, id, lease] as const;
   switch (settlement.kind) {
@@ -41,7 +54,7 @@ export async function settle(
 
 type Failed = Extract<Settlement, { kind: 'failed' }>;
 
-async function fail(queries: Queries, failed: Failed): Promise<{ readonly disabled: boolean }> {
+async function fail(queries: Queries, failed: Failed): Promise<Settled> {
   const { webhook_id, id, lease, now_ms, reason, retry_ms, pause_until_ms, disable } = failed;
   const isDead = retry_ms === null;
   const mine = await queries.all(

@@ -2,7 +2,7 @@
 import { SqlHistory } from '../history/sql-history.ts';
 import type { Row, SqlValue } from '../store/sql/database.ts';
 import { countPurged, with_valid_key } from './enqueue.ts';
-import { settle } from './settle.ts';
+import { settleAll } from './settle.ts';
 import { noteSilences } from './silences.ts';
 import { messageOf, webhookOf } from './webhook-rows.ts';
 import type {
@@ -147,8 +147,8 @@ export abstract class SqlWebhooks extends SqlHistory implements WebhookStore {
     return rows.map(messageOf);
   }
 
-  async settleMessage(settlement: Settlement): Promise<{ readonly disabled: boolean }> {
-    return this.database.transaction(async (queries) => settle(queries, settlement));
+  async settleMessages(settlements: readonly Settlement[]) {
+    return this.database.transaction(async (queries) => settleAll(queries, settlements));
   }
 
   async deadMessages({ webhook_id, after, limit }: DeadQuery): Promise<readonly QueuedMessage[]> {

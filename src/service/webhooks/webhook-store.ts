@@ -113,8 +113,10 @@ export interface WebhookStore {
    * itself) it takes one, and none while an earlier one is due or in progress.
    */
   readonly claimMessages: (claim: ClaimRequest) => Promise<readonly QueuedMessage[]>;
-  /** Stores the outcome, unless another claim has taken the message. Returns whether the receiver was disabled by it. */
-  readonly settleMessage: (settlement: Settlement) => Promise<{ readonly disabled: boolean }>;
+  /** Stores the outcomes, but of messages that another claim has taken. Returns of each whether the receiver was disabled by it. */
+  readonly settleMessages: (
+    settlements: readonly Settlement[],
+  ) => Promise<readonly { readonly disabled: boolean }[]>;
   readonly deadMessages: (query: DeadQuery) => Promise<readonly QueuedMessage[]>;
   /** Queues dead messages again, all of them or these. Returns how many. */
   readonly replayDead: (webhook_id: string, ids: readonly string[] | '*', now_ms: number) => Promise<number>;

@@ -13,6 +13,8 @@ export interface Queries {
 export interface Database extends Queries {
   /** All of `work` or nothing. No other work of this process sees the middle of it. */
   readonly transaction: <T>(work: (queries: Queries) => Promise<T>) => Promise<T>;
+  /** The same for storing what kits sent: it waits for no connection that other work has taken. */
+  readonly transactionAhead: Database['transaction'];
   /** Overwrites what deleted rows have left in the files, as far as the database can. */
   readonly forget: () => Promise<void>;
   readonly close: () => Promise<void>;

@@ -40,9 +40,13 @@ async function askAll<T, R>(
   some: readonly (readonly T[])[],
   ask: (rows: readonly T[]) => Promise<readonly R[]>,
 ): Promise<readonly R[]> {
-  const asked = some.map(async (rows) => ask(rows));
-  await Promise.allSettled(asked);
-  return (await Promise.all(asked)).flat();
+  return (await allSettled(some.map(async (rows) => ask(rows)))).flat();
+}
+
+/** Returns all results after the last one has settled: after a failure no other work may still be writing. */
+export async function allSettled<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(works);
+  return Promise.all(works);
 }
 
 /** `place`, such as `(?, ?)`, once for each row. */

@@ -5,15 +5,9 @@ import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../
 import { Addresses } from './addresses.ts';
 import { isDistributed } from './distribution.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import {
-  added_columns,
-  after_columns,
-  content_columns,
-  erasable_tables,
-  schema_version,
-  tables,
-  updated_tables,
-} from './tables.ts';
+import { prepareTables } from './postgres-tables.ts';
+import { Slots } from '../../slots.ts';
+import { erasable_tables } from './tables.ts';
 import { texts } from '../../texts.ts';
 
 export interface PostgresOptions {
@@ -27,6 +21,10 @@ export interface PostgresOptions {
 
 /** Reads beside transactions; a server has 100 connections by default, and replicas share them. */
 const connections_max = 8;
+/** Of these, kept for storing what kits sent: two transactions, one of them for kits whose rows others have locked. */
+const connections_ahead = 2;
+/** Other work that waits so long for a connection ends with `StorageBusy`. */
+const slot_wait_ms = 10_000;
 const connect_timeout_ms = 5_000;
 /** A server without an answer for this long counts as lost; the statements of a commit wait for each other within it. */
 const query_timeout_ms = 30_000;
@@ -39,10 +37,6 @@ const idle_in_transaction_ms = 15_000;
 const attempts_max = 3;
 /** Statements that the server keeps prepared for each connection; there are fewer than 100. */
 const texts_max = 200;
-/** How full a page of `updated_tables` becomes by insertions. */
-const updated_fill_pct = 45;
-/** Advisory lock, the same in all versions: one replica at a time prepares the tables. */
-const schema_lock = 7_236_401;
 
 /** SQLSTATE classes of permanent errors: data, integrity, syntax. */
 const permanent: ReadonlySet<string> = new Set(['22', '23', '42']);
@@ -73,9 +67,19 @@ function addressWith(url: string, password: string | undefined): string {
   return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`;
 }
 
+/** A connection for one piece of work. */
+interface Held {
+  readonly client: PoolClient;
+  /** Returns the connection; closes it when its state is unknown. */
+  readonly release: (isUnknown?: boolean) => void;
+}
+
 interface Servers {
   readonly pool: Pool;
-  readonly connect: () => Promise<PoolClient>;
+  /** For storing what kits sent: of its own connections, one is free at once. */
+  readonly connectAhead: () => Promise<Held>;
+  /** For all other work, which shares the rest. */
+  readonly connect: () => Promise<Held>;
   /** Runs it on a connection; where the server failed, the following connections use the next one. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -104,16 +108,38 @@ function serversOf(options: PostgresOptions): Servers {
       throw asOurs(error);
     }
   };
-  const connect = async (): Promise<PoolClient> => {
+  const connectAhead = async (): Promise<Held> => {
     for (let left = addresses.count - 1; ; left -= 1) {
       try {
-        return await run(async () => pool.connect());
+        const client = await run(async () => pool.connect());
+        return { client, release: (isUnknown = false) => client.release(isUnknown) };
       } catch (error) {
         if (left === 0) throw error;
       }
     }
   };
-  return { pool, connect, run };
+  const slots = new Slots({
+    count: connections_max - connections_ahead,
+    wait_max_ms: slot_wait_ms,
+    refusal: () => new StorageBusy(texts.database_busy),
+  });
+  const connect = async (): Promise<Held> => {
+    const leave = await slots.take();
+    try {
+      const { client, release } = await connectAhead();
+      return {
+        client,
+        release: (isUnknown) => {
+          release(isUnknown);
+          leave();
+        },
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  };
+  return { pool, connectAhead, connect, run };
 }
 
 /** Connects and makes the tables, unless `prepares` is false. Rejects with `StorageUnavailable` and what to do about it. */
@@ -121,7 +147,7 @@ export async function openPostgres(
   options: PostgresOptions,
   { prepares = true }: { readonly prepares?: boolean } = {},
 ): Promise<Database> {
-  const { pool, connect, run } = serversOf(options);
+  const { pool, connectAhead, connect, run } = serversOf(options);
   const statements = statementMaker();
   const ask = async (client: PoolClient, sql: string, values: readonly SqlValue[]) =>
     run(async () => {
@@ -131,14 +157,14 @@ export async function openPostgres(
   const commit: Connecting['commit'] = async (client) =>
     run(async () => (await client.query(statements('COMMIT'))).command);
   const all: Queries['all'] = async (sql, ...values) => {
-    const client = await connect();
+    const { client, release } = await connect();
     try {
       const rows = await ask(client, sql, values);
-      client.release();
+      release();
       return rows;
     } catch (error) {
       // What a statement was refused for does not concern its connection.
-      client.release(error instanceof StorageUnavailable);
+      release(error instanceof StorageUnavailable);
       throw error;
     }
   };
@@ -146,6 +172,7 @@ export async function openPostgres(
     all,
     isDivided,
     transaction: async (work) => transact({ connect, ask, commit, isDivided }, work),
+    transactionAhead: async (work) => transact({ connect: connectAhead, ask, commit, isDivided }, work),
     forget: async () => {
       for (const table of erasable_tables) await all(`VACUUM ${table}`);
     },
@@ -153,7 +180,7 @@ export async function openPostgres(
   });
   if (!prepares) return database(false);
   try {
-    await prepareTables(database(false));
+    await prepareTables(database(false), query_timeout_ms);
     return database(await isDistributed({ all }));
   } catch (error) {
     await pool.end();
@@ -168,7 +195,7 @@ class Interrupted extends StorageUnavailable {}
 class Standby extends Interrupted {}
 
 interface Connecting {
-  readonly connect: () => Promise<PoolClient>;
+  readonly connect: () => Promise<Held>;
   readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
   /** Resolves with what the server did. */
   readonly commit: (client: PoolClient) => Promise<string>;
@@ -190,7 +217,7 @@ async function transact<T>(
   work: (queries: Queries) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
-    const client = await connect();
+    const { client, release } = await connect();
     const hold = holder(client);
     const queries: Queries = {
       isDivided,
@@ -205,11 +232,11 @@ async function transact<T>(
       const value = await work(queries);
       isCommitting = true;
       await committed(client, commit);
-      client.release();
+      release();
       return value;
     } catch (error) {
       // The state of the connection is unknown; closing it makes the server roll back.
-      client.release(true);
+      release(true);
       const mayHelp = error instanceof Interrupted && !isCommitting;
       if (!mayHelp || attempt === attempts_max) throw error;
     }
@@ -274,50 +301,6 @@ async function begin(queries: Queries): Promise<void> {
       String(idle_in_transaction_ms),
     ),
   ]);
-}
-
-async function prepareTables(database: Database): Promise<void> {
-  await database.transaction(async (queries) => {
-    // Another replica may be making the tables, and others write into them.
-    await queries.all(`SELECT set_config('lock_timeout', ?, true)`, String(query_timeout_ms));
-    await queries.all('SELECT pg_advisory_xact_lock(?)', schema_lock);
-    for (const table of tables) await queries.all(table);
-    for (const { table, column, type } of added_columns) {
-      await queries.all(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`);
-    }
-    for (const statement of after_columns) await queries.all(statement);
-    await tuneTables(queries);
-    const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
-    const found = Number(row?.['value'] ?? 0);
-    if (found > schema_version) {
-      throw new StorageUnavailable(texts.later_version_database(found));
-    }
-    await queries.all(
-      `INSERT INTO service (name, value) VALUES ('schema_version', ?)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-      String(schema_version),
-    );
-  });
-}
-
-/** Sets what is not set yet, so that a start locks nothing for it. Citus refuses these statements for tables that it has distributed. */
-async function tuneTables(queries: Queries): Promise<void> {
-  const full = await queries.all(
-    `SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND 'fillfactor=${updated_fill_pct}' = ANY (reloptions)`,
-  );
-  for (const table of updated_tables) {
-    if (!full.some(({ relname }) => relname === table))
-      await queries.all(`ALTER TABLE ${table} SET (fillfactor = ${updated_fill_pct})`);
-  }
-  const without = await queries.all(
-    `SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-     WHERE pg_table_is_visible(pg_class.oid) AND attnum > 0 AND attstattarget = 0`,
-  );
-  // Statistics would keep examples of values that were erased, and no statement searches for these.
-  for (const [table, column] of content_columns) {
-    if (!without.some(({ relname, attname }) => relname === table && attname === column))
-      await queries.all(`ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`);
-  }
 }
 
 interface Statement {

@@ -51,20 +51,23 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Database 
     last = mine.catch(() => undefined);
     return mine;
   };
+  const transaction: Database['transaction'] = async (work) =>
+    inTurn(async () => {
+      begin(connection);
+      try {
+        const value = await work(queries);
+        connection.exec('COMMIT');
+        return value;
+      } catch (error) {
+        if (connection.inTransaction) connection.exec('ROLLBACK');
+        throw unavailable(error);
+      }
+    });
   return {
     all: async (sql, ...values) => inTurn(async () => run(statement(sql), values)),
-    transaction: async (work) =>
-      inTurn(async () => {
-        begin(connection);
-        try {
-          const value = await work(queries);
-          connection.exec('COMMIT');
-          return value;
-        } catch (error) {
-          if (connection.inTransaction) connection.exec('ROLLBACK');
-          throw unavailable(error);
-        }
-      }),
+    transaction,
+    // One connection does everything, in the order in which it was asked.
+    transactionAhead: transaction,
     // Deleted rows are overwritten with zeros (secure_delete); the log still has their pages.
     forget: async () => inTurn(async () => emptyLog(connection)),
     close: async () => inTurn(async () => void connection.close()),

@@ -3,7 +3,12 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
 import { turn } from '../../../../src/platform/time.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
-import { Ingest, waiting_max, waiting_weight_max } from '../../../../src/service/ingest/ingest.ts';
+import {
+  Ingest,
+  type IngestParts,
+  waiting_max,
+  waiting_weight_max,
+} from '../../../../src/service/ingest/ingest.ts';
 import type { Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Committed } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
@@ -62,7 +67,10 @@ afterEach(() => {
   for (const ends of running.splice(0)) ends.abort();
 });
 
-function intakeOn(commit: (receptions: readonly Reception[]) => Promise<void>) {
+function intakeOn(
+  commit: (receptions: readonly Reception[]) => Promise<void>,
+  more: Pick<IngestParts, 'hasAnswered'> = {},
+) {
   const ends = new AbortController();
   running.push(ends);
   const log = recordingLog();
@@ -74,7 +82,7 @@ function intakeOn(commit: (receptions: readonly Reception[]) => Promise<void>) {
   };
   const { signal } = ends;
   const parts = { store, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined, signal };
-  return { ingest: new Ingest(parts), log, ends };
+  return { ingest: new Ingest({ ...parts, ...more }), log, ends };
 }
 
 /** One reception with messages of these numbers, as of a batch. */
@@ -214,6 +222,22 @@ it('reports that the database does not answer when a commit hangs', async () => 
     answer.resolve(undefined);
     await taken;
     expect(ingest.unready).toBeUndefined();
+    ends.abort();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it('reports that the database is busy when a commit hangs and other work is answered', async () => {
+  vi.useFakeTimers();
+  try {
+    const answer = Promise.withResolvers<undefined>();
+    const { ingest, ends } = intakeOn(async () => answer.promise, { hasAnswered: () => true });
+    const taken = ingest.take(reception);
+    await vi.advanceTimersByTimeAsync(11_000);
+    expect(ingest.unready).toBe(texts.database_slow);
+    answer.resolve(undefined);
+    await taken;
     ends.abort();
   } finally {
     vi.useRealTimers();

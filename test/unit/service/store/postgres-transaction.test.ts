@@ -14,6 +14,13 @@ import { clientOf, type Postgres, startPostgres } from '../../../support/service
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../story.ts';
 
+async function waitersIn(client: Client): Promise<number> {
+  const { rows } = await client.query(
+    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+  return rows.length;
+}
+
 const add = 'INSERT INTO kits (kit_id) VALUES (?)';
 
 describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on PostgreSQL', () => {
@@ -120,6 +127,33 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await expect(store.commit([received(gps(1, 47))], start_ms)).rejects.toBeInstanceOf(StorageBusy);
     await other.query('ROLLBACK');
     await store.commit([received(gps(1, 47))], start_ms);
+  });
+
+  it('opens a database that another client is writing to, and delays nobody who works with it', async () => {
+    await open();
+    const other = await hold(kit_id);
+    await other.query(`INSERT INTO received (kit_id, epoch, ranges) VALUES ('', 1, '')`);
+    await other.query(`UPDATE tasks SET due_ms = 1 WHERE kit_id = ''`);
+    const again = await openPostgres({ url, password: server.password });
+    await again.close();
+    await other.query('ROLLBACK');
+  });
+
+  it('stores what kits sent while other work has taken all other connections and more waits for one', async () => {
+    await open();
+    const store = new SqlStore(database);
+    const other = new Client(clientOf(url));
+    others.push(other);
+    await other.connect();
+    await other.query('SELECT pg_advisory_lock(1)');
+    const works = Array.from({ length: 40 }, async () =>
+      database.transaction(async (queries) => queries.all('SELECT pg_advisory_xact_lock(1)')),
+    );
+    await eventually('the others wait', async () => (await waitersIn(other)) >= 2);
+    await store.commit([received(gps(1, 47))], start_ms);
+    expect(await waitersIn(other)).toBeGreaterThanOrEqual(2);
+    await other.query('SELECT pg_advisory_unlock(1)');
+    await Promise.all(works);
   });
 
   it('does not stall the messages of other kits when it holds the row of one', async () => {

@@ -18,7 +18,7 @@ it('asks the database nothing while no message waits, and at once when it is wok
       },
       nextDue: async () => undefined,
       claimMessages: never,
-      settleMessage: never,
+      settleMessages: never,
     },
     log: recordingLog(),
     policy: new AddressPolicy({ allow: [], allow_http: false }),

@@ -5,7 +5,9 @@ import { channels } from '../../../../src/contract/topics.ts';
 import { webhookBodies } from '../../../../src/service/api/webhook-events.ts';
 import { silent_after_ms } from '../../../../src/service/api/views.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
-import type { Database } from '../../../../src/service/store/sql/database.ts';
+import { turn } from '../../../../src/platform/time.ts';
+import { commitReceptions } from '../../../../src/service/store/commit.ts';
+import type { Database, Queries, SqlValue } from '../../../../src/service/store/sql/database.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { waiting_max } from '../../../../src/service/webhooks/enqueue.ts';
 import { webhookTypes, type WebhookType } from '../../../../src/service/webhooks/events.ts';
@@ -57,13 +59,15 @@ async function counts(database: Database, store: SqlStore) {
 
 const claim = async (store: SqlStore, lease: string, at_ms = now_ms, limit = 10) =>
   store.claimMessages({ webhook_id, limit, now_ms: at_ms, lease_ms: at_ms + 30_000, lease });
+const settle = async (store: SqlStore, settlement: Settlement) =>
+  (await store.settleMessages([settlement]))[0];
 /** Claims, with a lease for each, until nothing is left that another one does not block. */
 const claimAll = async (store: SqlStore, at_ms: number) => {
   const all = [];
   for (let n = 0; n < 10; n += 1) {
     const some = await claim(store, `all ${n}`, at_ms);
     for (const { id } of some) {
-      await store.settleMessage(failed(id, `all ${n}`, { retry_ms: at_ms + 60_000 }));
+      await settle(store, failed(id, `all ${n}`, { retry_ms: at_ms + 60_000 }));
     }
     all.push(...some);
   }
@@ -81,7 +85,53 @@ const failed = (id: string, lease: string, more: object = {}): Settlement => ({
   ...more,
 });
 
+/** Queries of which all that were asked in one turn are answered in the next: over a network each turn is a round trip. */
+function countedRounds(queries: Queries) {
+  let rounds = 0;
+  let next: Promise<void> | undefined;
+  const round = async (): Promise<void> => {
+    next ??= turn().then(() => {
+      rounds += 1;
+      next = undefined;
+    });
+    return next;
+  };
+  return {
+    queries: {
+      all: async (sql: string, ...values: readonly SqlValue[]) => {
+        await round();
+        return queries.all(sql, ...values);
+      },
+    },
+    count: () => rounds,
+  };
+}
+
 onEachDatabase('The queue of webhooks', (open) => {
+  it('keeps a commit waiting no longer for 64 receivers than for two', async () => {
+    const roundsOf = async (receivers: number): Promise<number> => {
+      const database = await open();
+      const store = new SqlStore(database);
+      const key = await register(store);
+      const chosen = {
+        url: 'https://app.example.com/hook',
+        types: ['alarm'],
+        kits: '*',
+        created_ms: 0,
+      } as const;
+      for (let n = 2; n <= receivers; n += 1)
+        await store.addWebhook(registeredWebhook({ ...chosen, webhook_id: `hook ${n}`, key_id: key.key_id }));
+      return database.transaction(async (queries) => {
+        const counted = countedRounds(queries);
+        await commitReceptions(counted.queries, [motion(1)], { now_ms, keepsHistory: false });
+        const queued = await queries.all('SELECT DISTINCT webhook_id FROM webhook_messages');
+        expect(queued).toHaveLength(receivers);
+        return counted.count();
+      });
+    };
+    expect(await roundsOf(64)).toBe(await roundsOf(2));
+  });
+
   it('gets task ends, alarms and changes of presence, each once, and nothing else', async () => {
     const database = await open();
     const store = new SqlStore(database);
@@ -153,10 +203,10 @@ onEachDatabase('The queue of webhooks', (open) => {
     await claim(store, 'late', now_ms + 30_001, 100);
     // The first one was too slow: its outcome does not count any more.
     const mine = { webhook_id, id: first?.id ?? '', lease: 'abcd'[lease] ?? '' };
-    await store.settleMessage({ ...mine, kind: 'delivered', now_ms });
+    await settle(store, { ...mine, kind: 'delivered', now_ms });
     expect(await counts(database, store)).toMatchObject({ delivered: 0, waiting: 20 });
-    await store.settleMessage({ ...mine, lease: 'late', kind: 'delivered', now_ms });
-    await store.settleMessage({ ...mine, lease: 'late', kind: 'delivered', now_ms });
+    await settle(store, { ...mine, lease: 'late', kind: 'delivered', now_ms });
+    await settle(store, { ...mine, lease: 'late', kind: 'delivered', now_ms });
     expect(await counts(database, store)).toMatchObject({ delivered: 1, waiting: 19 });
   });
 
@@ -171,10 +221,10 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(await claim(store, 'b')).toEqual([]);
     const mine = first.find(({ time_ms }) => time_ms === start_ms + 1)?.id ?? '';
     // One that failed waits for its next attempt, and those behind it do not.
-    await store.settleMessage(failed(mine, 'a'));
+    await settle(store, failed(mine, 'a'));
     const second = await claim(store, 'c', now_ms + 4_999);
     expect(seqsOf(second)).toEqual([2]);
-    await store.settleMessage({ webhook_id, id: second[0]?.id ?? '', lease: 'c', kind: 'delivered', now_ms });
+    await settle(store, { webhook_id, id: second[0]?.id ?? '', lease: 'c', kind: 'delivered', now_ms });
     expect(seqsOf(await claim(store, 'd', now_ms + 5_000))).toEqual([4]);
   });
 
@@ -225,7 +275,8 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(await store.nextDue(now_ms + 5)).toBe(now_ms + 5);
     const [message] = await claim(store, 'a');
     expect(await store.nextDue(now_ms + 5)).toBe(now_ms + 5);
-    await store.settleMessage(
+    await settle(
+      store,
       failed(message?.id ?? '', 'a', { retry_ms: now_ms + 300_000, pause_until_ms: now_ms + 5_000 }),
     );
     expect(await store.nextDue(now_ms + 5)).toBe(now_ms + 300_000);
@@ -243,7 +294,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     );
     for (let n = 0; n < 4; n += 1) {
       const [message] = await claim(store, 'a');
-      await store.settleMessage(failed(message?.id ?? '', 'a', { retry_ms: null }));
+      await settle(store, failed(message?.id ?? '', 'a', { retry_ms: null }));
     }
     expect(await counts(database, store)).toMatchObject({ accepted: 6, waiting: 2, dead: 4 });
     const dead = await store.deadMessages({ webhook_id, limit: 3 });
@@ -277,13 +328,13 @@ onEachDatabase('The queue of webhooks', (open) => {
     await store.commit(motions(2), now_ms);
     const [one, two] = await claim(store, 'a');
     const disable = { reason: 'every delivery failed for 72 h', failing_since_ms: now_ms - 1 };
-    expect(await store.settleMessage(failed(one?.id ?? '', 'a', { disable }))).toEqual({ disabled: false });
+    expect(await settle(store, failed(one?.id ?? '', 'a', { disable }))).toEqual({ disabled: false });
     expect(await store.dueWebhooks(now_ms + 4_999)).toEqual([]);
     expect(await store.dueWebhooks(now_ms + 5_000)).toMatchObject([
       { failures: 1, failing_since_ms: now_ms },
     ]);
     const later = { now_ms: now_ms + 10, disable: { ...disable, failing_since_ms: now_ms } };
-    expect(await store.settleMessage(failed(two?.id ?? '', 'a', later))).toEqual({ disabled: true });
+    expect(await settle(store, failed(two?.id ?? '', 'a', later))).toEqual({ disabled: true });
     await store.commit([motion(3)], now_ms);
     expect(await store.webhook(webhook_id)).toMatchObject({
       disabled_reason: disable.reason,
