@@ -9,6 +9,7 @@ import { closeCodes } from '../api/frames.ts';
 import type { Asker, Gate } from '../access/gate.ts';
 import type { Principal, Scope } from '../access/principal.ts';
 import { Reading } from './reading.ts';
+import { texts } from '../texts.ts';
 
 export const heartbeat_ms = 5_000;
 const auth_deadline_ms = 5_000;
@@ -23,8 +24,8 @@ export interface SessionParts {
   readonly asker: Asker;
   /** Known from the handshake; undefined: the first frame must authenticate. */
   readonly principal: Principal | undefined;
-  /** Called when the first frame has authenticated; left out: nothing waits for that. */
-  readonly onKnown?: () => void;
+  /** Called when the first frame has authenticated; returns whether the key may have one more socket. Left out: it may. */
+  readonly onKnown?: (principal: Principal) => boolean;
   /** Aborts when the service stops. */
   readonly signal: AbortSignal;
 }
@@ -202,8 +203,11 @@ export class SocketSession {
         this.forbid('kit not found');
         return;
       }
+      if (this.#parts.onKnown?.(principal) === false) {
+        this.#socket.close(closeCodes.too_fast, texts.too_many_sockets);
+        return;
+      }
       this.#principal = principal;
-      this.#parts.onKnown?.();
     } catch {
       this.#socket.close(closeCodes.unauthorised, 'invalid key');
     }

@@ -5,15 +5,16 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import type { Changes } from './changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
-import { demandScope, maySee } from '../access/principal.ts';
+import { demandScope, maySee, type Principal } from '../access/principal.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { networkOf } from '../http/server/connection-guard.ts';
+import { isProxy, networkOf } from '../http/server/connection-guard.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
 import { KeyTurns } from '../access/key-turns.ts';
 import { serveSocket } from './live-socket.ts';
+import { SocketPlaces } from './socket-places.ts';
 import { SharedSummaries } from './shared-summaries.ts';
 import { texts } from '../texts.ts';
 
@@ -74,7 +75,13 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { gate, service, socket_limits, sockets_max = sockets_max_default } = parts;
   const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
-  const perKey = new Map<string, number>();
+  const places = new SocketPlaces(sockets_per_key);
+  let proxied = 0;
+  /** Who has a socket until its key is known. Those of a proxy on this machine are of many clients; `unknown` limits them. */
+  const strangerAt = (asked_at: string): string => {
+    const network = networkOf(asked_at);
+    return isProxy(network) ? `at proxy, ${(proxied += 1)}` : `at ${network}`;
+  };
   /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
   const unknown = new Set<WebSocket>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
@@ -87,25 +94,27 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     const [oldest] = unknown;
     const isFull = sockets.clients.size >= sockets_max;
     if (isFull && !oldest) throw new RequestProblem('unavailable', texts.too_many_sockets);
-    const key = principal?.key_id ?? `at ${networkOf(asker.address)}`;
-    const open = perKey.get(key) ?? 0;
-    if (open >= sockets_per_key) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
+    let holder = principal?.key_id ?? strangerAt(asker.address);
+    if (!places.take(holder)) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
     if (isFull && oldest) {
       unknown.delete(oldest);
       oldest.terminate();
     }
-    perKey.set(key, open + 1);
-    stream.on('close', () => {
-      const left = (perKey.get(key) ?? 1) - 1;
-      if (left > 0) perKey.set(key, left);
-      else perKey.delete(key);
-    });
+    stream.on('close', () => places.leave(holder));
     sockets.handleUpgrade(request, stream, head, (socket) => {
       parts.meter?.sockets(sockets.clients.size);
       socket.on('close', () => parts.meter?.sockets(sockets.clients.size));
-      const onKnown = (): void => void unknown.delete(socket);
+      const onKnown = ({ key_id }: Principal): boolean => {
+        unknown.delete(socket);
+        if (holder === key_id) return true;
+        // A closed connection has left its place already.
+        if (stream.destroyed || !places.take(key_id)) return false;
+        places.leave(holder);
+        holder = key_id;
+        return true;
+      };
       if (!principal) unknown.add(socket);
-      socket.on('close', onKnown);
+      socket.on('close', () => unknown.delete(socket));
       if (kit_id !== undefined) serveSocket(socket, { ...parts, turns, kit_id, principal, asker, onKnown });
       else {
         const list = service.listed.bind(service);

@@ -35,7 +35,7 @@ export class ConnectionGuard {
   open(socket: Socket): void {
     const address = networkOf(socket.remoteAddress);
     const own = this.#byAddress.get(address) ?? new Set<Socket>();
-    if (!proxies.has(address) && own.size >= address_connections_max) {
+    if (!isProxy(address) && own.size >= address_connections_max) {
       this.#logRefusal(address);
       const oldest = [...own].find((each) => this.#waiting.has(each));
       if (!oldest) {
@@ -97,6 +97,11 @@ export class ConnectionGuard {
 
 /** A proxy on this machine carries the connections of many clients. */
 const proxies: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
+
+/** Whether this address, as `networkOf` returns it, is that of a proxy on this machine. */
+export function isProxy(network: string): boolean {
+  return proxies.has(network);
+}
 
 /** Returns the address; for IPv6 the /64 network of the host, with the zeros that its short form leaves out. */
 export function networkOf(address: string | undefined): string {

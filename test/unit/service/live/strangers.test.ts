@@ -1,6 +1,6 @@
 /** Hosts without a key that hold all sockets of a service: who has a key gets one. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -10,16 +10,22 @@ import { Changes } from '../../../../src/service/live/changes.ts';
 import { acceptSockets, socket_limits_default } from '../../../../src/service/live/upgrade.ts';
 import { Service } from '../../../../src/service/service.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 
 const sockets_max = 4;
-const stop = new AbortController();
-const server = createServer();
+let stop: AbortController;
+let server: Server;
 let lab: ServiceLab;
 let port = 0;
 
 beforeEach(async () => {
+  stop = new AbortController();
+  server = createServer();
   lab = await startServiceLab(kit_id);
+});
+
+async function serve(socket_limits = socket_limits_default): Promise<void> {
   const keys = new KeyRing(lab.store);
   await keys.reload();
   const gate = new Gate({ keys, store: lab.store, hosts: [], isSecure: false });
@@ -31,14 +37,14 @@ beforeEach(async () => {
     ...parts,
     gate,
     service,
-    socket_limits: socket_limits_default,
+    socket_limits,
     signal,
     sockets_max,
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   port = (server.address() as AddressInfo).port;
-});
+}
 
 afterEach(async () => {
   stop.abort();
@@ -56,8 +62,40 @@ async function open(headers: Readonly<Record<string, string>> = {}): Promise<Web
   return socket;
 }
 
+/** Closes with 4429 when its key has too many sockets. */
+async function authenticated(): Promise<WebSocket> {
+  const socket = await open();
+  socket.send(JSON.stringify({ type: 'auth', api_key: lab.key }));
+  socket.send(JSON.stringify({ type: 'ping' }));
+  await Promise.race([once(socket, 'message'), once(socket, 'close')]);
+  return socket;
+}
+
+describe('sockets whose key comes with the first frame', () => {
+  it('count for their key, and not for the address of the proxy that they share', async () => {
+    await serve({ ...socket_limits_default, sockets_per_key: 2 });
+    const sockets = [await authenticated(), await authenticated(), await authenticated()];
+    expect(sockets.map(({ readyState }) => readyState)).toEqual([
+      WebSocket.OPEN,
+      WebSocket.OPEN,
+      WebSocket.CLOSED,
+    ]);
+    await expect(open({ 'x-api-key': lab.key })).rejects.toThrow('429');
+    sockets[0]?.terminate();
+    await eventually('its place is free', async () =>
+      open({ 'x-api-key': lab.key }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    // Strangers of the same proxy have as many as there are places in all.
+    for (let n = 0; n < sockets_max; n += 1) await open();
+  });
+});
+
 describe('sockets whose key is yet to come', () => {
   it('give way when there are no more places, the oldest first, until their first frame has the key', async () => {
+    await serve();
     const [first, second] = [await open(), await open()];
     first.send(JSON.stringify({ type: 'auth', api_key: lab.key }));
     first.send(JSON.stringify({ type: 'ping' }));
