@@ -147,8 +147,27 @@ export const texts = {
   log_attention: 'service needs attention',
   log_attention_over: 'service no longer needs attention',
   database_closed: 'the database is closed',
-  cannot_open: (file: string, reason: string) =>
-    `cannot open ${file} (${reason}); check the directory and its permissions`,
+  cannot_open: (file: string, reason: string) => `cannot open ${file}: ${reason}`,
+  check_directory: 'check the directory and its permissions',
+  disk_full: 'disk full, free some space',
+  disk_full_or_failing: 'disk full or failing, free some space',
+  disk_failing: 'disk I/O error, check the disk (journalctl -k)',
+  file_read_only: 'the file or its disk is read-only, check the permissions and the disk',
+  file_damaged:
+    'the file is damaged or no database, move it away and start again; kits send again what they still have',
+  file_not_accessible: 'the file cannot be opened, check the directory and its permissions',
+  file_locked: 'the file is locked by another program, stop that program',
+  postgres_login: 'check the user in "database" and database_password_file, and pg_hba.conf of the server',
+  postgres_no_database: 'create the database, or name another one in "database"',
+  postgres_rights:
+    'let the user create and use tables: make it the owner of the database, or GRANT ALL ON SCHEMA public and on its tables',
+  postgres_tables:
+    'the tables are missing: check the database and the search_path of the user, and start the service again',
+  postgres_disk: 'the disk of the database server is full, free some space there',
+  postgres_connections:
+    'the server has no free connection: raise its max_connections to 10 for each replica and what other programs need',
+  postgres_encoding: (found: string) =>
+    `the database has the encoding ${found} and cannot store all texts; create it with ENCODING 'UTF8' TEMPLATE template0`,
   erasure_is_read:
     'erased, but still in the write-ahead log because another program is reading the database; stop that program and erase again',
   later_version_file: (version: number) =>

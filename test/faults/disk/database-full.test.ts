@@ -173,6 +173,19 @@ describe.skipIf(diskMissing())('a database whose disk is full', () => {
     });
   }, 120_000);
 
+  it('is named with the remedy where SQLite opens or makes its file, and opens once there is room', async () => {
+    await withTmpfs(1, async (dir) => {
+      const file = join(dir, 'service.db');
+      const open = async () => (await openStore({ kind: 'sqlite', file })).store;
+      const hog = fillUp(dir);
+      await expect(open()).rejects.toThrow(/disk full.*free some space/u);
+      rmSync(hog);
+      await (await open()).close();
+      fillUp(dir);
+      await expect(open()).rejects.toThrow(/disk full.*free some space/u);
+    });
+  });
+
   it.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(
     'acknowledges nothing that PostgreSQL has not stored, and heals',
     async () => {

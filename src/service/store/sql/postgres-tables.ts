@@ -13,12 +13,17 @@ import {
 
 /** Advisory lock, the same in all versions: one replica at a time prepares the tables. */
 const schema_lock = 7_236_401;
+/** Of a database that takes each text; the second stores bytes as they come. */
+const encodings: ReadonlySet<string> = new Set(['UTF8', 'SQL_ASCII']);
 /** How full a page of `updated_tables` becomes by insertions. */
 const updated_fill_pct = 45;
 
 /** Makes what is missing. `wait_max_ms`: for another replica that makes it, or that uses a table which is to be changed. */
 export async function prepareTables(database: Database, wait_max_ms: number): Promise<void> {
   await database.transaction(async (queries) => {
+    const [encoding] = await queries.all(`SELECT current_setting('server_encoding') AS name`);
+    const found_encoding = String(encoding?.['name']);
+    if (!encodings.has(found_encoding)) throw new StorageUnavailable(texts.postgres_encoding(found_encoding));
     // Another replica may be making the tables, and others write into them.
     await queries.all(`SELECT set_config('lock_timeout', ?, true)`, String(wait_max_ms));
     await queries.all('SELECT pg_advisory_xact_lock(?)', schema_lock);

@@ -1,10 +1,11 @@
 /** PostgreSQL behind `Database`, for fleets and for replicas that share one database. */
 import { Writable } from 'node:stream';
-import { DatabaseError, Pool, type PoolClient } from 'pg';
-import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../errors.ts';
+import { Pool, type PoolClient } from 'pg';
+import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import { Addresses } from './addresses.ts';
 import { isDistributed } from './distribution.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
+import { asOurs, Interrupted, isOfServer } from './postgres-fault.ts';
 import { prepareTables } from './postgres-tables.ts';
 import { Slots } from '../../slots.ts';
 import { erasable_tables } from './tables.ts';
@@ -38,17 +39,8 @@ const attempts_max = 3;
 /** Statements that the server keeps prepared for each connection; there are fewer than 100. */
 const texts_max = 200;
 
-/** SQLSTATE classes of permanent errors: data, integrity, syntax. */
-const permanent: ReadonlySet<string> = new Set(['22', '23', '42']);
-
 /** SQLSTATE of a warning of no special class. */
 const warning_code = '01000';
-/** SQLSTATE: the server is a standby, or was made one. */
-const read_only = '25006';
-/** The message of `pg` after `query_timeout_ms`. */
-const timed_out = 'Query read timeout';
-/** SQLSTATE: another transaction holds the lock. */
-const lock_not_available = '55P03';
 
 /** Settings of a connection to one host. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
 export function connectionOf({ url, password }: PostgresOptions) {
@@ -188,9 +180,6 @@ export async function openPostgres(
   }
 }
 
-/** The connection ended, or the server aborted for another transaction: a retry may succeed at once. */
-class Interrupted extends StorageUnavailable {}
-
 /** The next host may be the primary. */
 class Standby extends Interrupted {}
 
@@ -328,23 +317,4 @@ function statementMaker(): (sql: string) => Statement {
 /** Replaces NUL, which PostgreSQL rejects in texts: one kit must not make the commit of others fail. */
 function storable(value: SqlValue): SqlValue {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
-}
-
-/** Another server may answer: this one ended the connection, is not reachable, or is a standby. */
-function isOfServer(error: unknown): boolean {
-  if (!(error instanceof DatabaseError)) return !(error instanceof InvariantBroken);
-  return error.code === read_only || error.code?.startsWith('57P') === true;
-}
-
-/** Converts errors: a permanent one is a fault of the statement or a value; any other may be retried. */
-function asOurs(error: unknown): Error {
-  if (error instanceof StorageUnavailable || error instanceof InvariantBroken) return error;
-  const code = error instanceof DatabaseError ? error.code : undefined;
-  const isPermanent = permanent.has(code?.slice(0, 2) ?? '');
-  const reason = messageOf(error) || 'not reachable';
-  if (isPermanent) return new InvariantBroken(`PostgreSQL rejected a statement: ${reason}`);
-  if (code === lock_not_available) return new StorageBusy(`PostgreSQL: ${reason}`);
-  const sentence = `PostgreSQL: ${reason}; check the server and "database"`;
-  // A retry would wait as long again.
-  return reason === timed_out ? new StorageUnavailable(sentence) : new Interrupted(sentence);
 }

@@ -1,9 +1,10 @@
 /** `Database` on SQLite. Runs on the thread that opened it; `service/store/thread-store.ts` starts a separate thread for it. */
 import Sqlite from 'better-sqlite3';
-import { StorageUnavailable, messageOf } from '../../../errors.ts';
+import { StorageUnavailable } from '../../../errors.ts';
 import { keepPrivate } from '../../../platform/private-file.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { lasting_history } from './history-tables.ts';
+import { reasonOf, unavailable } from './sqlite-fault.ts';
 import { added_columns, after_columns, lasting_tables, schema_version, tables } from './tables.ts';
 import { texts } from '../../texts.ts';
 
@@ -101,7 +102,7 @@ function connect(file: string, { keeping = 'file', history_file }: SqliteOptions
     return connection;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
-    throw new StorageUnavailable(texts.cannot_open(file, messageOf(error)));
+    throw new StorageUnavailable(texts.cannot_open(file, reasonOf(error)));
   }
 }
 
@@ -181,9 +182,4 @@ function run(statement: Statement, values: readonly SqlValue[]): readonly Row[] 
   } catch (error) {
     throw unavailable(error);
   }
-}
-
-function unavailable(error: unknown): Error {
-  if (error instanceof Sqlite.SqliteError) return new StorageUnavailable(error.message);
-  return error instanceof Error ? error : new StorageUnavailable(messageOf(error));
 }

@@ -1,7 +1,7 @@
 /** Transactions on a real PostgreSQL whose connections end in the middle, and whose rows others hold. */
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
+import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
@@ -13,6 +13,7 @@ import { peerMissing } from '../../../support/peers.ts';
 import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../story.ts';
+import { texts } from '../../../../src/service/texts.ts';
 
 async function waitersIn(client: Client): Promise<number> {
   const { rows } = await client.query(
@@ -154,6 +155,50 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     expect(await waitersIn(other)).toBeGreaterThanOrEqual(2);
     await other.query('SELECT pg_advisory_unlock(1)');
     await Promise.all(works);
+  });
+
+  it('names the remedy of what keeps a user from its database, and loses no message for rights that are taken away', async () => {
+    await open();
+    const admin = new Client(clientOf(url));
+    others.push(admin);
+    await admin.connect();
+    await admin.query(`CREATE ROLE plain LOGIN PASSWORD 'plain'`);
+    await admin.query(`CREATE DATABASE western ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
+    const at = (change: (address: URL) => void): string => {
+      const address = new URL(url);
+      change(address);
+      return address.href;
+    };
+    const own = at((address) => (address.username = 'plain'));
+    const refusal = async (address: string, password: string): Promise<string> => {
+      const opened = openPostgres({ url: address, password });
+      await expect(opened).rejects.toBeInstanceOf(StorageUnavailable);
+      return messageOf(await opened.catch((error: unknown) => error));
+    };
+    expect(await refusal(url, 'wrong')).toContain(texts.postgres_login);
+    expect(await refusal(own, 'plain')).toContain(texts.postgres_rights);
+    const { password } = server;
+    const missing = at((address) => (address.pathname = '/missing'));
+    expect(await refusal(missing, password)).toContain(texts.postgres_no_database);
+    const western = at((address) => (address.pathname = '/western'));
+    expect(await refusal(western, password)).toBe(texts.postgres_encoding('LATIN1'));
+    await admin.query('ALTER ROLE plain CONNECTION LIMIT 0');
+    expect(await refusal(own, 'plain')).toContain(texts.postgres_connections);
+
+    // Rights that are taken away later: messages wait, and none counts as refused by the database.
+    await admin.query('ALTER ROLE plain CONNECTION LIMIT -1');
+    await admin.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO plain');
+    const later = await openPostgres({ url: own, password: 'plain' });
+    try {
+      const store = new SqlStore(later);
+      await admin.query('REVOKE INSERT ON kits FROM plain');
+      const commit = store.commit([received(gps(1, 47))], start_ms);
+      await expect(commit).rejects.toBeInstanceOf(StorageUnavailable);
+      await admin.query('GRANT INSERT ON kits TO plain');
+      await store.commit([received(gps(1, 47))], start_ms);
+    } finally {
+      await later.close();
+    }
   });
 
   it('does not stall the messages of other kits when it holds the row of one', async () => {
