@@ -28,7 +28,7 @@ const heartbeat_s = 10;
 /** Part of a message that arrives in one piece; RabbitMQ's own default. */
 const frame_bytes_max = 128 * 1024;
 /** Messages that are not stored yet: `prefetch` alone would allow a megabyte for each of them. */
-const limits = { message_bytes_max: payload_bytes_max, held_bytes_max: 128 * 1024 * 1024 } as const;
+const limits = { message_bytes_max: payload_bytes_max, held_bytes_max: 64 * 1024 * 1024 } as const;
 /** All that kits publish; the plugin makes dots of the slashes of topics. */
 const binding = 'k1.*.up.#';
 

@@ -20,10 +20,13 @@ export interface ReceiverParts {
   readonly aside?: SetAside | undefined;
 }
 
+/** A larger message takes a multiple of its bytes once it is read: packed, as it came, it waits until the database has stored others. */
+const small_bytes_max = 16 * 1024;
+
 export class Receiver {
   readonly #parts: ReceiverParts;
-  /** Resolves when the batch before was read: a few packed bytes can hold megabytes. */
-  #batches: Promise<void> = Promise.resolve();
+  /** Resolves when the batch or large message before was read: a few packed bytes can hold megabytes. */
+  #before: Promise<void> = Promise.resolve();
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
@@ -32,17 +35,21 @@ export class Receiver {
   /** Resolves when it is stored, and also for a message of no kit: the broker would deliver it again without end. */
   async receive(delivered: Delivered): Promise<void> {
     const { topic, payload, retained } = delivered;
-    if (parseUp(topic)?.channel === channels.batch) return this.#receiveBatch(delivered);
+    const isLarge = payload.length > small_bytes_max;
+    if (isLarge || parseUp(topic)?.channel === channels.batch) return this.#receiveLarge(delivered);
     const reception = readMessage(topic, payload, retained);
     if (reception) await this.#parts.take(reception);
   }
 
-  /** Processes batches one at a time and in separate turns of the event loop, a large one in several, each when there is room for it; single messages do not wait. */
-  async #receiveBatch({ topic, payload, retained }: Delivered): Promise<void> {
+  /**
+   * Processes batches and large messages one at a time and in separate turns of the event loop, a large batch in several, each when there
+   * is room for it; small messages do not wait.
+   */
+  async #receiveLarge({ topic, payload, retained }: Delivered): Promise<void> {
     const { take, room, aside } = this.#parts;
-    const before = this.#batches;
+    const before = this.#before;
     const done = Promise.withResolvers<void>();
-    this.#batches = done.promise;
+    this.#before = done.promise;
     let stored: Promise<void> | undefined;
     try {
       await before;

@@ -36,6 +36,31 @@ describe.each([
   });
 });
 
+it('reads large messages while there is room for them, and small ones at once', async () => {
+  const taken: number[] = [];
+  const rooms: (() => void)[] = [];
+  const receiver = new Receiver({
+    take: async ({ messages }) => void taken.push(...messages.map(({ seq }) => seq)),
+    room: async () => new Promise((resolve) => rooms.push(resolve)),
+  });
+  const topic = upTopic(kit_id, channel);
+  const receive = async (seq: number, chars: number): Promise<void> => {
+    const text = `{"time":"2026-11-26T08:00:00.000Z","epoch":1,"seq":${seq},"data":{"text":"${'x'.repeat(chars)}"}}`;
+    await receiver.receive({ topic, payload: Buffer.from(text), retained: false });
+  };
+  const large = [1, 2].map(async (seq) => receive(seq, 200_000));
+  await receive(3, 100);
+  await letPass(20);
+  expect(taken).toEqual([3]);
+  rooms.shift()?.();
+  await large[0];
+  expect(taken).toEqual([3, 1]);
+  await letPass(20);
+  rooms.shift()?.();
+  await large[1];
+  expect(taken).toEqual([3, 1, 2]);
+});
+
 it('reads each of many batches in a separate turn of the event loop', async () => {
   let [of_turn, of_turn_max, read] = [0, 0, 0];
   const take = async (): Promise<void> => {
