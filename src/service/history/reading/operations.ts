@@ -7,6 +7,7 @@ import type {
   SeriesEntry,
   SeriesList,
 } from '../../api/history-resources.ts';
+import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { channels } from '../../../contract/topics.ts';
 import { jsonOf, objectOf } from './data.ts';
@@ -92,14 +93,16 @@ export class HistoryOperations {
     return { events: messages.map((message) => eventResource(kit_id, message)), next };
   }
 
-  /** The newest, or oldest, events of several kits; without a cursor: narrow the span to read on. */
+  /** The newest, or oldest, events of several kits, each read in turn; without a cursor: narrow the span to read on. */
   async fleetEvents(
     kit_ids: readonly string[],
     filter: Omit<EventFilter, 'cursor'>,
+    inTurn: InTurn,
   ): Promise<readonly HistoryEvent[]> {
     const fleet = new FleetEvents(filter);
     for (const kit_id of kit_ids) {
-      if (!fleet.add(kit_id, await this.#eventPage(kit_id, filter))) throw tooMuch(texts.shorter_time);
+      const page = await inTurn(async () => this.#eventPage(kit_id, filter));
+      if (!fleet.add(kit_id, page)) throw tooMuch(texts.shorter_time);
     }
     return fleet.events.map(({ kit_id, message }) => eventResource(kit_id, message));
   }

@@ -3,6 +3,7 @@
  * at the same time is limited over all keys besides, since each of them holds a part of the history in memory.
  */
 import type { Principal } from '../../access/principal.ts';
+import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { Slots } from '../../slots.ts';
 import { texts } from '../../texts.ts';
@@ -31,7 +32,7 @@ interface Places {
 /** The place of an export. */
 export interface ExportPlace {
   /** Reads a page when it is its turn. */
-  readonly read: <T>(page: () => Promise<T>) => Promise<T>;
+  readonly read: InTurn;
   readonly leave: () => void;
 }
 
@@ -54,9 +55,14 @@ export class HistoryGate {
    * keys take too long.
    */
   async run<T>(principal: Principal, request: () => Promise<T>): Promise<T> {
+    return this.runParts(principal, async (inTurn) => inTurn(request));
+  }
+
+  /** The same for a request of many parts, each of which waits for its turn: those of other keys do not wait for all of them. */
+  async runParts<T>(principal: Principal, request: (inTurn: InTurn) => Promise<T>): Promise<T> {
     const leave = await this.enter(principal);
     try {
-      return await this.#reads.run(request);
+      return await request(async (part) => this.#reads.run(part));
     } finally {
       leave();
     }

@@ -192,7 +192,9 @@ function messageRoutes(service: Service, history: HistoryOperations, gate: Histo
       throw new RequestProblem('bad-request', texts.too_many_kits(wanted.length, fleet_kits_max));
     }
     const filter = { ...query, ...spanOf(query, Date.now()) };
-    const events = await gate.run(c.var.principal, async () => history.fleetEvents(wanted, filter));
+    const events = await gate.runParts(c.var.principal, async (inTurn) =>
+      history.fleetEvents(wanted, filter, inTurn),
+    );
     return c.json({ events: [...events], next: null }, 200);
   });
   addErasing(routes, service, history);

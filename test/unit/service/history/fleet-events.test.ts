@@ -47,12 +47,8 @@ it.each(['asc', 'desc'] as const)(
     const found: string[] = [];
     let [from_ms, to_ms] = [0, now_ms * 2];
     for (;;) {
-      const events = await history.fleetEvents([...large_kits, small_kit], {
-        from_ms,
-        to_ms,
-        order,
-        limit: 1_000,
-      });
+      const filter = { from_ms, to_ms, order, limit: 1_000 };
+      const events = await history.fleetEvents([...large_kits, small_kit], filter, async (page) => page());
       const size = events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
       expect(size).toBeLessThanOrEqual(page_chars_max);
       const last = events.at(-1);

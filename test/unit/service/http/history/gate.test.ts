@@ -89,3 +89,24 @@ it('reads for four requests at a time over all keys, and refuses one that has wa
   await Promise.all(running);
   await read(7);
 });
+
+it('lets requests of other keys read between the parts of a long one', async () => {
+  const gate = new HistoryGate();
+  const order: string[] = [];
+  const parts = async (key: string): Promise<void> =>
+    gate.runParts(principal(key), async (inTurn) => {
+      for (let n = 0; n < 3; n += 1) {
+        await inTurn(async () => {
+          order.push(key);
+          await Promise.resolve();
+        });
+      }
+    });
+  const long = ['a', 'a', 'b', 'b'].map(async (key) => parts(key));
+  const other = gate.run(principal('c'), async () => void order.push('c'));
+  await vi.advanceTimersByTimeAsync(1_000);
+  await Promise.all([...long, other]);
+  expect(order).toHaveLength(13);
+  // It waited for none of their later parts.
+  expect(order.indexOf('c')).toBe(4);
+});
