@@ -27,8 +27,8 @@ export const request_messages_max = 1_000_000;
 const request_time_ms = 2_000;
 /** Characters of data of one page: 5,000 messages of the largest size are more than a gigabyte. */
 export const page_chars_max = 8 * 1024 * 1024;
-/** Pages of data kept while the first messages are looked for: a message may be there twice, as landed and in a segment. */
-const kept_pages_max = 2;
+/** Characters of data kept while the first messages are looked for: a message may be there twice, as landed and in a segment. */
+const kept_chars_max = 2 * page_chars_max;
 /** Messages that are read in one turn of the event loop. */
 const turn_messages = 500;
 
@@ -74,7 +74,7 @@ export async function* readHistory(
 ): AsyncGenerator<HistoryMessage, void, undefined> {
   const { order } = stretch;
   const sign = order === 'asc' ? 1 : -1;
-  const first = new FirstOnes((a, b) => sign * byTime(a, b), budget.chars_left);
+  const first = new FirstOnes((a, b) => sign * byTime(a, b));
   const isNew = newFilter();
   // What has landed is read first: a message that moves into a segment meanwhile is seen twice then, never not at all.
   await readLanded(store, stretch, budget, first);
@@ -92,18 +92,16 @@ export async function* readHistory(
   if (first.hasDropped) budget.chars_left = 0;
 }
 
-/** Keeps the first messages of a stretch, up to `kept_pages_max`; the next page reads the others again. */
+/** Keeps the first messages of a stretch, up to `kept_chars_max`; the next page reads the others again. */
 class FirstOnes {
-  readonly #page_chars: number;
   readonly #compare: (a: HistoryMessage, b: HistoryMessage) => number;
   #found: HistoryMessage[] = [];
   #chars = 0;
   /** The first message that was dropped. */
   #end: HistoryMessage | undefined;
 
-  constructor(compare: (a: HistoryMessage, b: HistoryMessage) => number, page_chars: number) {
+  constructor(compare: (a: HistoryMessage, b: HistoryMessage) => number) {
     this.#compare = compare;
-    this.#page_chars = page_chars;
   }
 
   get hasDropped(): boolean {
@@ -116,7 +114,7 @@ class FirstOnes {
       this.#found.push(message);
       this.#chars += message.data.length;
     }
-    if (this.#chars > (kept_pages_max + 1) * this.#page_chars) this.#drop();
+    if (this.#chars > kept_chars_max + page_chars_max) this.#drop();
   }
 
   /** Takes those at the beginning that are ready, in order. */
@@ -131,9 +129,7 @@ class FirstOnes {
   #drop(): void {
     this.#found.sort(this.#compare);
     let chars = 0;
-    const end = this.#found.findIndex(
-      ({ data }) => (chars += data.length) > kept_pages_max * this.#page_chars,
-    );
+    const end = this.#found.findIndex(({ data }) => (chars += data.length) > kept_chars_max);
     this.#end = this.#found[end];
     this.#found = this.#found.slice(0, end);
     this.#chars = this.#found.reduce((sum, { data }) => sum + data.length, 0);
