@@ -84,7 +84,7 @@ export interface RunningService {
 
 /** Starts the service, which owns the store from then on. Rejects when the database cannot be read or the address cannot be bound. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { store, dispatcher, log, listen, hosts, group_ms, meter } = options;
+  const { store, dispatcher, log, listen, hosts, cors_origins: origins, group_ms, meter } = options;
   const ends = new AbortController();
   const { signal } = ends;
   const changes = options.changes ?? new Changes();
@@ -97,7 +97,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     await keys.keep(log, signal);
     if (options.history) await store.beginHistory(Date.now());
-    const { cors_origins: origins } = options;
     const gate = new Gate({ keys, store, hosts, origins, isSecure: options.tls !== undefined });
     const service = new Service({
       store,

@@ -70,18 +70,22 @@ export function newSocketServer(): WebSocketServer {
   });
 }
 
+/** Names who has a socket until its key is known. Those of a proxy on this machine are of many clients, each with a name of its own. */
+function newStrangers(): (asked_at: string) => string {
+  let proxied = 0;
+  return (asked_at) => {
+    const network = networkOf(asked_at);
+    return isProxy(network) ? `at proxy, ${(proxied += 1)}` : `at ${network}`;
+  };
+}
+
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { gate, service, socket_limits, sockets_max = sockets_max_default } = parts;
   const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
   const places = new SocketPlaces(sockets_per_key);
-  let proxied = 0;
-  /** Who has a socket until its key is known. Those of a proxy on this machine are of many clients; `unknown` limits them. */
-  const strangerAt = (asked_at: string): string => {
-    const network = networkOf(asked_at);
-    return isProxy(network) ? `at proxy, ${(proxied += 1)}` : `at ${network}`;
-  };
+  const strangerAt = newStrangers();
   /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
   const unknown = new Set<WebSocket>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));

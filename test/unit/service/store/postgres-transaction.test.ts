@@ -136,6 +136,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await other.query(`INSERT INTO received (kit_id, epoch, ranges) VALUES ('', 1, '')`);
     await other.query(`UPDATE tasks SET due_ms = 1 WHERE kit_id = ''`);
     const again = await openPostgres({ url, password: server.password });
+    expect(await again.all('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await again.close();
     await other.query('ROLLBACK');
   });

@@ -90,10 +90,11 @@ function countedRounds(queries: Queries) {
   let rounds = 0;
   let next: Promise<void> | undefined;
   const round = async (): Promise<void> => {
-    next ??= turn().then(() => {
+    next ??= (async () => {
+      await turn();
       rounds += 1;
       next = undefined;
-    });
+    })();
     return next;
   };
   return {
