@@ -8,7 +8,7 @@ import { readEnvelope } from '../../drivers/onvif/soap/envelope.ts';
 import { notesOf } from '../../drivers/onvif/events/topics.ts';
 import { countValues, readJson, request_limits } from '../../src/contract/bounded-json.ts';
 import { jsonObject } from '../../src/contract/json.ts';
-import { expectPicture } from '../../src/device/picture.ts';
+import { expectPicture } from '../../src/device/pictures/picture.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import type { LocalApi } from '../../src/local/api.ts';
 import { answerBy } from '../../src/local/exchange.ts';

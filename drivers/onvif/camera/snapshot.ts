@@ -1,5 +1,5 @@
 /** Takes pictures: the camera names the address (GetSnapshotUri), the host is the configured one. */
-import { expectPicture, picture_bytes_max } from '../../../src/device/picture.ts';
+import { expectPicture, picture_bytes_max } from '../../../src/device/pictures/picture.ts';
 import type { TakePicture } from '../../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { texts } from '../texts.ts';

@@ -1,6 +1,6 @@
 /** Takes a picture of one channel: `Snap` of the vendor's HTTP API guide, a GET whose answer is a JPEG or an error as JSON. */
 import { randomBytes } from 'node:crypto';
-import { expectPicture } from '../../../src/device/picture.ts';
+import { expectPicture } from '../../../src/device/pictures/picture.ts';
 import type { HttpReply } from '../../../src/device/pinned-http.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { failureOf } from './failure.ts';

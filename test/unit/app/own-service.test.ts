@@ -13,7 +13,7 @@ import { systemClock } from '../../../src/platform/clock.ts';
 import { PartnerPublisher } from '../../../src/app/partner-publisher.ts';
 import { StorageUnavailable } from '../../../src/errors.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
-import { samplePicture } from '../../../src/device/sample-picture.ts';
+import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';

@@ -1,7 +1,7 @@
 /** What counts as a picture. */
 import { describe, expect, it } from 'vitest';
-import { expectPicture, picture_bytes_max } from '../../../src/device/picture.ts';
-import { samplePicture } from '../../../src/device/sample-picture.ts';
+import { expectPicture, picture_bytes_max } from '../../../src/device/pictures/picture.ts';
+import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
 import { texts } from '../../../src/device/texts.ts';
 
 describe('expectPicture', () => {

@@ -1,7 +1,7 @@
 /** Pictures of ONVIF cameras: the address is the camera's, the host is the configured one. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { picture_bytes_max } from '../../../../src/device/picture.ts';
-import { samplePicture } from '../../../../src/device/sample-picture.ts';
+import { picture_bytes_max } from '../../../../src/device/pictures/picture.ts';
+import { samplePicture } from '../../../../src/device/pictures/sample-picture.ts';
 import { texts as device_texts } from '../../../../src/device/texts.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import {

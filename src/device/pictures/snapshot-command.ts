@@ -1,8 +1,8 @@
 /** The command `snapshot` of cameras that give pictures. */
-import type { JsonObject } from '../contract/json.ts';
-import { type Command, defineCommand, noInput } from '../driver/command.ts';
-import { CommandRefused, notSent } from '../errors.ts';
-import { texts } from './texts.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import { type Command, defineCommand, noInput } from '../../driver/command.ts';
+import { CommandRefused, notSent } from '../../errors.ts';
+import { texts } from '../texts.ts';
 
 /** `take` resolves with the result of the task once the picture is kept. It may be repeated: a picture changes nothing. */
 export function snapshotCommand(timeout_ms: number, take: () => Promise<JsonObject>): Command {

@@ -1,7 +1,7 @@
 /** Checks the pictures that cameras send. */
-import { DeviceUnreachable } from '../errors.ts';
-import { cleanText } from '../platform/foreign-text.ts';
-import { texts } from './texts.ts';
+import { DeviceUnreachable } from '../../errors.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
+import { texts } from '../texts.ts';
 
 /** Sub streams give 30 to 150 kB, whole pictures of 4K cameras up to 1.5 MB. */
 export const picture_bytes_max = 2_097_152;
