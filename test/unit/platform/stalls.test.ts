@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { own_stalls, silenceSince } from '../../../src/platform/stalls.ts';
-import { deadline, within } from '../../../src/platform/time.ts';
+import { own_stalls, silenceSince, Stalls } from '../../../src/platform/stalls.ts';
+import { deadline, sleep, within } from '../../../src/platform/time.ts';
 
 /** Runs nothing else for `ms`. */
 function stall(ms: number): void {
@@ -52,7 +52,22 @@ describe('A deadline', () => {
 });
 
 describe('A silence', () => {
-  it('counts from the end of a stall, and what came after it from there', async () => {
+  it('adds up between stalls, so that a process that stalls again and again notices it', async () => {
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const stalls = new Stalls();
+    const last_ms = performance.now();
+    stalls.watch(end.signal);
+    stall(520);
+    await sleep(1_000, end.signal);
+    stall(520);
+    const silence_ms = stalls.silenceSince(last_ms, performance.now() + 800);
+    // 0.5 s after the first, less what the second may have begun before its end was looked for, and 0.3 s after the second.
+    expect(silence_ms).toBeGreaterThan(400);
+    expect(silence_ms).toBeLessThan(performance.now() + 800 - last_ms - 2 * 1_000);
+  });
+
+  it('does not count a stall, and what came after it counts from there', async () => {
     const end = new AbortController();
     onTestFinished(() => end.abort());
     const last_ms = performance.now();

@@ -91,3 +91,19 @@ test('the books balance and nothing is stored twice though the disk gives errors
   const { violations } = await play({ seed: 'unsure', setting: busy, actions: [...unsure, ...others] });
   expect(violations).toEqual([]);
 });
+
+/** A gateway that has no processor to spare: no stall is long, and none is far from the next. */
+test('a disk that hangs is noticed by a kit that stalls again and again', async () => {
+  const stalls = Array.from({ length: 13 }, (_, index): Action => {
+    return { ...nothing, at_ms: 3_000 + index * 2_000, kind: 'kit_freeze', ms: 700 };
+  });
+  const others: readonly Action[] = [
+    { ...nothing, at_ms: 1_000, kind: 'down', ms: 30_000, how: 'kit' },
+    { ...nothing, at_ms: 2_000, kind: 'disk_hang', ms: 28_000 },
+    { ...nothing, at_ms: 2_300, kind: 'burst', n: 2_000, how: '0' },
+  ];
+  const near: Setting = { ...setting, latency_ms: 20 };
+  const played = await play({ seed: 'stalls', setting: near, actions: [...stalls, ...others] });
+  expect(played.violations).toEqual([]);
+  expect(played.trace).toContain('disk write failed');
+});

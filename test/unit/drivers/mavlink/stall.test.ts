@@ -37,7 +37,7 @@ describe('A component of a vehicle', () => {
     stall(600);
     part.tick(performance.now());
     expect(states).toEqual([]);
-    part.tick(performance.now() + 600);
+    part.tick(performance.now() + 1_100);
     expect(states).toEqual([false]);
   });
 });
