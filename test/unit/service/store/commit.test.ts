@@ -13,8 +13,8 @@ it('keeps nothing when the database refuses one kit, also not what is stored of 
   let isFull = true;
   const failing: Database = {
     ...database,
-    transaction: async (work) =>
-      database.transaction(async (queries) =>
+    transactionAhead: async (work) =>
+      database.transactionAhead(async (queries) =>
         work({
           all: async (sql, ...values) => {
             if (isFull && sql.startsWith('INSERT INTO kit_parts') && values.includes(kit_id)) {

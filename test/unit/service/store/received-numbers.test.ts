@@ -240,7 +240,7 @@ function byValue(a: number, b: number): number {
 function countWrites(database: Database, told: (characters: number) => void): Database {
   return {
     ...database,
-    transaction: async (work) =>
+    transactionAhead: async (work) =>
       database.transaction(async (queries) => {
         let characters = 0;
         const value = await work({

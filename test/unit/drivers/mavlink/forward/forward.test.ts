@@ -49,7 +49,10 @@ describe.concurrent('An endpoint', () => {
     await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ drone, station }) => {
       const gcs = await station({ kind: 'udp', port });
       gcs.beat();
-      await eventually('both beat', () => drone.beats.filter(({ sysid }) => sysid === 245).length >= 3);
+      await eventually(
+        'both beat, and the station receives',
+        () => gcs.frames.length > 0 && drone.beats.filter(({ sysid }) => sysid === 245).length >= 3,
+      );
       expect(drone.beats.filter(({ sysid }) => sysid === 255)).toHaveLength(2);
       const senders = gcs.frames.map((frame) => Number.parseInt(frame.slice(10, 12), 16));
       expect(new Set(senders)).toEqual(new Set([1]));
