@@ -46,6 +46,8 @@ export interface LongTurns {
   readonly number: number;
   readonly wall_max_ms: number;
   readonly cpu_max_ms: number;
+  /** Of the turn with `cpu_max_ms`: collection of garbage, by the clock. */
+  readonly gc_ms: number;
 }
 
 export interface Soak {
@@ -171,10 +173,11 @@ async function newTurns(file: string, before: readonly LongTurns[]): Promise<Lon
     number: read.length,
     wall_max_ms: Math.max(0, ...read.map(({ wall_ms }) => wall_ms)),
     cpu_max_ms: Math.max(0, ...read.map(({ cpu_ms }) => cpu_ms)),
+    gc_ms: read.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0]?.gc_ms ?? 0,
   };
 }
 
-const longTurn = z.object({ wall_ms: z.number(), cpu_ms: z.number() });
+const longTurn = z.object({ wall_ms: z.number(), cpu_ms: z.number(), gc_ms: z.number() });
 
 function loudestOf(daemon: Child): Soak['loudest'] {
   const bySentence = Map.groupBy(daemon.log(), ({ msg }) => msg);
