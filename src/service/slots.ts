@@ -3,7 +3,9 @@
 export interface SlotLimits {
   readonly count: number;
   readonly wait_max_ms: number;
-  /** Makes the error of work that has waited for longer. */
+  /** How much work may wait; left out: as much as comes. */
+  readonly waiting_max?: number;
+  /** Makes the error of work that has waited for longer, or would be too much. */
   readonly refusal: () => Error;
 }
 
@@ -18,6 +20,15 @@ export class Slots {
     this.#free = limits.count;
   }
 
+  get hasFree(): boolean {
+    return this.#free > 0;
+  }
+
+  /** Nothing is being done, and nothing waits. */
+  get isIdle(): boolean {
+    return this.#free === this.#limits.count;
+  }
+
   /** Does the work in a slot. Rejects as the work does, or with the refusal. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const leave = await this.take();
@@ -28,11 +39,14 @@ export class Slots {
     }
   }
 
-  /** Waits for a slot, and returns what gives it back. Rejects with the refusal when none became free in time. */
+  /** Waits for a slot, and returns what gives it back. Rejects with the refusal when none became free in time, or too much waits. */
   async take(): Promise<() => void> {
     if (this.#free > 0) this.#free -= 1;
     else await this.#turn();
+    let isLeft = false;
     return () => {
+      if (isLeft) return;
+      isLeft = true;
       const [next] = this.#waiting;
       // The slot goes to the next one without becoming free.
       if (next) next();
@@ -41,7 +55,8 @@ export class Slots {
   }
 
   async #turn(): Promise<void> {
-    const { wait_max_ms, refusal } = this.#limits;
+    const { wait_max_ms, waiting_max = Infinity, refusal } = this.#limits;
+    if (this.#waiting.size >= waiting_max) throw refusal();
     await new Promise<void>((resolve, reject) => {
       const take = (): void => {
         clearTimeout(timer);

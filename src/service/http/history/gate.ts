@@ -2,6 +2,7 @@
  * Requests about the history read much: a key has two at once, an export counts as one, and a few more wait for their turn. What is read
  * at the same time is limited over all keys besides, since each of them holds a part of the history in memory.
  */
+import { turn } from '../../../platform/time.ts';
 import type { Principal } from '../../access/principal.ts';
 import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -23,11 +24,7 @@ const pages_at_once_max = 2;
 /** An export has its place already: no more than `exports_max` wait for a page. */
 const page_wait_max_ms = 300_000;
 
-interface Places {
-  running: number;
-  /** Each gives a place to the request that has waited longest. */
-  readonly waiting: Set<() => void>;
-}
+const of_a_key = { count: at_once_max, wait_max_ms, waiting_max, refusal: tooMany } as const;
 
 /** The place of an export. */
 export interface ExportPlace {
@@ -37,7 +34,7 @@ export interface ExportPlace {
 }
 
 export class HistoryGate {
-  readonly #byKey = new Map<string, Places>();
+  readonly #byKey = new Map<string, Slots>();
   readonly #reads = new Slots({
     count: reads_at_once_max,
     wait_max_ms,
@@ -93,38 +90,17 @@ export class HistoryGate {
    * none has ended for long.
    */
   async enter({ key_id }: Principal): Promise<() => void> {
-    const places = this.#byKey.get(key_id) ?? { running: 0, waiting: new Set() };
-    this.#byKey.set(key_id, places);
-    if (places.running < at_once_max) places.running += 1;
-    else await waitIn(places);
-    let isLeft = false;
+    const slots = this.#byKey.get(key_id) ?? new Slots(of_a_key);
+    this.#byKey.set(key_id, slots);
+    const isFree = slots.hasFree;
+    const leave = await slots.take();
+    // What a database in the same process answers takes no turn of the event loop: all that wait would run in one.
+    if (!isFree) await turn();
     return () => {
-      if (isLeft) return;
-      isLeft = true;
-      const [next] = places.waiting;
-      // The place goes to the next one without becoming free.
-      if (next) next();
-      else places.running -= 1;
-      if (places.running === 0) this.#byKey.delete(key_id);
+      leave();
+      if (slots.isIdle) this.#byKey.delete(key_id);
     };
   }
-}
-
-async function waitIn({ waiting }: Places): Promise<void> {
-  if (waiting.size >= waiting_max) throw tooMany();
-  await new Promise<void>((resolve, reject) => {
-    const take = (): void => {
-      clearTimeout(timer);
-      waiting.delete(take);
-      // What a database in the same process answers takes no turn of the event loop: all that wait would run in one.
-      setImmediate(resolve);
-    };
-    const timer = setTimeout(() => {
-      waiting.delete(take);
-      reject(tooMany());
-    }, wait_max_ms);
-    waiting.add(take);
-  });
 }
 
 function tooManyExports(): RequestProblem {
