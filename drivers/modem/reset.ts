@@ -76,7 +76,7 @@ async function resetModem(
 
 /**
  * Whether the modem is listed again, looked at now and then: as another object, or as the same once it was gone, since ModemManager counts
- * from 0 when it restarts. Without an IMEI, as of one that has failed, it is what was not listed before.
+ * from 0 when it restarts. Without an IMEI, as for a failed modem, a modem counts that was not listed before.
  */
 function returnOf(reset: Modem, list: ModemList): () => boolean {
   const identity = imeiOf(reset);

@@ -60,7 +60,7 @@ export interface AppDeps {
   readonly routes?: Routes;
   /** How the broker is reached; left out: over a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket;
-  /** What this kit's process knows of its stalls; left out: it has a process of its own. */
+  /** The stalls of the process, for kits that share one; default: a record for this kit alone. */
   readonly stalls?: Stalls;
 }
 

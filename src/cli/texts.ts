@@ -96,7 +96,7 @@ export const texts = {
     `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`,
   previous_kept: (path: string) =>
     `previous configuration kept as ${path}; its drivers and other settings are not carried over`,
-  too_many_copies: (path: string) => `too many copies beside ${path}; remove those that are no longer needed`,
+  too_many_copies: (path: string) => `too many copies beside ${path}; remove the ones that are not needed`,
   daemon_is_running: 'kit-connector is running; devices on the ports that it uses are not found',
   scanning: (seconds: number) => `scanning for devices for ${seconds} s ...`,
   restart_service: 'systemctl restart kit-connector',

@@ -13,7 +13,7 @@ export class OwedStops<K extends string | number> {
   readonly #save: OwedStopsParts<K>['save'];
   /** Movements in progress, which send their stop themselves. */
   readonly #moves = new Map<Promise<unknown>, K>();
-  /** Of those that wait until something is owed. */
+  /** Callbacks of callers that wait until a stop is owed. */
   readonly #waiting = new Set<() => void>();
   #isSettling = false;
 

@@ -30,7 +30,7 @@ const picture_deadline_ms = 12_000;
 export const picture_gap_ms = 2_000;
 /** Cameras that are asked for a picture at the same time. */
 const cameras_max = 4;
-/** Of these, cameras whose last picture failed: those that never finish sending it would keep all places from others. */
+/** Of these, cameras whose last picture failed: cameras that never finish sending could otherwise occupy all places. */
 const failing_max = 2;
 /** Of all pictures that are kept; the oldest ones go first. */
 export const kept_bytes_max = 4 * picture_bytes_max;

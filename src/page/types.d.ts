@@ -204,7 +204,7 @@ export interface View extends Now {
 export interface Actions {
   /** Redraws at once after a choice has changed. */
   readonly changed: () => void;
-  /** Redraws after something has arrived by itself, such as a module. A tap in progress ends first. */
+  /** Redraws after something was loaded in the background, such as a module. A tap in progress ends first. */
   readonly arrived: () => void;
   readonly login: (key: string) => Promise<void>;
   readonly logout: () => Promise<void>;

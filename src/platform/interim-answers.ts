@@ -6,7 +6,7 @@ import { texts } from './texts.ts';
 const interim_answers_max = 16;
 
 /**
- * Ends the request with an error once its server sends more of them than that, or one that changes the protocol (101): nothing asks
+ * Ends the request with an error once its server sends more of them than that, or switches the protocol (101): no request asks
  * for it, and Node.js would close the connection with neither an answer nor an error.
  */
 export function limitInterimAnswers(request: ClientRequest): void {

@@ -68,7 +68,7 @@ export const own_stalls = new Stalls();
 
 /**
  * Returns for how long a device that was last received at `last_ms` could have been received and was not: the time of stalls
- * does not count, nor the moment after each in which what waits in the socket is read. Both moments are `performance.now()`.
+ * does not count, nor the moment after each in which the socket's buffered data is read. Both moments are `performance.now()`.
  */
 export function silenceSince(last_ms: number, now_ms: number = performance.now()): number {
   return own_stalls.silenceSince(last_ms, now_ms);

@@ -30,7 +30,7 @@ export function every(ms: number, signal: AbortSignal, tick: () => void): void {
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
-/** The same for work that takes time: a tick is left out while the work of one before goes on. The work does not reject. */
+/** The same for work that takes time: a tick is skipped while the work of an earlier one is running. The work does not reject. */
 export function everyInTurn(ms: number, signal: AbortSignal, work: () => Promise<void>): void {
   let isRunning = false;
   const run = async (): Promise<void> => {

@@ -51,7 +51,7 @@ export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
   skips_defaults: false,
 }));
 
-/** Interfaces with a default route in any table, and those that carry a VPN with the only default route. */
+/** Interfaces with a default route in any table, and the carriers of a VPN that has the only default route. */
 export function routedInterfaces({ routes }: Routing, below_tunnel: readonly number[]): ReadonlySet<number> {
   return new Set([...routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex)), ...below_tunnel]);
 }

@@ -49,7 +49,7 @@ export class Memory {
     this.#file = file;
     this.#log = log;
     this.#links = new Map(Object.entries(load(file, log)));
-    // What counting begins with is kept at once: without it a killed daemon would begin anew.
+    // The first counters are saved at once: without them a killed daemon would start again from zero.
     this.#saved_mono_ms = this.#links.size === 0 ? mono_ms - save_every_ms : mono_ms;
   }
 

@@ -1,6 +1,6 @@
 /**
  * The recent senders of a UDP port. On an open network anyone can be one: a flood of them drops none that keeps sending, and only
- * those that have been there longest receive what is for all.
+ * the oldest receive broadcasts.
  */
 import type { RemoteInfo } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -78,7 +78,7 @@ export class Peers {
     this.#behind = [...others.slice(-(behind_max - 1)), peerOf(from, now_ms, now_ms)];
   }
 
-  /** Returns those that have been there longest, of each host a part. */
+  /** Returns the oldest peers, limited for each host. */
   all(now_ms: number): readonly Address[] {
     const peers = new Map([...this.#previous.by_name, ...this.#current.by_name]);
     const of_host = new Map<string, number>();

@@ -95,7 +95,7 @@ async function opened(port: SerialPort, path: string, signal: AbortSignal): Prom
   throw new DeviceUnreachable(texts.serial_failed(path, texts.open_timeout(open_ms_max / 1_000)));
 }
 
-/** Returns whether the port was opened in time; one that opens later is closed then. */
+/** Returns whether the port was opened in time; a port that opens later is closed. */
 async function openedInTime(port: SerialPort, path: string, signal: AbortSignal): Promise<boolean> {
   const opening = new Promise<true>((resolve, reject) => {
     port.open((error) => {

@@ -329,7 +329,7 @@ export class Contact {
     this.modes.clear();
     this.#quadplane.restart();
     this.events.restart();
-    // One that seems to restart with each message has nothing to be requested yet.
+    // While a vehicle seems to restart with each message, nothing is requested from it.
     if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);
     this.#restarted_ms = now_ms;
   }

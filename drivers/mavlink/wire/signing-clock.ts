@@ -14,7 +14,7 @@ const ticks_max = 2 ** 48 - 1;
 const day_ticks = 86_400 * ticks_per_s;
 /**
  * A clock that is further ahead of the time of day is not followed: every vehicle would follow it through this kit, and at the last
- * tick no frame can be signed any more. A kit without a clock of its own may be years behind.
+ * tick no frame can be signed any more. A kit without a battery-backed clock may be years behind.
  */
 const ahead_max_ticks = 3_650 * day_ticks;
 /** No time of day before this program was written is right. */

@@ -56,7 +56,7 @@ export async function exportHistory(file: string, options: ExportOptions, shell:
       complain(shell, missing === undefined ? texts.no_history : texts.no_history_of(missing));
       return exit.failed;
     }
-    // A file of this name is always whole. Nobody else knows that of the unfinished one, so that none can be waiting there.
+    // A file of this name is always complete. The name of the unfinished one cannot be guessed, so no link can be placed there.
     const partial = `${file}.${randomUUID()}.part`;
     try {
       const packed = file.endsWith('.gz') ? [createGzip()] : [];

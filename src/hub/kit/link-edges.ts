@@ -63,7 +63,7 @@ function stateOf(link: KnownLink, known: LinkState | undefined, began_ms: number
   return { type, status, cause, offline_since_ms: known ? offlineSince(known, began_ms) : null };
 }
 
-/** A dish that works again is followed by a link that does not answer yet: that is no cause of its own. */
+/** After a dish recovers, its link may not answer for a moment: that is not a new cause. */
 function causeOf(now: LinkCause | null, before: LinkCause | null): LinkCause | null {
   return now === null || (before !== null && outward_causes.has(now)) ? before : now;
 }

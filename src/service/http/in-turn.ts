@@ -6,7 +6,7 @@ import type { Env } from './context.ts';
 /** Requests of one key that are worked on at a time; the others wait with their bodies unread. */
 const requests_at_once = 4;
 
-/** Requests that wait for a kit or have limits of their own: they begin in turn, and do not count while they run. */
+/** Requests that wait for a kit or have other limits: they start in turn, and do not count while they run. */
 const waiting = /\/(?:snapshot\.jpg|cancel|history|events|series|track|completeness|export)\/?$/u;
 
 /** Comes after authentication. */

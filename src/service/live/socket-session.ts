@@ -213,7 +213,7 @@ export class SocketSession {
     }
   }
 
-  /** Adds nothing to what waits for a client that does not read: 20 requests a second would fill the memory. */
+  /** Adds nothing to the send queue of a client that does not read: 20 requests a second would fill the memory. */
   #sendHeartbeat(): void {
     if (!this.#isBehind) this.send({ type: 'heartbeat' });
   }

@@ -70,7 +70,7 @@ export function newSocketServer(): WebSocketServer {
   });
 }
 
-/** Names who has a socket until its key is known. Those of a proxy on this machine are of many clients, each with a name of its own. */
+/** Names who has a socket until its key is known. Sockets from a proxy on this machine belong to many clients: each gets a separate name. */
 function newStrangers(): (asked_at: string) => string {
   let proxied = 0;
   return (asked_at) => {

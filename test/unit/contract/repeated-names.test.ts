@@ -19,7 +19,7 @@ describe('A name that an object has twice', () => {
     expect(finish(parseInSteps(boundedText(twice, message_limits), new Pace(), -1))).toEqual(read);
   });
 
-  it('cannot make the journal of tasks name another command than the one that is carried out', () => {
+  it('cannot make the task journal name another command than the executed one', () => {
     const text = `{"task_id":"${task_id}","asset_id":"${asset_id}","command_name":"land","payload":{"a":1},"created_at":"2026-11-21T10:00:00.000Z","deadline":"2026-11-21T10:01:00.000Z","command_name":"arm","payload":{"a":2}}`;
     const dispatch = readDispatch(Buffer.from(text), task_id);
     expect(dispatch.dispatch).toMatchObject({ command_name: 'arm', payload: { a: 2 } });

@@ -21,7 +21,7 @@ export const exports_max = 24;
 const export_retry_s = 30;
 /** Pages of exports that are read at the same time: other requests have their own places. */
 const pages_at_once_max = 2;
-/** An export has its place already: no more than `exports_max` wait for a page. */
+/** Exports are limited already: at most `exports_max` wait for a page. */
 const page_wait_max_ms = 300_000;
 
 const of_a_key = { count: at_once_max, wait_max_ms, waiting_max, refusal: tooMany } as const;

@@ -68,7 +68,7 @@ interface Held {
 
 interface Servers {
   readonly pool: Pool;
-  /** For storing what kits sent: of its own connections, one is free at once. */
+  /** For storing what kits sent: it has reserved connections, so that it does not wait for other work. */
   readonly connectAhead: () => Promise<Held>;
   /** For all other work, which shares the rest. */
   readonly connect: () => Promise<Held>;

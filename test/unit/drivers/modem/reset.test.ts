@@ -84,7 +84,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('reset_modem', () => {
     await expect(task.done).rejects.toThrow(texts.modem_not_back);
   });
 
-  it('does not take another modem for one that reports no IMEI, as one that has failed', async () => {
+  it('does not take another modem for a failed one that reports no IMEI', async () => {
     const { found, manager, lab } = await start(undefined, '');
     manager.add({ index: 7, port: 'wwan1', imei: '860000000009999' });
     await eventually('both are listed', () => lab.fact('modems') === 2);

@@ -138,7 +138,7 @@ it('logs in with user name and password, and is rejected when upsd refuses them'
   });
 });
 
-it('goes on over another connection when upsd has closed its own, as it does after a minute of silence', async () => {
+it('reconnects when upsd has closed the connection, as it does after a minute of silence', async () => {
   const lab = start();
   await lab.until('reading', () => lab.kit.battery === 87);
   await upsd.lose();

@@ -157,7 +157,7 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     await eventually('it is back', () => peer.status() === 'online');
   });
 
-  it('v2c: is named with both remedies where the agent does not answer it, as one that accepts v3 only', async () => {
+  it('v2c: is named with both remedies where the agent does not answer it, because it accepts v3 only', async () => {
     const peer = await agent();
     peer.run({ version: '2c', community_file: await peer.secret('community', 'strangers') });
     await eventually('it is said', () =>

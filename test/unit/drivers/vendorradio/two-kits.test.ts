@@ -56,7 +56,7 @@ describe('two kits that read one radio', () => {
     expect([...warnings(lab.hub), ...warnings(other)]).toEqual([]);
   });
 
-  it('both keep their data where the radio has one session for their user, and say so once', async () => {
+  it('both keep their data where the radio has one session for their user, and log it once', async () => {
     await twoKits(1);
     await eventually('both have noticed', () => [lab.hub, other].every((kit) => warnings(kit).length > 0));
     const before = Math.max(...[lab.hub, other].map((kit) => readings(kit).length));

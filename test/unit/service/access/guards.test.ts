@@ -261,7 +261,7 @@ describe('everything else', () => {
     }
   });
 
-  it('slows down a client that guesses keys, and not one that has a key', async () => {
+  it('slows down a client that guesses keys, and no client that has a key', async () => {
     const guess = { 'x-api-key': `kc_000000000000_${'A'.repeat(32)}` };
     const answers: number[] = [];
     while (!answers.includes(429) && answers.length < 1_000)

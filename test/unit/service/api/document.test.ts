@@ -97,7 +97,7 @@ it('has examples that the service would accept and send', () => {
   for (const [schema, example] of examples) expect(schema.parse(example)).toEqual(example);
 });
 
-it('is built in turns, so that a first request for it holds up nobody', async () => {
+it('is built in turns, so that a first request for it delays no other request', async () => {
   let turns = 0;
   let built = false;
   const count = (): void => {

@@ -247,7 +247,7 @@ it('does not start with a certificate and a key that do not belong together', as
   await expect(startServiceLab(kit_id, { tls: source })).rejects.toThrow('not the key of the certificate');
 });
 
-it('bounds the connections of one address before and after their handshake, and forgets those that close', async () => {
+it('bounds the connections of one address before and after their handshake, and forgets closed ones', async () => {
   await start();
   for (let n = 0; n < address_connections_max * 2; n += 1) {
     const socket = dial({ ...at(), localAddress: '127.0.0.9' });

@@ -141,7 +141,7 @@ async function beat(): Promise<void> {
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
 describe('a session whose client does not read', () => {
-  it('adds no heartbeat to what waits already, however often it is asked for one', async () => {
+  it('queues no second heartbeat, however often the client asks for one', async () => {
     let pings = 0;
     const read: Served['read'] = () => {
       pings += 1;

@@ -130,7 +130,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await store.commit([received(gps(1, 47))], start_ms);
   });
 
-  it('opens a database that another client is writing to, and delays nobody who works with it', async () => {
+  it('opens a database that another client is writing to, and delays no client', async () => {
     await open();
     const other = await hold(kit_id);
     await other.query(`INSERT INTO received (kit_id, epoch, ranges) VALUES ('', 1, '')`);

@@ -133,7 +133,7 @@ describe.concurrent('download_mission, disturbed on the way,', () => {
     });
   });
 
-  it.each(autopilots)('goes on after a silence of the vehicle: %s', async (autopilot) => {
+  it.each(autopilots)('continues after a silence of the vehicle: %s', async (autopilot) => {
     await withMission({ autopilot }, async (lab, drone) => {
       drone.mission = Array.from({ length: 6 }, (_, seq) => missionItem(seq));
       drone.missions.onItem = (seq) => {
@@ -165,7 +165,7 @@ describe.concurrent('download_mission, disturbed on the way,', () => {
     });
   });
 
-  it('reads no mixture when another station replaces the mission of a PX4 over a link of its own', async () => {
+  it('reads no mixture when another station replaces the mission of a PX4 over another link', async () => {
     await withMission({ autopilot: 'px4' }, async (lab, drone) => {
       drone.mission = Array.from({ length: 4 }, (_, seq) => missionItem(seq));
       drone.missions.onItem = (seq) => {

@@ -135,7 +135,7 @@ describe.concurrent('A stored mission', () => {
   });
 
   it.each(autopilots)(
-    'is not started when another station has replaced it over a link of its own: %s',
+    'is not started when another station has replaced it over another link: %s',
     async (autopilot) => {
       await withMission({ autopilot, airborne: false }, async (lab, drone) => {
         const { digest: uploaded } = await lab.command('upload_mission', { plan });

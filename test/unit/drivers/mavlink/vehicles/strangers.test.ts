@@ -259,7 +259,7 @@ describe('Components that a stranger claims for a vehicle', () => {
   const camera = { ...beat, type: 30, autopilot: 8 };
   const parts = (): string[] => assets().filter((key) => key.includes('component'));
 
-  it('are 4 at most, and take no place of those that the vehicle carries, or that other vehicles carry', () => {
+  it('are 4 at most, and displace no component that the vehicle or another vehicle carries', () => {
     open();
     live('10.9.9.8:14550', 8, 0x7000);
     live('10.9.9.9:14550', 7, 0xc0ffee);

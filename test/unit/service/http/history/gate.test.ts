@@ -67,7 +67,7 @@ it('has places for 24 exports of all keys together, and gives each back once', a
   await expect(gate.enterExport(principal('another'))).rejects.toMatchObject(refusal);
 });
 
-it('reads for four requests at a time over all keys, and refuses one that has waited ten seconds', async () => {
+it('reads for four requests at a time over all keys, and refuses a request after ten seconds of waiting', async () => {
   const gate = new HistoryGate();
   const done = Promise.withResolvers<undefined>();
   let reading = 0;
