@@ -65,14 +65,21 @@ export function readJson(input: string | Uint8Array, limits: JsonLimits): unknow
 
 /** The text of JSON within the limits. Throws a `RangeError` that names the first limit exceeded. */
 export function boundedText(input: string | Uint8Array, limits: JsonLimits): string {
-  const { bytes_max } = limits;
-  // No character takes less than a byte, so that a text beyond the limit is refused without a copy of it.
-  if (input.length > bytes_max) throw tooMany('bytes', input.length, bytes_max);
-  const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
-  const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length;
-  if (bytes > bytes_max) throw tooMany('bytes', bytes, bytes_max);
+  const text = decodedText(input, limits);
   countValues(text, limits);
   return text;
+}
+
+/** The text of at most so many bytes, its values not yet counted. Throws a `RangeError` for more. */
+export function decodedText(
+  input: string | Uint8Array,
+  { bytes_max }: Pick<JsonLimits, 'bytes_max'>,
+): string {
+  // No character takes less than a byte, so that a text beyond the limit is refused without decoding it.
+  const bytes = input.length > bytes_max ? input.length : Buffer.byteLength(input);
+  if (bytes > bytes_max) throw tooMany('bytes', bytes, bytes_max);
+  if (typeof input === 'string') return input;
+  return Buffer.from(input.buffer, input.byteOffset, input.byteLength).toString('utf8');
 }
 
 /** Counts the values without parsing. Throws a `RangeError` at the first limit exceeded. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { column, decodeColumn, decodeDeltas, deltaColumn } from './columns.ts';
 import { batch_keys_max, checkCounts } from './counts.ts';
 import { batch_items_max, batch_text_max, type BatchItem, tooMany } from './pack.ts';
-import { boundedText, type JsonLimits } from '../bounded-json.ts';
+import { countValues, decodedText, type JsonLimits } from '../bounded-json.ts';
 import { timeQuality } from '../envelope.ts';
 import { json, type Json } from '../json.ts';
 import { parseInSteps } from './json-steps.ts';
@@ -83,7 +83,9 @@ export function readBatch(text: Buffer): Batch {
 }
 
 function* readBatchSteps(bytes: Buffer, pace: Pace): Steps<Batch> {
-  const text = boundedText(bytes, limits);
+  const text = decodedText(bytes, limits);
+  if (pace.isDue(text.length)) yield;
+  countValues(text, limits);
   if (pace.isDue(text.length)) yield;
   const value = yield* parseInSteps(text, pace);
   checkCounts(value);

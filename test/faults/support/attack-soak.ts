@@ -30,8 +30,10 @@ export interface Sample {
   readonly state: { readonly balanced: boolean; readonly real_online: number } | undefined;
   /** Longest delay of the daemon's event loop over the last 10 to 20 s. */
   readonly loop_max_ms: number | undefined;
-  /** Of its longest turns since the sample before; zero where none was long. */
+  /** Of the daemon's longest turns since the sample before; zero where none was long. */
   readonly turns: LongTurns;
+  /** Of those of the service. */
+  readonly service_turns: LongTurns;
   /** Share of the last 10 s in which something on this machine waited for a processor; undefined: not measured here. */
   readonly cpu_pressure_pct: number | undefined;
   /** Positions of the real drone that the cloud has received so far. */
@@ -114,8 +116,9 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   const real = await realKeys(kit);
 
   // Loading the program takes long turns; what counts is what attackers cause.
-  const turns_file = join(kit.dir, `${daemon.pid}.turns`);
-  const of_the_start = await newTurns(turns_file, []);
+  const turns = new TurnsFile(join(kit.dir, `${daemon.pid}.turns`));
+  const service_turns = new TurnsFile(join(kit.dir, `${service.pid}.turns`));
+  await Promise.all([turns.read(), service_turns.read()]);
 
   const random = seededRandom(seed);
   floodMavlink(mavlink_port, random, signal);
@@ -136,7 +139,8 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
       service_mb: await residentMb(service.pid),
       state: await stateOf(kit, real).catch(() => undefined),
       loop_max_ms: await loopMaxMs(`http://127.0.0.1:${metrics_port}/metrics`),
-      turns: await newTurns(turns_file, [of_the_start, ...samples.map(({ turns }) => turns)]),
+      turns: await turns.read(),
+      service_turns: await service_turns.read(),
       cpu_pressure_pct: await cpuPressure(),
       positions: cloud.on('feed/').filter(({ channel }) => channel.endsWith('/gps')).length,
       log_lines: daemon.log().length,
@@ -162,19 +166,29 @@ async function unitLimits(): Promise<Record<string, string>> {
   return { NODE_OPTIONS: [...flags, probe, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
 }
 
-/** What the probe has written since those before. */
-async function newTurns(file: string, before: readonly LongTurns[]): Promise<LongTurns> {
-  const text = await readFile(file, 'utf8').catch(() => '');
-  const known = before.reduce((sum, { number }) => sum + number, 0);
-  // The last line may be half written.
-  const lines = text.split('\n').slice(known, -1);
-  const read = lines.map((line) => longTurn.parse(JSON.parse(line)));
-  return {
-    number: read.length,
-    wall_max_ms: Math.max(0, ...read.map(({ wall_ms }) => wall_ms)),
-    cpu_max_ms: Math.max(0, ...read.map(({ cpu_ms }) => cpu_ms)),
-    gc_ms: read.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0]?.gc_ms ?? 0,
-  };
+/** What the probe of a process writes. */
+class TurnsFile {
+  readonly #path: string;
+  #known = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** The turns since the last reading. */
+  async read(): Promise<LongTurns> {
+    const text = await readFile(this.#path, 'utf8').catch(() => '');
+    // The last line may be half written.
+    const lines = text.split('\n').slice(this.#known, -1);
+    this.#known += lines.length;
+    const read = lines.map((line) => longTurn.parse(JSON.parse(line)));
+    return {
+      number: read.length,
+      wall_max_ms: Math.max(0, ...read.map(({ wall_ms }) => wall_ms)),
+      cpu_max_ms: Math.max(0, ...read.map(({ cpu_ms }) => cpu_ms)),
+      gc_ms: read.toSorted((one, other) => other.cpu_ms - one.cpu_ms)[0]?.gc_ms ?? 0,
+    };
+  }
 }
 
 const longTurn = z.object({ wall_ms: z.number(), cpu_ms: z.number(), gc_ms: z.number() });

@@ -1,8 +1,9 @@
 /** Small payloads that hold millions of values: refused at the first count, before a schema lists their faults. */
 import { deflateSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { batch, unpackBatch } from '../../../src/contract/batch/batch.ts';
+import { batch, openBatchSteps, unpackBatch } from '../../../src/contract/batch/batch.ts';
 import { batch_text_max } from '../../../src/contract/batch/pack.ts';
+import { Pace } from '../../../src/contract/batch/steps.ts';
 
 const head = '{"v":1,"historical":false,"groups":[';
 const filled = (start: string, unit: string, end: string): Uint8Array => {
@@ -86,5 +87,11 @@ describe('a batch of a few kilobytes', () => {
   ])('that holds %s is refused before its schema is asked', (_, payload, message) => {
     expect(() => unpackBatch(payload)).toThrow(message);
     expect(asked).not.toHaveBeenCalled();
+  });
+
+  it('lets other work go first between inflating, decoding and counting', () => {
+    const steps = openBatchSteps(filled(head, '1,', '1]}'), new Pace());
+    expect([steps.next(), steps.next()]).toEqual([{ done: false }, { done: false }]);
+    expect(() => steps.next()).toThrow('more than 300000 values');
   });
 });
