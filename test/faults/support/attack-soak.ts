@@ -48,8 +48,10 @@ export interface LongTurns {
   readonly number: number;
   readonly wall_max_ms: number;
   readonly cpu_max_ms: number;
-  /** Of the turn with `cpu_max_ms`: collection of garbage, by the clock. */
+  /** Of the turn with `cpu_max_ms`: its time in the kernel, collection of garbage by the clock, page faults of all threads. */
+  readonly kernel_ms: number;
   readonly gc_ms: number;
+  readonly page_faults: number;
 }
 
 export interface Soak {
@@ -182,16 +184,25 @@ class TurnsFile {
     const lines = text.split('\n').slice(this.#known, -1);
     this.#known += lines.length;
     const read = lines.map((line) => longTurn.parse(JSON.parse(line)));
+    const longest = read.toSorted((one, other) => other.cpu_ms - one.cpu_ms)[0];
     return {
       number: read.length,
       wall_max_ms: Math.max(0, ...read.map(({ wall_ms }) => wall_ms)),
-      cpu_max_ms: Math.max(0, ...read.map(({ cpu_ms }) => cpu_ms)),
-      gc_ms: read.toSorted((one, other) => other.cpu_ms - one.cpu_ms)[0]?.gc_ms ?? 0,
+      cpu_max_ms: longest?.cpu_ms ?? 0,
+      kernel_ms: longest?.kernel_ms ?? 0,
+      gc_ms: longest?.gc_ms ?? 0,
+      page_faults: longest?.page_faults ?? 0,
     };
   }
 }
 
-const longTurn = z.object({ wall_ms: z.number(), cpu_ms: z.number(), gc_ms: z.number() });
+const longTurn = z.object({
+  wall_ms: z.number(),
+  cpu_ms: z.number(),
+  kernel_ms: z.number(),
+  gc_ms: z.number(),
+  page_faults: z.number(),
+});
 
 function loudestOf(daemon: Child): Soak['loudest'] {
   const bySentence = Map.groupBy(daemon.log(), ({ msg }) => msg);

@@ -4,15 +4,21 @@
  */
 import { appendFileSync } from 'node:fs';
 import { PerformanceObserver } from 'node:perf_hooks';
-import { env, pid, threadCpuUsage } from 'node:process';
+import { env, pid, resourceUsage, threadCpuUsage } from 'node:process';
 import { isMainThread } from 'node:worker_threads';
 
 const tick_ms = 5;
 const long_ms = 50;
 
-const cpu_ms = (): number => {
+const usage = (): { wall_ms: number; cpu_ms: number; kernel_ms: number; page_faults: number } => {
   const { user, system } = threadCpuUsage();
-  return (user + system) / 1_000;
+  return {
+    wall_ms: performance.now(),
+    cpu_ms: (user + system) / 1_000,
+    kernel_ms: system / 1_000,
+    // Of all threads.
+    page_faults: resourceUsage().minorPageFault,
+  };
 };
 
 const folder = env['KIT_CONNECTOR_LOOP_PROBE'];
@@ -25,10 +31,12 @@ if (isMainThread && folder !== undefined) {
   const collections = new PerformanceObserver((list) => count(list.getEntries()));
   collections.observe({ entryTypes: ['gc'] });
 
-  let last = { wall_ms: performance.now(), cpu_ms: cpu_ms() };
+  let last = usage();
   setInterval(() => {
-    const now = { wall_ms: performance.now(), cpu_ms: cpu_ms() };
+    const now = usage();
     const turn = { wall_ms: now.wall_ms - last.wall_ms - tick_ms, cpu_ms: now.cpu_ms - last.cpu_ms };
+    const kernel_ms = now.kernel_ms - last.kernel_ms;
+    const page_faults = now.page_faults - last.page_faults;
     last = now;
     count(collections.takeRecords());
     const gc = gc_ms;
@@ -37,7 +45,9 @@ if (isMainThread && folder !== undefined) {
     const rounded = {
       wall_ms: Math.round(turn.wall_ms),
       cpu_ms: Math.round(turn.cpu_ms),
+      kernel_ms: Math.round(kernel_ms),
       gc_ms: Math.round(gc),
+      page_faults,
     };
     appendFileSync(
       `${folder}/${pid}.turns`,
