@@ -1,8 +1,8 @@
 /** One page of the messages of a kit. */
-import { cursorAfter, isAfter, type Place, readCursor } from './cursor.ts';
+import { cursorAfter, type Place, readCursor } from './cursor.ts';
 import type { HistoryStore } from '../history-store.ts';
 import type { HistoryClass, HistoryMessage } from '../message.ts';
-import { type Budget, isSpent, newPause, readHistory } from './reader.ts';
+import { type Budget, newPause, readHistory } from './reader.ts';
 
 export interface PageQuery {
   readonly kit_id: string;
@@ -26,25 +26,32 @@ export interface Page {
   readonly next: string | null;
 }
 
-/** Reads up to `limit` messages, fewer when the budget was spent: then `next` continues from there. */
+/** Reads up to `limit` messages, fewer, or none, when the budget was spent: then `next` continues from there. */
 export async function readPage(store: HistoryStore, query: PageQuery, budget: Budget): Promise<Page> {
   const { kit_id, classes, order, limit, isWanted, isMatch = () => true } = query;
   const question = [kit_id, classes, order, query.filter];
   const after = query.cursor === undefined ? undefined : readCursor(question, query.cursor);
-  const stretch = { kit_id, classes, order, isWanted, ...spanAfter(query, after) };
+  const stretch = { kit_id, classes, order, after, isWanted, ...spanAfter(query, after) };
   const messages: HistoryMessage[] = [];
   let last: HistoryMessage | undefined;
   const pause = newPause();
   for await (const message of readHistory(store, stretch, budget)) {
     await pause();
-    if (after && !isAfter(message, after, order)) continue;
     const isFull = messages.length === limit || budget.chars_left <= 0;
     if (isFull) return { messages, next: cursorAfter(question, last ?? message) };
     last = message;
     budget.chars_left -= message.data.length;
     if (isMatch(message)) messages.push(message);
   }
-  return { messages, next: last && isSpent(budget) ? cursorAfter(question, last) : null };
+  const { rest_ms } = budget;
+  if (rest_ms === undefined) return { messages, next: null };
+  return { messages, next: cursorAfter(question, last ?? placeBefore(rest_ms, order)) };
+}
+
+/** The place before all messages of this time, in the order. */
+function placeBefore(time_ms: number, order: 'asc' | 'desc'): Place {
+  const number = order === 'asc' ? -1 : Number.MAX_SAFE_INTEGER;
+  return { time_ms, epoch: number, seq: number, channel: '' };
 }
 
 /** The part of the span that lies at the place or behind it. */

@@ -11,6 +11,7 @@ import {
 import { turn, turnEvery } from '../../../platform/time.ts';
 import { isErased, type Tombstones } from '../erasure.ts';
 import { isMisdated } from '../retention.ts';
+import { isAfter, type Place } from './cursor.ts';
 import { type Group, messagesOfGroups, openSegment } from '../segment.ts';
 
 /** What one request may cost. */
@@ -21,12 +22,14 @@ export interface Budget {
   chars_left: number;
   /** By `performance.now()`. */
   readonly until_ms: number;
+  /** Set where reading ended early: all messages before this time (behind it, in the reverse order) were given. */
+  rest_ms?: number;
 }
 
 export const request_messages_max = 1_000_000;
 const request_time_ms = 2_000;
-/** Characters of data of one page: 5,000 messages of the largest size are more than a gigabyte. */
-export const page_chars_max = 8 * 1024 * 1024;
+/** Characters of data of one page, all of which is held until its client has read it: 5,000 messages may have more than a gigabyte. */
+export const page_chars_max = 2 * 1024 * 1024;
 /** Characters of data kept while the first messages are looked for: a message may be there twice, as landed and in a segment. */
 const kept_chars_max = 2 * page_chars_max;
 /** Messages that are read in one turn of the event loop. */
@@ -56,6 +59,8 @@ export interface Stretch {
   /** Not included. */
   readonly to_ms: number;
   readonly order: 'asc' | 'desc';
+  /** Only what follows this place in that order. */
+  readonly after?: Place | undefined;
   /** Only groups of these channels; left out: all. */
   readonly isWanted?: ((channel: string) => boolean) | undefined;
 }
@@ -64,32 +69,37 @@ export interface Stretch {
 const segments_at_once = 8;
 
 /**
- * The messages of the stretch in the order of `byTime`, or in the reverse order. Ends early, at a message that is not given,
- * when the budget is spent (`isSpent`).
+ * The messages of the stretch in the order of `byTime`, or in the reverse order. When the budget is spent (`isSpent`) it ends early and
+ * sets `rest_ms`, but not before it has come forward: else who continues from there would never get any further.
  */
 export async function* readHistory(
   store: HistoryStore,
   stretch: Stretch,
   budget: Budget,
 ): AsyncGenerator<HistoryMessage, void, undefined> {
-  const { order } = stretch;
+  const { order, from_ms, to_ms } = stretch;
   const sign = order === 'asc' ? 1 : -1;
   const first = new FirstOnes((a, b) => sign * byTime(a, b));
   const isNew = newFilter();
   // What has landed is read first: a message that moves into a segment meanwhile is seen twice then, never not at all.
   await readLanded(store, stretch, budget, first);
-  let isFirst = true;
+  let [given, opened] = [0, 0];
   for await (const segment of segmentsOf(store, stretch)) {
     // Nothing that follows lies before this edge.
     const edge_ms = order === 'asc' ? segment.lo_ms : segment.hi_ms;
-    yield* first.take(({ time_ms }) => sign * (time_ms - edge_ms) < 0).filter(isNew);
-    if (!isFirst && isSpent(budget)) return;
-    isFirst = false;
+    const ready = first.take(({ time_ms }) => sign * (time_ms - edge_ms) < 0).filter(isNew);
+    given += ready.length;
+    yield* ready;
+    const isForward = given > 0 || (order === 'asc' ? edge_ms > from_ms : edge_ms < to_ms - 1);
+    if (opened > 0 && isForward && isSpent(budget)) {
+      budget.rest_ms = edge_ms;
+      return;
+    }
+    opened += 1;
     first.add(await messagesIn(await openSegment(segment.body), stretch, budget));
   }
   yield* first.take(() => true).filter(isNew);
-  // The rest is for the next page.
-  if (first.hasDropped) budget.chars_left = 0;
+  if (first.end) budget.rest_ms = first.end.time_ms;
 }
 
 /** Keeps the first messages of a stretch, up to `kept_chars_max`; the next page reads the others again. */
@@ -97,15 +107,15 @@ class FirstOnes {
   readonly #compare: (a: HistoryMessage, b: HistoryMessage) => number;
   #found: HistoryMessage[] = [];
   #chars = 0;
-  /** The first message that was dropped. */
   #end: HistoryMessage | undefined;
 
   constructor(compare: (a: HistoryMessage, b: HistoryMessage) => number) {
     this.#compare = compare;
   }
 
-  get hasDropped(): boolean {
-    return this.#end !== undefined;
+  /** The first message that was dropped; undefined: none was. */
+  get end(): HistoryMessage | undefined {
+    return this.#end;
   }
 
   add(messages: readonly HistoryMessage[]): void {
@@ -269,6 +279,10 @@ async function messagesIn(
   stretch: Stretch,
   budget: Budget,
 ): Promise<readonly HistoryMessage[]> {
+  const { from_ms, to_ms, order, after } = stretch;
   const messages = await messagesOfGroups(wantedIn(groups, stretch, budget));
-  return messages.filter(({ time_ms }) => time_ms >= stretch.from_ms && time_ms < stretch.to_ms);
+  return messages.filter(
+    (message) =>
+      message.time_ms >= from_ms && message.time_ms < to_ms && (!after || isAfter(message, after, order)),
+  );
 }

@@ -78,6 +78,15 @@ async function readAll(store: SqlStore, order: 'asc' | 'desc'): Promise<HistoryM
   return messages;
 }
 
+const everything = {
+  kit_id,
+  classes: history_classes,
+  from_ms: 0,
+  to_ms: start_ms + hour_ms,
+  filter: {},
+  isWanted: () => true,
+} as const;
+
 onEachDatabase('the history', (open) => {
   it.each([1, 2, 3])(
     'holds each message once and in order, before and after compaction (seed %i)',
@@ -187,16 +196,7 @@ onEachDatabase('the history', (open) => {
   it('pages through everything with a cursor, also while compaction moves what is behind it', async () => {
     const store = new SqlStore(await open());
     await store.commit([batchOf(sent.slice(0, 2_000)), batchOf(sent.slice(2_000))], start_ms);
-    const query = {
-      kit_id,
-      classes: history_classes,
-      from_ms: 0,
-      to_ms: start_ms + hour_ms,
-      order: 'asc',
-      limit: 777,
-      filter: {},
-      isWanted: () => true,
-    } as const;
+    const query = { ...everything, order: 'asc', limit: 777 } as const;
     const seen: HistoryMessage[] = [];
     let cursor: string | undefined;
     do {
@@ -210,6 +210,29 @@ onEachDatabase('the history', (open) => {
       readPage(store, { ...query, order: 'desc', cursor: 'bm9uc2Vuc2U' }, newBudget()),
     ).rejects.toMatchObject({ kind: 'bad-request' });
   });
+
+  it.each(['asc', 'desc'] as const)(
+    'pages through everything also when the time of a page is over before its first message, %s',
+    async (order) => {
+      const store = new SqlStore(await open());
+      // The segments of the classes overlap: the first message is known only when one of each was read.
+      await store.commit([batchOf(sent)], start_ms);
+      while ((await store.compactHistory(start_ms, true)) > 0);
+      const seen: HistoryMessage[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await readPage(
+          store,
+          { ...everything, order, limit: 777, cursor },
+          { ...newBudget(), until_ms: -Infinity },
+        );
+        seen.push(...page.messages);
+        cursor = page.next ?? undefined;
+      } while (cursor !== undefined);
+      const expected = [...sent].sort(byTime);
+      expect(seen).toEqual(order === 'asc' ? expected : expected.toReversed());
+    },
+  );
 
   it('draws the way of an asset as lines between gaps', async () => {
     const store = new SqlStore(await open());
