@@ -12,7 +12,7 @@ import { RequestProblem } from '../../api/problem.ts';
 import { channels } from '../../../contract/topics.ts';
 import { jsonOf, objectOf } from './data.ts';
 import { readCompleteness } from './completeness.ts';
-import { assetOf } from '../erasure.ts';
+import { assetOf, isErased } from '../erasure.ts';
 import { FleetEvents } from './fleet-events.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { type Page, type PageQuery, readPage } from './page.ts';
@@ -86,6 +86,12 @@ export class HistoryOperations {
       isMatch: (message) => asset_id === undefined || assetOf(message) === asset_id,
     };
     return readPage(this.#store, query, budget);
+  }
+
+  /** Those of the messages of a kit that were not erased since they were read. */
+  async kept(kit_id: string, messages: readonly HistoryMessage[]): Promise<readonly HistoryMessage[]> {
+    const erased = await this.#store.historyErased(kit_id);
+    return messages.filter((message) => !isErased(erased, message));
   }
 
   async events(kit_id: string, filter: EventFilter): Promise<EventPage> {

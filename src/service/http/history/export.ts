@@ -70,7 +70,7 @@ export function exportRoutes(
           const { messages, next } = await place.read(async () =>
             history.page(kit_id, query, newBudget(page_chars)),
           );
-          yield* portionsOf(messages, format);
+          yield* portionsOf(messages, format, async (some) => history.kept(kit_id, some));
           cursor = next ?? undefined;
         } while (cursor !== undefined);
         if (format === 'ndjson') yield '{"next":null}\n';
@@ -86,20 +86,26 @@ export function exportRoutes(
   return routes;
 }
 
-/** The lines of messages in small portions, with a turn for others after each. */
+/**
+ * The lines of messages in small portions, with a turn for others after each. A client may take minutes over each: what was erased
+ * meanwhile is left out.
+ */
 async function* portionsOf(
   messages: readonly HistoryMessage[],
   format: 'ndjson' | 'csv',
+  keptOf: (messages: readonly HistoryMessage[]) => Promise<readonly HistoryMessage[]>,
 ): AsyncGenerator<string, void, undefined> {
-  let portion = '';
-  for (const message of messages) {
-    portion += lineOf(message, format);
-    if (portion.length < portion_chars) continue;
+  for (let left = await keptOf(messages); left.length > 0; left = await keptOf(left)) {
+    let [portion, taken] = ['', 0];
+    for (const message of left) {
+      portion += lineOf(message, format);
+      taken += 1;
+      if (portion.length >= portion_chars) break;
+    }
     yield portion;
-    portion = '';
+    left = left.slice(taken);
     await turn();
   }
-  if (portion !== '') yield portion;
 }
 
 const brokenOff = (error: unknown): Error => new Error(texts.export_broken(messageOf(error)));
@@ -108,6 +114,8 @@ function headersOf(format: 'ndjson' | 'csv', kit_id: string): Record<string, str
   return {
     'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
     'content-disposition': `attachment; filename="${kit_id}.${format}"`,
+    // nginx would keep up to a gigabyte of it on its disk, for a client whose key may be revoked meanwhile.
+    'x-accel-buffering': 'no',
   };
 }
 

@@ -1,6 +1,6 @@
-/** What an export makes in one turn, and so holds for a client that reads slowly. */
+/** What an export makes in one turn, and so holds for a client that reads slowly; and what it still gives once that is erased. */
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { HistoryOperations } from '../../../../../src/service/history/reading/operations.ts';
 import type { Env } from '../../../../../src/service/http/context.ts';
 import { exportRoutes, portion_chars } from '../../../../../src/service/http/history/export.ts';
@@ -15,43 +15,68 @@ import { gps, received, start_ms } from '../../story.ts';
 
 const count = 2_000;
 
+let store: SqlStore;
+beforeEach(async () => {
+  store = new SqlStore(openSqlite(':memory:'));
+  await store.beginHistory(start_ms);
+  const messages = Array.from({ length: count }, (_, n) => received(gps(n + 1, 47 + n / count)));
+  for (let at = 0; at < count; at += 500) await store.commit(messages.slice(at, at + 500), start_ms);
+});
+afterEach(async () => store.close());
+
+async function exported(format: string): Promise<ReadableStream<Uint8Array>> {
+  const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
+  const dispatcher = { dispatch: refuse, cancel: refuse };
+  const parts = { store, dispatcher, changes: new Changes(), log: recordingLog(), now: Date.now };
+  const app = new OpenAPIHono<Env>();
+  app.use(async (c, next) => {
+    c.set('principal', { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' });
+    await next();
+  });
+  const access = { isStillKnown: async () => true };
+  app.route('/', exportRoutes(new Service(parts), new HistoryOperations(store), new HistoryGate(), access));
+  const span = `from=${start_ms}&to=${start_ms + 86_400_000}`;
+  const { status, body } = await app.request(
+    `/api/kits/${kit_id}/export?format=${format}&${span}`,
+    undefined,
+    { incoming: { headers: {}, socket: { remoteAddress: '127.0.0.1' } } },
+  );
+  expect(status).toBe(200);
+  if (!body) throw new Error('no body');
+  return body;
+}
+
 it.each(['ndjson', 'csv'])(
   'makes small portions of a page, with a turn for others after each: %s',
   async (format) => {
-    const store = new SqlStore(openSqlite(':memory:'));
-    try {
-      await store.beginHistory(start_ms);
-      const messages = Array.from({ length: count }, (_, n) => received(gps(n + 1, 47 + n / count)));
-      for (let at = 0; at < count; at += 500) await store.commit(messages.slice(at, at + 500), start_ms);
-      const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
-      const dispatcher = { dispatch: refuse, cancel: refuse };
-      const parts = { store, dispatcher, changes: new Changes(), log: recordingLog(), now: Date.now };
-      const app = new OpenAPIHono<Env>();
-      app.use(async (c, next) => {
-        c.set('principal', { key_id: 'k', user_id: 'u', label: 'test', scopes: ['read'], kits: '*' });
-        await next();
-      });
-      const access = { isStillKnown: async () => true };
-      app.route(
-        '/',
-        exportRoutes(new Service(parts), new HistoryOperations(store), new HistoryGate(), access),
-      );
-      const span = `from=${start_ms}&to=${start_ms + 86_400_000}`;
-      const { status, body } = await app.request(
-        `/api/kits/${kit_id}/export?format=${format}&${span}`,
-        undefined,
-        {
-          incoming: { headers: {}, socket: { remoteAddress: '127.0.0.1' } },
-        },
-      );
-      expect(status).toBe(200);
-      const portions: Uint8Array[] = [];
-      for await (const portion of body ?? []) portions.push(portion);
-      const lines = Buffer.concat(portions).toString().trimEnd().split('\n');
-      expect(lines).toHaveLength(count + 1);
-      expect(Math.max(...portions.map(({ length }) => length))).toBeLessThan(portion_chars + 1_000);
-    } finally {
-      await store.close();
-    }
+    const portions: Uint8Array[] = [];
+    for await (const portion of await exported(format)) portions.push(portion);
+    const lines = Buffer.concat(portions).toString().trimEnd().split('\n');
+    expect(lines).toHaveLength(count + 1);
+    expect(Math.max(...portions.map(({ length }) => length))).toBeLessThan(portion_chars + 1_000);
   },
 );
+
+it('gives nothing of what was erased while its client took a portion, though it had read it before', async () => {
+  const reader = (await exported('ndjson')).getReader();
+  const { value: first = new Uint8Array() } = await reader.read();
+  const seqsIn = (portion: Uint8Array): number[] =>
+    Array.from(
+      Buffer.from(portion)
+        .toString()
+        .matchAll(/"seq":(\d+)/gu),
+      ([, seq]) => Number(seq),
+    );
+  const last = seqsIn(first).at(-1) ?? 0;
+  expect(last).toBeGreaterThan(0);
+  const kept_from = 1_900;
+  await store.eraseHistory({ kit_id, asset_id: undefined, before_ms: start_ms + kept_from }, start_ms);
+  const rest: Uint8Array[] = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) rest.push(part.value);
+  // One portion may have been made already, for the moment at which the client takes it.
+  const later = seqsIn(Buffer.concat(rest.slice(1)));
+  expect(later.some((seq) => seq < kept_from)).toBe(false);
+  const kept = seqsIn(Buffer.concat(rest)).filter((seq) => seq >= kept_from);
+  expect(kept).toHaveLength(count - kept_from + 1);
+  expect(Buffer.concat(rest).toString()).toMatch(/\{"next":null\}\n$/u);
+});
