@@ -44,7 +44,7 @@ const kitNow = kitTelemetrySnapshot.extend({
   times: z.record(z.string(), z.iso.datetime()),
 });
 
-/** Server to client: a snapshot first, then what changes. Slow readers get the newest of each thing, never a queue. */
+/** Server to client: a snapshot first, what it had no room for (beyond 1 MB), then what changes. Slow readers get the newest of each thing, never a queue. */
 export const serverFrame = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('snapshot'),

@@ -3,7 +3,7 @@ import type { Change, Store } from '../store/store.ts';
 import { turnsAt } from '../api/views.ts';
 import type { Changes } from './changes.ts';
 import type { InTurn } from '../access/key-turns.ts';
-import { type FrameBody, framesOf, keyOf, snapshotOf } from './snapshot.ts';
+import { type FrameBody, framesOf, keyOf, type Late, lateFramesOf, snapshotOf } from './snapshot.ts';
 
 /** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */
 const turn_ms_min = 250;
@@ -30,6 +30,8 @@ export class KitFollower {
   readonly #parts: KitFollowerParts;
   readonly #pending = new Map<string, Change>();
   #snapshot_due = true;
+  /** What the last snapshot had no room for. */
+  #late: readonly Late[] = [];
   /** Sends the kit again when it times out or its fix becomes stale, since no message triggers that. */
   #turn: NodeJS.Timeout | undefined;
 
@@ -41,7 +43,9 @@ export class KitFollower {
   }
 
   get isDue(): boolean {
-    return !this.#parts.signal.aborted && (this.#snapshot_due || this.#pending.size > 0);
+    return (
+      !this.#parts.signal.aborted && (this.#snapshot_due || this.#late.length > 0 || this.#pending.size > 0)
+    );
   }
 
   /** Returns the frames of the next due thing. */
@@ -60,8 +64,16 @@ export class KitFollower {
         if (this.#parts.signal.aborted) return [];
         this.#snapshot_due = false;
         this.#pending.clear();
-        return [await snapshotOf(store, kit_id, wants)];
+        const { frame, late } = await snapshotOf(store, kit_id, wants);
+        this.#late = late;
+        return [frame];
       });
+    }
+    const [late, ...others] = this.#late;
+    if (late) {
+      const { frames, rest } = await lateFramesOf(store, kit_id, late);
+      this.#late = rest ? [rest, ...others] : others;
+      return frames;
     }
     const [next] = this.#pending;
     if (!next) return [];

@@ -22,32 +22,116 @@ export type FrameBody = {
 
 /** Tasks in a snapshot. */
 const tasks_shown = 50;
+/** Characters of JSON of a snapshot: of a client that stops reading, the service holds all of it. A kit may send a hundred times as much. */
+const snapshot_chars_max = 1024 * 1024;
+/** Characters of feeds that are sent at once of an asset for which the snapshot had no room. */
+const late_chars_max = 128 * 1024;
 
-/** Builds a snapshot; `wants` selects the subscribed assets. */
+/** What a snapshot had no room for: it follows in frames of its own, for each of which a slow reader is waited. */
+export interface Late {
+  readonly asset_id: string;
+  /** This part of the asset and those after it. */
+  readonly from: 'asset' | 'commands' | 'feeds';
+  /** Only feeds behind this name. */
+  readonly after?: string;
+}
+
+/** Counts what still fits. */
+class Room {
+  #left: number;
+
+  constructor(chars: number) {
+    this.#left = chars;
+  }
+
+  get isLeft(): boolean {
+    return this.#left > 0;
+  }
+
+  /** Returns the value. */
+  take<T>(value: T): T {
+    this.#left -= JSON.stringify(value).length;
+    return value;
+  }
+}
+
+/** Builds a snapshot, and says what had no room in it; `wants` selects the subscribed assets. */
 export async function snapshotOf(
   store: Store,
   kit_id: string,
   wants: (asset_id: string) => boolean,
-): Promise<FrameBody> {
+): Promise<{ readonly frame: FrameBody; readonly late: readonly Late[] }> {
+  const room = new Room(snapshot_chars_max);
   const kit = (await store.kit(kit_id)) ?? unreportedKit(kit_id);
-  const assets = (await store.assets(kit_id)).filter(({ id }) => wants(id)).sort(byType);
+  const now = room.take(kitNow(kit));
+  const tasks = [];
+  for (const task of await store.tasks(kit_id, { limit: tasks_shown }))
+    if (room.isLeft) tasks.push(room.take(taskResource(task)));
+  const assets = [];
   const feeds = new Map<string, Readonly<Record<string, ReturnType<typeof messageOf>>>>();
   const commands = new Map<string, CommandResource[]>();
-  for (const { id } of assets) {
-    const ofAsset = await store.feeds(kit_id, id);
-    feeds.set(id, Object.fromEntries(ofAsset.map((feed) => [feed.feed, messageOf(feed)])));
-    commands.set(id, (await store.commands(kit_id, id)).map(commandResource));
+  const late: Late[] = [];
+  for (const asset of (await store.assets(kit_id)).filter(({ id }) => wants(id)).sort(byType)) {
+    const { id } = asset;
+    if (!room.isLeft) {
+      late.push({ asset_id: id, from: 'asset' });
+      continue;
+    }
+    assets.push(room.take(liveAsset(asset)));
+    commands.set(id, room.take((await store.commands(kit_id, id)).map(commandResource)));
+    const { some, rest } = await feedsOf(store, kit_id, { asset_id: id, room });
+    feeds.set(id, Object.fromEntries(some));
+    if (rest) late.push(rest);
   }
-  const tasks = await store.tasks(kit_id, { limit: tasks_shown });
-  return {
+  const frame: FrameBody = {
     type: 'snapshot',
-    kit: kitNow(kit),
+    kit: now,
     queue: queueResource(kit, Date.now()),
-    assets: assets.map(liveAsset),
+    assets,
     feeds: Object.fromEntries(feeds),
     commands: Object.fromEntries(commands),
-    tasks: tasks.map(taskResource),
+    tasks,
   };
+  return { frame, late };
+}
+
+/** Returns the frames of something that a snapshot had no room for, and what is left of it. */
+export async function lateFramesOf(
+  store: Store,
+  kit_id: string,
+  { asset_id, from, after }: Late,
+): Promise<{ readonly frames: readonly FrameBody[]; readonly rest?: Late | undefined }> {
+  if (from === 'asset') {
+    const frames = await framesOf(store, { kind: 'asset', kit_id, asset_id }, () => true);
+    return { frames, ...(frames.length > 0 && { rest: { asset_id, from: 'commands' } }) };
+  }
+  if (from === 'commands') {
+    const frames = await framesOf(store, { kind: 'commands', kit_id, asset_id }, () => true);
+    return { frames, rest: { asset_id, from: 'feeds' } };
+  }
+  const room = new Room(late_chars_max);
+  const { some, rest } = await feedsOf(store, kit_id, { asset_id, after, room });
+  return { frames: some.map(([feed, message]) => ({ type: 'feed', asset_id, feed, message })), rest };
+}
+
+interface FeedsWanted {
+  readonly asset_id: string;
+  readonly after?: string | undefined;
+  readonly room: Room;
+}
+
+/** The feeds of an asset by name, as many as there is room for, and where to go on. */
+async function feedsOf(store: Store, kit_id: string, { asset_id, after = '', room }: FeedsWanted) {
+  const all = (await store.feeds(kit_id, asset_id))
+    .filter(({ feed }) => feed > after)
+    .sort((a, b) => (a.feed < b.feed ? -1 : 1));
+  const some: (readonly [feed: string, message: ReturnType<typeof messageOf>])[] = [];
+  for (const each of all) {
+    const rest: Late = { asset_id, from: 'feeds', after: some.at(-1)?.[0] ?? after };
+    if (!room.isLeft) return { some, rest };
+    some.push([each.feed, room.take(messageOf(each))]);
+  }
+  return { some, rest: undefined };
 }
 
 /** Returns the frames of a change. None when the thing was removed meanwhile, or its asset is not subscribed. */
