@@ -300,11 +300,13 @@ export class Service {
   /** Returns one page, and where the next one begins unless this is the last. */
   async tasks(principal: Principal, kit_id: string, query: TaskQuery): Promise<z.output<typeof taskList>> {
     await this.#kit(principal, kit_id);
-    const { limit } = query;
-    const found = await this.#parts.store.tasks(kit_id, { ...query, limit: limit + 1 });
-    const tasks = found.slice(0, limit);
-    const last = found.length > limit ? tasks.at(-1) : undefined;
-    return { tasks: tasks.map(taskResource), ...(last && { next_cursor: cursorAfter(last) }) };
+    const tasks = await this.#parts.store.tasks(kit_id, query);
+    const after = tasks.at(-1);
+    const rest = after ? await this.#parts.store.tasks(kit_id, { ...query, after, limit: 1 }) : [];
+    return {
+      tasks: tasks.map(taskResource),
+      ...(after && rest.length > 0 && { next_cursor: cursorAfter(after) }),
+    };
   }
 
   async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {

@@ -90,6 +90,8 @@ export const texts = {
   history_busy: (max: number) =>
     `at most ${max} history requests at once for each key, and too many wait; retry later`,
   history_crowded: 'history requests of other clients take too long; retry later',
+  untaken: (max: number) =>
+    `at most ${max} responses of one key that its clients have not read; read or close them, and retry`,
   exports_busy: (max: number) => `at most ${max} exports at once for all clients; retry later`,
   series_names: (names: number, series: number) =>
     `"names" has ${names} names for ${series} series; give each series one name, other than "time"`,

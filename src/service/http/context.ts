@@ -1,5 +1,5 @@
 /** The context of a request in the server, and the parameters of the paths. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from '@hono/zod-openapi';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Principal } from '../access/principal.ts';
@@ -11,7 +11,7 @@ import { texts } from '../texts.ts';
 
 export interface Env {
   /** Given by the server of node. */
-  Bindings: { readonly incoming: IncomingMessage };
+  Bindings: { readonly incoming: IncomingMessage; readonly outgoing?: ServerResponse };
   Variables: {
     /** Appears in the log and in problems. */
     request_id: string;

@@ -37,6 +37,7 @@ import { answerFile, servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
+import { limitUntaken } from './server/untaken.ts';
 import { describeWebhooks } from './webhook-document.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import { texts } from '../texts.ts';
@@ -66,7 +67,15 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   app.onError((error, c) => answerProblem(c, error, log));
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody());
   // Bodies are read for those who have a key.
-  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts), inTurn());
+  app.use(
+    '/api/*',
+    compressed(),
+    tagged(),
+    crossOrigin(parts),
+    authenticate(parts),
+    limitUntaken(),
+    inTurn(),
+  );
   app.use('/api/*', jsonOnly(), knownAfterBody(parts));
   const rooms = [
     kitRoutes(service),

@@ -47,6 +47,8 @@ import type {
 
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;
+/** Characters of the tasks of one answer: a kit may report 256 kB with each. */
+const tasks_chars_max = 2 * 1024 * 1024;
 
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
 
@@ -235,16 +237,23 @@ export class SqlStore extends SqlWebhooks implements Store {
   }
 
   async tasks(kit_id: string, { asset_id, status, after, limit }: TaskQuery): Promise<readonly StoredTask[]> {
-    const rows = await this.all(
-      `SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
+    const wanted = `FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
          ${after ? 'AND (created_ms < ? OR (created_ms = ? AND task_id > ?))' : ''}
-       ORDER BY created_ms DESC, task_id LIMIT ?`,
+       ORDER BY created_ms DESC, task_id LIMIT ?`;
+    const values = [
       kit_id,
       ...(asset_id ? [asset_id] : []),
       ...(status ? [status] : []),
       ...(after ? [after.created_ms, after.created_ms, after.task_id] : []),
+    ];
+    const sizes = await this.all(
+      `SELECT LENGTH(payload) + LENGTH(result) + LENGTH(COALESCE(progress, '')) AS chars ${wanted}`,
+      ...values,
       limit,
     );
+    let chars = 0;
+    const beyond = sizes.findIndex((row) => (chars += Number(row['chars'])) > tasks_chars_max);
+    const rows = await this.all(`SELECT * ${wanted}`, ...values, beyond < 0 ? limit : Math.max(1, beyond));
     return rows.map(taskOf);
   }
 

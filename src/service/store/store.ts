@@ -240,6 +240,7 @@ export interface Store extends HistoryStore, WebhookStore {
   readonly partnerFixSent: (kit_id: string, asset_id: string, fix_ms: number) => Promise<void>;
   readonly addTask: (task: TaskOrder) => Promise<StoredTask>;
   readonly task: (kit_id: string, task_id: string) => Promise<StoredTask | undefined>;
+  /** The newest first; fewer than the limit, and at least one, where they are large. */
   readonly tasks: (kit_id: string, wanted: TaskQuery) => Promise<readonly StoredTask[]>;
   /** Fails a task that could not be dispatched, unless the kit has reported it meanwhile. */
   readonly failTask: (
