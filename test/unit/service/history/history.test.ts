@@ -74,7 +74,8 @@ async function play(store: SqlStore, seed: number): Promise<void> {
 async function readAll(store: SqlStore, order: 'asc' | 'desc'): Promise<HistoryMessage[]> {
   const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + hour_ms, order };
   const messages: HistoryMessage[] = [];
-  for await (const message of readHistory(store, stretch, newBudget())) messages.push(message);
+  for await (const message of readHistory(store, stretch, { ...newBudget(), until_ms: Infinity }))
+    messages.push(message);
   return messages;
 }
 
