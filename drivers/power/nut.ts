@@ -21,10 +21,10 @@ const refusals: ReadonlySet<string> = new Set([
   'USERNAME-REQUIRED',
 ]);
 /** Errors of a upsd that runs and has no data. */
-const no_data: Readonly<Record<string, string>> = {
-  'DATA-STALE': texts.data_stale,
-  'DRIVER-NOT-CONNECTED': texts.driver_not_connected,
-};
+const no_data: ReadonlyMap<string, string> = new Map([
+  ['DATA-STALE', texts.data_stale],
+  ['DRIVER-NOT-CONNECTED', texts.driver_not_connected],
+]);
 
 export interface NutSource {
   /** Reads the UPS. Rejects when upsd is lost (`DeviceUnreachable`) or refuses (`DeviceRejected`). */
@@ -81,7 +81,7 @@ async function readUps(session: NutSession, ups: string, named: string): Promise
     const rows = await session.list(`VAR ${ups}`);
     return readingOf(new Map(rows.map(([, , name, value]) => [name ?? '', value ?? ''])));
   } catch (error) {
-    const reason = error instanceof UpsdError ? no_data[error.code] : undefined;
+    const reason = error instanceof UpsdError ? no_data.get(error.code) : undefined;
     if (reason !== undefined) return { ...unknown_reading, reason };
     throw translate(error, named);
   }

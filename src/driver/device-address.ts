@@ -22,7 +22,13 @@ export interface OwnAddress {
 export type DeviceAddress = { readonly url: string } | { readonly refused: string };
 
 const chars_max = 2_048;
-const default_ports: Readonly<Record<string, number>> = { http: 80, https: 443, rtsp: 554, rtsps: 322 };
+/** By scheme; no object, which has names of its own: `constructor://`. */
+const default_ports: ReadonlyMap<string, number> = new Map([
+  ['http', 80],
+  ['https', 443],
+  ['rtsp', 554],
+  ['rtsps', 322],
+]);
 
 /** Returns the address on the configured host, without a login, or why the reported one is refused. */
 export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress {
@@ -34,7 +40,7 @@ export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress 
   if (!URL.canParse(text)) return { refused: texts.not_a_url };
   const url = new URL(text);
   const scheme = url.protocol.slice(0, -1);
-  if (scheme.startsWith('http') !== own.scheme.startsWith('http') || !(scheme in default_ports)) {
+  if (scheme.startsWith('http') !== own.scheme.startsWith('http') || !default_ports.has(scheme)) {
     return { refused: texts.other_scheme(scheme.slice(0, 16), own.scheme) };
   }
   if (scheme.startsWith('http') && (url.username !== '' || url.password !== '')) {
@@ -76,7 +82,7 @@ function zonedHost(host: string): string {
 
 function portOf(url: URL, own: OwnAddress): number {
   const scheme = url.protocol.slice(0, -1);
-  const reported = url.port === '' ? (default_ports[scheme] ?? own.port) : Number(url.port);
+  const reported = url.port === '' ? (default_ports.get(scheme) ?? own.port) : Number(url.port);
   if (reported === 0 || own.ports === 'configured') return own.port;
   if (own.ports === 'reported') return reported;
   const isOwn = scheme === own.scheme && namesOwnHost(url.href, own);

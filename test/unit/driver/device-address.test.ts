@@ -59,6 +59,8 @@ describe('deviceAddress', () => {
     ['rtsp:@127.0.0.2/live', stream, texts.no_host],
     ['exec://bash/x', stream, 'its scheme is exec, not rtsp'],
     ['http://10.0.0.5/live', stream, 'its scheme is http, not rtsp'],
+    // A name that every object has.
+    ['constructor://10.0.0.5/live', stream, 'its scheme is constructor, not rtsp'],
   ])('of %j is refused', (reported, own, refused) => {
     expect(deviceAddress(reported, own)).toEqual({ refused });
   });
