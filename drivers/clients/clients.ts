@@ -7,7 +7,7 @@ import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
 import { readNeighbours } from '../../src/platform/linux/arp-table.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { joinClients } from './join.ts';
+import { joinClients, mostOf } from './join.ts';
 import { type Lan, readLan } from './lan.ts';
 import { type Lease, parseLeases } from './leases.ts';
 import { type ClientsOptions, clientsOptions } from './options.ts';
@@ -27,7 +27,8 @@ export const clients = defineDriver({
 async function runClients(options: ClientsOptions, host: DriverHost<typeof noFeeds>): Promise<void> {
   const reported = { once: false, crowded: false };
   while (!host.signal.aborted) {
-    const lan = await readLan(options);
+    const neighbours = await readNeighbours();
+    const lan = await readLan(options, new Set(neighbours.map(({ mac }) => mac)));
     if (lan.links.length === 0) {
       if (reported.once) {
         host.reportKit({ clients: [] });
@@ -37,7 +38,6 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
       throw new DeviceUnreachable(noNetwork(options));
     }
     const { leases, unread } = await readLeases(options, lan);
-    const neighbours = await readNeighbours();
     if (host.signal.aborted) return;
     const found = joinClients({ lan, neighbours, leases, own_ips: ownIps() }, options);
     const crowded = found.length > options.entries_max;
@@ -48,7 +48,7 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
     if (!crowded && reported.crowded) {
       host.log.info({ found: found.length }, texts.within_limit);
     }
-    host.reportKit({ clients: found.slice(0, options.entries_max) });
+    host.reportKit({ clients: mostOf(found, options.entries_max) });
     host.reportStatus({
       clients: found.length,
       interfaces: lan.links.map((link) => link.name).join(', '),

@@ -21,7 +21,7 @@ interface Rules {
 interface Present {
   readonly mac: string;
   readonly link: LanLink;
-  readonly seen: readonly Neighbour[];
+  readonly seen: Neighbour[];
 }
 
 /** One entry for each MAC address that is present, in the order of the addresses. */
@@ -31,13 +31,47 @@ export function joinClients(sources: Sources, { present_s, names }: Rules): read
   const present = new Map<string, Present>();
   for (const { link, mac, seen } of candidates(sources, links)) {
     if (isOurs(mac, lan) || !isStation(mac) || (seen && own_ips.has(seen.ip))) continue;
-    const before = present.get(mac);
-    present.set(mac, { mac, link, seen: [...(before?.seen ?? []), ...(seen ? [seen] : [])] });
+    const before = present.get(mac)?.seen ?? [];
+    if (seen) before.push(seen);
+    present.set(mac, { mac, link, seen: before });
   }
+  const leased = leasesBy(leases);
   return [...present.values()]
     .filter((each) => isPresent(each, present_s))
-    .map((each) => clientOf(each, leases, names))
-    .sort((a, b) => (a.mac < b.mac ? -1 : 1));
+    .map((each) => clientOf(each, leased, names))
+    .sort(byMac);
+}
+
+/** At most so many: those with an address before those of which only frames were seen, which a host can send from any address. */
+export function mostOf(found: readonly Client[], max: number): readonly Client[] {
+  if (found.length <= max) return found;
+  const isAddressed = ({ ip }: Client): boolean => ip !== null;
+  const chosen = [...found.filter(isAddressed), ...found.filter((each) => !isAddressed(each))];
+  return chosen.slice(0, max).sort(byMac);
+}
+
+function byMac(a: Client, b: Client): number {
+  return a.mac < b.mac ? -1 : 1;
+}
+
+/** The last lease of each kind that counts. */
+interface Leased {
+  readonly by_mac: ReadonlyMap<string, Lease>;
+  readonly named_by_mac: ReadonlyMap<string, Lease>;
+  /** Leases without a MAC address. */
+  readonly by_ip: ReadonlyMap<string, { readonly lease: Lease; readonly at: number }>;
+}
+
+function leasesBy(leases: readonly Lease[]): Leased {
+  const by_mac = new Map<string, Lease>();
+  const named_by_mac = new Map<string, Lease>();
+  const by_ip = new Map<string, { readonly lease: Lease; readonly at: number }>();
+  for (const [at, lease] of leases.entries()) {
+    if (lease.mac === null) by_ip.set(lease.ip, { lease, at });
+    else by_mac.set(lease.mac, lease);
+    if (lease.mac !== null && lease.name !== null) named_by_mac.set(lease.mac, lease);
+  }
+  return { by_mac, named_by_mac, by_ip };
 }
 
 interface Candidate {
@@ -64,17 +98,17 @@ function isPresent({ mac, link, seen }: Present, present_s: number): boolean {
   );
 }
 
-function clientOf({ mac, link, seen }: Present, leases: readonly Lease[], names: boolean): Client {
-  const lease = leases.findLast((each) => each.mac === mac && each.name !== null);
-  const ip = bestIp(seen) ?? leases.findLast((each) => each.mac === mac)?.ip ?? null;
-  const by_ip = leases.findLast(
-    (each) => seen.some((neighbour) => neighbour.ip === each.ip) && each.mac === null,
-  );
+function clientOf({ mac, link, seen }: Present, leased: Leased, names: boolean): Client {
+  const ip = bestIp(seen) ?? leased.by_mac.get(mac)?.ip ?? null;
+  const [by_ip] = seen
+    .flatMap(({ ip: address }) => leased.by_ip.get(address) ?? [])
+    .sort((a, b) => b.at - a.at);
+  const name = leased.named_by_mac.get(mac)?.name ?? by_ip?.lease.name ?? null;
   const type = link.stations.has(mac) ? link.stations.get(mac)?.medium : link.medium;
   return {
     mac,
     ip,
-    name: names ? (lease?.name ?? by_ip?.name ?? null) : null,
+    name: names ? name : null,
     type: type ?? null,
   };
 }

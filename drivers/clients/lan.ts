@@ -26,8 +26,8 @@ export interface Lan {
   readonly own_macs: ReadonlySet<string>;
 }
 
-/** Reads the local network. Entries that cannot be read are left out. */
-export async function readLan(options: ClientsOptions): Promise<Lan> {
+/** Reads the local network. Entries that cannot be read are left out. `known`: addresses that count however many others there are. */
+export async function readLan(options: ClientsOptions, known: ReadonlySet<string>): Promise<Lan> {
   const dir = join(options.roots.sys, 'class/net');
   const names = (await readNames(dir)) ?? [];
   const addresses = await Promise.all(names.map(async (name) => readText(join(dir, name, 'address'))));
@@ -35,7 +35,7 @@ export async function readLan(options: ClientsOptions): Promise<Lan> {
     options.interfaces.length > 0
       ? names.filter((name) => options.interfaces.includes(name))
       : await filtered(names, async (name) => isLanBridge(dir, name));
-  const links = await Promise.all(chosen.map(async (name) => readLink(dir, name, options)));
+  const links = await Promise.all(chosen.map(async (name) => readLink(dir, name, { options, known })));
   return {
     links: links.filter((link) => link !== undefined),
     own_macs: new Set(addresses.filter((mac) => mac !== undefined)),
@@ -48,7 +48,16 @@ async function isLanBridge(dir: string, name: string): Promise<boolean> {
   return (await filtered(ports, async (port) => exists(join(dir, port, 'device')))).length > 0;
 }
 
-async function readLink(dir: string, name: string, options: ClientsOptions): Promise<LanLink | undefined> {
+interface Looking {
+  readonly options: ClientsOptions;
+  readonly known: ReadonlySet<string>;
+}
+
+async function readLink(
+  dir: string,
+  name: string,
+  { options, known }: Looking,
+): Promise<LanLink | undefined> {
   const ifindex = Number(await readText(join(dir, name, 'ifindex')));
   if (!Number.isInteger(ifindex) || ifindex <= 0) return undefined;
   const names = await readNames(join(dir, name, 'brif'));
@@ -61,7 +70,8 @@ async function readLink(dir: string, name: string, options: ClientsOptions): Pro
   const kinds = new Set(ports.values());
   const [only = null] = kinds;
   const table = await readFile(join(dir, name, 'brforward')).catch(() => Buffer.alloc(0));
-  return { name, ifindex, medium: kinds.size === 1 ? only : null, stations: parseForwarding(table, ports) };
+  const stations = parseForwarding(table, ports, known);
+  return { name, ifindex, medium: kinds.size === 1 ? only : null, stations };
 }
 
 async function mediumOf(dir: string, port: string, options: ClientsOptions): Promise<Medium | null> {
@@ -74,19 +84,30 @@ async function mediumOf(dir: string, port: string, options: ClientsOptions): Pro
 /** `struct __fdb_entry` of linux/if_bridge.h: MAC, port, is_local, age in USER_HZ, high byte of the port. */
 const entry_bytes = 16;
 const ticks_per_second = 100;
+/** A host can send from as many addresses as it likes, and a bridge remembers them all for five minutes. */
+export const strangers_max = 4_096;
+const entries_max = 65_536;
 
-/** Parses the forwarding table. The bridge's own addresses and removed ports are left out. */
+/**
+ * Parses the forwarding table. The bridge's own addresses and removed ports are left out, and so is what is beyond the limit
+ * of addresses that are not `known`.
+ */
 export function parseForwarding(
   table: Buffer,
   ports: ReadonlyMap<number, Medium | null>,
+  known: ReadonlySet<string> = new Set(),
 ): ReadonlyMap<string, Station> {
   const stations = new Map<string, Station>();
-  for (let at = 0; at + entry_bytes <= table.length; at += entry_bytes) {
-    const entry = table.subarray(at, at + entry_bytes);
-    const medium = ports.get(entry.readUInt8(6) + entry.readUInt8(12) * 256);
-    if (entry.readUInt8(7) !== 0 || medium === undefined) continue;
-    const mac = [...entry.subarray(0, 6)].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
-    stations.set(mac, { medium, age_s: entry.readUInt32LE(8) / ticks_per_second });
+  const expected = new Set(Array.from(known, (mac) => mac.replaceAll(':', '')));
+  const end = Math.min(table.length, entries_max * entry_bytes);
+  let strangers = 0;
+  for (let at = 0; at + entry_bytes <= end; at += entry_bytes) {
+    const medium = ports.get(table.readUInt8(at + 6) + table.readUInt8(at + 12) * 256);
+    if (table.readUInt8(at + 7) !== 0 || medium === undefined) continue;
+    const digits = table.toString('hex', at, at + 6);
+    if (!expected.has(digits) && (strangers += 1) > strangers_max) continue;
+    const mac = digits.replaceAll(/..(?=.)/gu, '$&:');
+    stations.set(mac, { medium, age_s: table.readUInt32LE(at + 8) / ticks_per_second });
   }
   return stations;
 }

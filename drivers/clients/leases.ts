@@ -10,6 +10,9 @@ export interface Lease {
 }
 
 const leases_max = 4_096;
+/** Other lines among them: of IPv6 servers, and what is no lease. */
+const lines_max = 2 * leases_max;
+const words_max = 4;
 /** Longest label of a domain name (RFC 1035). */
 const name_chars_max = 63;
 
@@ -19,8 +22,8 @@ const name_chars_max = 63;
  */
 export function parseLeases(text: string): readonly Lease[] {
   const leases: Lease[] = [];
-  for (const line of text.split('\n')) {
-    const [expiry = '', identity = '', ip = '', name] = line.trim().split(/\s+/u);
+  for (const line of text.split('\n', lines_max)) {
+    const [expiry = '', identity = '', ip = '', name] = line.trim().split(/\s+/u, words_max);
     if (!/^\d+$/u.test(expiry) || isIP(ip) === 0) continue;
     const mac = isIP(ip) === 4 ? macOf(identity) : null;
     if (mac === undefined) continue;

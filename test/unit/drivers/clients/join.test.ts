@@ -1,6 +1,6 @@
 /** Who counts as a client of the kit, by which name and address, and over which medium. */
 import { describe, expect, it } from 'vitest';
-import { joinClients, type Sources } from '../../../../drivers/clients/join.ts';
+import { joinClients, mostOf, type Sources } from '../../../../drivers/clients/join.ts';
 import type { LanLink } from '../../../../drivers/clients/lan.ts';
 import type { Neighbour } from '../../../../src/platform/linux/arp-table.ts';
 
@@ -79,4 +79,34 @@ it('names a device by its IPv6 lease when there is no other, and by none when na
   const leases = [{ mac: null, ip: 'fd00::5', name: 'laptop' }];
   expect(joined({ neighbours, leases })[0]?.name).toBe('laptop');
   expect(joined({ neighbours, leases }, { names: false })[0]?.name).toBeNull();
+});
+
+describe('many addresses, which one host can make up', () => {
+  const macOf = (n: number): string => `06:00:00:00:${hex(n >> 8)}:${hex(n & 0xff)}`;
+  const hex = (byte: number): string => byte.toString(16).padStart(2, '0');
+
+  it('cost a look at each lease, and not one for each of them', () => {
+    const count = 2_000;
+    const macs = Array.from({ length: count }, (_, n) => macOf(n));
+    const stations = new Map(macs.map((mac) => [mac, { medium: 'wired', age_s: 1 }] as const));
+    let looks = 0;
+    const leases = new Proxy(
+      macs.map((mac) => ({ mac, ip: '192.168.7.50', name: null })),
+      { get: (all, key, of) => ((looks += 1), Reflect.get(all, key, of)) },
+    );
+    const lan = { links: [{ ...bridge, stations }], own_macs: new Set<string>() };
+    expect(joined({ lan, leases })).toHaveLength(count);
+    expect(looks).toBeLessThan(10 * count);
+  });
+
+  it('leave devices with an address in a list that is too long for all', () => {
+    const client = (mac: string, ip: string | null) => ({ mac, ip, name: null, type: null });
+    const invented = Array.from({ length: 300 }, (_, n) => client(macOf(n), null));
+    const real = [client('0a:00:00:00:00:01', '10.0.0.1'), client('0a:00:00:00:00:02', '10.0.0.2')];
+    const most = mostOf([...invented, ...real], 256);
+    expect(most).toHaveLength(256);
+    expect(most.slice(-2)).toEqual(real);
+    expect(most[0]).toEqual(invented[0]);
+    expect(mostOf(real, 2)).toEqual(real);
+  });
 });

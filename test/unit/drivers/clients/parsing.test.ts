@@ -1,7 +1,7 @@
 /** Lease files, bridge tables and neighbour dumps, with the oddities that real ones have. */
 import { assert, property, uint8Array } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseForwarding } from '../../../../drivers/clients/lan.ts';
+import { parseForwarding, strangers_max } from '../../../../drivers/clients/lan.ts';
 import { cleanName, parseLeases } from '../../../../drivers/clients/leases.ts';
 import { decodeNeighbour } from '../../../../src/platform/linux/arp-table.ts';
 import { readMessages } from '../../../../src/platform/linux/netlink-message.ts';
@@ -45,6 +45,12 @@ describe('the lease file of dnsmasq', () => {
     ]);
   });
 
+  it('reads no further than its lines can be leases, whatever a file of the largest size holds', () => {
+    const lease = '9 02:00:00:00:00:13 10.0.0.3 y *\n';
+    expect(parseLeases(`${'\n'.repeat(8_000)}${lease}`)).toHaveLength(1);
+    expect(parseLeases(`${'\n'.repeat(1_000_000)}${lease}`)).toEqual([]);
+  });
+
   it.each([
     ['te\u0000le\u001b[31mfon', 'tele[31mfon'],
     ['a\u202Egnp.exe', 'agnp.exe'],
@@ -84,6 +90,15 @@ describe('the table of a bridge', () => {
       ['02:00:00:00:00:12', { medium: 'wireless', age_s: 0 }],
       ['02:00:00:00:00:15', { medium: null, age_s: 0 }],
     ]);
+  });
+
+  it('has a limit of the addresses that a host makes up, and those that the kernel knows as neighbours beside them', () => {
+    const invented = Array.from({ length: 20_000 }, (_, n) => entry([6, 0, 0, 0, n >> 8, n & 0xff]));
+    const known = '02:00:00:00:00:11';
+    const table = Buffer.concat([...invented, entry([2, 0, 0, 0, 0, 0x11])]);
+    const stations = parseForwarding(table, new Map([[1, 'wired']] as const), new Set([known]));
+    expect(stations.size).toBe(strangers_max + 1);
+    expect(stations.get(known)).toEqual({ medium: 'wired', age_s: 0 });
   });
 });
 
