@@ -2,11 +2,17 @@
 import { clampPercent, numberOf, type Reading, unknown_reading } from './reading.ts';
 import { texts } from './texts.ts';
 
-/** Words of a line. A quoted word may hold spaces; within quotes a backslash escapes the next character. */
+/** `VAR`, the UPS, the name and the value; 131,000 words in one line took 0.2 s. */
+const words_max = 4;
+
+/** The first words of a line. A quoted word may hold spaces; within quotes a backslash escapes the next character. */
 export function wordsOf(line: string): readonly string[] {
-  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/gu)].map(
-    ([, quoted, bare]) => bare ?? (quoted ?? '').replaceAll(/\\(.)/gu, '$1'),
-  );
+  const words: string[] = [];
+  for (const [, quoted, bare] of line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/gu)) {
+    words.push(bare ?? (quoted ?? '').replaceAll(/\\(.)/gu, '$1'));
+    if (words.length === words_max) break;
+  }
+  return words;
 }
 
 /** Limit of a status or an alarm. */

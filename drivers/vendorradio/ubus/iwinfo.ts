@@ -147,9 +147,12 @@ export function healthOf(body: unknown): HealthReading {
   };
 }
 
+/** Ten numbers of 20 digits and more. */
+const stat_chars_max = 512;
+
 /** The first line of /proc/stat: user, nice, system, idle, iowait, ... (proc(5)). */
 export function ticksOf(stat_text: string | undefined): HealthReading['cpu_ticks'] {
-  const fields = /^cpu +([\d ]+)/u.exec(stat_text ?? '')?.[1];
+  const fields = /^cpu +([\d ]+)/u.exec(stat_text?.slice(0, stat_chars_max) ?? '')?.[1];
   if (fields === undefined) return null;
   const ticks = fields.trim().split(/ +/u).map(Number);
   if (ticks.length < 5 || ticks.some((each) => !Number.isFinite(each))) return null;

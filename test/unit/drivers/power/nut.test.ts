@@ -73,6 +73,11 @@ describe('The variables of a UPS', () => {
     ]);
     expect(wordsOf('VAR kit x ""')).toEqual(['VAR', 'kit', 'x', '']);
   });
+
+  it('are the first four words of a line, however many it has', () => {
+    expect(wordsOf('" '.repeat(131_000))).toHaveLength(4);
+    expect(wordsOf(`VAR kit x "1" ${'a '.repeat(131_000)}`)).toEqual(['VAR', 'kit', 'x', '1']);
+  });
 });
 
 it('reports charge, status, voltage and runtime, and every change of them', async () => {
@@ -102,6 +107,14 @@ it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
     expect(lab.log.at('warn')).toEqual([texts.ups_data_lost]);
     expect(lab.log.at('info')).toEqual([texts.ups_data_back]);
     await lab.stop();
+  },
+);
+
+it.each(['constructor', 'toString', '__proto__'])(
+  'is lost to a upsd that answers the name of a thing that every object has: %s',
+  async (code) => {
+    upsd.refuse = code;
+    await expect(start({ ups: 'kit' }).ended).rejects.toThrow(`upsd at 127.0.0.1:${upsd.port}: ${code}`);
   },
 );
 

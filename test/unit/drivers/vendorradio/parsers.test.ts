@@ -175,6 +175,11 @@ describe('what a radio reports about itself', () => {
     );
   });
 
+  it('reads no further in /proc/stat than its first line can be long', () => {
+    expect(ticksOf('cpu  10 0 5 80 5 0 0 0 0 0\ncpu0 1 1 1 1 1')).toEqual({ idle: 85, all: 100 });
+    expect(ticksOf(`cpu ${'1 '.repeat(900_000)}`)?.all).toBeLessThan(1_000);
+  });
+
   it('names a board also where it leaves everything out', () => {
     expect(boardReply.parse({})).toMatchObject({
       hostname: null,
