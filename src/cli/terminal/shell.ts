@@ -28,31 +28,27 @@ export interface Shell {
 /** Exit codes, after sysexits.h. */
 export const exit = { ok: 0, failed: 1, usage: 64, unavailable: 69, config: 78 } as const;
 
+/** Writes each of them as one line: a line break in a text of others would forge another. */
 export function say(shell: Shell, ...lines: readonly string[]): void {
-  for (const line of lines) shell.out.write(`${forTerminal(line)}\n`);
+  for (const line of lines) shell.out.write(`${oneLine(line)}\n`);
 }
 
-/** Removes control sequences, except line breaks and the colours of `painter`. */
-export function forTerminal(text: string): string {
-  return text
-    .split(kept)
-    .map((part, at) => (at % 2 === 0 ? printable(part) : part))
-    .join('');
-}
-
-/** Writes an error; in the systemd journal with the priority prefix of sd-daemon(3). */
+/** Writes errors, each as one line without colours; in the systemd journal with the priority prefix of sd-daemon(3). */
 export function complain(shell: Shell, ...lines: readonly string[]): void {
   const mark = isJournal(2, shell.env['JOURNAL_STREAM']) ? '<3>' : '';
-  for (const line of lines) shell.err.write(`${mark}${forTerminal(line)}\n`);
+  for (const line of lines) shell.err.write(`${mark}${printable(line)}\n`);
 }
 
 export function printJson(shell: Shell, value: unknown): void {
   shell.out.write(`${printableJson(JSON.stringify(value, undefined, shell.out.isTTY ? 2 : undefined))}\n`);
 }
 
-/** The same on one line, for table cells. */
+/** One line of text without control sequences, except the colours of `painter`. */
 export function oneLine(text: string): string {
-  return forTerminal(text).replaceAll('\n', printable('\n'));
+  return text
+    .split(colour)
+    .map((part, at) => (at % 2 === 0 ? printable(part) : part))
+    .join('');
 }
 
 type Style = 'good' | 'warn' | 'bad' | 'dim' | 'bold' | 'name';
@@ -75,8 +71,7 @@ export function painter({ env, out }: Pick<Shell, 'env' | 'out'>): Paint {
 
 const escape = '\u001B';
 /** The control codes that start and end `formats`. */
-const colours = new RegExp(`${escape}\\[(?:0|1|22|31|32|33|36|39|90)m`, 'gu');
-const kept = new RegExp(`(${colours.source}|\\n)`, 'u');
+const colour = new RegExp(`(${escape}\\[(?:0|1|22|31|32|33|36|39|90)m)`, 'u');
 
 /** Columns as wide as their widest cell, two spaces between them, nothing after the last one; each row cut to `columns`. */
 export function table(
