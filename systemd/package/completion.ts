@@ -7,12 +7,19 @@ interface Grammar {
   /** The typed words, separated by spaces, and the words that may follow. */
   readonly branches: ReadonlyMap<string, ReadonlySet<string>>;
   readonly commands: readonly { readonly words: string; readonly options: readonly Option[] }[];
+  /** Of the program itself. */
+  readonly general: readonly Option[];
   /** Flags behind which a value stands. */
   readonly valued: readonly string[];
 }
 
 function grammarOf(program: Command): Grammar {
-  const commands = leaves(program).map(({ words, command }) => ({ words, options: command.options }));
+  const help = program.createHelp();
+  const commands = leaves(program).map(({ words, command }) => ({
+    words,
+    // Its own, and `--help`.
+    options: help.visibleOptions(command),
+  }));
   const branches = new Map<string, Set<string>>([['', new Set()]]);
   for (const { words } of commands) {
     const path = words.split(' ');
@@ -25,17 +32,26 @@ function grammarOf(program: Command): Grammar {
     .flatMap(({ options }) => options)
     .filter(({ required, optional }) => required || optional)
     .flatMap(({ long, short }) => [long, short].filter((flag) => flag !== undefined));
-  return { branches, commands, valued: [...new Set(valued)] };
+  return { branches, commands, general: help.visibleOptions(program), valued: [...new Set(valued)] };
 }
 
 /** Every place of the command line with what may come next there. */
-function choices({ branches, commands }: Grammar): readonly (readonly [words: string, next: string])[] {
+function choices({
+  branches,
+  commands,
+  general,
+}: Grammar): readonly (readonly [words: string, next: string])[] {
   return [
-    ...Array.from(branches, ([words, next]) => [words, [...next].join(' ')] as const),
-    ...commands.map(
-      ({ words, options }) => [words, options.flatMap(({ long }) => (long ? [long] : [])).join(' ')] as const,
+    ...Array.from(
+      branches,
+      ([words, next]) => [words, [...next, ...(words === '' ? longOf(general) : [])].join(' ')] as const,
     ),
+    ...commands.map(({ words, options }) => [words, longOf(options).join(' ')] as const),
   ];
+}
+
+function longOf(options: readonly Option[]): readonly string[] {
+  return options.flatMap(({ long }) => (long ? [long] : []));
 }
 
 function allWords({ branches, commands }: Grammar): string {
@@ -112,7 +128,7 @@ export function fishCompletion(program: Command): string {
     ...Array.from(grammar.branches, ([words, next]) => [...next].map((word) => ({ words, word })))
       .flat()
       .map(({ words, word }) => `complete -c kit-connector -f -n ${at(words)} -a '${word}'`),
-    ...grammar.commands.flatMap(({ words, options }) =>
+    ...[{ words: '', options: grammar.general }, ...grammar.commands].flatMap(({ words, options }) =>
       options.map((option) => optionLine(at(words), option)),
     ),
   ];

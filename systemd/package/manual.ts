@@ -29,6 +29,7 @@ export function commandPage(program: Command, edition: Edition): string {
     ...section('NAME', ['kit\\-connector \\- connects the devices of a field kit to the cloud']),
     ...section('SYNOPSIS', ['.B kit\\-connector', '.I command', '[\\fIoptions\\fR]']),
     ...section('DESCRIPTION', [roff(program.description())]),
+    ...section('OPTIONS', program.createHelp().visibleOptions(program).flatMap(optionLines)),
     ...section('COMMANDS', leaves(program).flatMap(commandLines)),
     ...section(
       'FILES',
@@ -189,19 +190,14 @@ function commandLines({ words, command, about }: Leaf): readonly string[] {
     `.B ${roff([words, ...operands].join(' '))}`,
     '.br',
     roff(sentence(about)),
-    ...command.options.flatMap((option: Option) => [
-      '.TP',
-      `.B ${roff(option.flags)}`,
-      roff(
-        [
-          sentence(option.description),
-          isWorthSaying(option) ? `Default: ${String(option.defaultValue)}.` : '',
-        ]
-          .filter(Boolean)
-          .join(' '),
-      ),
-    ]),
+    ...command.options.flatMap(optionLines),
   ];
+}
+
+function optionLines(option: Option): readonly string[] {
+  const usual = isWorthSaying(option) ? `Default: ${String(option.defaultValue)}.` : '';
+  const facts = [sentence(option.description), usual].filter(Boolean);
+  return ['.TP', `.B ${roff(option.flags)}`, roff(facts.join(' '))];
 }
 
 /** Of an option that takes a value; an empty list is none. */

@@ -3,7 +3,6 @@ import { chmod, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { buildProgram } from '../../../src/cli/program.ts';
-import { completionScript, fishCompletion, zshCompletion } from '../../../systemd/package/completion.ts';
 import { writeDeb } from '../../../systemd/package/deb.ts';
 import { closure, isNeeded } from '../../../systemd/package/dependencies.ts';
 import {
@@ -167,6 +166,7 @@ test('the manual names every command with its options, and no line of text can b
   const page = commandPage(program, edition);
   const commands = leaves(program);
   expect(commands.length).toBeGreaterThan(8);
+  for (const flag of ['\\-\\-help', '\\-\\-version']) expect(page).toContain(flag);
   for (const { words, command } of commands) {
     expect(page).toContain(`.B ${words.replaceAll('-', '\\-')}`);
     for (const option of command.options) expect(page).toContain(option.flags.replaceAll('-', '\\-'));
@@ -220,34 +220,6 @@ test('the manual of the configuration has its required key, defaults and the sec
   expect(page).toMatch(/\.SH DRIVER onvif\n[^]*\.B options\.cameras\[\]\.password_file\n/);
 });
 
-describe.skipIf(peerMissing('bash'))('completion in bash', () => {
-  const complete = async (...words: readonly string[]): Promise<readonly string[]> =>
-    withDirectory(async (dir) => {
-      const file = join(dir, 'completion');
-      await writeFile(file, completionScript(program));
-      const line =
-        'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kit_connector; echo "${COMPREPLY[*]}"';
-      return (await run('bash', '-c', line, 'bash', file, 'kit-connector', ...words)).trim().split(' ');
-    });
-
-  test('offers the commands, then the words below one, then its options', async () => {
-    expect(await complete('sta')).toEqual(['status']);
-    expect(await complete('buffer', 'q')).toEqual(['quarantine']);
-    expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'show', 'retry', 'discard']);
-    expect(await complete('status', '--w')).toEqual(['--watch']);
-    expect(await complete('status', '--json', '--w')).toEqual(['--watch']);
-  });
-
-  test('continues behind the values of options and behind operands, and leaves values to the names of files', async () => {
-    expect(await complete('tail', '--asset', 'Gate', '--f')).toEqual(['--feed']);
-    expect(await complete('setup', '--broker', 'mqtts://b', '--ca')).toEqual(['--ca']);
-    expect(await complete('task', 'Gate', '--dead')).toEqual(['--deadline']);
-    expect(await complete('buffer', 'quarantine', 'discard', '7', '--a')).toEqual(['--all']);
-    expect(await complete('status', '-c', 'buffer', '--w')).toEqual(['--watch']);
-    expect(await complete('setup', '--password-file', '')).toEqual(['']);
-  });
-});
-
 describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
   test('is the same byte for byte, whatever times and modes the files have, and for every user who builds it', async () => {
     await withDirectory(async (dir) => {
@@ -274,48 +246,5 @@ describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
       expect(listed).toMatch(/-rwxr-xr-x root\/root .* 2026-01-02 .*usr\/bin\/tool/);
       expect(listed).toMatch(/-rw-r--r-- root\/root .*usr\/share\/doc\/text/);
     });
-  });
-});
-
-describe.skipIf(peerMissing('zsh'))('completion in zsh', () => {
-  /** The file is the body of a function; what it would offer is printed instead. */
-  const complete = async (...words: readonly string[]): Promise<readonly string[]> =>
-    withDirectory(async (dir) => {
-      await writeFile(join(dir, '_kit-connector'), zshCompletion(program));
-      const line = `fpath=(${dir} $fpath); autoload -U _kit-connector
-        compadd() { shift; print -l -- "$@"; }; _files() { print FILES; }
-        words=("$@"); CURRENT=$#; _kit-connector`;
-      return (await run('zsh', '-f', '-c', line, 'zsh', 'kit-connector', ...words)).trim().split('\n');
-    });
-
-  test('offers words and options where the cursor is, and files behind an option with a value', async () => {
-    expect(await complete('')).toContain('status');
-    expect(await complete('buffer', 'quarantine', '')).toEqual(['list', 'show', 'retry', 'discard']);
-    expect(await complete('tail', '--asset', 'Gate', '')).toContain('--feed');
-    expect(await complete('setup', '--password-file', '')).toEqual(['FILES']);
-    expect(await complete('status', '-c', 'buffer', '')).toContain('--watch');
-  });
-});
-
-describe.skipIf(peerMissing('fish'))('completion in fish', () => {
-  const complete = async (typed: string): Promise<readonly string[]> =>
-    withDirectory(async (dir) => {
-      const file = join(dir, 'kit-connector.fish');
-      await writeFile(file, fishCompletion(program));
-      const line = `set -x HOME ${dir}; source ${file}; complete -C '${typed}'`;
-      const lines = (await run('fish', '--no-config', '--command', line)).trim().split('\n');
-      return lines.map((each) => each.split('\t')[0] ?? '');
-    });
-
-  test('offers words and options where the cursor is', async () => {
-    expect(await complete('kit-connector sta')).toEqual(['status']);
-    expect((await complete('kit-connector buffer quarantine ')).toSorted()).toEqual([
-      'discard',
-      'list',
-      'retry',
-      'show',
-    ]);
-    expect(await complete('kit-connector tail --asset Gate --f')).toEqual(['--feed']);
-    expect(await complete('kit-connector status -c buffer --w')).toEqual(['--watch']);
   });
 });
