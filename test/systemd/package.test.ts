@@ -230,6 +230,10 @@ systemctl reload ${unit}`);
     await inside.run('test', '-s', '/usr/share/kit-connector/broker/mosquitto.acl');
     const page = await inside.sh('zcat /usr/share/man/man5/kit-connector.yaml.5.gz');
     for (const { name } of drivers) expect(page).toMatch(new RegExp(`^\\.SH DRIVER ${name}$`, 'm'));
+    const changes = await inside.sh('zcat /usr/share/doc/kit-connector/changelog.gz');
+    const named = [...changes.matchAll(/\/usr\/\S+\w/gu)].map(([path]) => path);
+    expect(named).toHaveLength(1);
+    await inside.run('test', '-s', ...named);
   });
 
   test('every driver that needs a separate library loads from the package', async () => {

@@ -105,6 +105,11 @@ const cases: readonly (readonly [driver: string, options: string, faults: readon
     '{ gpsd: { host: "127.0.0.1:2947" } }',
     ['gpsd.host: is "127.0.0.1:2947", which must be a host name or an IP address'],
   ],
+  [
+    'location',
+    '{ manual: { lat: 47, longitude: 8 } }',
+    ['manual.latitude: is missing; add it', 'manual.lat: unknown key; did you mean "latitude"?'],
+  ],
   ['location', '{ gpsd: "10.0.0.1" }', ['gpsd: is "10.0.0.1"; write a group of keys (host, port,']],
   [
     'mavlink',

@@ -4,11 +4,15 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { packBatch, type BatchItem } from '../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { Ingest } from '../../../src/service/ingest/ingest.ts';
+import { Changes } from '../../../src/service/live/changes.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
+import { recordingLog } from '../../support/recording-log.ts';
+import { texts } from '../../../src/service/texts.ts';
 import { start_ms } from './story.ts';
 
 const open: Store[] = [];
@@ -84,6 +88,29 @@ describe('a message of a kit', () => {
     );
     expect((await store.assets(kit_id)).map(({ name }) => name)).toEqual(['Mast camera']);
     expect((await store.kit(kit_id))?.counts.refused).toBe(1);
+  });
+});
+
+describe('what a kit published against the contract', () => {
+  it('is named in the log once for each kit, with the first fault in one short sentence', async () => {
+    const ends = new AbortController();
+    const log = recordingLog();
+    const about = { store: newStore(), changes: new Changes(), group_ms: 1, onCommitted: () => undefined };
+    const ingest = new Ingest({ ...about, log, signal: ends.signal });
+    const many = deflateSync(`{"v":1,"historical":false,"groups":[${'1,'.repeat(400_000)}1]}`);
+    const deep = envelope(1, `${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    for (const [channel, payload] of [
+      [channels.batch, many],
+      [channels.feed(asset_id, 'gps'), deep],
+    ] as const) {
+      const reception = readMessage(upTopic(kit_id, channel), payload);
+      if (reception) await ingest.take(reception);
+    }
+    ends.abort();
+    const [line, ...more] = log.lines.filter(({ sentence }) => sentence === texts.log_message_invalid);
+    expect(more).toEqual([]);
+    expect(line?.facts).toMatchObject({ kit_id, reason: expect.stringContaining('more than') as string });
+    expect(JSON.stringify(line?.facts).length).toBeLessThan(500);
   });
 });
 
