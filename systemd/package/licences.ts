@@ -105,8 +105,14 @@ function terms(component: Component): string {
   const { name, licence, text } = component;
   if (isLong(component))
     return `The terms of ${name} and of its parts are in ${termsFile(name)} beside this file.`;
-  return commonLicence(licence) ?? (text || `As published: ${licence}.`);
+  return commonLicence(licence) ?? (withoutCommonTexts(text) || `As published: ${licence}.`);
 }
+
+/** A choice of licences brings the text of each; Debian asks to point to those that it has. */
+function withoutCommonTexts(text: string): string {
+  return text.replace(apache_text, commonLicence('Apache-2.0') ?? '');
+}
+const apache_text = /^[ \t]*Apache License\r?\n[ \t]*Version 2\.0,[^]*?END OF TERMS AND CONDITIONS$/mu;
 
 /** `debian/copyright` in the machine-readable form 1.0. */
 export function copyrightFile(own: string, components: readonly Component[]): string {

@@ -125,6 +125,19 @@ describe('the report of licences', () => {
     expect(text).not.toContain('xxx');
   });
 
+  test('points to the text of Apache 2.0 that Debian has, also where it stands beside another licence', () => {
+    const apache = 'Apache License\n  Version 2.0, January 2004\n\nWork.\n\n   END OF TERMS AND CONDITIONS';
+    const text = copyrightFile('Ours.', [
+      part({
+        licence: '(MIT OR Apache-2.0)',
+        text: `Do what you like.\n\n  ${apache}\n\nCopyright 2024 Them`,
+      }),
+    ]);
+    expect(text).not.toContain('END OF TERMS AND CONDITIONS');
+    expect(text).toContain(' Do what you like.\n .\n On Debian systems the full text is in');
+    expect(text).toContain(' Copyright 2024 Them');
+  });
+
   test('names the authors of data that is packed, as their terms ask for', () => {
     const text = copyrightFile('Ours.', [withData(part({ name: 'cities', files: 'app/cities.bin' }))]);
     expect(text).toContain('Files: app/cities.bin\nComment: cities 1.0.0');
