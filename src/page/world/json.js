@@ -14,7 +14,18 @@ export function isRecord(value) {
  * @returns {unknown}
  */
 export function field(value, name) {
-  return isRecord(value) ? value[name] : undefined;
+  return isRecord(value) ? own(value, name) : undefined;
+}
+
+/**
+ * What stands under a name that others chose: every object has a `constructor`, which is none of them.
+ * @template T
+ * @param {Readonly<Record<string, T>>} table
+ * @param {string} name
+ * @returns {T | undefined}
+ */
+export function own(table, name) {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Holds the state of the kit as the frames of the service report it. */
-import { field } from './json.js';
+import { field, own } from './json.js';
 import { byName } from './text.js';
 
 /** @import { FeedMessage, Fix, KitNow, LiveAsset, QueueResource, ServerFrame, Snapshot, TaskResource, World } from '../types.d.ts' */
@@ -199,7 +199,7 @@ function takeTask(world, task) {
  */
 function takeFeed(world, id, feed, message) {
   const feeds = world.feeds.get(id) ?? {};
-  const before = feeds[feed];
+  const before = own(feeds, feed);
   if (before) updatePeriod(world, `${id} ${feed}`, Date.parse(message.time) - Date.parse(before.time));
   world.feeds.set(id, { ...feeds, [feed]: message });
   extend(world, id, feed, message);
@@ -215,7 +215,7 @@ function takeFeed(world, id, feed, message) {
 function extend(world, id, feed, message) {
   if (feed === 'gps') extendTrail(world, id, message);
   if (feed === 'link_status') takeLinkEdge(world, message);
-  const [name, field_name] = recorded[feed] ?? [];
+  const [name, field_name] = own(recorded, feed) ?? [];
   if (name && field_name)
     record(world, `${id} ${name}`, Date.parse(message.time), numberOf(message, field_name));
 }

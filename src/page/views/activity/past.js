@@ -1,7 +1,7 @@
 /** The activity that the history holds: pages of events, the filter, and their sentences. */
 import { eventsOf, nextOf } from '../../world/history/events.js';
 import { ask, reasonOf } from '../../world/api.js';
-import { listIn, textIn } from '../../world/json.js';
+import { listIn, own, textIn } from '../../world/json.js';
 import { label } from '../../world/text.js';
 import { t } from '../../words/words.js';
 
@@ -131,8 +131,8 @@ export function eventText({ type, asset_id, data }, { world }) {
   if (type === 'link_status')
     return `${linkName(String(data['name']), world)}: ${stateText(data['status'])}${reason}`;
   if (type === 'asset_status') return `${asset}: ${stateText(data['status'])}${reason}`;
-  const seen = listIn(data['types']).map((each) => t.seen[String(each)] ?? String(each));
-  const what = seen.join(', ') || (t.history.event[type] ?? label(type));
+  const seen = listIn(data['types']).map((each) => own(t.seen, String(each)) ?? String(each));
+  const what = seen.join(', ') || (own(t.history.event, type) ?? label(type));
   return asset === '' ? what : `${asset}: ${what}`;
 }
 

@@ -1,4 +1,5 @@
 /** The page of one asset: its first part by type, then commands, tasks and all values. */
+import { own } from '../../world/json.js';
 import { assetState, duration, isAssetReachable } from '../../world/age.js';
 import { placeText } from '../../world/geo.js';
 import { placeOfAsset } from '../../world/places.js';
@@ -156,7 +157,7 @@ function aboutCard(asset, view) {
     html`<dl class="facts small pad">
       ${fact(t.asset.model, maker === '' ? t.notReported : name(maker))}
       ${fact(t.asset.protocol, plain(protocol))}
-      ${fact(t.asset.type, t.type[asset.type] ?? plain(asset.type))}
+      ${fact(t.asset.type, own(t.type, asset.type) ?? plain(asset.type))}
       ${fact(t.asset.lastSeen, `${clock(seen_ms, { isExact: true })} (${duration(view.time_ms - seen_ms)})`)}
       ${fact(t.asset.position, text === '' ? t.notReported : html`<span class="place">${text}</span>${copyButton}`, place)}
       ${place && typeof asset.alt_m === 'number' ? fact(t.asset.altitude, t.asset.aboveEllipsoid(measureText(heightIn(asset.alt_m)))) : ''}

@@ -1,6 +1,6 @@
 /** The page of a camera: its video first, then moving it, its presets by name, its detector, and what it saw. */
 import { duration, feedFreshness } from '../../world/age.js';
-import { isRecord } from '../../world/json.js';
+import { isRecord, own } from '../../world/json.js';
 import { plain } from '../../world/text.js';
 import { clock } from '../../world/units.js';
 import { fieldOf } from '../../world/world.js';
@@ -63,7 +63,7 @@ function seenNow(asset, view) {
     Array.isArray(types) &&
     !feedFreshness(asset, 'ai_detection', view).isOld
   )
-    return types.map((type) => t.seen[String(type)] ?? plain(type)).join(', ');
+    return types.map((type) => own(t.seen, String(type)) ?? plain(type)).join(', ');
   return fieldOf(motion, 'detected') === true && !feedFreshness(asset, 'motion', view).isOld
     ? t.camera.motion
     : '';
@@ -176,5 +176,5 @@ function seenText(asset, view) {
   const detection = view.world.feeds.get(asset.id)?.['ai_detection'];
   const types = fieldOf(detection, 'types');
   if (fieldOf(detection, 'detected') !== true || !Array.isArray(types)) return t.camera.nothingSeen;
-  return types.map((type) => t.seen[String(type)] ?? plain(type)).join(', ');
+  return types.map((type) => own(t.seen, String(type)) ?? plain(type)).join(', ');
 }

@@ -1,7 +1,7 @@
 /** Tap to fly: the target on the map, what it means, and the button that is held. Nothing is sent before the hold. */
 import { bearingOf } from '../../world/geo.js';
 import { breachOf } from '../../world/fence.js';
-import { field } from '../../world/json.js';
+import { field, own } from '../../world/json.js';
 import { fly_command, targetOf } from '../../world/target.js';
 import { label } from '../../world/text.js';
 import { distanceText, heightIn, measureText } from '../../world/units.js';
@@ -89,7 +89,7 @@ function wayText(from, target) {
 function fenceText(asset, view) {
   const breach = breachOf(asset.id, view);
   return html`<p class="fault" role="alert">
-    ${breach !== undefined && `${t.fly.breached(t.fly.breach[breach] ?? label(breach))} `}${t.fly.fenceUnknown}
+    ${breach !== undefined && `${t.fly.breached(own(t.fly.breach, breach) ?? label(breach))} `}${t.fly.fenceUnknown}
   </p>`;
 }
 

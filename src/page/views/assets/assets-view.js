@@ -1,4 +1,5 @@
 /** All assets of the kit by their place in the tree, with filters. */
+import { own } from '../../world/json.js';
 import { plain } from '../../world/text.js';
 import { assetTree } from '../../world/world.js';
 import { t } from '../../words/words.js';
@@ -59,7 +60,7 @@ function filters({ world, choices, act }) {
     { key: 'offline', text: t.state.offline, count: offline },
     ...types.map(([type, list]) => ({
       key: `type ${type}`,
-      text: t.type[type] ?? plain(type),
+      text: own(t.type, type) ?? plain(type),
       count: list.length,
     })),
   ];

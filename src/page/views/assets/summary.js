@@ -1,7 +1,7 @@
 /** The most important values of an asset in one line: current values first, then old ones. */
 import { duration, feedFreshness } from '../../world/age.js';
 import { bearingText } from '../../world/geo.js';
-import { isRecord } from '../../world/json.js';
+import { isRecord, own } from '../../world/json.js';
 import { placeOfAsset, placeOfKit } from '../../world/places.js';
 import { plain } from '../../world/text.js';
 import { heightIn, measureText } from '../../world/units.js';
@@ -41,7 +41,7 @@ export function summaryView({ current, old }) {
  * @returns {string}
  */
 function modelOf({ vendor, model, type }) {
-  return plain([vendor, model].filter(Boolean).join(' ')) || (t.type[type] ?? plain(type));
+  return plain([vendor, model].filter(Boolean).join(' ')) || (own(t.type, type) ?? plain(type));
 }
 
 /**
@@ -92,7 +92,7 @@ function cameraFacts({ motion, ai_detection }, { time_ms }) {
   /** @type {(readonly [string, string])[]} */
   const facts = [];
   if (seen.length > 0)
-    facts.push(['ai_detection', seen.map((type) => t.seen[type] ?? plain(type)).join(', ')]);
+    facts.push(['ai_detection', seen.map((type) => own(t.seen, type) ?? plain(type)).join(', ')]);
   else if (fieldOf(motion, 'detected') === true) facts.push(['motion', t.camera.motion]);
   else if (motion) facts.push(['motion', t.camera.quiet(duration(time_ms - Date.parse(motion.time)))]);
   return facts;

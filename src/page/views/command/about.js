@@ -1,6 +1,6 @@
 /** What a command is called, what it risks, and why it cannot be sent now. */
 import { assetState, isKitReachable } from '../../world/age.js';
-import { field } from '../../world/json.js';
+import { field, own } from '../../world/json.js';
 import { label, plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
@@ -16,7 +16,7 @@ import { shape } from '../parts/icon.js';
 export function titleOf(command) {
   const title = field(command, 'title');
   if (typeof title === 'string' && title !== '') return plain(title);
-  const known = t.command[command.name];
+  const known = own(t.command, command.name);
   if (known !== undefined) return known;
   const text = label(command.name);
   return text.charAt(0).toUpperCase() + text.slice(1);
@@ -28,7 +28,7 @@ export function titleOf(command) {
  * @returns {string}
  */
 export function valueName(name) {
-  const text = t.form.names[name] ?? label(name);
+  const text = own(t.form.names, name) ?? label(name);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

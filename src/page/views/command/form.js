@@ -1,6 +1,6 @@
 /** Builds the inputs of a command from its input_schema: flat objects of numbers, texts, choices and switches. */
 import { t } from '../../words/words.js';
-import { isRecord, listIn } from '../../world/json.js';
+import { isRecord, listIn, own } from '../../world/json.js';
 import { label, plain, unitOf } from '../../world/text.js';
 
 /** @import { Field, JsonValue, Option } from '../../types.d.ts' */
@@ -75,7 +75,7 @@ function labelOf(name, { title, 'x-unit': unit }) {
  * @param {string} name
  */
 function nameOf(name) {
-  const text = t.form.names[name] ?? label(name);
+  const text = own(t.form.names, name) ?? label(name);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

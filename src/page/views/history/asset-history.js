@@ -1,4 +1,5 @@
 /** The course of an asset's figures, and what a camera saw: from the history. */
+import { own } from '../../world/json.js';
 import { detectionsOf, eventsNow, intervalsOf } from '../../world/history/events.js';
 import { seriesNow, spanOf } from '../../world/history/history.js';
 import { plain } from '../../world/text.js';
@@ -194,5 +195,5 @@ function laneText(key, list) {
 
 /** @param {string} key */
 function wordOf(key) {
-  return t.seen[key] ?? t.history.event[key] ?? plain(key);
+  return own(t.seen, key) ?? own(t.history.event, key) ?? plain(key);
 }

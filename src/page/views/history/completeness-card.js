@@ -1,6 +1,6 @@
 /** Whether every message of the kit has arrived; else how many are missing, and why. */
 import { countsOf } from '../../world/history/history.js';
-import { field, textIn } from '../../world/json.js';
+import { field, own, textIn } from '../../world/json.js';
 import { plain } from '../../world/text.js';
 import { t } from '../../words/words.js';
 import { html } from '../parts/html.js';
@@ -38,6 +38,6 @@ function sentenceOf(why) {
   if (why === '') return t.history.unexplained;
   return why
     .split(', ')
-    .map((each) => t.history.reason[each] ?? plain(each))
+    .map((each) => own(t.history.reason, each) ?? plain(each))
     .join(', ');
 }

@@ -1,4 +1,5 @@
 /** Icons and the shapes of states, drawn once as symbols and used by name. */
+import { own } from '../../world/json.js';
 import { html } from './html.js';
 import { icons } from './icons.js';
 
@@ -58,7 +59,7 @@ const ofLinks = { satellite: 'satellite-dish', cellular: 'signal', wifi: 'wifi',
  * @returns {Icon}
  */
 export function iconOfType(type) {
-  return ofTypes[type] ?? 'box';
+  return own(ofTypes, type) ?? 'box';
 }
 
 /**
@@ -66,5 +67,5 @@ export function iconOfType(type) {
  * @returns {Icon}
  */
 export function iconOfLink(type) {
-  return ofLinks[type ?? ''] ?? 'activity';
+  return own(ofLinks, type ?? '') ?? 'activity';
 }

@@ -1,4 +1,5 @@
 /** Turns detections of cameras into entries of the log. */
+import { own } from '../json.js';
 import { t } from '../../words/words.js';
 import { addressOf } from '../route.js';
 import { fieldOf } from '../world.js';
@@ -35,5 +36,5 @@ export function seenEntry(frame, world) {
 function whatOf(message) {
   const types = fieldOf(message, 'types');
   if (!Array.isArray(types) || types.length === 0) return t.camera.motion;
-  return types.map((type) => t.seen[String(type)] ?? String(type)).join(', ');
+  return types.map((type) => own(t.seen, String(type)) ?? String(type)).join(', ');
 }

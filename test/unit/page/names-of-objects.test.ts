@@ -1,0 +1,59 @@
+/** A kit calls a feed, a command, an input, a type or a detection by the name of a thing that every object has. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/contract/json.ts';
+import type { Field, World } from '../../../src/page/types.d.ts';
+
+async function load<T>(name: string): Promise<T> {
+  return (await import(new URL(`../../../src/page/${name}`, import.meta.url).href)) as T;
+}
+const { emptyWorld, takeFrame } = await load<{
+  emptyWorld: () => World;
+  takeFrame: (world: World, frame: object) => void;
+}>('world/world.js');
+const { fieldsOf } = await load<{ fieldsOf: (schema: JsonObject) => readonly Field[] | undefined }>(
+  'views/command/form.js',
+);
+const { seenEntry } = await load<{
+  seenEntry: (frame: object, world: World) => { readonly title: string } | undefined;
+}>('world/history/seen.js');
+const { field } = await load<{ field: (value: unknown, name: string) => unknown }>('world/json.js');
+
+const time = '2026-11-21T10:00:00.000Z';
+
+describe.each(['constructor', 'toString', 'valueOf', '__proto__', 'hasOwnProperty'])('%s', (name) => {
+  it('as a feed is kept as any feed, each time that it comes', () => {
+    const world = emptyWorld();
+    const frame = { type: 'feed', asset_id: 'a', feed: name, message: { time, data: { n: 1 } } };
+    for (let times = 0; times < 3; times += 1) takeFrame(world, frame);
+    expect(Object.entries(world.feeds.get('a') ?? {})).toEqual([[name, frame.message]]);
+    takeFrame(world, { ...frame, feed: 'gps' });
+    expect(Object.keys(world.feeds.get('a') ?? {})).toEqual([name, 'gps']);
+  });
+
+  it('as an input is called by its name', () => {
+    const properties = Object.fromEntries([[name, { type: 'string' }]]);
+    expect(fieldsOf({ type: 'object', properties })).toMatchObject([{ name }]);
+  });
+
+  it('as a detection, or as a field that is missing, is not taken for something else', () => {
+    const message = { time, data: { detected: true, types: [name] } };
+    const frame = { type: 'feed', asset_id: 'a', feed: 'ai_detection', message };
+    expect(seenEntry(frame, emptyWorld())?.title).toBe(`: ${name}`);
+    expect(field({}, name)).toBeUndefined();
+  });
+});
+
+it('words for names of devices are looked up as their own alone', () => {
+  const root = join(import.meta.dirname, '../../../src/page');
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.js'),
+  );
+  const tables = 'command|form\\.names|seen|history\\.event|history\\.reason|type|fly\\.breach';
+  const [indexed, looked_up] = [`\\bt\\.(?:${tables})\\[`, `\\bown\\(t\\.(?:${tables}),`];
+  const count = (pattern: string): readonly string[] =>
+    files.filter((file) => new RegExp(pattern, 'u').test(readFileSync(join(root, file), 'utf8')));
+  expect(count(indexed)).toEqual([]);
+  expect(count(looked_up).length).toBeGreaterThan(6);
+});
