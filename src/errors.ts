@@ -12,6 +12,11 @@ export class ConfigInvalid extends Error {
   }
 }
 
+/** What a path leads to is no file, or too large for what was asked for. The message follows the name of the file and has the remedy. */
+export class FileRefused extends Error {
+  override readonly name = 'FileRefused';
+}
+
 /** A device does not answer. The device session tries again, after pauses that grow to a minute. */
 export class DeviceUnreachable extends Error {
   override readonly name = 'DeviceUnreachable';

@@ -172,6 +172,7 @@ export const rooms: readonly Room[] = [
       'device',
       'driver',
       'errors.ts',
+      'platform/bounded-file.ts',
       'platform/gathered-bytes.ts',
       'platform/interim-answers.ts',
       'platform/http-server',

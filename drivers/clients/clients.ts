@@ -1,10 +1,9 @@
 /** Lists the devices on the kit's local network from kernel tables and dnsmasq leases; sends nothing to find them. */
-import { readFile, stat } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable, FileRefused } from '../../src/errors.ts';
 import { readNeighbours } from '../../src/platform/linux/arp-table.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { joinClients, mostOf } from './join.ts';
@@ -12,6 +11,7 @@ import { type Lan, readLan } from './lan.ts';
 import { type Lease, parseLeases } from './leases.ts';
 import { type ClientsOptions, clientsOptions } from './options.ts';
 import { texts } from './texts.ts';
+import { readTextUpTo } from '../../src/platform/bounded-file.ts';
 
 const lease_file_bytes_max = 1_048_576;
 /** The hub sends changes once a second and drops the values of a lost driver, so the empty list is kept this long before the driver ends. */
@@ -84,10 +84,9 @@ async function readLeases(
 /** Reads the leases of a file, or returns the reason why it cannot be read. */
 async function readLeaseFile(file: string): Promise<readonly Lease[] | string> {
   try {
-    const { size } = await stat(file);
-    if (size > lease_file_bytes_max) return texts.lease_file_too_large(lease_file_bytes_max);
-    return parseLeases(await readFile(file, 'utf8'));
+    return parseLeases(await readTextUpTo(file, lease_file_bytes_max));
   } catch (error) {
+    if (error instanceof FileRefused) return error.message;
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     return code === 'ENOENT' ? [] : String(code ?? error);
   }

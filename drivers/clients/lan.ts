@@ -1,8 +1,8 @@
 /** Reads the local network from /sys/class/net: its links, their ports, and the stations on each port. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exists, readNames, readText } from '../../src/device/system-files.ts';
 import type { ClientsOptions } from './options.ts';
+import { readBytesUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
 
 export type Medium = 'wired' | 'wireless';
 
@@ -69,7 +69,9 @@ async function readLink(
   }
   const kinds = new Set(ports.values());
   const [only = null] = kinds;
-  const table = await readFile(join(dir, name, 'brforward')).catch(() => Buffer.alloc(0));
+  const table = await readBytesUpTo(join(dir, name, 'brforward'), table_bytes_max).catch(() =>
+    Buffer.alloc(0),
+  );
   const stations = parseForwarding(table, ports, known);
   return { name, ifindex, medium: kinds.size === 1 ? only : null, stations };
 }

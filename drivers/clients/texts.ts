@@ -3,7 +3,6 @@ export const texts = {
   limit_exceeded: 'client limit exceeded; reporting the first ones (options.entries_max)',
   within_limit: 'client count back within the limit; reporting all',
   leases_unreadable: (files: string) => `cannot read ${files}`,
-  lease_file_too_large: (bytes_max: number) => `larger than ${bytes_max} bytes`,
   interface_not_found: (names: string) => `interface ${names} not found; check options.interfaces`,
   no_bridge: 'no bridge with a hardware port found; set options.interfaces',
 } as const;

@@ -2,7 +2,6 @@
  * Restarts the machine through systemd-logind (org.freedesktop.login1). The connector ends with the machine, so the task is
  * concluded by its next run: the order is on the disk before it is sent, and another boot id than then is the effect.
  */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/contract/json.ts';
 import { openBus, type Bus, type Reply } from '../../src/device/dbus/bus.ts';
@@ -16,6 +15,7 @@ import type { GatewayOptions } from './options.ts';
 import { uptime_s } from './proc.ts';
 import type { rebootOrder } from './reboot-order.ts';
 import { texts } from './texts.ts';
+import { readTextUpTo, small_bytes_max } from '../../src/platform/bounded-file.ts';
 
 /** Stopping every service of a gateway takes less; systemd itself kills a service after 90 s. */
 const restart_begins_max_ms = 120_000;
@@ -97,7 +97,7 @@ async function sendOrder(bus: Bus): Promise<void> {
 async function bootId({ proc }: GatewayOptions['roots']): Promise<string> {
   const path = join(proc, 'sys/kernel/random/boot_id');
   return (
-    await readFile(path, 'utf8').catch((error: unknown) => {
+    await readTextUpTo(path, small_bytes_max).catch((error: unknown) => {
       throw new CommandRefused(notSent(texts.boot_unknown(path, messageOf(error))), { cause: error });
     })
   ).trim();

@@ -1,5 +1,4 @@
 /** Measures a link on request: a command of the kit's gateway, bounded in data and time, one test at a time. */
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { noFeeds } from '../../src/contract/feeds.ts';
 import type { Speedtest } from '../../src/contract/kit.ts';
@@ -14,6 +13,7 @@ import { measure, type Measured } from './measure.ts';
 import { type Server, type SpeedtestOptions, speedtestOptions } from './options.ts';
 import { texts } from './texts.ts';
 import { chooseWay } from './way.ts';
+import { readTextUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
 
 type SpeedtestHost = DriverHost<typeof noFeeds>;
 
@@ -150,7 +150,7 @@ function chooseServer({ servers }: SpeedtestOptions, name: string | undefined): 
 }
 
 async function readCa(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
+  return readTextUpTo(file, table_bytes_max).catch((error: unknown) => {
     throw new CommandRefused(texts.ca_unreadable(messageOf(error)), { cause: error });
   });
 }

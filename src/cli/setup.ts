@@ -1,7 +1,6 @@
 /** `kit-connector setup`: asks for settings or takes flags, scans for devices, and writes a valid configuration. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
 import { drivers } from '../../drivers/index.ts';
@@ -29,6 +28,7 @@ import { configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
+import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
 
 export interface SetupOptions extends ConfirmOptions {
   readonly config: string;
@@ -144,7 +144,7 @@ async function storeSecrets(
   };
   const copy = async (key: keyof SecretFiles, path: string | undefined, flag: string | undefined) =>
     isService && path !== undefined && flag !== undefined
-      ? store(key, (await readFile(path, 'utf8')).trimEnd())
+      ? store(key, (await readTextUpTo(path, table_bytes_max)).trimEnd())
       : path;
   const files: SecretFiles = {
     password_file: password === undefined ? password_file : await store('password_file', password),

@@ -1,5 +1,5 @@
 /** `kit-connector support-bundle`: writes one file with all diagnostic data and without secrets. */
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -22,6 +22,7 @@ import { type Steps, stepsOn } from './terminal/steps.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 import { version } from './version.ts';
+import { readTextUpTo, small_bytes_max } from '../platform/bounded-file.ts';
 
 const compress = promisify(gzip);
 
@@ -148,12 +149,15 @@ async function readKnown(file: string, shell: Shell): Promise<Known> {
   const media = config?.media && 'password' in config.media ? config.media.password : undefined;
   const broker = config?.broker && (await withStoredSecrets(config.broker));
   const own_key =
-    config && (await readFile(join(config.state_dir, 'service-key'), 'utf8').catch(() => undefined));
+    config &&
+    (await readTextUpTo(join(config.state_dir, 'service-key'), small_bytes_max).catch(() => undefined));
   const own = [broker?.password, broker?.key, media, own_key];
   const dir = dirname(resolve(file));
   const named = config ? touchpointsOf(value, config.drivers, dir).secrets : [];
   const secret = named.filter(({ isPublic }) => !isPublic);
-  const texts = await Promise.all(secret.map(async ({ path }) => readFile(path, 'utf8').catch(() => '')));
+  const texts = await Promise.all(
+    secret.map(async ({ path }) => readTextUpTo(path, small_bytes_max).catch(() => '')),
+  );
   return {
     config,
     value,

@@ -201,8 +201,10 @@ function checkFeedNames(
   const known = [...new Set(['default', ...feedSets.flatMap((feeds) => Object.keys(feeds))])];
   for (const name of Object.keys(rates_hz)) {
     if (known.includes(name)) continue;
-    const guess = didYouMean(name, known);
-    faults.add([...at, name], texts.no_feed(guess ? texts.did_you_mean(guess) : texts.the_feeds_are(known)));
+    faults.add([...at, name], () => {
+      const guess = didYouMean(name, known);
+      return texts.no_feed(guess ? texts.did_you_mean(guess) : texts.the_feeds_are(known));
+    });
   }
 }
 
@@ -214,11 +216,10 @@ function checkLogNames(
   const known = drivers.map(({ name }) => name);
   for (const name of Object.keys(levels)) {
     if (known.includes(name)) continue;
-    const guess = didYouMean(name, known);
-    faults.add(
-      ['log', 'drivers', name],
-      texts.not_configured(guess ? texts.did_you_mean(guess) : texts.remove_line),
-    );
+    faults.add(['log', 'drivers', name], () => {
+      const guess = didYouMean(name, known);
+      return texts.not_configured(guess ? texts.did_you_mean(guess) : texts.remove_line);
+    });
   }
 }
 

@@ -73,8 +73,10 @@ async function loadDriver(
   const found = list.find((driver) => driver.name === name);
   const path = ['drivers', index, 'driver'];
   if (!found) {
-    const guess = didYouMean(name, known);
-    faults.add(path, texts.no_driver(name, guess ? texts.did_you_mean(guess) : texts.the_drivers_are(known)));
+    faults.add(path, () => {
+      const guess = didYouMean(name, known);
+      return texts.no_driver(name, guess ? texts.did_you_mean(guess) : texts.the_drivers_are(known));
+    });
     return undefined;
   }
   try {

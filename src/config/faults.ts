@@ -26,7 +26,7 @@ function addIssue(faults: FaultList, checked: Checked, issue: Issue): void {
   if (issue.code === 'unrecognized_keys') {
     const known = schema ? keysOf({ schema, value }) : [];
     const group = schema && { schema, value };
-    for (const key of issue.keys) faults.add([...path, key], unknownKey(key, known, group));
+    for (const key of issue.keys) faults.add([...path, key], () => unknownKey(key, known, group));
     return;
   }
   const meant = issue.code === 'invalid_union' ? meantShape(issue.errors) : undefined;
@@ -34,7 +34,7 @@ function addIssue(faults: FaultList, checked: Checked, issue: Issue): void {
     addIssues(faults, { schema: schema.options[meant.at] ?? schema, value, at: path }, meant.issues);
     return;
   }
-  faults.add(path, value === undefined ? missing(issue, schema) : sentence(issue, value, schema));
+  faults.add(path, () => (value === undefined ? missing(issue, schema) : sentence(issue, value, schema)));
 }
 
 /** Of several shapes that a value may have, the closest one: its type is right, and only details are wrong. */

@@ -1,9 +1,9 @@
 /** The identity of the kit: its id where the configuration names none, and the machine that its state was made on. */
 import { createHmac } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { texts } from './texts.ts';
+import { readTextUpTo, small_bytes_max, table_bytes_max } from '../platform/bounded-file.ts';
 
 /** Stands for an id that does not exist yet: the first start makes one. */
 export const no_kit_id = '';
@@ -19,7 +19,7 @@ export function identityFiles(state_dir: string): { readonly id: string; readonl
 /** The id that an earlier start made in `state_dir`, lower case. Undefined when there is none; rejects when it cannot be read. */
 export async function readKitId(state_dir: string): Promise<string | undefined> {
   const { id } = identityFiles(state_dir);
-  const text = await readFile(id, 'utf8').catch((error: unknown) => {
+  const text = await readTextUpTo(id, small_bytes_max).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
       return undefined;
     throw error;
@@ -55,7 +55,7 @@ export interface MachineFacts {
 
 /** Of this machine. An id that is mounted over its file lasts for one boot only and does not identify the machine. */
 export async function machineFacts(files: MachineFiles = machine_files): Promise<MachineFacts> {
-  const read = async (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  const read = async (file: string): Promise<string> => readTextUpTo(file, table_bytes_max).catch(() => '');
   const [id, board, mounts] = await Promise.all([
     read(files.machine_id),
     read(files.board),
@@ -102,7 +102,7 @@ export async function copyWarning(
   files: MachineFiles = machine_files,
 ): Promise<string | undefined> {
   const { machine } = identityFiles(state_dir);
-  const text = await readFile(machine, 'utf8').catch(() => '');
+  const text = await readTextUpTo(machine, small_bytes_max).catch(() => '');
   if (!isOtherMachine(text, await machineFacts(files))) return undefined;
   return texts.copied(state_dir);
 }

@@ -1,12 +1,10 @@
 /** The configuration file as text: its YAML, where each key stands, and the list of faults that are found in it. */
-import { readFile } from 'node:fs/promises';
 import {
   type Document,
   LineCounter,
   type Node,
   type YAMLMap,
   type YAMLParseError,
-  isCollection,
   isMap,
   isNode,
   isScalar,
@@ -14,7 +12,9 @@ import {
   visit,
 } from 'yaml';
 import { ConfigInvalid, messageOf } from '../errors.ts';
+import { readBytesUpTo } from '../platform/bounded-file.ts';
 import { texts as platform_texts } from '../platform/texts.ts';
+import { checkBounds, decodeConfig, file_bytes_max } from './bounds.ts';
 import { texts } from './texts.ts';
 
 export type KeyPath = readonly PropertyKey[];
@@ -27,26 +27,26 @@ export interface Source {
   readonly place: (path: KeyPath) => { readonly line: number; readonly col: number };
 }
 
-/** A configuration of this size is a mistake: another file was named. */
-const file_bytes_max = 1_000_000;
+/** Sentences that are reported at once: nobody reads more, and each costs the search for its line. */
+const faults_max = 50;
 
-/** The text of the file. Throws `ConfigInvalid` when it cannot be read. */
+/** The text of the file. Throws `ConfigInvalid` when it cannot be read or is no text. */
 export async function readSource(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((error: unknown) => {
+  const bytes = await readBytesUpTo(file, file_bytes_max).catch((error: unknown) => {
     throw new ConfigInvalid([`${file}: ${platform_texts.unreadable(error)}`]);
   });
-  if (bytes.length > file_bytes_max) {
-    throw new ConfigInvalid([`${file}: ${texts.file_too_large}`]);
-  }
-  return bytes.toString('utf8');
+  return decodeConfig(file, bytes);
 }
 
-/** Parses YAML 1.2. Throws `ConfigInvalid` with every fault of its syntax. */
+/** Parses YAML 1.2. Throws `ConfigInvalid` with the faults of its syntax. */
 export function parseSource(file: string, text: string): Source {
+  checkBounds(file, text);
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // Its check compares each key with all others of its group; `keyFaults` does it.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   if (document.errors.length > 0) {
-    throw new ConfigInvalid(document.errors.map((error) => syntaxFault(file, lines, error)));
+    const first = document.errors.slice(0, faults_max).map((error) => syntaxFault(file, lines, error));
+    throw new ConfigInvalid([...first, ...furtherFaults(file, document.errors.length)]);
   }
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
     throw new ConfigInvalid([`${file}: ${texts.file_empty}`]);
@@ -54,10 +54,13 @@ export function parseSource(file: string, text: string): Source {
   if (!isMap(document.contents)) {
     throw new ConfigInvalid([`${file}:1:1: ${texts.no_keys}`]);
   }
-  const odd_keys = oddKeys(document.contents);
-  if (odd_keys.length > 0) {
-    const at = odd_keys.map((offset) => lines.linePos(offset));
-    throw new ConfigInvalid(at.map(({ line, col }) => `${file}:${line}:${col}: ${texts.key_no_word}`));
+  const key_faults = keyFaults(document.contents);
+  if (key_faults.length > 0) {
+    const first = key_faults.slice(0, faults_max).map(({ offset, sentence }) => {
+      const { line, col } = lines.linePos(offset);
+      return `${file}:${line}:${col}: ${sentence}`;
+    });
+    throw new ConfigInvalid([...first, ...furtherFaults(file, key_faults.length)]);
   }
   return {
     file,
@@ -66,15 +69,25 @@ export function parseSource(file: string, text: string): Source {
   };
 }
 
-/** Where keys stand that are no text: JavaScript would make some text of them. */
-function oddKeys(contents: YAMLMap): readonly number[] {
-  const offsets: number[] = [];
+function furtherFaults(file: string, count: number): readonly string[] {
+  return count > faults_max ? [`${file}: ${texts.further_faults(count - faults_max)}`] : [];
+}
+
+/** Keys that are no text, of which JavaScript would make some, and keys that their group has already. */
+function keyFaults(contents: YAMLMap): readonly { readonly offset: number; readonly sentence: string }[] {
+  const faults: { offset: number; sentence: string }[] = [];
   visit(contents, {
-    Pair(_, { key }) {
-      if (isCollection(key)) offsets.push(key.range?.[0] ?? 0);
+    Map(_, { items }) {
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        const offset = startOf(key) ?? 0;
+        if (!isScalar(key)) faults.push({ offset, sentence: texts.key_no_word });
+        else if (seen.has(keyText(key))) faults.push({ offset, sentence: texts.duplicate_key });
+        seen.add(keyText(key));
+      }
     },
   });
-  return offsets;
+  return faults.sort((a, b) => a.offset - b.offset);
 }
 
 /** Aliases that refer to each other without end are the one thing that fails only here. */
@@ -97,7 +110,6 @@ function syntaxSentence({ code, message }: YAMLParseError): string {
 
 const syntaxSentences: Readonly<Partial<Record<YAMLParseError['code'], string>>> = {
   TAB_AS_INDENT: texts.tab_indents,
-  DUPLICATE_KEY: texts.duplicate_key,
   MULTIPLE_DOCS: texts.second_document,
   BAD_INDENT: texts.bad_indent,
   MISSING_CHAR: texts.not_closed,
@@ -136,20 +148,38 @@ function keyText(key: unknown): string {
 
 /** Collects faults, so that the technician sees all of them at once, in the order of the lines. */
 export interface FaultList {
-  readonly add: (path: KeyPath, sentence: string) => void;
+  /** A sentence that takes time to write may be a function: it is called for what is reported. */
+  readonly add: (path: KeyPath, sentence: string | (() => string)) => void;
   /** `file:line:col key.path: sentence`, in the order of the file. */
   readonly lines: () => readonly string[];
 }
 
 export function faultList(source: Source): FaultList {
   const faults: { line: number; col: number; text: string }[] = [];
+  let count = 0;
   return {
     add: (path, sentence) => {
+      count += 1;
+      if (count > faults_max) return;
       const { line, col } = source.place(path);
-      faults.push({ line, col, text: `${source.file}:${line}:${col} ${pathText(path)}: ${sentence}` });
+      const words = typeof sentence === 'string' ? sentence : sentence();
+      const text = `${source.file}:${line}:${col} ${shortened(pathText(path))}: ${shortened(words)}`;
+      faults.push({ line, col, text });
     },
-    lines: () => faults.sort((a, b) => a.line - b.line || a.col - b.col).map(({ text }) => text),
+    lines: () => [
+      ...faults.sort((a, b) => a.line - b.line || a.col - b.col).map(({ text }) => text),
+      ...furtherFaults(source.file, count),
+    ],
   };
+}
+
+/** Longer than any list of known keys. What is longer holds a word of the file, and the remedy stands at the end. */
+const sentence_chars_max = 1_000;
+
+function shortened(text: string): string {
+  if (text.length <= sentence_chars_max) return text;
+  const half = sentence_chars_max / 2;
+  return `${text.slice(0, half)} ... ${text.slice(-half)}`;
 }
 
 /** `drivers[2].options.port` */

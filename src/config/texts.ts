@@ -3,7 +3,16 @@ const pair_remedy = 'install the two that were issued together';
 
 export const texts = {
   // The file as YAML
-  file_too_large: 'is larger than 1 MB, the limit of a configuration; name the right file',
+  utf16: 'is UTF-16 text or no text; name the right file, or save it as UTF-8',
+  not_utf8: 'is not UTF-8 text here; save the file as UTF-8',
+  control_character: (code: number) =>
+    `holds a control character here (U+${code.toString(16).toUpperCase().padStart(4, '0')}); remove it`,
+  too_deep: (levels: number) =>
+    `lists and groups stand in each other more than ${levels} levels deep here; close brackets and correct the indentation, or name the right file`,
+  too_much: (tokens: number) =>
+    `holds more than ${tokens} words and signs, the limit of a configuration, up to here; remove what is not needed, or name the right file`,
+  further_faults: (count: number) =>
+    `${count} further ${count === 1 ? 'fault' : 'faults'}; correct those above first`,
   file_empty: 'is empty; at least kit_id and a driver are needed',
   no_keys: 'contains no keys; write one "key: value" on each line, such as "kit_id: ..."',
   key_no_word: 'a key must be a plain word, not a list or a mapping',

@@ -1,8 +1,9 @@
 /** Persistent state of one device or asset, in small files that only the daemon may read. */
 import { createHash } from 'node:crypto';
-import { open, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import type { z } from 'zod';
 import { replaceFile } from '../platform/replace-file.ts';
+import { readTextUpTo } from '../platform/bounded-file.ts';
 
 /** What the connector writes is far smaller; a larger file is damaged. */
 const state_bytes_max = 262_144;
@@ -14,13 +15,7 @@ export function stateFileName(kind: string, key: string): string {
 
 /** The text of a state file; undefined when there is none, or none that can be read. */
 export async function readStateText(path: string): Promise<string | undefined> {
-  try {
-    await using handle = await open(path);
-    const { size } = await handle.stat();
-    return size > state_bytes_max ? undefined : await handle.readFile('utf8');
-  } catch {
-    return undefined;
-  }
+  return readTextUpTo(path, state_bytes_max).catch(() => undefined);
 }
 
 /** A file of one JSON value. Writes are serialized and atomic. */

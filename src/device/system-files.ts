@@ -1,11 +1,12 @@
 /** Reads the small files of /proc and /sys. Anything unreadable, such as `carrier` of an interface that is down, is undefined. */
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { readTextUpTo, readTextUpToSync, table_bytes_max } from '../platform/bounded-file.ts';
 
 /** The text without white space at its ends. Blocks: for files that the kernel answers from memory. */
 export function readTextSync(path: string): string | undefined {
-  return attempt(() => readFileSync(path, 'utf8').trim());
+  return attempt(() => readTextUpToSync(path, table_bytes_max).trim());
 }
 
 /** A whole number, decimal or with `0x` in front. */
@@ -31,7 +32,7 @@ export function existsSync(path: string): boolean {
 
 /** As `readTextSync`, for files whose hardware may answer slowly. */
 export async function readText(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').then((text) => text.trim(), missing);
+  return readTextUpTo(path, table_bytes_max).then((text) => text.trim(), missing);
 }
 
 /** As `readNamesSync`. */

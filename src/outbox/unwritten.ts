@@ -2,7 +2,7 @@
  * What a stop could not write because the disk refused or did not answer: noted in the runtime directory, so that the next
  * start names it on `drops`. That directory is memory: it can be written while the disk cannot, and lasts until the next boot.
  */
-import { appendFileSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAcknowledged } from './live/live-state.ts';
 import type { Live } from './live/outgoing.ts';
@@ -10,6 +10,8 @@ import type { Drop, StoreOptions } from './protocol.ts';
 import { positionOf } from './row.ts';
 import { diskFault } from './store/file/disk-fault.ts';
 import { epochNumber, rowShapes, valid } from './store/row-shapes.ts';
+import { FileRefused } from '../errors.ts';
+import { readTextUpToSync } from '../platform/bounded-file.ts';
 
 /** A note for each stop. Its numbers fill less than 1 MiB, as memory holds so many messages; further notes are refused. */
 const file_bytes_max = 4 * 1024 * 1024;
@@ -70,11 +72,11 @@ function noteUnwritten(runtime_dir: string | undefined, note: Unwritten): boolea
 export function readUnwritten(runtime_dir: string | undefined): readonly Unwritten[] {
   if (runtime_dir === undefined) return [];
   try {
-    return readFileSync(fileIn(runtime_dir), 'utf8')
+    return readTextUpToSync(fileIn(runtime_dir), 2 * file_bytes_max)
       .split('\n')
       .flatMap((line) => noteOf(line) ?? []);
   } catch (error) {
-    if (!diskFault(error)) throw error;
+    if (!(error instanceof FileRefused) && !diskFault(error)) throw error;
     return [];
   }
 }

@@ -1,6 +1,6 @@
 /** The time of day and the time since boot, and whether the time of day can be trusted yet. */
-import { readFileSync } from 'node:fs';
 import type { ClockEvidence } from './clock-evidence.ts';
+import { readTextUpToSync, small_bytes_max } from './bounded-file.ts';
 
 export interface Stamp {
   /** UTC, milliseconds since 1970, by the clock. */
@@ -84,7 +84,7 @@ function readUptime_ms(): number {
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readTextUpToSync(path, small_bytes_max).trim();
   } catch {
     return '';
   }

@@ -1,6 +1,6 @@
 /** Names this machine without giving its id away, which man:machine-id(5) asks to keep confidential. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readTextUpToSync, small_bytes_max } from './bounded-file.ts';
 
 const id_file = '/etc/machine-id';
 /** 32 hexadecimal digits; an image that was never booted has `uninitialized` or nothing. */
@@ -14,7 +14,7 @@ export function machineMark(file = id_file): string | undefined {
 
 function readId(file: string): string | undefined {
   try {
-    const id = readFileSync(file, 'utf8').trim();
+    const id = readTextUpToSync(file, small_bytes_max).trim();
     return id_pattern.test(id) ? id : undefined;
   } catch {
     // Not every container has one.

@@ -1,6 +1,7 @@
 /** Reads files that hold passwords, keys or certificates, and returns what is wrong with one and what to do. */
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { readHandle } from './bounded-file.ts';
 import { texts } from './texts.ts';
 
 /** The text of the file, or a sentence that names the file, the fault and the remedy. */
@@ -22,26 +23,12 @@ export async function readSecretText(file: string, limits: SecretFileLimits): Pr
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     // One handle for the check and for the content: the file cannot be exchanged in between.
     const stats = await handle.stat();
-    if (!stats.isFile()) return { fault: texts.not_a_file(file) };
-    if (limits.secret && (stats.mode & world_bits) !== 0) return { fault: texts.world_access(file) };
-    const bytes = await readUpTo(handle, limits.bytes_max + 1);
-    if (bytes.length > limits.bytes_max) return { fault: texts.file_too_large(file, limits.bytes_max) };
-    return textOf(file, bytes);
+    if (limits.secret && stats.isFile() && (stats.mode & world_bits) !== 0)
+      return { fault: texts.world_access(file) };
+    return textOf(file, await readHandle(handle, limits.bytes_max));
   } catch (error) {
     return { fault: `${file} ${texts.unreadable(error)}`, cause: error };
   }
-}
-
-/** The size of a file may change while it is read. */
-async function readUpTo(handle: FileHandle, bytes_max: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(bytes_max);
-  let length = 0;
-  while (length < bytes_max) {
-    const { bytesRead } = await handle.read(buffer, length, bytes_max - length, null);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  return buffer.subarray(0, length);
 }
 
 function textOf(file: string, bytes: Buffer): FileText {

@@ -1,8 +1,9 @@
 /** The availability window on disk: one small JSON file, replaced whole, so that a power cut leaves the old one or the new one. */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { minute_ms, window_minutes } from './day-window.ts';
+import { readTextUpToSync, table_bytes_max } from '../../../src/platform/bounded-file.ts';
 
 const duration_ms = z.int().min(0).max(minute_ms);
 const run = z.tuple([z.int().min(1).max(window_minutes), duration_ms, duration_ms]);
@@ -32,7 +33,7 @@ const availabilityRecord = z.strictObject({
 export function readRecord(file: string): readonly BootRecord[] {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readTextUpToSync(file, table_bytes_max);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;

@@ -1,5 +1,5 @@
 /** What outlives a restart of the daemon: which links there were, what they have carried, and their peaks. */
-import { readFileSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { z } from 'zod';
 import { type CapState, capState } from '../../../src/contract/feeds.ts';
 import { linkType, wans_max } from '../../../src/contract/kit.ts';
@@ -8,6 +8,7 @@ import { messageOf } from '../../../src/errors.ts';
 import { texts } from '../texts.ts';
 import { empty_ledger, usageLedger } from './usage.ts';
 import { replaceFile } from '../../../src/platform/replace-file.ts';
+import { readTextUpToSync, table_bytes_max } from '../../../src/platform/bounded-file.ts';
 
 /** Wear of the flash: one small file so often, and once more at the stop. */
 export const save_every_ms = 60_000;
@@ -150,7 +151,7 @@ export class Memory {
 function load(file: string, log: DriverLog): Readonly<Record<string, LinkRecord>> {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readTextUpToSync(file, table_bytes_max);
   } catch {
     return {};
   }

@@ -1,9 +1,9 @@
 /** Figures of the process: what it costs the gateway and its flash. */
-import { readFile } from 'node:fs/promises';
 import { cpuUsage, memoryUsage } from 'node:process';
 import type { Registry } from 'prom-client';
 import { counter, gauge, known, one } from './metric.ts';
 import { type ReportParts, startTime } from '../status-report.ts';
+import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 export function processMetrics(
   registry: Registry,
@@ -45,7 +45,7 @@ export function processMetrics(
 
 /** Absent where the kernel does not count. */
 async function writtenBytes(): Promise<number | undefined> {
-  const text = await readFile('/proc/self/io', 'utf8').catch(() => '');
+  const text = await readTextUpTo('/proc/self/io', small_bytes_max).catch(() => '');
   const written = /^write_bytes: (\d+)$/mu.exec(text)?.[1];
   return written === undefined ? undefined : Number(written);
 }

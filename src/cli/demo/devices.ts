@@ -1,11 +1,12 @@
 /** Shared by the simulated devices of the demo: finding their entries in the configuration, and the error of a failed start. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Config } from '../../config/config.ts';
 import { messageOf } from '../../errors.ts';
 import { texts } from '../texts.ts';
 import { loopback } from './embedded-broker.ts';
+import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 const entry = z.looseObject({
   name: z.string(),
@@ -36,7 +37,7 @@ export async function writePassword(file: string): Promise<void> {
 }
 
 export async function passwordIn(file: string): Promise<string> {
-  return (await readFile(file, 'utf8')).trim();
+  return (await readTextUpTo(file, small_bytes_max)).trim();
 }
 
 /** Starts a device. Returns an error sentence on failure. */

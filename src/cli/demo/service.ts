@@ -1,11 +1,11 @@
 /** The service of the demo: its port, and example requests. */
-import { readFileSync } from 'node:fs';
 import { assetId } from '../../contract/identity.ts';
 import type { App } from '../../app/app.ts';
 import type { Config } from '../../config/config.ts';
 import { loopback } from './embedded-broker.ts';
 import { freeTcpPort, isUsable } from './free-ports.ts';
 import type { Paint } from '../terminal/shell.ts';
+import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
 
 const port_wanted = 8_080;
 /** Key of the simulated drone. */
@@ -32,7 +32,7 @@ export async function withFreePort(config: Config): Promise<Config> {
 export function demoServiceLines({ service }: App, { kit_id }: Config, paint: Paint): readonly string[] {
   const url = service?.url();
   if (!service || url === undefined) return [];
-  const key = readFileSync(service.key_file, 'utf8').trim();
+  const key = readTextUpToSync(service.key_file, small_bytes_max).trim();
   const drone = assetId(kit_id, drone_key);
   const task = `${url}/api/kits/${kit_id}/assets/${drone}/commands/goto_waypoint`;
   const body = '{"payload":{"lat":47.3985,"lon":8.5456,"alt_m":30}}';

@@ -1,5 +1,5 @@
 /** Checks the clock: whether it is synchronised from the network, and its offset from a time server. */
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
 import { durationInWords } from '../../platform/log/entry.ts';
@@ -8,6 +8,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { clockOffset } from './sntp.ts';
 import { texts } from './texts.ts';
+import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 /** A larger offset of positions and alarms misleads an operator. */
 const tolerable_ms = 500;
@@ -66,7 +67,7 @@ function offsetText(ms: number): string {
 async function configuredServer(): Promise<string | undefined> {
   let server: string | undefined;
   for (const file of await configurationFiles()) {
-    const text = await readFile(file, 'utf8').catch(() => '');
+    const text = await readTextUpTo(file, small_bytes_max).catch(() => '');
     server = /^\s*NTP=\s*(\S+)/mu.exec(text)?.[1] ?? server;
   }
   return server;

@@ -1,6 +1,7 @@
 /** Finds the processes that hold a device or a socket open, as far as this user may see them. */
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 const processes_max = 4_096;
 /** The command line of the daemon, with zero bytes between its arguments. */
@@ -20,7 +21,7 @@ export async function holdersOf(target: string, proc: string): Promise<readonly 
   const holders: Holder[] = [];
   for (const pid of pids) {
     if (!(await holds(join(proc, pid, 'fd'), target))) continue;
-    const command = await readFile(join(proc, pid, 'cmdline'), 'utf8').catch(() => '');
+    const command = await readTextUpTo(join(proc, pid, 'cmdline'), table_bytes_max).catch(() => '');
     const program = basename(command.split('\0')[0] ?? '') || 'another program';
     holders.push({ name: `${program} (process ${pid})`, isOurs: ourselves.test(command) });
   }

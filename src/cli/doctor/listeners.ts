@@ -1,9 +1,9 @@
 /** Checks that the daemon, and no other process, listens on its ports. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { holdersOf } from './holders.ts';
 import { texts } from './texts.ts';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 export interface Listener {
   /** `metrics`, `driver mavlink` */
@@ -52,7 +52,7 @@ async function checkListener(listener: Listener, runs: boolean, proc: string): P
 async function socketsAt({ protocol, host, port }: Listener, proc: string): Promise<readonly string[]> {
   const rows = await Promise.all(
     [protocol, `${protocol}6`].map(async (table) =>
-      (await readFile(join(proc, 'net', table), 'utf8').catch(() => '')).split('\n').slice(1),
+      (await readTextUpTo(join(proc, 'net', table), table_bytes_max).catch(() => '')).split('\n').slice(1),
     ),
   );
   return rows.flat().flatMap((row) => {

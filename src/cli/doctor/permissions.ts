@@ -1,12 +1,14 @@
 /** Checks the permissions of the configuration, the secrets and ICMP. */
 import { constants } from 'node:fs';
-import { access, readFile, stat } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { getgroups } from 'node:process';
 import { systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
 import { texts } from './texts.ts';
 import type { SecretFile } from './touchpoints.ts';
+import { file_bytes_max } from '../../config/bounds.ts';
+import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 const world_read = 0o004;
 const world_write = 0o002;
@@ -30,7 +32,7 @@ export async function checkConfigFile(file: string): Promise<readonly Finding[]>
     const { mode } = await stat(file);
     if ((mode & world_write) !== 0)
       return [fail(what, texts.world_writable(file), texts.run_chmod_write(file))];
-    const text = await readFile(file, 'utf8');
+    const text = await readTextUpTo(file, file_bytes_max);
     const hasSecret = secret_line.test(text) || credentials_in_url.test(text);
     if (hasSecret && (mode & world_read) !== 0) {
       return [warn(what, texts.secret_world_readable(file), texts.run_chmod(file))];
@@ -72,14 +74,14 @@ async function checkSecretFile(
 
 /** Whether the user of this process may send echo requests without privileges. */
 export async function checkPing(): Promise<readonly Finding[]> {
-  const [low = 1, high = 0] = (await readFile(ping_range_file, 'utf8').catch(() => '1 0'))
+  const [low = 1, high = 0] = (await readTextUpTo(ping_range_file, small_bytes_max).catch(() => '1 0'))
     .trim()
     .split(/\s+/u)
     .map(Number);
   const groups = getgroups?.() ?? [];
   if (groups.some((gid) => gid >= low && gid <= high)) return [ok('ping', texts.icmp_allowed_group)];
   const capabilities = /^CapEff:\s*([0-9a-f]+)/mu.exec(
-    await readFile('/proc/self/status', 'utf8').catch(() => ''),
+    await readTextUpTo('/proc/self/status', small_bytes_max).catch(() => ''),
   )?.[1];
   const may = capabilities !== undefined && ((BigInt(`0x${capabilities}`) >> cap_net_raw) & 1n) === 1n;
   if (may) return [ok('ping', texts.icmp_allowed_raw)];

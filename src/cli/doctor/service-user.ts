@@ -1,8 +1,9 @@
 /** The file permissions of the service user, for when root runs the check. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
 import { texts } from './texts.ts';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 export const service_name = 'kit-connector';
 
@@ -20,7 +21,9 @@ export async function serviceUser(etc = '/etc', uid = getuid?.()): Promise<Servi
 /** The user that the package created; undefined if it is not installed. */
 export async function installedUser(etc = '/etc'): Promise<ServiceUser | undefined> {
   const linesOf = async (file: string): Promise<readonly (readonly string[])[]> =>
-    (await readFile(join(etc, file), 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
+    (await readTextUpTo(join(etc, file), table_bytes_max).catch(() => ''))
+      .split('\n')
+      .map((line) => line.split(':'));
   const user = (await linesOf('passwd')).find(([name]) => name === service_name);
   if (!user) return undefined;
   const groups = (await linesOf('group')).filter(([, , , members = '']) =>

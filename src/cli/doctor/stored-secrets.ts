@@ -1,8 +1,9 @@
 /** Reads the credentials of the service from the store of systemd, for checks by root while the service is stopped. */
 import { constants, existsSync } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BrokerConfig } from '../../config/broker.ts';
+import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 export const credential_store = '/etc/credstore';
 /** Whether this user can read the credential store from which systemd passes secrets to the packaged service. */
@@ -25,7 +26,8 @@ export async function withStoredSecrets(
   store = credential_store,
 ): Promise<BrokerConfig> {
   const read = async (name: keyof typeof names): Promise<string | undefined> =>
-    broker[name] ?? (await readFile(join(store, prefix + names[name]), 'utf8').catch(() => undefined));
+    broker[name] ??
+    (await readTextUpTo(join(store, prefix + names[name]), small_bytes_max).catch(() => undefined));
   const [password, ca, cert, key] = await Promise.all([
     read('password'),
     read('ca'),

@@ -1,8 +1,9 @@
 /** Checks the wear of the flash under a directory, as eMMC reports it (JEDEC JESD84-B51, EXT_CSD 267 to 269). */
-import { readFile, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { texts } from './texts.ts';
+import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 /** A step is a tenth of the rated life; step 11 means that it is exceeded. */
 const over_step = 11;
@@ -57,6 +58,6 @@ function minorOf(dev: bigint): bigint {
 
 /** `0x01 0x03` */
 async function numbersIn(file: string): Promise<readonly number[]> {
-  const text = await readFile(file, 'utf8').catch(() => '');
+  const text = await readTextUpTo(file, small_bytes_max).catch(() => '');
   return (text.match(/0x[0-9a-f]{1,2}\b/giu) ?? []).map(Number);
 }

@@ -1,5 +1,4 @@
 /** Collects the settings for setup from flags, and asks for the missing ones. An invalid answer is asked for again. */
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
@@ -9,6 +8,7 @@ import { texts as file_texts } from '../../platform/texts.ts';
 import { complain, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 import type { Answers } from './text.ts';
+import { readTypedUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 export interface SetupFlags {
   readonly broker?: string;
@@ -150,7 +150,7 @@ async function passwordOf(
   const text =
     passwordFile === undefined
       ? await ask?.(texts.ask_password(words), { hidden: true })
-      : await readFile(passwordFile, 'utf8').catch((error: unknown) => {
+      : await readTypedUpTo(passwordFile, small_bytes_max).catch((error: unknown) => {
           throw new Error(`--password-file: ${passwordFile} ${file_texts.unreadable(error)}`, {
             cause: error,
           });

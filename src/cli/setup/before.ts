@@ -1,12 +1,13 @@
 /** What an existing configuration says, which setup proposes again: its values are the defaults of the questions. */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
 import { parseSource } from '../../config/source.ts';
 import { type SecretFiles, storedFile } from './files.ts';
 import type { SetupAnswers } from './answers.ts';
+import { file_bytes_max } from '../../config/bounds.ts';
+import { readTextUpTo } from '../../platform/bounded-file.ts';
 
 const text = z.string().optional().catch(undefined);
 /** What is wrong in it is asked for as if it were missing. */
@@ -37,7 +38,7 @@ export interface Before {
 
 /** Undefined when the file does not exist. `isService`: secrets that it leaves out are in the store of systemd. */
 export async function readBefore(file: string, isService: boolean): Promise<Before | undefined> {
-  const source = await readFile(file, 'utf8').catch((error: unknown) => {
+  const source = await readTextUpTo(file, file_bytes_max).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   });

@@ -1,5 +1,5 @@
 /** Facts of the machine for a support bundle, omitting what cannot be read. */
-import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { readdir, stat, statfs } from 'node:fs/promises';
 import {
   arch,
   cpus,
@@ -12,6 +12,7 @@ import {
   uptime,
 } from 'node:os';
 import { join } from 'node:path';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 const files = {
   os_release: '/etc/os-release',
@@ -41,7 +42,7 @@ export async function systemFacts(state_dir: string | undefined): Promise<object
 
 async function readAll(named: Readonly<Record<string, string>>): Promise<Record<string, string>> {
   const read = Object.entries(named).map(async ([name, file]) => {
-    const text = await readFile(file, 'utf8').catch(() => '');
+    const text = await readTextUpTo(file, table_bytes_max).catch(() => '');
     return [name, text.slice(0, file_chars_max)] as const;
   });
   return Object.fromEntries((await Promise.all(read)).filter(([, text]) => text !== ''));

@@ -1,9 +1,10 @@
 /** Keeps the last satellite fix of the kit in a small file, so that a restart does not forget where the kit is. */
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { altitude_m, latitude, longitude } from '../../contract/assets.ts';
 import { distance_m } from '../../device/distance.ts';
+import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
 
 /** Between two writes. */
 export const write_every_ms = 60_000;
@@ -36,7 +37,7 @@ export class LastFix {
   /** What an earlier run kept; undefined when there is none or it is damaged. */
   read(): SavedFix | undefined {
     try {
-      this.#saved = savedFix.safeParse(JSON.parse(readFileSync(this.#file, 'utf8'))).data;
+      this.#saved = savedFix.safeParse(JSON.parse(readTextUpToSync(this.#file, small_bytes_max))).data;
     } catch {
       // Nothing was kept, or half of it: the next fix replaces it.
     }

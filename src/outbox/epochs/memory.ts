@@ -2,19 +2,12 @@
  * The last epoch of this kit in two small files: beside the buffer file, for when that cannot be read, and in the
  * runtime directory, which can be written while the disk cannot and lasts until the next boot.
  */
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { diskFault } from '../store/file/disk-fault.ts';
 import { epochNumber } from '../store/row-shapes.ts';
+import { FileRefused } from '../../errors.ts';
+import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
 
 const epochs_of_run_max = 64;
 
@@ -65,10 +58,10 @@ export class EpochMemory {
 
 function readEpoch(path: string): number {
   try {
-    const epoch = Number(readFileSync(path, 'utf8').trim());
+    const epoch = Number(readTextUpToSync(path, small_bytes_max).trim());
     return epochNumber(epoch) ? epoch : 0;
   } catch (error) {
-    if (!diskFault(error)) throw error;
+    if (!(error instanceof FileRefused) && !diskFault(error)) throw error;
     return 0;
   }
 }

@@ -4,20 +4,13 @@
  * quarantined by its digest: saved in a file, logged, acknowledged, not read. A kill or a power cut alone condemns nothing.
  */
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { tryReading } from './trial.ts';
 import { texts } from '../texts.ts';
+import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
 
 /** Ends of the process, without a complete reading between them, after which a message is quarantined whatever the trial gives. */
 const ends_max = 3;
@@ -123,7 +116,7 @@ export class SetAside {
 
 function linesOf(file: string): string[] {
   try {
-    return readFileSync(file, 'utf8')
+    return readTextUpToSync(file, small_bytes_max)
       .split('\n')
       .filter((line) => /^[0-9a-f]{64}$/u.test(line))
       .slice(-digests_max);

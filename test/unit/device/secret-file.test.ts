@@ -40,7 +40,7 @@ describe('readSecretFile', () => {
   it.each([
     ['is empty', '', texts.file_empty('DIR/secret')],
     ['holds a line end only', '\n', texts.file_empty('DIR/secret')],
-    ['is too large', 'x'.repeat(1_025), texts.file_too_large('DIR/secret', 1_024)],
+    ['is too large', 'x'.repeat(1_025), `DIR/secret ${texts.larger_than(1_024)}`],
     [
       'is not UTF-8: a wrong guess at its letters could lock the account',
       Uint8Array.of(0x70, 0xe4, 0x73),
@@ -80,7 +80,7 @@ describe('readSecretFile', () => {
       await mkdir(join(dir, 'folder'), { mode: 0o700 });
       execFileSync('/usr/bin/mkfifo', ['-m', '600', join(dir, 'pipe')]);
       for (const name of ['folder', 'pipe']) {
-        expect(await outcome(join(dir, name), dir)).toBe(`password_file: ${texts.not_a_file(`DIR/${name}`)}`);
+        expect(await outcome(join(dir, name), dir)).toBe(`password_file: DIR/${name} ${texts.no_file}`);
       }
     });
   });

@@ -1,0 +1,166 @@
+/** Files that are no configuration: each is refused in one sentence with its place, for little processor time. */
+import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/config/config.ts';
+import { isStandaloneFile, readStandalone } from '../../../src/config/standalone.ts';
+import { texts } from '../../../src/config/texts.ts';
+import { texts as platform_texts } from '../../../src/platform/texts.ts';
+import { threadCpu_ms } from '../../fuzz/engine.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { faultsOf, faultsOfText, kit_id } from './lab.ts';
+
+/** The rule of the fuzzer: a second, three times in a row. */
+const cpu_max_ms = 1_000;
+const attempts = 3;
+const bytes_max = 262_144;
+const id = `kit_id: ${kit_id}\n`;
+
+/** As many as fit. */
+const filled = (text: string, bytes = bytes_max - 100): string =>
+  text.repeat(Math.floor(bytes / text.length));
+const numbered = (count: number, line: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => line(at)).join('\n');
+
+async function costOf(text: string): Promise<{ faults: readonly string[]; cpu_ms: number }> {
+  let [faults, cpu_ms]: [readonly string[], number] = [[], Number.POSITIVE_INFINITY];
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const began_ms = threadCpu_ms();
+    faults = await faultsOfText(text);
+    cpu_ms = Math.min(cpu_ms, threadCpu_ms() - began_ms);
+  }
+  return { faults, cpu_ms };
+}
+
+const { too_deep, too_much } = texts;
+const much = too_much(40_000);
+const deep = too_deep(32);
+
+describe('a configuration', () => {
+  it.each([
+    ['opening brackets', filled('['), `config.yaml:1:33: ${deep}`],
+    ['opening braces', filled('{a: '), `config.yaml:1:126: ${deep}`],
+    ['lists in lists', filled('- '), `config.yaml:1:64: ${deep}`],
+    ['questions', filled('? '), `config.yaml:1:64: ${deep}`],
+    ['groups in groups', numbered(500, (at) => `${' '.repeat(at)}a:`), `config.yaml:32:33: ${deep}`],
+    ['25,000 keys', numbered(25_000, (at) => `k${at}: 1`), `config.yaml:5715:1: ${much}`],
+    ['a key given 50,000 times', filled('k: 1\n'), `config.yaml:5715:1: ${much}`],
+    ['blank lines', filled('\n'), `config.yaml:40001:1: ${much}`],
+    ['comments', filled('#\n'), `config.yaml:20001:1: ${much}`],
+    ['quotes', filled('"'), `config.yaml:1:79999: ${much}`],
+    ['commas', `[${filled(',')}`, `config.yaml:1:40000: ${much}`],
+    ['aliases', `a: &a 1\nb: [${filled('*a,')}]`, `config.yaml:2:59983: ${much}`],
+    ['directives', `${filled('%X\n')}---\na: 1`, `config.yaml:20001:1: ${much}`],
+    [
+      'a tree of aliases',
+      `a0: &a0 [x,x,x,x]\n${numbered(20, (at) => `a${at + 1}: &a${at + 1} [*a${at},*a${at},*a${at},*a${at}]`)}`,
+      `config.yaml: ${texts.aliases('excessive alias count indicates a resource exhaustion attack')}`,
+    ],
+    [
+      'a key of 250 kB',
+      `"${filled('k')}": 1`,
+      `config.yaml:1:1: ${texts.not_yaml('the : indicator must be at most 1024 chars after the start of an implicit block mapping key')}`,
+    ],
+    ['a NUL', `${id}kit_name: "a\0b"`, `config.yaml:2:13: ${texts.control_character(0)}`],
+    ['C1', `${id}kit_name: a\u009Bb`, `config.yaml:2:12: ${texts.control_character(0x9b)}`],
+  ])('that is no more than %s is refused at its place', { timeout: 60_000 }, async (_, text, fault) => {
+    const { faults, cpu_ms } = await costOf(text);
+    expect(faults).toEqual([fault]);
+    expect(cpu_ms).toBeLessThan(cpu_max_ms);
+  });
+
+  it.each([
+    ['keys that are unknown', numbered(5_000, (at) => `key_${at}: 1`)],
+    ['keys that are given twice', filled('k: 1\n', 20_000)],
+    [
+      'rates of feeds that do not exist',
+      `${id}feeds:\n rates_hz:\n${numbered(4_000, (at) => `  f${at}: 1`)}`,
+    ],
+    ['signs that are no YAML', `[${filled(',', 30_000)}`],
+    ['drivers that do not exist', `${id}drivers:\n${numbered(4_000, (at) => `- driver: d${at}`)}`],
+  ])('of %s is refused with the first 50 faults', { timeout: 60_000 }, async (_, text) => {
+    const { faults, cpu_ms } = await costOf(text);
+    expect(faults).toHaveLength(51);
+    expect(faults.at(-1)).toMatch(/^config\.yaml: [\d]+ further faults; correct those above first$/u);
+    expect(cpu_ms).toBeLessThan(cpu_max_ms);
+  });
+
+  it('with an explicit key of 200 kB is refused in a short sentence', async () => {
+    const faults = await faultsOfText(`${id}? ${filled('k', 200_000)}\n: 1\n`);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]?.length).toBeLessThan(3_000);
+    expect(faults[0]).toMatch(/^config\.yaml:2:3 k+ \.\.\. k+: unknown key; remove it/u);
+  });
+
+  it('whose password file has a name of 200 kB is refused with the remedy', async () => {
+    const [fault] = await faultsOfText(
+      `${id}broker:\n  url: mqtts://b\n  username: u\n  password_file: ${filled('p', 200_000)}\n`,
+    );
+    expect(fault?.length).toBeLessThan(3_000);
+    expect(fault).toMatch(/^config\.yaml:5:3 broker\.password_file: .+ \.\.\. .+; name another file$/u);
+  });
+
+  it('that refers to itself is refused', async () => {
+    expect(await faultsOfText(`${id}commands: &a { disabled: [*a] }\n`)).toEqual([
+      'config.yaml:2:27 commands.disabled[0].asset: is missing; add it (id or key of the asset, or *)',
+      'config.yaml:2:27 commands.disabled[0].command: is missing; add it (name of the command, or *)',
+      'config.yaml:2:27 commands.disabled[0].disabled: unknown key; remove it (known here: asset, command)',
+    ]);
+    expect(await faultsOfText(`${id}drivers: [&a { driver: probe, options: *a }]\n`)).not.toEqual([]);
+  });
+
+  it('with the key __proto__ is refused', async () => {
+    expect(await faultsOfText(`${id}__proto__: { state_dir: /tmp }\n`)).toEqual([
+      expect.stringMatching(/^config\.yaml:2:1 __proto__: unknown key; remove it/u),
+    ]);
+  });
+
+  it('may begin with a byte order mark, end its lines as Windows does and be large', async () => {
+    const cameras = numbered(
+      400,
+      (at) =>
+        `- { driver: probe, name: camera-${at}, options: { interval_s: 5, port: 8080, wans: [{ name: eth${at}, type: cellular }] } }`,
+    );
+    expect(await faultsOfText(`\uFEFF${id}drivers:\n${cameras}\n`.replaceAll('\n', '\r\n'))).toEqual([]);
+  });
+});
+
+describe('a file that was named by mistake', () => {
+  const utf16 = (text: string): Buffer => Buffer.from(text, 'utf16le');
+  it.each([
+    ['UTF-16 with a mark', utf16(`\uFEFF${id}`), `1:1: ${texts.utf16}`],
+    ['UTF-16 with a mark, big-endian', utf16(`\uFEFF${id}`).swap16(), `1:1: ${texts.utf16}`],
+    ['UTF-16', utf16(id), `1:1: ${texts.utf16}`],
+    ['a program', Buffer.from('\x7FELF\x02\x01\x01'), `1:1: ${texts.control_character(0x7f)}`],
+    [
+      'Latin-1',
+      Buffer.concat([Buffer.from(`${id}kit_name: Z`), Buffer.from([0xfc])]),
+      `2:12: ${texts.not_utf8}`,
+    ],
+    ['a file of 300 kB', Buffer.alloc(300_000, 'a'), ` ${platform_texts.larger_than(bytes_max)}`],
+  ])('is refused, be it %s', async (_, bytes, fault) => {
+    await withDirectory(async (dir) => {
+      const file = join(dir, 'config.yaml');
+      await writeFile(file, bytes);
+      const sentence = `config.yaml:${fault}`;
+      expect(await faultsOf(dir, readConfig(file, { drivers: [], credentials_dir: undefined }))).toEqual([
+        sentence,
+      ]);
+      expect(await faultsOf(dir, isStandaloneFile(file))).toEqual([sentence]);
+      expect(await faultsOf(dir, readStandalone(file, undefined))).toEqual([sentence]);
+    });
+  });
+
+  it('is neither awaited nor read without end', async () => {
+    const open = async (file: string, dir: string): Promise<readonly string[]> =>
+      faultsOf(dir, readConfig(file, { drivers: [], credentials_dir: undefined }));
+    await withDirectory(async (dir) => {
+      await mkdir(join(dir, 'directory'));
+      execFileSync('mkfifo', [join(dir, 'pipe')]);
+      expect(await open('/dev/zero', dir)).toEqual([`/dev/zero: ${platform_texts.no_file}`]);
+      expect(await open(join(dir, 'pipe'), dir)).toEqual([`pipe: ${platform_texts.no_file}`]);
+      expect(await open(join(dir, 'directory'), dir)).toEqual([`directory: ${platform_texts.no_file}`]);
+    });
+  });
+});
