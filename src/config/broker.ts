@@ -1,6 +1,6 @@
 /** The broker section: its address, and the secrets in separate files or in systemd's credentials folder. */
 import type { X509Certificate } from 'node:crypto';
-import { access } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { BrokerOptions } from '../mqtt/broker.ts';
@@ -127,12 +127,19 @@ async function readSecrets(section: BrokerSection, context: BrokerContext): Prom
 }
 
 async function credentialFile(dir: string | undefined, name: string): Promise<string | undefined> {
-  if (dir === undefined) return undefined;
+  // An empty variable would name the directory in which the process was started.
+  if (dir === undefined || dir === '') return undefined;
   const file = join(dir, name);
-  return access(file).then(
+  return lstat(file).then(
     () => file,
-    () => undefined,
+    // Only one that is not there was not passed. Of any other the reader names what is wrong: without the password that
+    // systemd was to pass, the broker would refuse the kit for a reason that nobody finds.
+    (error: unknown) => (isMissing(error) ? undefined : file),
   );
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 /** The value, or undefined after its fault was added. */
