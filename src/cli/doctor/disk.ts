@@ -36,7 +36,8 @@ export async function checkDisk({
 function roomFinding(dir: string, free: number, wanted: number): Finding {
   const room = texts.bytes_free(size(free), dir);
   if (free < wanted) {
-    return fail('disk space', texts.below_minimum(room, size(wanted)), texts.free_space_dropping);
+    // What becomes of messages until then is the daemon's to report: it drops the oldest, or keeps them in memory.
+    return fail('disk space', texts.below_minimum(room, size(wanted)), texts.free_space_logs);
   }
   return free < wanted * 2 ? warn('disk space', room, texts.free_space_soon) : ok('disk space', room);
 }

@@ -33,8 +33,7 @@ export const texts = {
   bytes_free: (free: string, dir: string) => `${free} free on the disk of ${dir}`,
   below_minimum: (room: string, wanted: string) =>
     `${room}, less than the minimum of ${wanted} (outbox.free_disk_min_mb)`,
-  free_space_dropping:
-    'free some space, old logs first (journalctl --vacuum-size=100M); until then the oldest messages of the lowest priority are dropped',
+  free_space_logs: 'free some space, old logs first (journalctl --vacuum-size=100M)',
   free_space_soon: 'free some space before the buffer has to drop messages',
   accepts_files: (dir: string) => `${dir} accepts files`,
   cannot_write: (dir: string, reason: string) => `cannot write to ${dir} (${reason})`,

@@ -5,11 +5,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { degradedReasons } from '../../../../src/app/degraded.ts';
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
 import { withStoredSecrets } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
 import { serveLocal } from '../../../../src/local/server.ts';
+import { well } from '../../../support/kit/troubles.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { fakeDaemon, statusOf, time } from '../../local/fake-daemon.ts';
 import { recordedShell } from '../shell-of-test.ts';
@@ -134,16 +136,29 @@ test('a missing configuration and a daemon that answers nonsense are findings', 
   });
 });
 
-test.each([
+const disks = [
   [{ state: 'full' }, texts.disk_full('x'), texts.free_space_until],
   [{ state: 'failing', fault: 'full' }, texts.disk_full('x'), texts.free_space_buffering],
   [{ state: 'failing', fault: 'read_only' }, texts.disk_write_failed('x'), texts.repair_disk],
   [{ state: 'failing', fault: 'busy' }, texts.disk_write_failed('x'), texts.unlock_buffering],
   [{ state: 'failing' }, texts.disk_write_failed('x'), texts.check_disk_buffering],
-] as const)('a disk that is %j has its remedy', (health, finding, remedy) => {
+] as const;
+
+test.each(disks)('a disk that is %j has its remedy', (health, finding, remedy) => {
   const { outbox } = statusOf();
   const report = statusOf({ outbox: { ...outbox, health: { ...health, detail: 'x' } } });
   expect(kitFindings(report, []).find(({ what }) => what === 'buffer')).toMatchObject({ finding, remedy });
+});
+
+test.each(disks)('doctor, status and systemctl agree on a disk that is %j', (health, finding, remedy) => {
+  const [reason = ''] = degradedReasons({ ...well, health: { ...health, detail: 'x' } });
+  expect(reason.startsWith(finding)).toBe(true);
+  // One place where messages are until then: none says that they are dropped while another one keeps them in memory.
+  expect(
+    [remedy, reason, texts.free_space_logs].filter((text) => /dropped|memory/u.test(text)).length,
+  ).toBeGreaterThan(0);
+  expect(/dropped/u.test(remedy) && /memory/u.test(reason)).toBe(false);
+  expect(texts.free_space_logs).not.toMatch(/dropped|memory/u);
 });
 
 test('each fault that the daemon reports has a line with its remedy', () => {
