@@ -1,19 +1,23 @@
 /** The control socket: HTTP on a Unix socket of this machine, between the command line and the daemon. */
 import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { messageOf } from '../errors.ts';
+import { ConnectionGuard, noteRequests } from '../platform/http-server/connection-guard.ts';
 import { aborted, within } from '../platform/time.ts';
 import type { LocalApi } from './api.ts';
 import { answerBy } from './exchange.ts';
 import { localRoutes, refusal } from './routes.ts';
+import { type SharesLog, sharesOf } from './shares.ts';
 import { texts } from './texts.ts';
 
 export interface ListenOptions {
   readonly socket: string;
   /** Group of the socket; the group of the process when undefined. */
   readonly gid: number | undefined;
+  /** Left out: refused connections are not logged. */
+  readonly log?: SharesLog | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -22,8 +26,10 @@ const socket_mode = 0o660;
 /** sockaddr_un holds 108 bytes with the final zero. */
 const socket_path_bytes_max = 107;
 
-/** More than technicians and tools of one machine need. Each may keep a megabyte waiting: a body, or a tail that is not read. */
-export const connections_max = 64;
+/** Each connection may keep a megabyte waiting: a body, or a tail that is not read. The shares add up to less. */
+const connections_max = 96;
+/** From this many on, the oldest connection without a request gives way to a new one. */
+const pressure_connections = 48;
 /** For a whole request, longer than any client waits, also while the daemon stalls; a tail is an answer, and lasts. */
 const request_ms = 30_000;
 const check_every_ms = 2_000;
@@ -37,7 +43,7 @@ const farewell_ms = 500;
  */
 export async function serveLocal(
   api: LocalApi,
-  { socket, gid, signal }: ListenOptions,
+  { socket, gid, log, signal }: ListenOptions,
 ): Promise<{ closed: Promise<void> }> {
   if (Buffer.byteLength(socket) > socket_path_bytes_max) {
     throw new Error(`the path of the control socket ${socket} is too long; choose a shorter runtime_dir`);
@@ -50,6 +56,17 @@ export async function serveLocal(
     answerBy(localRoutes(api, signal), refusal),
   );
   server.maxConnections = connections_max;
+  const guard = new ConnectionGuard({
+    pressure_connections,
+    onFull: ({ name, connections_max: limit }) =>
+      log?.warn({ of: name, connections: limit }, texts.log_shares),
+  });
+  server.on('connection', (connection: Socket) => {
+    void sharesOf(connection).then((shares) => {
+      if (!connection.destroyed) guard.open(connection, shares);
+    });
+  });
+  noteRequests(server, guard);
   await listen(server, socket);
   if (gid !== undefined) await chown(socket, -1, gid);
   await chmod(socket, socket_mode);

@@ -68,7 +68,12 @@ export async function runDaemon(
     try {
       const socket = config.control_socket;
       const metrics = await metricsOf(app, config, log, shell.signal);
-      const local = await serveLocal(app.local, { socket, gid: config.socket_gid, signal: shell.signal });
+      const local = await serveLocal(app.local, {
+        socket,
+        gid: config.socket_gid,
+        log,
+        signal: shell.signal,
+      });
       const facts = { version: version(), kit_id: config.kit_id, broker: running.broker_url, socket };
       log.info(facts, 'kit-connector started');
       const show = attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);

@@ -1,15 +1,21 @@
 /** Who is at the other end of a Unix socket, as the kernel knows it (SO_PEERCRED of unix(7)). */
-import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import { libc } from './libc.ts';
 import { sol_socket } from './socket-options.ts';
 import { descriptorOf } from './unsent-bytes.ts';
+import { readTextUpTo, table_bytes_max } from '../bounded-file.ts';
 
 export interface SocketUser {
   readonly uid: number | null;
   /** As in /etc/passwd; null where it is not there. */
   readonly name: string | null;
+}
+
+/** The process that connected, which may have passed the socket on. */
+export interface SocketPeer {
+  readonly pid: number;
+  readonly uid: number;
 }
 
 const so_peercred = 17;
@@ -21,23 +27,27 @@ const unknown: SocketUser = { uid: null, name: null };
 /** Never rejects: a user who cannot be found out is unknown. */
 export async function userOf(socket: Socket): Promise<SocketUser> {
   try {
-    const uid = await peerUid(socket);
-    return uid === null ? unknown : { uid, name: nameOf(uid, await readFile('/etc/passwd', 'utf8')) };
+    const uid = (await peerOf(socket))?.uid;
+    return uid === undefined
+      ? unknown
+      : { uid, name: nameOf(uid, await readTextUpTo('/etc/passwd', table_bytes_max)) };
   } catch {
     return unknown;
   }
 }
 
-async function peerUid(socket: Socket): Promise<number | null> {
+/** Null where the kernel does not name it. Rejects without a C library to ask it with. */
+export async function peerOf(socket: Socket): Promise<SocketPeer | null> {
+  const { getsockopt } = await libc();
   const fd = descriptorOf(socket);
   if (fd === null) return null;
-  const { getsockopt } = await libc();
   const [ucred, bytes] = [Buffer.alloc(ucred_bytes), Buffer.alloc(4)];
   const isLittle = endianness() === 'LE';
   if (isLittle) bytes.writeUInt32LE(ucred_bytes);
   else bytes.writeUInt32BE(ucred_bytes);
   if (getsockopt(fd, sol_socket, so_peercred, ucred, bytes) !== 0) return null;
-  return isLittle ? ucred.readUInt32LE(uid_at) : ucred.readUInt32BE(uid_at);
+  const read = (at: number): number => (isLittle ? ucred.readUInt32LE(at) : ucred.readUInt32BE(at));
+  return { pid: read(0), uid: read(uid_at) };
 }
 
 function nameOf(uid: number, passwd: string): string | null {
