@@ -138,6 +138,7 @@ async function start(config: OwnServiceConfig, parts: ReportParts, around: Aroun
     media_origins: config.media_origins,
     limits: config.limits,
     cors_origins: config.cors_origins,
+    proxies: config.proxies,
     socket_limits: config.socket_limits,
     tls: tlsSource(config.tls),
     map_file: config.map_file,

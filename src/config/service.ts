@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { mapFault } from './service/map.ts';
+import { proxyKeys } from './service/proxies.ts';
 import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service/tls.ts';
 import { type WebhookConfig, webhooksOf, webhooksSection } from './service/webhooks.ts';
 import type { FaultList, KeyPath } from './source.ts';
@@ -34,6 +35,7 @@ export const serviceSection = z.strictObject({
     .max(32)
     .default([])
     .describe('names under which browsers reach it, beside its addresses, localhost and names in .local'),
+  ...proxyKeys,
   media_origins: z
     .array(origin)
     .max(32)
@@ -104,6 +106,11 @@ export interface ServiceConfig {
   readonly listen: { readonly host: string; readonly port: number };
   /** Lower case. */
   readonly hosts: readonly string[];
+  /** Those in front whose header names the client, and the header. */
+  readonly proxies: {
+    readonly trusted: readonly string[];
+    readonly header: z.output<typeof proxyKeys.forwarded_header>;
+  };
   readonly media_origins: readonly string[];
   /** Requests a second of one API key. */
   readonly limits: {
@@ -140,6 +147,7 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
   const own = media_url === undefined ? [] : [new URL(media_url).origin];
   return {
     listen: listenAt(section.listen) ?? { host: '127.0.0.1', port: 8080 },
+    proxies: { trusted: section.trusted_proxies, header: section.forwarded_header },
     hosts: section.hosts.map((name) => name.toLowerCase()),
     media_origins: [...new Set([...own, ...section.media_origins])],
     limits: section.limits,

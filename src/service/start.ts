@@ -11,6 +11,7 @@ import { Ingest } from './ingest/ingest.ts';
 import type { Reception } from './ingest/read-message.ts';
 import { MapFile } from './map/map-file.ts';
 import { KeyRing } from './access/keys.ts';
+import { type ProxyRules, TrustedProxies } from './access/proxies.ts';
 import type { PageSource } from './http/page/page-files.ts';
 import type { Meter } from './metrics.ts';
 import type { TlsSource } from './http/server/secure-server.ts';
@@ -33,6 +34,8 @@ export interface ServiceOptions {
   readonly hosts: readonly string[];
   /** Origins whose pages may use the API with a key; left out: none. */
   readonly cors_origins?: readonly string[] | undefined;
+  /** Left out: no proxy in front is trusted. */
+  readonly proxies?: ProxyRules | undefined;
   /** WebRTC servers that the page may ask for video. */
   readonly media_origins: readonly string[];
   /** Left out: the default ones. */
@@ -97,7 +100,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     await keys.keep(log, signal);
     if (options.history) await store.beginHistory(Date.now());
-    const gate = new Gate({ keys, store, hosts, origins, isSecure: options.tls !== undefined });
+    const proxies = new TrustedProxies(options.proxies);
+    const gate = new Gate({ keys, store, hosts, origins, proxies, isSecure: options.tls !== undefined });
     const service = new Service({
       store,
       dispatcher,

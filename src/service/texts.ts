@@ -77,6 +77,7 @@ export const texts = {
   key_used: 'this Idempotency-Key was used for another request',
   first_in_progress: 'the first request with this Idempotency-Key is in progress or was interrupted',
   too_many_sockets: 'too many sockets',
+  too_many_at_once: 'too many requests of this address at once; wait for their responses',
   socket_host: 'host name not served',
   socket_origin: 'request from another origin',
   socket_kit: 'kit not found',

@@ -5,7 +5,8 @@ import { isIP } from 'node:net';
 import type { KeyRing } from './keys.ts';
 import type { Principal } from './principal.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { networkOf } from '../http/server/connection-guard.ts';
+import { networkOf } from '../http/server/client-shares.ts';
+import { TrustedProxies } from './proxies.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
@@ -25,7 +26,7 @@ const new_sessions = { per_s: 10 / 60, burst: 10 } as const;
 /** The parts of a request that identify the client. */
 export interface Asker {
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** IP address of the client; empty where it is not known. */
+  /** IP address of the peer: of the client, or of the proxy in front; empty where it is not known. */
   readonly address: string;
 }
 
@@ -36,6 +37,8 @@ export interface GateParts {
   readonly hosts: readonly string[];
   /** Origins whose pages may use the API with a key; left out: none. */
   readonly origins?: readonly string[] | undefined;
+  /** Left out: no proxy is trusted. */
+  readonly proxies?: TrustedProxies | undefined;
   /** Every request comes over TLS of the service's own. */
   readonly isSecure: boolean;
 }
@@ -44,17 +47,20 @@ export class Gate {
   readonly #parts: GateParts;
   readonly #wrongKeys = new RateLimit(wrong_keys);
   readonly #newSessions = new RateLimit(new_sessions);
+  readonly #proxies: TrustedProxies;
 
   constructor(parts: GateParts) {
     this.#parts = parts;
+    this.#proxies = parts.proxies ?? new TrustedProxies();
   }
 
   /** Rejects with `RequestProblem`: `unauthorised`, or `too-many-requests` for an address that guesses keys. */
-  async byKey(text: string | undefined, address: string): Promise<Principal> {
+  async byKey(text: string | undefined, asker: Asker): Promise<Principal> {
     try {
       return await this.#parts.keys.identify(text);
     } catch (error) {
-      const wait_s = text === undefined ? 0 : this.#wrongKeys.take(networkOf(address), performance.now());
+      const network = networkOf(this.clientOf(asker));
+      const wait_s = text === undefined ? 0 : this.#wrongKeys.take(network, performance.now());
       if (wait_s === 0) throw error;
       throw new RequestProblem('too-many-requests', texts.too_many_keys(wait_s), {
         retry_after_s: wait_s,
@@ -64,7 +70,7 @@ export class Gate {
 
   /** By key where there is one, else by the session. Throws `RequestProblem`. */
   async identify(asker: Asker): Promise<Principal> {
-    return (await this.bySession(asker)) ?? this.byKey(keyIn(asker.headers), asker.address);
+    return (await this.bySession(asker)) ?? this.byKey(keyIn(asker.headers), asker);
   }
 
   /** By the cookie; undefined where there is a key or no session. */
@@ -86,8 +92,9 @@ export class Gate {
    * Starts a session for the holder of the key and ends the one in the cookie; returns the new cookie. Throws as `byKey`.
    * The secret is always new, never one from the request (session fixation).
    */
-  async openSession(api_key: string, { headers, address }: Asker): Promise<string> {
-    const { key_id } = await this.byKey(api_key, address);
+  async openSession(api_key: string, asker: Asker): Promise<string> {
+    const { headers } = asker;
+    const { key_id } = await this.byKey(api_key, asker);
     const wait_s = this.#newSessions.take(key_id, performance.now());
     if (wait_s > 0) {
       const detail = `too many sessions started with this key; retry in ${wait_s} s`;
@@ -104,6 +111,16 @@ export class Gate {
     const secret = cookieIn(headers);
     if (secret !== undefined) await this.#parts.store.endSession(hashOf(secret));
     return `${cookie_name}=; Max-Age=0; ${attributes(headers, this.#parts.isSecure)}`;
+  }
+
+  /** Whether this is the address of a proxy that the configuration trusts. */
+  isTrusted(address: string): boolean {
+    return this.#proxies.isTrusted(address);
+  }
+
+  /** The address of the client, for limits: behind a trusted proxy the one that the proxy names. */
+  clientOf({ headers, address }: Asker): string {
+    return this.#proxies.clientOf(headers, address);
   }
 
   /** Origins whose pages may use the API with a key, never with a cookie. */

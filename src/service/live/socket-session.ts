@@ -197,7 +197,7 @@ export class SocketSession {
   async #authenticate(api_key: string): Promise<void> {
     const { gate, asker } = this.#parts;
     try {
-      const principal = await gate.byKey(api_key, asker.address);
+      const principal = await gate.byKey(api_key, asker);
       const mayRead = principal.scopes.includes('read' satisfies Scope) && this.#served.isOpenTo(principal);
       if (!mayRead) {
         this.forbid('kit not found');

@@ -7,14 +7,14 @@ import type { Changes } from './changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee, type Principal } from '../access/principal.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { isProxy, networkOf } from '../http/server/connection-guard.ts';
+import { isProxy, networkOf } from '../http/server/client-shares.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
 import { KeyTurns } from '../access/key-turns.ts';
+import { Places } from '../access/places.ts';
 import { serveSocket } from './live-socket.ts';
-import { SocketPlaces } from './socket-places.ts';
 import { SharedSummaries } from './shared-summaries.ts';
 import { texts } from '../texts.ts';
 
@@ -71,11 +71,12 @@ export function newSocketServer(): WebSocketServer {
 }
 
 /** Names who has a socket until its key is known. Sockets from a proxy on this machine belong to many clients: each gets a separate name. */
-function newStrangers(): (asked_at: string) => string {
+function newStrangers(gate: Gate): (asker: Asker) => string {
   let proxied = 0;
-  return (asked_at) => {
-    const network = networkOf(asked_at);
-    return isProxy(network) ? `at proxy, ${(proxied += 1)}` : `at ${network}`;
+  return (asker) => {
+    // A proxy that is trusted names its clients; one on this machine that is not may have any number.
+    const hidesClients = isProxy(networkOf(asker.address)) && !gate.isTrusted(asker.address);
+    return hidesClients ? `at proxy, ${(proxied += 1)}` : `at ${networkOf(gate.clientOf(asker))}`;
   };
 }
 
@@ -84,8 +85,8 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { gate, service, socket_limits, sockets_max = sockets_max_default } = parts;
   const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
-  const places = new SocketPlaces(sockets_per_key);
-  const strangerAt = newStrangers();
+  const places = new Places(sockets_per_key);
+  const strangerAt = newStrangers(gate);
   /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
   const unknown = new Set<WebSocket>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
@@ -98,7 +99,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     const [oldest] = unknown;
     const isFull = sockets.clients.size >= sockets_max;
     if (isFull && !oldest) throw new RequestProblem('unavailable', texts.too_many_sockets);
-    let holder = principal?.key_id ?? strangerAt(asker.address);
+    let holder = principal?.key_id ?? strangerAt(asker);
     if (!places.take(holder)) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
     if (isFull && oldest) {
       unknown.delete(oldest);

@@ -74,6 +74,7 @@ describe.skipIf(peerMissing('mosquitto', 'openssl', 'nginx', 'haproxy'))('the st
 database: service.db
 listen: 127.0.0.1:${port}
 hosts: [${served_name}]
+trusted_proxies: [127.0.0.1]
 map: area.pmtiles
 metrics: { listen: 127.0.0.1:${metrics_port} }
 `,
@@ -120,9 +121,15 @@ metrics: { listen: 127.0.0.1:${metrics_port} }
     afterAll(async () => proxy?.stop());
 
     const at = () => ({ host: '127.0.0.1', port: proxy.port, ca, servername: 'localhost' });
-    async function ask(path: string, headers: Record<string, string> = {}, body?: string) {
+    async function ask(
+      path: string,
+      headers: Record<string, string> = {},
+      body?: string,
+      from = '127.0.0.1',
+    ) {
       const asked = request({
         ...at(),
+        localAddress: from,
         path,
         method: body === undefined ? 'GET' : 'POST',
         headers: { host: served_name, ...headers },
@@ -164,6 +171,16 @@ metrics: { listen: 127.0.0.1:${metrics_port} }
       expect((await ask(path, { ...range, 'if-range': '"another"' })).status).toBe(200);
       const beyond = `bytes=${archive.length}-`;
       expect((await ask(path, { 'x-api-key': key, range: beyond })).status).toBe(416);
+    });
+
+    it('names the client, which cannot name itself: who guesses keys is slowed down alone', async () => {
+      const guess = async (from: string, claimed: string) =>
+        ask('/api/kits', { 'x-api-key': 'kit_wrong', 'x-forwarded-for': claimed }, undefined, from);
+      const guesser = kind === 'nginx' ? '127.0.0.21' : '127.0.0.22';
+      const answers = new Set<number | undefined>();
+      for (let n = 0; n < 65; n += 1) answers.add((await guess(guesser, `198.51.100.${n}`)).status);
+      expect(answers).toEqual(new Set([401, 429]));
+      expect((await guess('127.0.0.23', guesser)).status).toBe(401);
     });
 
     it('passes WebSockets through', async () => {

@@ -6,6 +6,7 @@ import { Changes } from '../../../src/service/live/changes.ts';
 import { type HistoryOptions, server_round_ms } from '../../../src/service/history/keeper.ts';
 import { gatewayRetention } from '../../../src/service/history/retention.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
+import type { ProxyRules } from '../../../src/service/access/proxies.ts';
 import { type KeyRights, makeKey, scopes } from '../../../src/service/access/principal.ts';
 import { type RequestLimits, request_limits_default } from '../../../src/service/http/guards.ts';
 import { pageOnDemand, type PageSource } from '../../../src/service/http/page/page-files.ts';
@@ -38,6 +39,7 @@ interface LabOptions {
   readonly limits?: RequestLimits;
   readonly socket_limits?: SocketLimits | undefined;
   readonly cors_origins?: readonly string[];
+  readonly proxies?: ProxyRules;
   readonly map_file?: string;
   /** The service keeps history and has a keeper for it; left out: it keeps it as it came. */
   readonly hasHistory?: boolean;
@@ -62,6 +64,7 @@ export async function startServiceLab(
     limits = request_limits_default,
     socket_limits,
     cors_origins,
+    proxies,
     map_file,
     hasHistory,
     webhooks,
@@ -100,6 +103,7 @@ export async function startServiceLab(
     limits,
     socket_limits,
     cors_origins,
+    proxies,
     map_file,
     webhooks,
     page,

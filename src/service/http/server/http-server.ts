@@ -6,7 +6,9 @@ import { getRequestListener } from '@hono/node-server';
 import { messageOf } from '../../../errors.ts';
 import { limitConnections } from '../../../platform/http-server/limit-connections.ts';
 import { aborted, within } from '../../../platform/time.ts';
-import { ConnectionGuard, connections_max } from './connection-guard.ts';
+import { ConnectionGuard } from '../../../platform/http-server/connection-guard.ts';
+import { ClientRequests } from './client-requests.ts';
+import { connections_max, pressure_connections, sharesOf } from './client-shares.ts';
 import { acceptSockets, type UpgradeParts } from '../../live/upgrade.ts';
 import { Pipeline } from './pipeline.ts';
 import { connectionsBelow, createSecureServer, type TlsSource } from './secure-server.ts';
@@ -51,13 +53,19 @@ const server_options: ServerOptions = {
 
 /** Starts the server. Rejects when it cannot listen on the address or has no valid certificate. */
 export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listening> {
-  const guard = new ConnectionGuard(parts.log);
+  const guard = new ConnectionGuard({
+    pressure_connections,
+    onFull: ({ name, connections_max: connections }) =>
+      parts.log.warn({ address: name, connections }, texts.log_connections),
+  });
+  const clients = new ClientRequests(parts.gate);
   const pipeline = new Pipeline();
   const listener = getRequestListener(httpApp(parts).fetch, { overrideGlobalObjects: false });
   const { tls, log, signal } = parts;
   const answer: RequestListener = (request, response) => {
     // What else was in the packet for which the connection was closed.
     if (request.socket.destroyed) return;
+    if (!clients.admit(request, response)) return;
     const asked_ms = performance.now();
     response.once('close', guard.request(connectionOf(request.socket)).ended);
     response.once('finish', () =>
@@ -74,7 +82,7 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
     : createServer(server_options, answer);
   const connectionOf =
     server instanceof SecureServer ? connectionsBelow(server) : (socket: Socket): Socket => socket;
-  server.on('connection', (socket: Socket) => guard.open(socket));
+  server.on('connection', (socket: Socket) => guard.open(socket, sharesOf(socket, parts.gate)));
   limitConnections(server, tls ? 'secureConnection' : 'connection');
   // A WebSocket stays open: it has its own limits.
   server.on('upgrade', ({ socket }) => guard.request(connectionOf(socket)));

@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../../errors.ts';
 import { cleanText } from '../../../platform/foreign-text.ts';
 import { every } from '../../../platform/time.ts';
-import { networkOf } from './connection-guard.ts';
+import { networkOf } from './client-shares.ts';
 import { RateLimit } from '../../access/rate-limit.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import { texts } from '../../texts.ts';

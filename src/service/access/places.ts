@@ -1,5 +1,5 @@
-/** The open sockets of each key, and of each address whose key is yet to come. */
-export class SocketPlaces {
+/** Counts what each holder has open: the sockets of a key, the requests of an address. */
+export class Places {
   readonly #max: number;
   readonly #open = new Map<string, number>();
 

@@ -1,0 +1,99 @@
+/** Finds the address of a client behind reverse proxies that the configuration trusts. What others claim in these headers is ignored. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { type BlockList, isIP } from 'node:net';
+import { listOf } from '../../platform/public-ip.ts';
+
+/** The header that the proxies set or extend. The other one passes through them as its sender wrote it. */
+export type ForwardedHeader = 'x-forwarded-for' | 'forwarded';
+
+export interface ProxyRules {
+  /** Addresses and networks: `10.0.0.5`, `10.1.0.0/24`. */
+  readonly trusted: readonly string[];
+  readonly header: ForwardedHeader;
+}
+
+/** Proxies one behind the other; what stands further to the left was written by a client. */
+const hops_max = 16;
+
+export class TrustedProxies {
+  readonly #header: ForwardedHeader;
+  /** One list for each family: a list of both takes every IPv4 address for one of `::ffff:0:0/96`. */
+  readonly #v4: BlockList;
+  readonly #v6: BlockList;
+
+  constructor({ trusted, header }: ProxyRules = { trusted: [], header: 'x-forwarded-for' }) {
+    this.#header = header;
+    const networks = trusted.map((each) =>
+      each.includes('/') ? each : `${each}/${isIP(each) === 6 ? 128 : 32}`,
+    );
+    const isV6 = (network: string): boolean => network.includes(':');
+    this.#v4 = listOf(networks.filter((each) => !isV6(each)));
+    this.#v6 = listOf(networks.filter(isV6));
+  }
+
+  isTrusted(address: string): boolean {
+    const plain = plainAddress(address);
+    const version = isIP(plain);
+    if (version === 0) return false;
+    return version === 4 ? this.#v4.check(plain, 'ipv4') : this.#v6.check(plain, 'ipv6');
+  }
+
+  /**
+   * The client of a request that came from `peer`: from the right, the first address in the header that is no trusted proxy
+   * (RFC 7239, section 7.4). Where the header is missing or names none, the last proxy that is known.
+   */
+  clientOf(headers: Readonly<IncomingHttpHeaders>, peer: string): string {
+    if (!this.isTrusted(peer)) return peer;
+    let client = peer;
+    for (const hop of this.#hops(headers)) {
+      const address = addressIn(hop);
+      if (address === undefined) return client;
+      client = address;
+      if (!this.isTrusted(address)) return client;
+    }
+    return client;
+  }
+
+  /** What the header names, the nearest first. */
+  #hops(headers: Readonly<IncomingHttpHeaders>): readonly string[] {
+    const text = [headers[this.#header] ?? []].flat().join(',');
+    const hops = this.#header === 'forwarded' ? forwardedFor(text) : text.split(',');
+    return hops.slice(-hops_max).toReversed();
+  }
+}
+
+/** A parameter of `Forwarded` and what follows it: `for="[2001:db8::1]:47011";`. Sticky, and each character is read once. */
+const parameter =
+  /[ \t]*(?:(?<name>[!#$%&'*+.^_`|~\w-]+)=(?:(?<token>[!#$%&'*+.^_`|~\w-]+)|"(?<quoted>(?:[^"\\]|\\.)*)")[ \t]*)?(?<end>[;,]|$)/uy;
+
+/** The value of `for` of each element, empty where there is none; nothing at all of a header that is malformed anywhere. */
+function forwardedFor(text: string): readonly string[] {
+  const found: string[] = [];
+  let current = '';
+  parameter.lastIndex = 0;
+  for (;;) {
+    const { name, token, quoted, end } = parameter.exec(text)?.groups ?? {};
+    // An open quote of a client would hide what the proxy added behind it.
+    if (end === undefined) return [];
+    if (name?.toLowerCase() === 'for') current = token ?? quoted?.replaceAll(/\\(.)/gu, '$1') ?? '';
+    if (end === ';') continue;
+    found.push(current);
+    current = '';
+    if (end === '') return found;
+  }
+}
+
+/** The address of a hop without its port; undefined for `unknown`, names and anything else. */
+function addressIn(hop: string): string | undefined {
+  const text = hop.trim();
+  const bare =
+    /^\[(?<v6>[^\]]+)\](?::\d{1,5})?$/u.exec(text)?.groups?.['v6'] ??
+    text.replace(/^([\d.]+):\d{1,5}$/u, '$1');
+  const address = plainAddress(bare);
+  return isIP(address) === 0 ? undefined : address;
+}
+
+/** An IPv4 address as such, also where it is mapped into IPv6. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/iu, '');
+}
