@@ -1,6 +1,8 @@
 /** Answers /healthz and /metrics on a TCP port of the loopback, for the tools that watch this machine. */
 import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
+import { ConnectionGuard, noteRequests } from '../platform/http-server/connection-guard.ts';
 import { limitConnections } from '../platform/http-server/limit-connections.ts';
 import { aborted } from '../platform/time.ts';
 import { type Answer, answerBy, NotAnswered, type Routes, text } from './exchange.ts';
@@ -18,6 +20,8 @@ export interface MetricsPage {
 const check_ms = 2_000;
 const request_ms = 10_000;
 const connections_max = 16;
+/** From this many on, the oldest connection without a request gives way to a new one. */
+const pressure_connections = 12;
 
 /**
  * Listens at `listen` (`127.0.0.1:9464`) until `signal` aborts. Rejects when the address is taken. A kit that is offline is
@@ -30,6 +34,9 @@ export async function serveMetrics(
 ): Promise<{ readonly port: number; readonly closed: Promise<void> }> {
   const server = createServer({ requestTimeout: request_ms }, answerBy(metricsRoutes(page), refusal));
   server.maxConnections = connections_max;
+  const guard = new ConnectionGuard({ pressure_connections, onFull: () => undefined });
+  server.on('connection', (socket: Socket) => guard.open(socket, []));
+  noteRequests(server, guard);
   limitConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>

@@ -1,4 +1,6 @@
 /** The port for those who watch the machine: figures, health, and an end that nobody can hold up. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { type MetricsPage, serveMetrics } from '../../../src/local/metrics-server.ts';
 
@@ -41,3 +43,21 @@ test('unreadable figures get an error response, and only GET is served', async (
     expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(404);
   });
 });
+
+test.each(['', 'GET /healthz HTTP/1.1\r\n'])(
+  'health is answered while a program keeps connections that send no more than "%s"',
+  async (sent) => {
+    await withPage(well, async (url) => {
+      const held = Array.from({ length: 40 }, () => connect(Number(new URL(url).port), '127.0.0.1'));
+      for (const socket of held) {
+        socket.on('error', () => undefined);
+        socket.once('connect', () => socket.write(sent));
+      }
+      await Promise.all(held.map(async (socket) => once(socket, 'connect')));
+      for (let n = 0; n < 5; n += 1) {
+        expect((await fetch(`${url}/healthz`, { headers: { connection: 'close' } })).status).toBe(200);
+      }
+      for (const socket of held) socket.destroy();
+    });
+  },
+);
