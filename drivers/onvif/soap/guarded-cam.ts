@@ -24,7 +24,7 @@ declare module 'onvif' {
 const body_start =
   '<s:Body xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">';
 /** Reads a reply; never rejects. */
-export type ReadReply = (xml: string, signal: AbortSignal) => Promise<Reading>;
+export type ReadReply = (xml: string, limit: Limit) => Promise<Reading>;
 
 /** Of one operation. */
 export interface Limit {
@@ -32,6 +32,8 @@ export interface Limit {
   readonly signal: AbortSignal;
   /** The camera has answered; the next answer has as much time again. */
   readonly onAnswer: () => void;
+  /** Its answer waits here until it is read. That is no fault of the camera, and the answer has time for it. */
+  readonly onQueued: () => void;
 }
 
 /** Login state of one camera: clock offset, digest nonce. Requests may overlap. */
@@ -94,9 +96,7 @@ export class GuardedCam extends onvif.Cam {
     }
     const text = replyText(posted.bytes, posted.type);
     const isEmpty = text.trim() === '';
-    const reading = isEmpty
-      ? failure('malformed', texts.reply_empty)
-      : await this.#readReply(text, limit.signal);
+    const reading = isEmpty ? failure('malformed', texts.reply_empty) : await this.#readReply(text, limit);
     return outcomeOf({ ...posted, text }, reading, request.raw === true);
   }
 
@@ -143,7 +143,7 @@ export class GuardedCam extends onvif.Cam {
   /** Answers a challenge of HTTP digest once. */
   async #exchange(
     what: Omit<Exchange, 'agent' | 'address' | 'lookup' | 'fingerprint' | 'signal'>,
-    { signal, onAnswer }: Limit,
+    { signal, onAnswer }: Pick<Limit, 'signal' | 'onAnswer'>,
     hasLogin: boolean,
   ): Promise<Answered> {
     const { fingerprint } = this.#connection;

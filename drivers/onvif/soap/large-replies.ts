@@ -12,10 +12,12 @@ const stall_ms = 20_000;
 /** Between two looks at a thread that is slow. */
 const look_every_ms = 250;
 /**
- * Loading its program takes a second on a slow gateway, and many seconds on a busy one. No reply waits that long, since its call ends earlier.
- * With a shorter limit a busy gateway would start the thread again for each reply and never read one.
+ * Loading its program takes a second on a slow gateway, and many seconds on a busy one. With a shorter limit a busy gateway would start
+ * the thread again for each reply and never read one.
  */
 const start_ms = 60_000;
+/** So long may a reply wait until it is read: one that stalls the thread may be ahead of it, and the next thread starts. */
+export const read_max_ms = stall_ms + start_ms;
 /** Time after the last large reply until the thread ends, which frees 20 MB. */
 const idle_ms = 10_000;
 /** A thread that was started slowly stays for so many times as long as its start took. */

@@ -4,9 +4,9 @@ import { messageOf } from '../../../src/errors.ts';
 import { deadline } from '../../../src/platform/time.ts';
 import { Destination } from './destination.ts';
 import { readEnvelope } from './envelope.ts';
-import { GuardedCam, type Limit } from './guarded-cam.ts';
-import type { LargeReplies } from './large-replies.ts';
-import { type Connection, failure, type FailureKind, type Failure, type Reading } from './soap-call.ts';
+import { GuardedCam, type Limit, type ReadReply } from './guarded-cam.ts';
+import { type LargeReplies, read_max_ms } from './large-replies.ts';
+import { type Connection, failure, type FailureKind, type Failure } from './soap-call.ts';
 import { call_deadline_ms, type Soap } from './soap.ts';
 import { CertificateRefused, ReplyRefused } from './transport.ts';
 import { texts } from '../texts.ts';
@@ -27,8 +27,7 @@ export function openLine(
 ): Soap {
   const calls = new Set<AbortController>();
   let isClosed = signal.aborted;
-  const read = async (xml: string, limit: AbortSignal): Promise<Reading> =>
-    xml.length <= small_chars_max ? readEnvelope(xml) : large.read(xml, limit);
+  const read = readerWith(large);
   const destination = new Destination(connection.host, connection.name);
   const cam = new GuardedCam(connection, destination, read);
 
@@ -37,14 +36,10 @@ export function openLine(
     if (isClosed) return failure('interrupted', texts.connection_closed);
     if (calls.size >= calls_max) return failure('interrupted', texts.queue_full);
     const call = new AbortController();
-    let cancel = deadline(ms, () => call.abort());
-    const onAnswer = (): void => {
-      cancel();
-      cancel = deadline(ms, () => call.abort());
-    };
+    const { cancel, ...limit } = limitOf(call, ms);
     calls.add(call);
     try {
-      return await work({ signal: call.signal, onAnswer });
+      return await work(limit);
     } catch (error) {
       if (isClosed) return failure('interrupted', texts.connection_closed);
       if (call.signal.aborted) return failure('deadline', texts.answer_late(ms / 1_000));
@@ -77,10 +72,35 @@ export function openLine(
         files ??= new GuardedCam(connection, destination, read);
         return files.fetch(url, bytes_max, limit);
       }),
-    parse: async (xml) => limited(call_deadline_ms, async ({ signal: limit }) => read(xml, limit)),
+    parse: async (xml) => limited(call_deadline_ms, async (limit) => read(xml, limit)),
     close,
   };
   return soap;
+}
+
+/** Of a call whose answers have `ms` each. */
+function limitOf(call: AbortController, ms: number): Limit & { readonly cancel: () => void } {
+  let cancel = deadline(ms, () => call.abort());
+  const allow = (more_ms: number): void => {
+    cancel();
+    cancel = deadline(more_ms, () => call.abort());
+  };
+  return {
+    signal: call.signal,
+    onAnswer: () => allow(ms),
+    onQueued: () => allow(read_max_ms),
+    cancel: () => cancel(),
+  };
+}
+
+function readerWith(large: Pick<LargeReplies, 'read'>): ReadReply {
+  return async (xml, { signal, onAnswer, onQueued }) => {
+    if (xml.length <= small_chars_max) return readEnvelope(xml);
+    onQueued();
+    const reading = await large.read(xml, signal);
+    onAnswer();
+    return reading;
+  };
 }
 
 function kindOf(error: unknown): FailureKind {

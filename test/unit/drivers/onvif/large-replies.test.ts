@@ -40,7 +40,9 @@ function badReader(): LargeReplies {
   return reader({ script: new URL('../../../support/cameras/stalling-reply-process.ts', import.meta.url) });
 }
 
-async function lineTo(large: LargeReplies): Promise<{ readonly camera: FakeCamera; readonly line: Soap }> {
+async function lineTo(
+  large: Pick<LargeReplies, 'read'>,
+): Promise<{ readonly camera: FakeCamera; readonly line: Soap }> {
   const camera = await startFakeCamera({ auth: 'none' });
   cameras.push(camera);
   const where = { host: '127.0.0.1', port: camera.port, path: '/onvif/device_service', secure: false };
@@ -185,6 +187,47 @@ it('leaves the other cameras alone while the large reply of one stalls the threa
   expect(() => expectReply(outcome, 'GetServices')).toThrow(StalledCamera);
   expect(await innocent).toMatchObject({ kind: 'reply', body: { text: 'fine' } });
   expect(large.stalls).toBe(1);
+});
+
+/** A thread that reads no reply until a file beside it exists, without the processor. */
+const held = `
+  parentPort.on('message', (text) => {
+    while (!existsSync(new URL('./go', import.meta.url))) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    parentPort.postMessage({ kind: 'read', body: { text, attributes: {}, children: {} } });
+  });
+  parentPort.postMessage('ready');`;
+
+it('gives a reply behind a slow one longer to be read than a camera to answer', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'thread.mjs');
+    const imports = `import { existsSync } from 'node:fs'; import { parentPort } from 'node:worker_threads';`;
+    await writeFile(file, `${imports}${held}`);
+    const large = reader({ script: pathToFileURL(file) });
+    const queued = Promise.withResolvers<undefined>();
+    const { camera, line } = await lineTo({
+      read: async (...reply) => {
+        queued.resolve(undefined);
+        return large.read(...reply);
+      },
+    });
+    camera.misbehave('GetServices', { raw: `fine${' '.repeat(small_chars_max)}` });
+    const slow = large.read('slow', forever);
+    await eventually('it is being read', () => large.state === 'reading');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    try {
+      const innocent = line.call(services);
+      await queued.promise;
+      vi.advanceTimersByTime(15_000);
+      await writeFile(join(dir, 'go'), '');
+      expect(await slow).toMatchObject({ kind: 'read' });
+      expect(await innocent).toMatchObject({
+        kind: 'reply',
+        body: { text: expect.stringContaining('fine') as string },
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
 
 it('reads those that waited behind a stalled thread in their order, and refuses more than it can keep', async () => {
