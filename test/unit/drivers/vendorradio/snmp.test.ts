@@ -1,6 +1,7 @@
 /** SNMP against Debian's own agent: v2c, v3, the standard MIBs, and airOS's OIDs served by its `pass`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -43,6 +44,12 @@ echo "$rows" | while read -r oid type value; do
   break
 done
 `;
+
+/** Whether a UDP socket of the loopback has this port. */
+function isBound(port: number): boolean {
+  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} `;
+  return readFileSync('/proc/net/udp', 'utf8').includes(address);
+}
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -93,6 +100,8 @@ async function agent({ isAiros = false } = {}) {
     return stop;
   };
   const stop = start();
+  // A request before that is lost, and with the limits of airOS repeated a quarter of a minute later.
+  await eventually('the agent listens', () => isBound(port));
   const secret = async (name: string, text: string): Promise<string> => {
     await writeFile(join(dir, name), text, { mode: 0o600 });
     return join(dir, name);
