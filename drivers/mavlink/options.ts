@@ -33,6 +33,7 @@ const station_system_id = 255;
 const links_max = 16;
 const endpoints_max = 8;
 const vehicles_max = 64;
+const hosts_max = 16;
 const fence_corners_max = 200;
 
 const hertz = z.number().min(0.1).max(50);
@@ -75,6 +76,13 @@ const vehicleOptions = z.strictObject({
     .array(z.enum(command_names))
     .optional()
     .describe('commands of this vehicle; those of the driver when omitted'),
+  hosts: z
+    .array(z.union([z.ipv4(), z.ipv6()]))
+    .max(hosts_max)
+    .optional()
+    .describe(
+      'addresses that it sends from, beside those that links name; it is received from no other one. The first one seen when omitted',
+    ),
 });
 
 function hasDistinctNames(endpoints: readonly z.output<typeof endpointOptions>[]): boolean {

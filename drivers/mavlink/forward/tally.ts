@@ -2,9 +2,10 @@
 
 /** Why a frame was not forwarded. */
 export const drop_reasons = {
-  /** From vehicles: no station is connected; the station does not read fast enough. */
+  /** From vehicles: no station is connected; the station does not read fast enough, or its public address may be forged. */
   no_peer: 0,
   slow: 0,
+  public_peer: 0,
   /**
    * To vehicles: the endpoint or the driver is read-only; the vehicle is not forwarded here; its system is unknown; two vehicles
    * have that system id.

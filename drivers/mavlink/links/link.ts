@@ -7,7 +7,7 @@ import type { Frame, FrameView } from '../wire/frame.ts';
 import type { LinkOptions } from './link-options.ts';
 import type { LinkStats } from './link-stats.ts';
 import { LinkTally } from './link-tally.ts';
-import type { Discard, MediumHost, Reception, Send, Stream } from './medium.ts';
+import type { MediumHost, Reception, Send, Stream, Transport } from './medium.ts';
 import { type Precedence, SendBudget } from './send-budget.ts';
 import { runSerial } from './serial.ts';
 import type { Signing } from '../wire/signing.ts';
@@ -21,8 +21,10 @@ export interface Link {
    * counted, and the result is false.
    */
   send(bytes: Uint8Array, peer?: string, precedence?: Precedence): boolean;
-  /** Whether its budget has room for a request. */
-  hasRoom(): boolean;
+  /** Whether there is room for a request to the peer. */
+  hasRoom(peer: string): boolean;
+  /** Whether the configuration names a peer: a serial line, or the host that it connects to. Others may be anyone. */
+  isNamed(peer: string): boolean;
   /** Whether it is a satellite modem. */
   readonly high_latency: boolean;
   /** Discards frames that were sent to `peer` until `sent_ms` (`performance.now()`) and have not left this machine. */
@@ -75,21 +77,13 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   const tally = new LinkTally();
   const { bytes_per_s_max, high_latency } = options;
   const budget = bytes_per_s_max === undefined ? undefined : new SendBudget(bytes_per_s_max);
-  let send: Send | undefined;
-  let discard: Discard | undefined;
+  let transport: Transport | undefined;
   let received_ms = Number.NEGATIVE_INFINITY;
   let reported: boolean | undefined;
   const report = (up: boolean, reason?: string): void => {
     if (reported !== up) on.state(up, reason);
     reported = up;
     tally.up = up;
-  };
-  const opened = (sender: Send, discarder: Discard, onUp: () => void): void => {
-    send = sender;
-    discard = discarder;
-    tally.add('opened');
-    report(true);
-    onUp();
   };
   const verified = acceptor(tally, on, signing);
   const accept: Accept = (frame, peer, at_ms) => {
@@ -106,8 +100,12 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   return {
     name: options.name ?? addressOf(options),
     high_latency,
-    ...limited(budget, tally, (bytes, peer) => send?.(bytes, peer) ?? false),
-    discard: (peer, sent_ms) => discard?.(peer, sent_ms),
+    send: limited(budget, tally, (bytes, peer) => transport?.send(bytes, peer) ?? false),
+    hasRoom: (peer) =>
+      transport?.allows?.(peer, request_bytes) !== false &&
+      budget?.has(request_bytes, 'usual', performance.now()) !== false,
+    isNamed: (peer) => transport?.isNamed(peer) ?? false,
+    discard: (peer, sent_ms) => transport?.discard(peer, sent_ms),
     stats: () => ({ ...tally.stats(), ...budgetStats(budget) }),
     // Each link retries separately: a retry of the driver would close all links when one is lost.
     ended: serveDevice({
@@ -117,14 +115,18 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
         soonAgain(
           runMedium(options, {
             ...host,
-            opened: (sender, discarder) => opened(sender, discarder, onUp),
+            opened(medium) {
+              transport = medium;
+              tally.add('opened');
+              report(true);
+              onUp();
+            },
           }),
           () => received_ms,
         ),
       onState: (state) => {
         if (state.state !== 'starting' && state.state !== 'up') {
-          send = undefined;
-          discard = undefined;
+          transport = undefined;
         }
         if ('reason' in state) report(false, state.reason);
         on.session?.(state);
@@ -133,27 +135,20 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
   };
 }
 
-/** Sends within the budget, and counts what was sent and what was not. */
-function limited(
-  budget: SendBudget | undefined,
-  tally: LinkTally,
-  transmit: Send,
-): Pick<Link, 'hasRoom' | 'send'> {
-  return {
-    hasRoom: () => budget?.has(request_bytes, 'usual', performance.now()) ?? true,
-    send(bytes, peer, precedence = 'usual') {
-      const now_ms = performance.now();
-      if (budget?.has(bytes.length, precedence, now_ms) === false) {
-        tally.add('over_budget');
-        return false;
-      }
-      const is_sent = transmit(bytes, peer);
-      if (is_sent) {
-        tally.add('bytes_out', bytes.length);
-        budget?.spend(bytes.length, now_ms);
-      } else tally.add('unsent');
-      return is_sent;
-    },
+/** Returns a function that sends within the budget, and counts what was sent and what was not. */
+function limited(budget: SendBudget | undefined, tally: LinkTally, transmit: Send): Link['send'] {
+  return (bytes, peer, precedence = 'usual') => {
+    const now_ms = performance.now();
+    if (budget?.has(bytes.length, precedence, now_ms) === false) {
+      tally.add('over_budget');
+      return false;
+    }
+    const is_sent = transmit(bytes, peer);
+    if (is_sent) {
+      tally.add('bytes_out', bytes.length);
+      budget?.spend(bytes.length, now_ms);
+    } else tally.add('unsent');
+    return is_sent;
   };
 }
 

@@ -19,13 +19,23 @@ export type Discard = (peer: string, sent_ms: number) => void;
  */
 export type Reception = 'accepted' | 'behind' | 'ignored';
 
+/** The medium as its link uses it. */
+export interface Transport {
+  readonly send: Send;
+  readonly discard: Discard;
+  /** Whether the configuration names a peer. */
+  readonly isNamed: (peer: string) => boolean;
+  /** Whether a peer may be sent so many bytes; without a limit when omitted. */
+  readonly allows?: (peer: string, bytes: number) => boolean;
+}
+
 /** The link as a medium uses it. */
 export interface MediumHost {
   readonly signal: AbortSignal;
   /** A satellite modem may be silent for so long; the usual time when undefined. */
   readonly silence_max_ms?: number | undefined;
-  /** Marks the link as up and sets its sender. */
-  opened(send: Send, discard: Discard): void;
+  /** Marks the link as up. */
+  opened(transport: Transport): void;
   /** Parses a datagram received at `at_ms` (`performance.now()`). */
   datagram(bytes: Uint8Array, peer: string, at_ms: number): Reception;
   /** Counts the bytes of a datagram that was not parsed, since too much arrived at once. */

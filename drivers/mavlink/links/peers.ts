@@ -13,6 +13,8 @@ const generation_max = 2_048;
 /** Peers that receive what is for all, of all hosts and of one. */
 const addressed_max = 64;
 const host_addressed_max = 32;
+/** Bytes that a peer is sent for each byte from it: more would let a forged source turn the kit against that address (RFC 9000, 8.1). */
+const amplification_max = 3;
 /** Senders whose clock is behind: they receive only what is for all. */
 const behind_max = 8;
 
@@ -21,10 +23,40 @@ export interface Address {
   readonly port: number;
 }
 
-interface Peer extends Address {
+/** A sender, and how much it may still be sent. */
+export class Peer implements Address {
   readonly name: string;
+  readonly host: string;
+  readonly port: number;
   readonly first_ms: number;
   received_ms: number;
+  #allowance: number;
+
+  /** `of`: the same peer in the earlier generation. */
+  constructor({ address, port }: RemoteInfo, now_ms: number, of?: Peer) {
+    this.name = nameOf({ address, port });
+    this.host = address;
+    this.port = port;
+    this.first_ms = of?.first_ms ?? now_ms;
+    this.received_ms = now_ms;
+    this.#allowance = of ? of.#allowance : 0;
+  }
+
+  received(bytes: number, now_ms: number): void {
+    this.received_ms = now_ms;
+    this.#allowance += bytes * amplification_max;
+  }
+
+  allows(bytes: number): boolean {
+    return bytes <= this.#allowance;
+  }
+
+  /** Takes the bytes from what it may be sent; false, and nothing is taken, when they are more. */
+  take(bytes: number): boolean {
+    if (!this.allows(bytes)) return false;
+    this.#allowance -= bytes;
+    return true;
+  }
 }
 
 /** Found by host and port, since formatting a name for each datagram costs more; and by name. */
@@ -58,28 +90,37 @@ export class Peers {
     return this.#at(from)?.name ?? nameOf(from);
   }
 
-  received(from: RemoteInfo, now_ms: number): void {
+  /** Notes an accepted datagram of so many bytes. */
+  received(from: RemoteInfo, bytes: number, now_ms: number): void {
     const known = this.#current.at(from);
     if (known) {
-      known.received_ms = now_ms;
+      known.received(bytes, now_ms);
       return;
     }
     const earlier = this.#previous.at(from);
     const isRecent = earlier !== undefined && this.#isRecent(earlier, now_ms);
-    this.#add(peerOf(from, now_ms, isRecent ? earlier.first_ms : now_ms));
+    const peer = new Peer(from, now_ms, isRecent ? earlier : undefined);
+    peer.received(bytes, now_ms);
+    this.#add(peer);
     if (this.#behind.length > 0) this.#behind = this.#behind.filter((each) => !isAt(each, from));
   }
 
   /** Notes a sender whose frames do not count because of its clock. It must receive ours to follow it. */
-  behind(from: RemoteInfo, now_ms: number): void {
+  behind(from: RemoteInfo, bytes: number, now_ms: number): void {
     const known = this.#at(from);
     if (known && this.#isRecent(known, now_ms)) return;
     const others = this.#behind.filter((each) => !isAt(each, from));
-    this.#behind = [...others.slice(-(behind_max - 1)), peerOf(from, now_ms, now_ms)];
+    const peer = new Peer(
+      from,
+      now_ms,
+      this.#behind.find((each) => isAt(each, from)),
+    );
+    peer.received(bytes, now_ms);
+    this.#behind = [...others.slice(-(behind_max - 1)), peer];
   }
 
   /** Returns the oldest peers, limited for each host. */
-  all(now_ms: number): readonly Address[] {
+  all(now_ms: number): readonly Peer[] {
     const peers = new Map([...this.#previous.by_name, ...this.#current.by_name]);
     const of_host = new Map<string, number>();
     const recent = [...peers.values()]
@@ -94,7 +135,7 @@ export class Peers {
     return [...recent.slice(0, addressed_max), ...behind];
   }
 
-  named(name: string, now_ms: number): readonly Address[] {
+  named(name: string, now_ms: number): readonly Peer[] {
     const peer = this.#current.by_name.get(name) ?? this.#previous.by_name.get(name);
     return peer && this.#isRecent(peer, now_ms) ? [peer] : [];
   }
@@ -120,10 +161,11 @@ function isAt({ host, port }: Address, from: RemoteInfo): boolean {
   return port === from.port && host === from.address;
 }
 
-function peerOf(from: RemoteInfo, now_ms: number, first_ms: number): Peer {
-  return { name: nameOf(from), host: from.address, port: from.port, first_ms, received_ms: now_ms };
+/** Returns the address in the name of a peer, without brackets and port. */
+export function hostOf(peer: string): string {
+  return peer.replace(/:\d+$/u, '').replace(/^\[|\]$/gu, '');
 }
 
-function nameOf({ address, port }: RemoteInfo): string {
+function nameOf({ address, port }: Pick<RemoteInfo, 'address' | 'port'>): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -56,8 +56,12 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   const stream = medium.stream(path);
   try {
     port.on('data', (chunk: Uint8Array) => stream.push(chunk));
-    medium.opened(sender(port, path), (peer) => {
-      if (peer === path) discard(port, unsent, () => fail(texts.unsent_discarded));
+    medium.opened({
+      send: sender(port, path),
+      discard(peer) {
+        if (peer === path) discard(port, unsent, () => fail(texts.unsent_discarded));
+      },
+      isNamed: () => true,
     });
     let since_ms = performance.now();
     every(check_every_ms, over.signal, () => {

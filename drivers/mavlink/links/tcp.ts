@@ -40,12 +40,13 @@ export async function runTcpClient({ host, port }: TcpClient, medium: MediumHost
   socket.once('connect', () => {
     socket.setTimeout(0);
     const writer = new TcpWriter(socket, unsent);
-    medium.opened(
-      (bytes, to) => (to === undefined || to === peer) && writer.write(bytes),
-      (to, sent_ms) => {
+    medium.opened({
+      send: (bytes, to) => (to === undefined || to === peer) && writer.write(bytes),
+      discard(to, sent_ms) {
         if (to === peer) writer.discard(sent_ms);
       },
-    );
+      isNamed: () => true,
+    });
   });
   const reason = await ended;
   if (!medium.signal.aborted) throw new DeviceUnreachable(texts.tcp_failed(peer, reason));
@@ -80,16 +81,17 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
   lost.catch(() => undefined);
   try {
     await Promise.race([listening(server, { host, port }), lost]);
-    medium.opened(
-      (bytes, peer) => {
+    medium.opened({
+      send(bytes, peer) {
         const to =
           peer === undefined
             ? [...writers.values()]
             : [writers.get(peer)].filter((each) => each !== undefined);
         return to.filter((writer) => writer.write(bytes)).length > 0;
       },
-      (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
-    );
+      discard: (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
+      isNamed: () => false,
+    });
     await untilLost(lost, medium.signal);
   } finally {
     for (const writer of writers.values()) writer.close();

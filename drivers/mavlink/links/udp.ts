@@ -8,7 +8,7 @@ import { aborted, every } from '../../../src/platform/time.ts';
 import { TurnBudget } from '../wire/turn-budget.ts';
 import type { LinkOptions } from './link-options.ts';
 import { type MediumHost, type Send, untilLost } from './medium.ts';
-import { type Address, peer_silence_max_ms, Peers } from './peers.ts';
+import { type Address, hostOf, type Peer, peer_silence_max_ms, Peers } from './peers.ts';
 import { texts } from './texts.ts';
 
 type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
@@ -62,6 +62,9 @@ interface Ends {
 async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
   const socket = createSocket(isIPv6(own.host) ? 'udp6' : 'udp4');
   const peers = new Peers(medium.silence_max_ms ?? peer_silence_max_ms);
+  /** The configured host receives what there is to send: its address is no claim of a sender. */
+  const isNamed = (host: string): boolean => host === remote?.host;
+  const recent = (peer: string): readonly Peer[] => peers.named(peer, performance.now());
   const lost = new Promise<never>((_, reject) => {
     socket.on('error', (error) => {
       reject(new DeviceUnreachable(texts.udp_failed(own.host, own.port, error.message), { cause: error }));
@@ -76,8 +79,8 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
     }
     const now_ms = performance.now();
     const reception = medium.datagram(bytes, peers.nameOf(from), now_ms);
-    if (reception === 'accepted') peers.received(from, now_ms);
-    else if (reception === 'behind') peers.behind(from, now_ms);
+    if (reception === 'accepted') peers.received(from, bytes.length, now_ms);
+    else if (reception === 'behind') peers.behind(from, bytes.length, now_ms);
   });
   let isClosing = false;
   try {
@@ -87,15 +90,21 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
     const send: Send = (bytes, peer) => {
       // A datagram that waits here would be sent late: another one behind it, too.
       if (isClosing || socket.getSendQueueCount() > 0) return false;
-      const to = peer === undefined ? peers.all(performance.now()) : peers.named(peer, performance.now());
-      const targets = peer === undefined && remote ? withRemote(remote, to) : to;
+      const to = peer === undefined ? peers.all(performance.now()) : recent(peer);
+      const allowed = to.filter((each) => isNamed(each.host) || each.take(bytes.length));
+      const targets = peer === undefined && remote ? withRemote(remote, allowed) : allowed;
       // An unreachable peer is detected by its silence, like every other loss.
       for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
       return targets.length > 0;
     };
-    medium.opened(send, () => {
-      // Closing the socket is the only way to drop its waiting datagrams.
-      if (socket.getSendQueueCount() > 0) socket.emit('error', new Error(texts.unsent_discarded));
+    medium.opened({
+      send,
+      discard() {
+        // Closing the socket is the only way to drop its waiting datagrams.
+        if (socket.getSendQueueCount() > 0) socket.emit('error', new Error(texts.unsent_discarded));
+      },
+      isNamed: (peer) => isNamed(hostOf(peer)),
+      allows: (peer, bytes) => recent(peer).some((each) => isNamed(each.host) || each.allows(bytes)),
     });
     await untilLost(lost, medium.signal);
   } finally {

@@ -51,6 +51,12 @@ export class VehicleLog {
     if (this.#isNew(texts.id_of_all)) this.#log.error({ link, peer, sysid, compid }, texts.id_of_all);
   }
 
+  /** A sender with the identity of a vehicle that is received from other hosts. */
+  refused(asset_key: string, address: string): void {
+    if (this.#isNew(`${texts.address_refused} ${asset_key}`))
+      this.#log.warn({ asset_key, address }, texts.address_refused);
+  }
+
   /** Whether this was not logged within the last minute. */
   #isNew(key: string): boolean {
     const now_ms = performance.now();

@@ -20,6 +20,8 @@ export interface SimOptions {
   /** Where the connector listens. */
   readonly host: string;
   readonly port: number;
+  /** Own address; that of the route when omitted. */
+  readonly from?: string;
   readonly home: Home;
   readonly airborne: boolean;
   /** MAV_TYPE; a quadrotor when omitted. */
@@ -338,12 +340,13 @@ export class SimVehicle {
   }
 
   async #openSocket(): Promise<void> {
+    const { from } = this.options;
     const socket = createSocket('udp4');
     this.#socket = socket;
     socket.on('message', (bytes) => this.receive(bytes));
     socket.on('error', () => undefined);
     await new Promise<void>((resolve) => {
-      socket.bind(0, resolve);
+      socket.bind({ port: 0, ...(from === undefined ? {} : { address: from }) }, resolve);
     });
   }
 

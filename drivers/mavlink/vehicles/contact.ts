@@ -31,6 +31,8 @@ export interface ContactParts {
   readonly out: Outgoing;
   readonly rates: StreamRates;
   readonly passive: boolean;
+  /** Whether the configuration names where it is received from, or its frames are signed. */
+  readonly isNamed: boolean;
   readonly now_ms: number;
   /** Another station of the link that uses our ids. */
   readonly rival: {
@@ -76,6 +78,7 @@ export class Contact {
   readonly source: string;
   readonly sysid: number;
   readonly compid: number;
+  readonly isNamed: boolean;
   readonly latest = new LatestMessages();
   readonly clock = new BootClock();
   readonly first_ms: number;
@@ -123,12 +126,13 @@ export class Contact {
   #beat_ms = Number.NEGATIVE_INFINITY;
   #isHighLatency = false;
 
-  constructor({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more }: ContactParts) {
+  constructor({ link, peer, sysid, compid, out, rates, passive, isNamed, now_ms, ...more }: ContactParts) {
     this.link = link;
     this.peer = peer;
     this.source = sourceOf(peer);
     this.sysid = sysid;
     this.compid = compid;
+    this.isNamed = isNamed;
     this.asset_key = assetKeyOf({ uid: undefined, sysid, compid });
     this.first_ms = now_ms;
     this.last_ms = now_ms;
@@ -228,7 +232,7 @@ export class Contact {
 
   tick(now_ms: number): void {
     for (const text of this.#statusTexts.overdue(now_ms)) this.#addText(text, now_ms);
-    if (this.#passive || this.isHighLatency || !this.link.hasRoom()) return;
+    if (this.#passive || this.isHighLatency || !this.link.hasRoom(this.peer)) return;
     const request = this.#streams?.next(now_ms);
     if (request) this.#request(request);
     const target = { target_system: this.sysid, target_component: this.compid };

@@ -7,6 +7,12 @@ export const texts = {
   mode_changed: 'flight mode changed',
   silent: (seconds: number, link: string) => `no message for ${seconds} s over ${link}`,
   part_silent: (seconds: number) => `no message for ${seconds} s`,
+  address_changed: (address: string) =>
+    `received from ${address}, which is not its known address; check that this is the vehicle, then add the address to its hosts, or set up signing`,
+  address_ignored:
+    'vehicle is received from another address too, which is used only while it is lost; if both are its own, add them to its hosts, or set up signing',
+  address_known_again: 'vehicle is received from its known address again',
+  address_refused: 'ignoring what is sent as this vehicle from an address that is not among its hosts',
   address_reused: 'another vehicle sends from its address',
   id_shared: (system_id: number) =>
     `system id ${system_id} is used by two vehicles; give each vehicle a unique id`,

@@ -9,6 +9,7 @@ import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
 import { assetKeyOf, cloneKeyOf, isKeyOf, isProvisional, vehicleAsset } from './identity.ts';
+import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
 import {
@@ -177,7 +178,8 @@ export class VehicleRegistry {
       isPresent: (at_ms: number): boolean => this.#rivals.has(link, at_ms),
       seen: (at_ms: number): void => this.#rivals.seen(link, at_ms),
     };
-    const more = { rival, onText, onEvent };
+    const isNamed = options.signing !== undefined || link.isNamed(peer);
+    const more = { isNamed, rival, onText, onEvent };
     const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more });
     this.#contacts.add(contact);
     return contact;
@@ -187,7 +189,7 @@ export class VehicleRegistry {
   #identify(contact: Contact, now_ms: number): void {
     const known = this.#vehicleOf.get(contact);
     assumeIdentity(contact, this.vehicles);
-    if (!this.#isIdentifiable(contact, now_ms)) return;
+    if (!this.#isIdentifiable(contact, now_ms) || !this.#isFromItsHost(contact)) return;
     if (known ? isKeyOf(known.asset_key, contact) : !this.#isAdmitted(contact)) return;
     const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
     if (known && !isProvisional(known.asset_key) && now_ms - identified_ms < identity_every_ms) return;
@@ -197,7 +199,7 @@ export class VehicleRegistry {
     if (!vehicle) return;
     this.#identified_ms.set(contact, now_ms);
     this.#retractProvisional(asset_key, contact);
-    vehicle.contacts.add(contact);
+    vehicle.add(contact);
     this.#vehicleOf.set(contact, vehicle);
   }
 
@@ -223,6 +225,15 @@ export class VehicleRegistry {
     return isOwn || isConfirmed(contact);
   }
 
+  #isFromItsHost(contact: Contact): boolean {
+    const { options } = this.#parts;
+    const { asset_key } = contact;
+    const own = Object.hasOwn(options.vehicles, asset_key) ? options.vehicles[asset_key] : undefined;
+    if (isAmongHosts(own?.hosts, contact)) return true;
+    this.#log.refused(asset_key, contact.source);
+    return false;
+  }
+
   #keyOf(contact: Contact, now_ms: number): string {
     const key = contact.asset_key;
     return isTaken(this.#vehicles.get(key)?.active, contact, now_ms) ? cloneKeyOf(contact) : key;
@@ -239,6 +250,7 @@ export class VehicleRegistry {
       passive: options.passive,
       offlineAfter_ms: (each) => offlineAfter_ms(each, options),
       isConfigured: own !== undefined,
+      hasHosts: own?.hosts !== undefined,
       describe: (active) => vehicleAsset(active, asset_key, own?.name),
       announce: (about, commands) => host.announce(about, commands),
       commandsOf: (commanded) =>
@@ -309,7 +321,7 @@ export class VehicleRegistry {
   #vehicleBehind(link: Link, peer: string, sysid: number): Vehicle | undefined {
     for (const contact of this.#contacts.at(link, peer)) {
       const vehicle = contact.sysid === sysid ? this.#vehicleOf.get(contact) : undefined;
-      if (vehicle) return vehicle;
+      if (vehicle && (contact === vehicle.active || !vehicle.isForeign(contact))) return vehicle;
     }
     return undefined;
   }

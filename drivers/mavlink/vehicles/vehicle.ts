@@ -2,6 +2,7 @@
 import type { Command } from '../../../src/driver/command.ts';
 import type { AssetDescription, DriverLog } from '../../../src/driver/driver.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
+import { KnownSource } from '../links/known-source.ts';
 import type { Contact } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
@@ -25,6 +26,8 @@ export interface VehicleParts {
   readonly offlineAfter_ms: (contact: Contact) => number;
   /** Whether the configuration names it. */
   readonly isConfigured: boolean;
+  /** Whether the configuration names the hosts that it sends from, so that no other is accepted. */
+  readonly hasHosts: boolean;
   /** Announces the asset, again when its description changes. */
   readonly announce: (about: AssetDescription, commands: readonly Command[]) => DroneSink;
   readonly commandsOf: (vehicle: Commanded) => readonly Command[];
@@ -46,6 +49,9 @@ export class Vehicle {
   conflict: string | undefined;
   /** Set while something else is wrong around it that prevents no command. */
   warning: string | undefined;
+  readonly #known = new KnownSource();
+  /** A foreign contact was logged. */
+  #hasWarned = false;
   #active: Contact;
   #switches = 0;
   #online = true;
@@ -64,7 +70,7 @@ export class Vehicle {
     this.#parts = parts;
     this.asset_key = parts.asset_key;
     this.#active = parts.contact;
-    this.contacts.add(parts.contact);
+    this.add(parts.contact);
     this.#commands = parts.passive
       ? []
       : parts.commandsOf({ address: () => this.#address(), stored: this.#stored });
@@ -104,6 +110,17 @@ export class Vehicle {
     return { situation: situationOf(this.#active, now_ms), charge: this.#publishing.charge };
   }
 
+  /** Adds a contact that receives it. */
+  add(contact: Contact): void {
+    this.contacts.add(contact);
+    if (!this.#parts.hasHosts) this.#known.add(contact);
+  }
+
+  /** Whether a contact may be a stranger: another source than those known of the vehicle, which its own do not use. */
+  isForeign(contact: Contact): boolean {
+    return this.#known.isForeign(contact);
+  }
+
   /** Whether no contact is left. */
   get is_abandoned(): boolean {
     return this.contacts.size === 0;
@@ -136,7 +153,7 @@ export class Vehicle {
 
   #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
     const conflict = this.#conflictAt(now_ms);
-    const alarms = [conflict, this.warning].filter((each) => each !== undefined);
+    const alarms = this.#alarms(conflict);
     if (this.#active.isShared(now_ms)) {
       this.#publishing.warn(alarms);
       return;
@@ -149,9 +166,14 @@ export class Vehicle {
       this.#flightLog.note({ armed: isArmed(heartbeat), mode }, { asset_key, name });
   }
 
+  #alarms(conflict: string | undefined): readonly string[] {
+    const foreign = this.isForeign(this.#active) ? texts.address_changed(this.#active.source) : undefined;
+    return [conflict, foreign, this.warning].filter((each) => each !== undefined);
+  }
+
   #publishHighLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, now_ms: number): void {
     if (!contact.isHighLatency) return;
-    const alarms = [this.#conflictAt(now_ms), this.warning].filter((each) => each !== undefined);
+    const alarms = this.#alarms(this.#conflictAt(now_ms));
     this.#publishing.highLatency(report, contact, { now_ms, alarms });
   }
 
@@ -161,19 +183,44 @@ export class Vehicle {
   }
 
   tick(now_ms: number): void {
-    const is_quiet = silenceSince(this.#active.last_ms, now_ms) >= quiet_ms;
-    if (is_quiet || !this.contacts.has(this.#active)) this.#switch(now_ms);
+    this.#known.tick(this.contacts, this.#active, now_ms);
+    this.#switch(now_ms);
     if (this.#online) this.#checkSilence(now_ms);
     this.changes.notify();
   }
 
-  /** Makes the most recent live contact active, if there is one. */
+  /**
+   * Makes the most recent live contact active when the present one is silent. A foreign one is used only while the vehicle is lost
+   * otherwise: its telemetry and its answers would complete commands that the vehicle has never received.
+   */
   #switch(now_ms: number): void {
     const alive = [...this.contacts].filter((contact) => now_ms - contact.last_ms < quiet_ms);
-    const [newest] = alive.toSorted((a, b) => b.last_ms - a.last_ms);
-    if (!newest) return;
-    this.#active = newest;
+    const newest = alive.toSorted((a, b) => b.last_ms - a.last_ms);
+    const own = newest.find((contact) => !this.isForeign(contact));
+    const foreign = newest.find((contact) => this.isForeign(contact));
+    if (own && foreign) this.#warnOnce(foreign);
+    const isForeign = this.isForeign(this.#active);
+    const isQuiet =
+      silenceSince(this.#active.last_ms, now_ms) >= quiet_ms || !this.contacts.has(this.#active);
+    if (!isQuiet && !(own && isForeign)) return;
+    const next = own ?? (this.#online ? undefined : foreign);
+    if (next && next !== this.#active) this.#use(next);
+  }
+
+  #use(next: Contact): void {
+    const { asset_key, name } = this;
+    const more = { asset_key, name, address: next.source, before: this.#active.source };
+    if (this.isForeign(next)) this.#parts.log.warn(more, texts.address_changed(next.source));
+    else if (this.isForeign(this.#active)) this.#parts.log.info(more, texts.address_known_again);
+    this.#active = next;
     this.#switches += 1;
+  }
+
+  #warnOnce({ source }: Contact): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const { asset_key, name } = this;
+    this.#parts.log.warn({ asset_key, name, address: source }, texts.address_ignored);
   }
 
   #checkSilence(now_ms: number): void {

@@ -45,6 +45,7 @@ describe('An answer of a vehicle', () => {
       name: 'field',
       high_latency: false,
       hasRoom: () => true,
+      isNamed: () => false,
       send: (frame) => sent.push(frame) > 0,
       discard: () => undefined,
       stats: () => new LinkTally().stats(),

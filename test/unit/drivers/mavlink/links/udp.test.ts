@@ -239,6 +239,26 @@ describe('UDP link', () => {
     await eventually('so do some', () => strangers.filter(({ got }) => got.length > 0).length === 63);
   });
 
+  it('sends to a source that may be forged three times the bytes that came from it, and to its configured address without limit', async () => {
+    const local_port = await freePort();
+    const [drone, victim] = [await vehicle(), await vehicle(0, '127.0.0.2')];
+    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
+    const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    await untilUp();
+    victim.send(heartbeat(1, 9), local_port);
+    await untilReceived(1);
+    const forged = frames[0]?.peer;
+    for (let seq = 0; seq < 5; seq += 1) link.send(heartbeat(seq, 245));
+    expect(link.send(heartbeat(6, 245), forged)).toBe(false);
+    expect(link.hasRoom(forged ?? '')).toBe(false);
+    await eventually('the configured address received all', () => drone.got.length === 5);
+    await eventually('the other one received its part', () => victim.got.length === 3);
+    victim.send(heartbeat(2, 9), local_port);
+    await untilReceived(2);
+    expect(link.hasRoom(forged ?? '')).toBe(true);
+    expect([link.isNamed(forged ?? ''), link.isNamed(`127.0.0.1:${drone.port}`)]).toEqual([false, true]);
+  });
+
   it('sends to its configured address while a stranger at another one sends, as a client', async () => {
     const local_port = await freePort();
     const [drone, stranger] = [await vehicle(), await vehicle(0, '127.0.0.2')];

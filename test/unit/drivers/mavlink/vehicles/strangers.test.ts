@@ -19,6 +19,7 @@ import { channels } from '../../../../../src/contract/topics.ts';
 import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
 import { aborted } from '../../../../../src/platform/time.ts';
 import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { framesOfDatagram } from '../frames.ts';
 
 const link: Link = {
@@ -26,6 +27,7 @@ const link: Link = {
   send: () => true,
   discard: () => undefined,
   hasRoom: () => true,
+  isNamed: () => false,
   high_latency: false,
   stats: () => {
     throw new Error('not used');
@@ -252,6 +254,67 @@ describe('A vehicle that describes itself otherwise with each message', () => {
     receive('10.9.9.9:14550', 7, 'HEARTBEAT', beat);
     describe(501);
     expect(announcements()).not.toEqual(before);
+  });
+});
+
+describe('A stranger at another address with the ids of a vehicle', () => {
+  const [own, other] = ['10.9.9.9:14550', '10.6.6.6:14550'];
+  const key = keyOf(0xc0ffee);
+  const active = (): string | undefined =>
+    registry.vehicles.find(({ asset_key }) => asset_key === key)?.active.peer;
+  const alarms = (): unknown =>
+    lab.outbox.on(channels.feed(assetId(kit_id, key), 'sys_status')).at(-1)?.data?.['alarms'];
+  const addressLines = (): string[] => lab.log.at('warn').filter((text) => text.includes('address'));
+
+  it('is not used while the vehicle is silent, is used with an alarm while it is lost, and is left when it returns', async () => {
+    open();
+    live(own, 7, 0xc0ffee);
+    live(other, 7, 0xc0ffee);
+    live(own, 7, 0xc0ffee);
+    expect(addressLines()).toEqual([texts.address_ignored]);
+    live(other, 7, 0xc0ffee, 4);
+    expect(active()).toBe(own);
+    live(other, 7, 0xc0ffee, 3);
+    expect(active()).toBe(other);
+    const changed = texts.address_changed('10.6.6.6');
+    expect(addressLines()).toContain(changed);
+    await eventually('the alarm', () => JSON.stringify(alarms()) === JSON.stringify([changed]));
+    live(own, 7, 0xc0ffee);
+    expect(active()).toBe(own);
+    live(other, 7, 0xc0ffee, 1);
+    live(own, 7, 0xc0ffee);
+    expect(active()).toBe(own);
+    await eventually('its end', () => alarms() === undefined);
+  });
+
+  it('is taken for the vehicle when nothing else was for ten minutes', () => {
+    open();
+    live(own, 7, 0xc0ffee, 70);
+    live(other, 7, 0xc0ffee, 610);
+    live(own, 7, 0xc0ffee);
+    expect(active()).toBe(other);
+  });
+
+  it('is not received as a vehicle whose hosts are configured', () => {
+    open({ [key]: { hosts: ['10.9.9.9'] } });
+    live(other, 7, 0xc0ffee, 12);
+    expect(assets()).toEqual([]);
+    expect(addressLines()).toEqual([texts.address_refused]);
+    live(own, 7, 0xc0ffee);
+    expect(assets()).toEqual([key]);
+    live(other, 7, 0xc0ffee, 8);
+    expect(active()).toBe(own);
+  });
+
+  it('speaks for none of its components', () => {
+    open();
+    live(own, 7, 0xc0ffee);
+    live(other, 7, 0xc0ffee);
+    const camera = { sysid: 7, compid: 100 };
+    receive(own, camera, 'HEARTBEAT', { ...beat, type: 30, autopilot: 8 });
+    const claimed = { ...unnamed, vendor_name: 'Stranger', model_name: 'Eye' };
+    receive(other, camera, 'COMPONENT_INFORMATION_BASIC', claimed);
+    expect(JSON.stringify(lab.outbox.drafts)).not.toContain('Stranger');
   });
 });
 
