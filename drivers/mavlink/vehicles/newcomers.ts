@@ -20,7 +20,7 @@ const beat_pause_max_ms = 1_500;
 const identified_after_ms = 5_000;
 /** Heartbeats of a sender that waits for a slot. */
 const steady_beats = 4;
-/** Senders that wait for a slot: more than a flood of invented ones brings between two heartbeats of a real one. */
+/** Senders that wait for a slot, of each of two generations: more than a flood of invented ones brings between two heartbeats of a real one. */
 const waiting_max = 4_096;
 const clone_silence_ms = 5_000;
 /** An autopilot that was never announced is dropped after this silence. */
@@ -82,8 +82,9 @@ export interface Newcomer extends Pick<Contact, 'link' | 'peer'> {
 
 /** Distributes the slots for autopilots. While all are taken, only a sender that sends steadily gets one. */
 export class Slots {
-  /** Senders without a slot, by key, the latest last. */
-  readonly #waiting = new Map<string, Wait>();
+  /** Senders without a slot, by key: the latest ones, and as many before them. Taking the oldest one from a map of thousands costs more than all else. */
+  #waiting = new Map<string, Wait>();
+  #waited: ReadonlyMap<string, Wait> = new Map();
   /** Gets the next slot: a flood of others takes none before it, unless it has gone silent. */
   #next: Wait | undefined;
 
@@ -93,18 +94,17 @@ export class Slots {
    * one.
    */
   slotFor(
-    from: Newcomer,
+    from: Newcomer & { readonly source: string; readonly of_source: number },
     contacts: ReadonlySet<Contact>,
     { isVehicle, isActive }: Roles,
   ): { readonly hasSlot: boolean; readonly victim: Contact | undefined } {
-    const source = sourceOf(from.peer);
-    const own = [...contacts].filter((each) => each.link === from.link && each.source === source);
-    const isSourceFull = own.length >= source_contacts_max;
+    const isSourceFull = from.of_source >= source_contacts_max;
     if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
     // The next message of a satellite modem may be minutes away.
     const wait = from.link.high_latency ? undefined : this.#wait(from);
     if (wait && !this.#isNext(wait)) return { hasSlot: false, victim: undefined };
-    const spare = isSourceFull ? own : [...contacts].filter((each) => !isActive(each));
+    const isOwn = (each: Contact): boolean => each.link === from.link && each.source === from.source;
+    const spare = [...contacts].filter((each) => (isSourceFull ? isOwn(each) : !isActive(each)));
     const unannounced = spare.filter((each) => !isVehicle(each));
     const mayTakeVehicle = !isSourceFull && unannounced.length === 0;
     const victim = mayTakeVehicle
@@ -117,15 +117,16 @@ export class Slots {
   /** Notes a sender that waits for a slot. */
   #wait({ link, peer, frame, now_ms }: Newcomer): Wait {
     const key = `${link.name} ${peer} ${frame.sysid} ${frame.compid}`;
-    const seen = this.#waiting.get(key);
+    const seen = this.#waiting.get(key) ?? this.#waited.get(key);
     const pause_ms = now_ms - (seen?.at_ms ?? Number.NEGATIVE_INFINITY);
     if (seen && pause_ms < confirm_after_ms) return seen;
     const beats = pause_ms < unannounced_silence_ms ? (seen?.beats ?? 0) + 1 : 1;
     const wait = { key, beats, at_ms: now_ms };
-    this.#waiting.delete(key);
+    if (this.#waiting.size >= waiting_max) {
+      this.#waited = this.#waiting;
+      this.#waiting = new Map();
+    }
     this.#waiting.set(key, wait);
-    const [longest] = this.#waiting.keys();
-    if (this.#waiting.size > waiting_max && longest !== undefined) this.#waiting.delete(longest);
     return wait;
   }
 

@@ -3,8 +3,8 @@
  * serves other sockets: a flooding sender would block all of them for two megabytes.
  */
 
-/** More than a socket keeps of usual datagrams while the event loop is late. */
-export const turn_bytes_max = 131_072;
+/** The largest datagram, and more than libuv reads of usual ones in a turn. */
+export const turn_bytes_max = 65_536;
 
 export class TurnBudget {
   #left = turn_bytes_max;
