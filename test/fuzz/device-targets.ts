@@ -5,7 +5,12 @@ import { readEnvelope } from '../../drivers/onvif/soap/envelope.ts';
 import { readMatches } from '../../drivers/onvif/discovery.ts';
 import { readTpv } from '../../drivers/location/gpsd-reports.ts';
 import { readingOf, wordsOf } from '../../drivers/power/nut-lines.ts';
-import { parseHistory, parseLocation, parseStatus } from '../../drivers/starlink/api/messages.ts';
+import {
+  parseHistory,
+  parseLocation,
+  parseRefusal,
+  parseStatus,
+} from '../../drivers/starlink/api/messages.ts';
 import { nonceIn, reportsIn } from '../../drivers/vendorcam/push/alarm-events.ts';
 import { aesKey, textIn } from '../../drivers/vendorcam/push/cipher.ts';
 import { classes, frameBytes, FrameReader } from '../../drivers/vendorcam/push/wire.ts';
@@ -13,7 +18,9 @@ import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
 import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { readGrants } from '../../drivers/vendorradio/ubus/grants.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
+import { encodeField } from '../../drivers/starlink/api/protobuf.ts';
 import { json_punctuation, type Target } from './engine.ts';
+import { protobuf, xml } from './structures.ts';
 
 const never = (): boolean => false;
 const unreachable = (error: unknown): boolean => error instanceof DeviceUnreachable;
@@ -57,12 +64,67 @@ const frames = [
 
 const soap = `<?xml version="1.0"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body>
 <tds:GetDeviceInformationResponse><tds:Model>A &amp; B</tds:Model></tds:GetDeviceInformationResponse></s:Body></s:Envelope>`;
+const empty_pull = `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body><e:PullMessagesResponse xmlns:e="e">
+<e:CurrentTime>2026-11-21T10:00:00Z</e:CurrentTime><e:TerminationTime>2026-11-21T10:01:00Z</e:TerminationTime>
+</e:PullMessagesResponse></s:Body></s:Envelope>`;
+const soap_names = [
+  ...[
+    's:Fault',
+    's:Reason',
+    's:Text',
+    's:Header',
+    's:Body',
+    'tds:Model',
+    'e:CurrentTime',
+    'e:TerminationTime',
+  ],
+  ...['e:PullMessagesResponse', 'constructor', '__proto__', 'a', 'xmlns:a'],
+];
+const soap_values = [
+  '',
+  ' ',
+  '2026-11-21T10:00:00.5Z',
+  'true',
+  '-1',
+  '&amp;',
+  '&#0;',
+  '&',
+  '>',
+  '"',
+  "'",
+  'xmlns=',
+  '<',
+];
 const match = `<d:ProbeMatch><a:Address>urn:uuid:1</a:Address><d:XAddrs>http://192.0.2.1/onvif</d:XAddrs>
 <d:Scopes>onvif://www.onvif.org/name/Cam</d:Scopes></d:ProbeMatch>`;
 
 const alarms = `<?xml version="1.0"?><body><AlarmEventList version="1.1"><AlarmEvent version="1.1"><channelId>0</channelId>
 <status>MD</status><AItype>people,dog_cat</AItype></AlarmEvent></AlarmEventList></body>`;
 const push_key = aesKey('NONCE', 'secret');
+
+const one = [0, 0, 0x80, 0x3f];
+/** Status, history and location of a dish, and how it refuses. */
+const dish_answers = [
+  encodeField(2004, [
+    ...encodeField(1, [
+      ...encodeField(1, [0x75, 0x74]),
+      ...encodeField(2, [0x72]),
+      ...encodeField(3, [0x31]),
+    ]),
+    ...encodeField(2, [0x08, 5]),
+    ...encodeField(1014, [0x08, 7]),
+    ...encodeField(1004, [0x28, 1, 0x0d, ...one]),
+    ...encodeField(1005, [0x08, 1]),
+    ...encodeField(1015, [0x08, 1]),
+  ]),
+  encodeField(2006, [0x08, 3, ...encodeField(1001, [...one, ...one]), ...encodeField(1002, one)]),
+  encodeField(1017, [
+    ...encodeField(1, [0x09, 0, 0, 0, 0, 0, 0xa0, 0x47, 0x40, 0x11, 0, 0, 0, 0, 0, 0, 0x21, 0x40]),
+    ...[0x18, 1],
+  ]),
+  encodeField(2, [0x08, 5, ...encodeField(2, [0x62])]),
+].map((answer) => Buffer.from(answer));
+const dish_fields = [1, 2, 3, 5, 1001, 1002, 1004, 1005, 1007, 1008, 1014, 1015, 1017, 1024, 2004, 2006];
 
 function pushed(text: string): Buffer {
   return frameBytes({ command: 33, id: 250, status: 200, class: classes.reply, payload: Buffer.from(text) });
@@ -95,7 +157,7 @@ export const deviceTargets: readonly Target[] = [
     name: 'soap',
     read: (input) => readEnvelope(input.toString()),
     allows: never,
-    seeds: [soap, soap.replace('A &amp; B', '<![CDATA[</a>]]><!-- <x> -->')],
+    seeds: [soap, soap.replace('A &amp; B', '<![CDATA[</a>]]><!-- <x> -->'), empty_pull],
     dictionary: [
       '<',
       '>',
@@ -111,8 +173,11 @@ export const deviceTargets: readonly Target[] = [
       '&#x0;',
       '&',
       '="',
+      ' xmlns:a="',
+      ' ',
     ],
     bytes_max,
+    make: xml(soap_names, soap_values),
   },
   {
     name: 'ws-discovery',
@@ -217,12 +282,20 @@ export const deviceTargets: readonly Target[] = [
     read: (input) => {
       parseStatus(input);
       parseHistory(input);
+      parseRefusal(input);
       return parseLocation(input);
     },
-    allows: (error) => unreachable(error) || error instanceof RangeError,
-    seeds: [Buffer.from('a21f0a0a0a0844495348', 'hex'), Buffer.from('0a0408011002', 'hex')],
-    dictionary: ['\u00a2\u001f', '\u000a', '\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u0001'],
+    allows: unreachable,
+    seeds: dish_answers,
+    dictionary: [
+      '\u00a2\u007d',
+      '\u00b2\u007d',
+      '\u00ca\u003f',
+      '\u000a',
+      '\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u0001',
+    ],
     bytes_max: 8_192,
+    make: protobuf(dish_fields),
   },
 ];
 

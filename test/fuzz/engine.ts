@@ -3,6 +3,7 @@ import { threadCpuUsage } from 'node:process';
 import { seededRandom } from '../support/random.ts';
 import type { Coverage } from './instrument.ts';
 import { type Material, mutate } from './mutate.ts';
+import type { Make } from './structures.ts';
 
 /** A parser and what may come of a hostile input. */
 export interface Target {
@@ -13,6 +14,8 @@ export interface Target {
   readonly seeds: readonly (string | Buffer)[];
   readonly dictionary: readonly string[];
   readonly bytes_max: number;
+  /** Makes inputs with the structure of the format, where bytes that are changed by chance hardly ever keep it. */
+  readonly make?: Make;
 }
 
 /** For the dictionaries of parsers of JSON. */
@@ -20,6 +23,8 @@ export const json_punctuation = ['{', '}', '[', ']', ',', ':', '"'] as const;
 
 export interface Finding {
   readonly target: string;
+  /** Tells one fault from others: two inputs with the same one are one finding. */
+  readonly key: string;
   readonly what: string;
   readonly input: Buffer;
 }
@@ -49,10 +54,11 @@ export interface FuzzLimits {
 /** Inputs that reach new code and are kept; beyond it a random one is replaced. */
 const corpus_max = 2_000;
 /** No input of at most `bytes_max` may take so much processor time, three times in a row. */
-const slow_ms = 1_000;
+const slow_ms = 100;
 const slow_attempts = 3;
 const findings_max = 20;
-const trace_lines = 10;
+/** Enough to get past the frames of Node.js. */
+const trace_lines = 30;
 
 /** Runs until the inputs, the time or the patience for findings is used up. */
 export async function fuzzTarget(target: Target, limits: FuzzLimits): Promise<FuzzRun> {
@@ -60,16 +66,18 @@ export async function fuzzTarget(target: Target, limits: FuzzLimits): Promise<Fu
   const random = seededRandom(limits.seed);
   const corpus = [...target.seeds.map((seed) => Buffer.from(seed)), ...(limits.kept ?? [])];
   const dictionary = target.dictionary.map((token) => Buffer.from(token, 'latin1'));
-  const material: Material = { corpus, dictionary, bytes_max: target.bytes_max };
+  const { bytes_max, make } = target;
+  const material: Material = { corpus, dictionary, bytes_max, make };
   const kept: Buffer[] = [];
   const findings = new Map<string, Finding>();
   const feed = (input: Buffer): void | Promise<void> => {
     limits.watch?.(target, input);
-    const note = (what: string | undefined): void => {
-      if (what !== undefined && !findings.has(what)) findings.set(what, { target: target.name, what, input });
+    const note = (fault: Fault): void => {
+      if (fault && !findings.has(fault.key))
+        findings.set(fault.key, { target: target.name, ...fault, input });
     };
-    const what = outcome(target, input, limits);
-    return what instanceof Promise ? what.then(note) : note(what);
+    const fault = outcome(target, input, limits);
+    return fault instanceof Promise ? fault.then(note) : note(fault);
   };
   for (const input of corpus) await feed(input);
   coverage.reachedMore();
@@ -88,7 +96,7 @@ export async function fuzzTarget(target: Target, limits: FuzzLimits): Promise<Fu
   return { inputs, kept, findings: [...findings.values()] };
 }
 
-type Fault = string | undefined;
+type Fault = Pick<Finding, 'key' | 'what'> | undefined;
 
 /** What is wrong with how the target took the input; undefined: nothing. */
 function outcome(target: Target, input: Buffer, clocks: Clocks): Fault | Promise<Fault> {
@@ -106,7 +114,7 @@ async function slowness(target: Target, input: Buffer, { cpu_ms }: Clocks): Prom
     await faultOf(target, input);
     if (cpu_ms() - spent_ms < slow_ms) return undefined;
   }
-  return `took more than ${slow_ms} ms of processor time`;
+  return { key: 'slow', what: `took more than ${slow_ms} ms of processor time` };
 }
 
 function faultOf(target: Target, input: Buffer): Fault | Promise<Fault> {
@@ -126,18 +134,25 @@ async function traced(target: Target, input: Buffer, first: unknown): Promise<Fa
   Error.stackTraceLimit = trace_lines;
   try {
     await target.read(input);
-    return `threw ${describe(first)}`;
+    return thrown(first);
   } catch (error) {
-    return `threw ${describe(error)}`;
+    return thrown(error);
   } finally {
     Error.stackTraceLimit = limit;
   }
 }
 
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const [, place = ''] = /\n\s+at (.*)/u.exec(error.stack ?? '') ?? [];
-  return `${error.name} at ${place}: ${error.message.slice(0, 80)}`;
+/** The place is in the project or a library: Node.js throws at one place, with other numbers each time, for many faults. */
+export function thrown(error: unknown): Pick<Finding, 'key' | 'what'> {
+  if (!(error instanceof Error)) return { key: 'no error', what: `threw ${String(error).slice(0, 80)}` };
+  const frames = [...(error.stack ?? '').matchAll(/\n\s+at (.*)/gu)].map(([, frame = '']) => frame);
+  const place = frames.find((frame) => !/^(?:.*\()?(?:node:|<anonymous>|native)/u.test(frame));
+  const code = 'code' in error && typeof error.code === 'string' ? ` ${error.code}` : '';
+  const kind = `${error.name}${code} at ${place ?? 'an unknown place'}`;
+  const message = error.message.slice(0, 80);
+  // Without a place only the sentence tells faults apart.
+  const key = place === undefined ? `${kind} ${message.replaceAll(/\d+/gu, '0')}` : kind;
+  return { key, what: `threw ${kind}: ${message}` };
 }
 
 /** For `FuzzLimits.cpu_ms`: of this thread alone, since collecting garbage in others is not the parser's. */

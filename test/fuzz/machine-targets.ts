@@ -4,13 +4,21 @@ import { parseLeases } from '../../drivers/clients/leases.ts';
 import { parseCpu } from '../../drivers/gateway/proc.ts';
 import { dnsQuestion, readDnsAnswer, record_type } from '../../drivers/links/checks/dns-message.ts';
 import { readBindingResponse } from '../../drivers/links/probe/stun.ts';
-import { decodeAddress, decodeDefaultRoute, decodeRule } from '../../drivers/links/routes/decode.ts';
+import {
+  decodeAddress,
+  decodeDefaultRoute,
+  decodeHostRoute,
+  decodeRule,
+  namesNexthop,
+  nexthopPaths,
+} from '../../drivers/links/routes/decode.ts';
 import { parseSource } from '../../src/config/source.ts';
 import { ConfigInvalid } from '../../src/errors.ts';
 import { prose, readEntry } from '../../src/platform/log/entry.ts';
 import { decodeNeighbour } from '../../src/platform/linux/arp-table.ts';
 import { readMessages } from '../../src/platform/linux/netlink-message.ts';
 import type { Target } from './engine.ts';
+import { netlink } from './structures.ts';
 
 const never = (): boolean => false;
 const transaction_id = Buffer.alloc(12, 7);
@@ -20,9 +28,13 @@ export const machineTargets: readonly Target[] = [
   {
     name: 'netlink',
     read: (input) => {
-      for (const { body } of readMessages(input)) {
+      const bodies = readMessages(input).map(({ body }) => body);
+      const pathsOf = nexthopPaths(bodies);
+      for (const body of bodies) {
         decodeAddress(body);
-        decodeDefaultRoute(body);
+        if (namesNexthop(body)) pathsOf(1);
+        decodeDefaultRoute(body, pathsOf);
+        decodeHostRoute(body);
         decodeRule(body);
         decodeNeighbour(body);
       }
@@ -31,6 +43,7 @@ export const machineTargets: readonly Target[] = [
     seeds: [netlinkMessage(20, 24), netlinkMessage(24, 60), netlinkMessage(28, 40)],
     dictionary: ['\u0008\u0000\u0001\u0000', '\u0014\u0000', '\u0008\u0000\u0004\u0000', '\u00ff\u00ff'],
     bytes_max: 4_096,
+    make: netlink,
   },
   {
     name: 'bridge-table',

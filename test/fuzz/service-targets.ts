@@ -29,6 +29,7 @@ import * as queries from '../../src/service/http/history/query.ts';
 import { header_bytes, readHeader, readMetadata } from '../../src/service/map/pmtiles.ts';
 import { kit_id } from '../support/contract-samples.ts';
 import type { Target } from './engine.ts';
+import { xml } from './structures.ts';
 
 const never = (): boolean => false;
 const isError = (error: unknown): boolean => error instanceof Error && error.constructor === Error;
@@ -107,6 +108,19 @@ const query_schemas: readonly z.ZodType[] = [
   queries.trackQuery,
   queries.exportQuery,
   queries.eraseQuery,
+];
+
+const event_names = [
+  ...['w:Notify', 'w:PullMessagesResponse', 'w:NotificationMessage', 'w:Topic', 'w:Message', 't:Message'],
+  ...['t:Source', 't:Data', 't:SimpleItem', 'Name', 'Value', 'UtcTime', 'PropertyOperation', 't:ElementItem'],
+];
+const event_values = [
+  ...['IsMotion', 'State', 'Rule', 'true', '1', '', 'Initialized', 'Deleted', '2026-11-21T10:00:00Z'],
+  ...[
+    'tns1:RuleEngine/CellMotionDetector/Motion',
+    'tns1:VideoSource/Tamper',
+    'tns1:Device/Trigger/DigitalInput',
+  ],
 ];
 
 const place = { time_ms: 1, epoch: 1, seq: 1, channel: 'telemetry' };
@@ -311,6 +325,7 @@ export const serviceTargets: readonly Target[] = [
       '<![CDATA[',
     ],
     bytes_max: 32 * 1024,
+    make: xml(event_names, event_values),
   },
   {
     name: 'texts',
@@ -337,7 +352,7 @@ export const serviceTargets: readonly Target[] = [
       "'",
       '\u202e'.normalize(),
     ],
-    bytes_max: 64 * 1024,
+    bytes_max: 16 * 1024,
   },
   {
     name: 'picture',

@@ -1,13 +1,15 @@
-/** Names an input that a parser is never done with: the thread that reads it cannot. */
+/** Names an input that a parser is never done with, or that fills the memory: the thread that reads it cannot. */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Target } from './engine.ts';
 
 /** Processor time of the process for one input. */
-const hang_ms = 20_000;
-const look_ms = 1_000;
+const hang_ms = 5_000;
+/** Memory that the process takes more since the input was begun: soon there is none left, and nobody who could tell. */
+const grown_bytes_max = 1024 ** 3;
+const look_ms = 250;
 const input_bytes_max = 64 * 1024;
 const name_bytes_max = 64;
 
@@ -45,23 +47,25 @@ export function watchHangs(folder: string): (target: Target, input: Buffer) => v
 }
 
 function watch({ counts, name, input }: Shared, folder: string): void {
-  let [seen, since_ms] = [-1, 0];
+  let [seen, since_ms, since_bytes] = [-1, 0, 0];
   setInterval(() => {
     const { user, system } = process.cpuUsage();
     const now_ms = (user + system) / 1_000;
+    const now_bytes = process.memoryUsage.rss();
     const begun = counts[0] ?? 0;
-    if (begun !== seen) [seen, since_ms] = [begun, now_ms];
-    else if (begun > 0 && now_ms - since_ms > hang_ms) report();
+    if (begun !== seen) [seen, since_ms, since_bytes] = [begun, now_ms, now_bytes];
+    else if (begun > 0 && now_ms - since_ms > hang_ms) report(`after ${hang_ms} ms of processor time`);
+    else if (begun > 0 && now_bytes - since_bytes > grown_bytes_max)
+      report(`and took ${grown_bytes_max / 1024 ** 2} MiB of memory`);
   }, look_ms);
 
-  function report(): void {
+  function report(what: string): void {
     const target = name.toString().replaceAll('\0', '');
     const file = join(folder, `finding-${target}-hangs`);
     mkdirSync(folder, { recursive: true });
     writeFileSync(file, Buffer.from(input.subarray(0, counts[1])));
-    console.error(
-      `${target} is not done with an input after ${hang_ms} ms of processor time\n  input: ${file}`,
-    );
+    // A console of a worker writes through the thread that is busy.
+    writeSync(2, `${target} is not done with an input ${what}\n  input: ${file}\n`);
     process.kill(process.pid, 'SIGKILL');
   }
 }

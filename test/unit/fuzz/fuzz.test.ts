@@ -6,7 +6,12 @@ import { seededRandom } from '../../support/random.ts';
 import { readCorpus } from '../../fuzz/corpus.ts';
 import { fuzzTarget, type Target, threadCpu_ms } from '../../fuzz/engine.ts';
 import { mutate } from '../../fuzz/mutate.ts';
+import { mutateJson } from '../../fuzz/mutate-json.ts';
+import { netlink, protobuf, xml } from '../../fuzz/structures.ts';
 import { targets } from '../../fuzz/target-groups.ts';
+import { readEnvelope } from '../../../drivers/onvif/soap/envelope.ts';
+import { decode } from '../../../drivers/starlink/api/protobuf.ts';
+import { readMessages } from '../../../src/platform/linux/netlink-message.ts';
 
 const inputs = 1_000;
 const fresh_seed = Date.now() % 1e9;
@@ -84,6 +89,37 @@ describe('the fuzzing engine', () => {
     });
     expect(run.findings.map(({ what }) => what)).toEqual([expect.stringContaining('planted')]);
     expect(run.kept.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('counts a fault once, at its place in the code, whatever the numbers that Node.js names', async () => {
+    // An empty one is another error.
+    const beyond = (input: Buffer): number => (input.length > 0 ? input.readUInt8(input.length) : 0);
+    const target: Target = { ...planted().target, read: beyond };
+    const limits = { seed: 1, inputs: 200, coverage: blind, now_ms, end_ms: Infinity, cpu_ms: () => 0 };
+    const { findings } = await fuzzTarget(target, limits);
+    expect(findings.map(({ what }) => what)).toEqual([
+      expect.stringMatching(/^threw RangeError ERR_OUT_OF_RANGE at .*fuzz\.test\.ts:\d+/u),
+    ]);
+  });
+
+  it('makes most inputs with a structure that is read to its end', () => {
+    const random = seededRandom(1);
+    const made = <T>(make: (from: typeof random) => Buffer, read: (input: Buffer) => T): readonly T[] =>
+      Array.from({ length: 200 }, () => read(make(random)));
+    expect(made(protobuf([1, 2004]), (input) => decode(input).size)).not.toContain(0);
+    const kinds = made(xml(['a', 'b'], ['', '1']), (input) => readEnvelope(input.toString()).kind);
+    expect(kinds.filter((kind) => kind === 'read').length).toBeGreaterThan(100);
+    const counts = made(netlink, (input) => readMessages(input).length);
+    expect(counts.filter((count) => count > 1).length).toBeGreaterThan(100);
+  });
+
+  it('changes one value of a text of JSON and leaves the text valid', () => {
+    const random = seededRandom(1);
+    const input = Buffer.from('{"a":[1,{"b":"c"}]}');
+    const texts = Array.from({ length: 200 }, () => mutateJson(input, random, [input]).toString());
+    expect(texts.map((text) => typeof JSON.parse(text))).not.toContain('undefined');
+    expect(new Set(texts).size).toBeGreaterThan(50);
+    expect(mutateJson(Buffer.from('{"a":'), random, [input]).toString()).toBe('{"a":');
   });
 
   it('plays the same seed the same way', () => {
