@@ -49,8 +49,8 @@ interface Totals {
   virtual_ms: number;
   messages: number;
   readonly failed: string[];
-  /** Of the stories that are played again. */
-  readonly hashes: Map<string, string>;
+  /** What the stories that are played again showed. */
+  readonly first: Map<string, Pick<Played, 'hash' | 'events'>>;
   /** Had another trace when they were played again. */
   readonly strayed: string[];
   /** How many stories showed each kind of violation, and the first of them. */
@@ -88,7 +88,8 @@ function add(totals: Totals, seed: string, played: Played, { like, going }: CliO
   totals.virtual_ms += played.virtual_ms;
   totals.messages += played.messages;
   const is_failed = played.violations.some((text) => text.includes(like ?? ''));
-  if (totals.hashes.size < again_max || (is_failed && !going)) totals.hashes.set(seed, played.hash);
+  const { hash, events } = played;
+  if (totals.first.size < again_max || (is_failed && !going)) totals.first.set(seed, { hash, events });
   if (!is_failed) return false;
   totals.failed.push(seed);
   count(totals, seed, played);
@@ -102,19 +103,23 @@ function emptyTotals(): Totals {
     virtual_ms: 0,
     messages: 0,
     failed: [],
-    hashes: new Map(),
+    first: new Map(),
     strayed: [],
     kinds: new Map(),
   };
 }
 
-/** A trace that differs shows that the simulator lets something outlive a story, or lets the machine reach into it. */
-async function playAgain({ hashes, strayed }: Totals, { only, write }: CliOptions): Promise<void> {
-  for (const [seed, before] of hashes) {
-    const { hash } = await play(chosen(drawStory(seed), only));
-    if (hash === before) continue;
+/**
+ * A trace or a number of events that differs shows that the simulator lets something outlive a story, or lets the machine reach
+ * into it: not all that happens is in the trace.
+ */
+async function playAgain({ first, strayed }: Totals, { only, write }: CliOptions): Promise<void> {
+  for (const [seed, before] of first) {
+    const { hash, events } = await play(chosen(drawStory(seed), only));
+    if (hash === before.hash && events === before.events) continue;
     strayed.push(seed);
-    write(`seed ${seed} had another trace when it was played again: it depends on more than its seed`);
+    const what = hash === before.hash ? `${events} events in place of ${before.events}` : 'another trace';
+    write(`seed ${seed} had ${what} when it was played again: it depends on more than its seed`);
   }
 }
 
@@ -185,7 +190,7 @@ function summary(
   ].join('; ');
   const wrong = [
     ...(failed.length > 0 ? [`${failed.length} failed: ${failed.join(' ')}`] : []),
-    ...(strayed.length > 0 ? [`${strayed.length} had another trace: ${strayed.join(' ')}`] : []),
+    ...(strayed.length > 0 ? [`${strayed.length} differed when played again: ${strayed.join(' ')}`] : []),
   ];
   return [text, ...(wrong.length > 0 ? wrong : ['clean'])].join('; ');
 }
