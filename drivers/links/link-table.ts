@@ -137,7 +137,7 @@ export class LinkTable {
       pppoe,
       configured: Object.keys(options.wan),
       ignored: options.ignore,
-      remembered: memory.names(),
+      remembered: memory.newestFirst(),
     });
     this.#logLeftOut(left_out);
     const sight: Sight = {

@@ -4,6 +4,9 @@ import { isLoopback, isModem, isTunnel } from './classify.ts';
 import type { Pppoe } from './pppoe.ts';
 import type { InterfaceState, Nature } from './sysfs.ts';
 
+/** Links that were WAN links and are not by what the machine shows now: each message of the kit lists all links, over links that may be metered. */
+export const former_max = 8;
+
 export interface Present {
   readonly nature: Nature;
   readonly state: InterfaceState;
@@ -29,7 +32,7 @@ export interface Evidence {
   readonly pppoe: Pppoe;
   readonly configured: readonly string[];
   readonly ignored: readonly string[];
-  /** Names that were WAN links before. */
+  /** Names that were WAN links before, those seen last first. */
   readonly remembered: readonly string[];
 }
 
@@ -37,7 +40,7 @@ export interface Evidence {
  * A WAN link is what the configuration names, what a default route leads through, what is a modem, and what was one of
  * these before. Loopback, tunnels and members of bridges and bonds are none unless configured, nor is what another link
  * stands on (the port below a VLAN or PPPoE, the modem below a multiplexed connection) without its own route. At most `wans_max`, in this
- * order, those in use first; the names of the others are in `left_out`.
+ * order, those in use first; the names of the others are in `left_out`, but for former ones, of which the last `former_max` are listed.
  */
 export function findWans(evidence: Evidence): {
   readonly wans: readonly Wan[];
@@ -50,9 +53,9 @@ export function findWans(evidence: Evidence): {
     .filter((nature) => isEvident(nature, evidence))
     .toSorted((a, b) => rank(a) - rank(b))
     .map(({ name }) => name);
-  const names = [...new Set([...configured, ...evident, ...remembered])].filter((name) =>
-    isAllowed(name, evidence),
-  );
+  const current = new Set([...configured, ...evident]);
+  const former = remembered.filter((name) => !current.has(name) && isAllowed(name, evidence));
+  const names = [...current, ...former.slice(0, former_max)].filter((name) => isAllowed(name, evidence));
   const present = new Map(names.flatMap((name) => presentOf(name, evidence)));
   const uppers = uppersOf(present, evidence);
   const found = names.filter(

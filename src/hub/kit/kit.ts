@@ -91,6 +91,8 @@ export class Kit {
   /** The uplink asks for the links with each packet, and they change once in a while. */
   #merged: Merged | undefined;
   #links: LinkStates = new Map();
+  /** The status of a link is held back since it changed too often. */
+  #has_held_links = false;
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
   #sent_ms = Number.NEGATIVE_INFINITY;
@@ -230,10 +232,11 @@ export class Kit {
 
   #linksChanged(): void {
     const { outbox, gatewayId, clock } = this.#options;
-    const { states, edges } = linkEdges(this.#links, this.links(), clock.stamp().mono_ms, (name) =>
+    const { states, edges, isHeld } = linkEdges(this.#links, this.links(), clock.stamp().mono_ms, (name) =>
       this.#known_links.lasts_ms(name),
     );
     this.#links = states;
+    this.#has_held_links = isHeld;
     for (const edge of edges) {
       const channel = channels.event(gatewayId(), 'link_status');
       outbox.append({ channel, lane: 'alarm', data: { ...edge } });
@@ -248,7 +251,8 @@ export class Kit {
     if (online && !this.#wasOnline) this.#whole_due = true;
     this.#wasOnline = online;
     kit_location.keep();
-    if (this.#merged !== undefined && this.#merged.carrier !== this.#options.carrier()) this.#linksChanged();
+    const hasOtherCarrier = this.#merged !== undefined && this.#merged.carrier !== this.#options.carrier();
+    if (hasOtherCarrier || this.#has_held_links) this.#linksChanged();
     const view = this.view();
     if (view.location) onLocation(view.location);
     if (Object.keys(view).length === 0) return;

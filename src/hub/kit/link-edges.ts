@@ -19,20 +19,31 @@ interface LinkState extends Pick<LinkEdge, 'type' | 'status'> {
   readonly cause: LinkCause | null;
   /** Monotonic; null: it was offline from the start, or is not. */
   readonly offline_since_ms: number | null;
+  /** Its edges so far are spread over the time until then, one for each `edge_every_ms`. Monotonic. */
+  readonly spread_until_ms: number;
 }
 
 export type LinkStates = ReadonlyMap<string, LinkState>;
 
-type Edges = { readonly states: LinkStates; readonly edges: readonly LinkEdge[] };
+interface Edges {
+  readonly states: LinkStates;
+  readonly edges: readonly LinkEdge[];
+  /** A status is held back, and has to be looked at again. */
+  readonly isHeld: boolean;
+}
 
 type KnownLink = Link & { readonly reason?: string | null; readonly cause?: LinkCause | null };
 
 /** Links that are gone and still remembered, so that their return is an edge again. */
 export const gone_max = 32;
+/** So many edges of one link are reported at once, and one for each `edge_every_ms` in the long run: a link that flaps costs traffic that may be metered. */
+export const edges_at_once = 20;
+export const edge_every_ms = 60_000;
 
 /**
  * The first status of a link is no edge. A link that is not in the report any more went offline, once, and stays known.
- * The number of links in `wans` is limited by its schema. `lastsOf`: how long the status of a link has lasted already.
+ * The number of links in `wans` is limited by its schema. `lastsOf`: how long the status of a link has lasted already. A link
+ * with too many edges keeps the status that was reported last, until there is room for the one that it has then.
  */
 export function linkEdges(
   before: LinkStates,
@@ -43,24 +54,41 @@ export function linkEdges(
   const gone = goneLinks(before, new Set(wans.map((link) => link.name)), now_ms);
   const states = new Map(gone.states);
   const edges = [...gone.edges];
+  let isHeld = gone.isHeld;
   for (const link of wans) {
     const known = before.get(link.name);
     const began_ms = now_ms - lastsOf(link.name);
     const state = stateOf(link, known, began_ms);
     if (!state) continue;
-    if (known && known.status !== state.status) edges.push(edgeOf(link, { known, state, began_ms }));
-    states.set(link.name, state);
+    if (!known || known.status === state.status) states.set(link.name, state);
+    else if (hasRoom(known, now_ms)) {
+      edges.push(edgeOf(link, { known, state, began_ms }));
+      states.set(link.name, { ...state, spread_until_ms: spreadUntil(known, now_ms) });
+    } else {
+      isHeld = true;
+      states.set(link.name, known);
+    }
   }
-  return { states, edges };
+  return { states, edges, isHeld };
+}
+
+function hasRoom({ spread_until_ms }: LinkState, now_ms: number): boolean {
+  return spread_until_ms - now_ms <= (edges_at_once - 1) * edge_every_ms;
+}
+
+function spreadUntil({ spread_until_ms }: LinkState, now_ms: number): number {
+  return Math.max(spread_until_ms, now_ms) + edge_every_ms;
 }
 
 function stateOf(link: KnownLink, known: LinkState | undefined, began_ms: number): LinkState | undefined {
   const status = link.status ?? known?.status;
   if (status === undefined) return undefined;
   const type = link.type ?? known?.type ?? null;
-  if (status !== 'offline') return { type, status, cause: null, offline_since_ms: null };
+  const spread_until_ms = known?.spread_until_ms ?? Number.NEGATIVE_INFINITY;
+  if (status !== 'offline') return { type, status, cause: null, offline_since_ms: null, spread_until_ms };
   const cause = causeOf(link.cause ?? null, known?.cause ?? null);
-  return { type, status, cause, offline_since_ms: known ? offlineSince(known, began_ms) : null };
+  const offline_since_ms = known ? offlineSince(known, began_ms) : null;
+  return { type, status, cause, offline_since_ms, spread_until_ms };
 }
 
 /** After a dish recovers, its link may not answer for a moment: that is not a new cause. */
@@ -90,12 +118,18 @@ function edgeOf(
 
 function goneLinks(before: LinkStates, present: ReadonlySet<string>, now_ms: number): Edges {
   const gone = [...before].filter(([name]) => !present.has(name));
-  const edges = gone.filter(([, known]) => known.status !== 'offline').map(goneEdge);
+  const isHeldBack = (known: LinkState): boolean => known.status !== 'offline' && !hasRoom(known, now_ms);
+  const edges = gone.filter(([, known]) => known.status !== 'offline' && !isHeldBack(known)).map(goneEdge);
   const remembered = gone.slice(-gone_max).map(([name, known]): [string, LinkState] => {
+    if (isHeldBack(known)) return [name, known];
     const offline_since_ms = offlineSince(known, now_ms);
-    return [name, { type: known.type, status: 'offline', cause: 'removed', offline_since_ms }];
+    const spread_until_ms = known.status === 'offline' ? known.spread_until_ms : spreadUntil(known, now_ms);
+    return [
+      name,
+      { type: known.type, status: 'offline', cause: 'removed', offline_since_ms, spread_until_ms },
+    ];
   });
-  return { states: new Map(remembered), edges };
+  return { states: new Map(remembered), edges, isHeld: remembered.some(([, known]) => isHeldBack(known)) };
 }
 
 function goneEdge([name, { type }]: readonly [string, LinkState]): LinkEdge {

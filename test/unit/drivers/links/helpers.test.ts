@@ -144,6 +144,7 @@ describe('the file of the links', () => {
       memory.update('port', 'ethernet', { seen_ms: now_ms - day_ms });
       memory.update('early', 'ethernet', { seen_ms: null });
       const all = new Set(['stick', 'port', 'early']);
+      expect(memory.newestFirst()).toEqual(['early', 'port', 'stick']);
       memory.prune(all, new Set(), null);
       expect(memory.names()).toHaveLength(3);
       memory.prune(all, new Set(), now_ms);

@@ -3,7 +3,7 @@ import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/interfaces/classify.ts';
-import { findWans, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
+import { findWans, former_max, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
 import { readPppoe } from '../../../../drivers/links/interfaces/pppoe.ts';
 import { procRouting } from '../../../../drivers/links/routes/proc-routes.ts';
 import {
@@ -135,6 +135,15 @@ it('keeps a link that has vanished or lost its route, until it is made a port of
   expect(names(find({ remembered }))).toEqual(['eth0', 'usb0']);
   await add('eth0', { master: 'br-lan' });
   expect(names(find({ remembered }))).toEqual(['usb0']);
+});
+
+it('lists the former links that were seen last, however many there were, and those in use beside them', async () => {
+  await add('eth0');
+  await machine.setRoutes([{ device: 'eth0' }]);
+  const remembered = Array.from({ length: 200 }, (_none, index) => `ppp${index}`);
+  const { wans, left_out } = findAll({ remembered: [...remembered, 'eth0'], configured: ['wwan0'] });
+  expect(wans.map(({ name }) => name)).toEqual(['wwan0', 'eth0', ...remembered.slice(0, former_max)]);
+  expect(left_out).toEqual([]);
 });
 
 it('lists a VLAN or PPPoE instead of the port below it, so that no byte is counted twice', async () => {

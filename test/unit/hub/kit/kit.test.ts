@@ -5,7 +5,7 @@ import { assetId } from '../../../../src/contract/identity.ts';
 import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
-import { gone_max, linkEdges } from '../../../../src/hub/kit/link-edges.ts';
+import { edges_at_once, gone_max, linkEdges } from '../../../../src/hub/kit/link-edges.ts';
 import { KnownLinks } from '../../../../src/hub/kit/link-knowledge.ts';
 import { aborted, sleep } from '../../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
@@ -233,6 +233,29 @@ it('counts an outage from the last answer to the first, as the driver reports th
   const back = linkEdges(down.states, [wan('wwan0', 'online')], 36_100, lastsOf);
   expect(back.edges).toMatchObject([{ status: 'online', down_s: 30 }]);
   expect(known.fill(wan('wwan0', 'online'))).not.toHaveProperty('lasts_ms');
+});
+
+it('reports a limited number of changes of a link that flaps, and in the end the status that it has', async () => {
+  const { outbox, report, stop } = await start();
+  const steady = wan('eth0', 'online');
+  report({ wans: [steady, wan('wwan0', 'online')] });
+  const flaps = 1_000;
+  for (let flap = 1; flap <= flaps; flap += 1) {
+    report({ wans: [steady, wan('wwan0', flap % 2 === 0 ? 'online' : 'standby')] });
+    await vi.advanceTimersByTimeAsync(100);
+  }
+  const events = (): readonly unknown[] =>
+    outbox.on(channels.event(assetId(kit_id, 'gateway'), 'link_status'));
+  const minutes = (flaps * 100) / 60_000;
+  expect(events().length).toBeLessThanOrEqual(edges_at_once + minutes);
+  report({ wans: [wan('eth0', 'offline')] });
+  expect(events().at(-1)).toMatchObject({ name: 'eth0', status: 'offline' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(events().at(-1)).toMatchObject({ name: 'wwan0', status: 'offline', cause: 'removed' });
+  const before = events().length;
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(events()).toHaveLength(before);
+  await stop();
 });
 
 it('remembers a limited number of missing links', () => {
