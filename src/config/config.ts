@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './drivers.ts';
 import { addIssues, didYouMean } from './faults.ts';
-import { groupId } from './group.ts';
+import { groupId } from '../platform/linux/group.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { type MediaServerConfig, readMedia } from './media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitListen } from './schema.ts';

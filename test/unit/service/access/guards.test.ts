@@ -277,7 +277,8 @@ describe('everything else', () => {
     const ends: unknown[] = [];
     for (let n = 0; n < 65; n += 1)
       for (const part of ['::1', '::2:1', '::3:0:0:1', ':0:0:4::1']) {
-        const guess = gate.byKey(`kc_000000000000_${'A'.repeat(32)}`, `2001:db8${part}${n}`);
+        const asker = { headers: {}, address: `2001:db8${part}${n}` };
+        const guess = gate.byKey(`kc_000000000000_${'A'.repeat(32)}`, asker);
         ends.push(await guess.catch((error: unknown) => error));
       }
     const kinds = ends.map((end) => end instanceof RequestProblem && end.kind);

@@ -262,8 +262,10 @@ describe('A stranger at another address with the ids of a vehicle', () => {
   const key = keyOf(0xc0ffee);
   const active = (): string | undefined =>
     registry.vehicles.find(({ asset_key }) => asset_key === key)?.active.peer;
-  const alarms = (): unknown =>
-    lab.outbox.on(channels.feed(assetId(kit_id, key), 'sys_status')).at(-1)?.data?.['alarms'];
+  const alarms = (): unknown => {
+    const channel = channels.feed(assetId(kit_id, key), 'sys_status');
+    return lab.outbox.drafts.findLast((draft) => draft.channel === channel)?.data?.['alarms'];
+  };
   const addressLines = (): string[] => lab.log.at('warn').filter((text) => text.includes('address'));
 
   it('is not used while the vehicle is silent, is used with an alarm while it is lost, and is left when it returns', async () => {

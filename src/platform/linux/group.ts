@@ -1,5 +1,5 @@
 /** Resolves the group that may use the control socket. */
-import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
+import { readTextUpTo, table_bytes_max } from '../bounded-file.ts';
 
 /** The number of a group of this machine; undefined when there is none of that name. */
 export async function groupId(name: string, groups_file = '/etc/group'): Promise<number | undefined> {
