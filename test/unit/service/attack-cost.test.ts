@@ -1,4 +1,7 @@
-/** What 8 kB of a hostile kit may cost the service of all kits: processor time, which a busy machine does not change. */
+/**
+ * What 8 kB of a hostile kit may cost the service of all kits, in processor time. A busy machine adds to that too, here and there:
+ * so the least of several attempts counts, for each step by itself.
+ */
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
@@ -6,9 +9,9 @@ import { readMessage, readMessageSteps } from '../../../src/service/ingest/read-
 import { threadCpu_ms } from '../../fuzz/engine.ts';
 import { asset_id, kit_id } from '../../support/contract-samples.ts';
 
-/** The rule of the fuzzer: a second, three times in a row. About 100 ms is what the worst of these takes. */
+/** The rule of the fuzzer: a second, each time. About 100 ms is what the worst of these takes. */
 const cpu_max_ms = 1_000;
-const attempts = 3;
+const attempts_max = 10;
 const packed_bytes_max = 30_000;
 
 const head = (rows: number): object => ({
@@ -18,6 +21,17 @@ const head = (rows: number): object => ({
   t: Array.from({ length: rows }, () => 1),
 });
 const batch = (...groups: readonly object[]): string => JSON.stringify({ v: 1, historical: true, groups });
+
+/** What the most expensive part costs at least. Tried again until that is below `max_ms`. */
+function leastOf(max_ms: number, attempt: () => readonly number[]): number {
+  let least_ms = attempt();
+  for (let n = 1; n < attempts_max && Math.max(...least_ms) >= max_ms; n += 1) {
+    const costs_ms = attempt();
+    expect(costs_ms).toHaveLength(least_ms.length);
+    least_ms = least_ms.map((cost_ms, part) => Math.min(cost_ms, costs_ms[part] ?? cost_ms));
+  }
+  return Math.max(...least_ms);
+}
 
 describe('a batch of some kB', () => {
   it.each([
@@ -34,15 +48,15 @@ describe('a batch of some kB', () => {
       '9,000 messages of 28 values',
       batch({ ...head(9_000), v: Array.from({ length: 9_000 }, () => Array.from({ length: 28 }, () => 0)) }),
     ],
-  ])('costs less than a second of processor time: %s', { timeout: 60_000 }, (_, text) => {
+  ])('costs less than a second of processor time: %s', (_, text) => {
     const payload = deflateSync(text);
     expect(payload.length).toBeLessThan(packed_bytes_max);
-    const costs_ms = Array.from({ length: attempts }, () => {
+    const least_ms = leastOf(cpu_max_ms, () => {
       const began_ms = threadCpu_ms();
       expect(readMessage(upTopic(kit_id, channels.batch), payload)).toBeDefined();
-      return threadCpu_ms() - began_ms;
+      return [threadCpu_ms() - began_ms];
     });
-    expect(Math.min(...costs_ms)).toBeLessThan(cpu_max_ms);
+    expect(least_ms).toBeLessThan(cpu_max_ms);
   });
 });
 
@@ -86,20 +100,19 @@ describe('a batch within the limits of the contract', () => {
       batch({ ...head(1_600), k: ones(1_000).map(() => ''), c: ones(1_000).map(() => ({ c: 1 })) }),
     ],
     ['a name of 7.9 MiB', batch({ ...head(1), v: [{ name: 'x'.repeat(8_280_000) }] })],
-  ])('is read in steps of less than 100 ms: %s', { timeout: 60_000 }, (_, text) => {
+  ])('is read in steps of less than 100 ms: %s', (_, text) => {
     const payload = deflateSync(text);
-    const longest_ms = Array.from({ length: attempts }, () => {
+    const least_ms = leastOf(step_max_ms, () => {
       const steps = readMessageSteps(upTopic(kit_id, channels.batch), payload);
-      let longest = 0;
-      let count = 0;
-      for (let isDone: boolean | undefined = false; isDone !== true; count += 1) {
+      const costs_ms: number[] = [];
+      for (let isDone: boolean | undefined = false; isDone !== true;) {
         const began_ms = threadCpu_ms();
         isDone = steps.next().done;
-        longest = Math.max(longest, threadCpu_ms() - began_ms);
+        costs_ms.push(threadCpu_ms() - began_ms);
       }
-      expect(count).toBeGreaterThan(4);
-      return longest;
+      expect(costs_ms.length).toBeGreaterThan(4);
+      return costs_ms;
     });
-    expect(Math.min(...longest_ms)).toBeLessThan(step_max_ms);
+    expect(least_ms).toBeLessThan(step_max_ms);
   });
 });
