@@ -43,8 +43,8 @@ export function joinClients(sources: Sources, { present_s, names }: Rules): read
 }
 
 /** At most so many: those with an address before those of which only frames were seen, which a host can send from any address. */
-export function mostOf(found: readonly Client[], max: number): readonly Client[] {
-  if (found.length <= max) return found;
+export function mostOf(found: readonly Client[], max: number): Client[] {
+  if (found.length <= max) return [...found];
   const isAddressed = ({ ip }: Client): boolean => ip !== null;
   const chosen = [...found.filter(isAddressed), ...found.filter((each) => !isAddressed(each))];
   return chosen.slice(0, max).sort(byMac);

@@ -62,15 +62,18 @@ export async function serveLocal(
       log?.warn({ of: name, connections: limit }, texts.log_shares),
   });
   server.on('connection', (connection: Socket) => {
-    void sharesOf(connection).then((shares) => {
-      if (!connection.destroyed) guard.open(connection, shares);
-    });
+    void admit(connection, guard);
   });
   noteRequests(server, guard);
   await listen(server, socket);
   if (gid !== undefined) await chown(socket, -1, gid);
   await chmod(socket, socket_mode);
   return { closed: closeOnAbort(server, socket, signal) };
+}
+
+async function admit(connection: Socket, guard: ConnectionGuard): Promise<void> {
+  const shares = await sharesOf(connection);
+  if (!connection.destroyed) guard.open(connection, shares);
 }
 
 async function listen(server: Server, socket: string): Promise<void> {

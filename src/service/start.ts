@@ -100,17 +100,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     await keys.keep(log, signal);
     if (options.history) await store.beginHistory(Date.now());
-    const proxies = new TrustedProxies(options.proxies);
-    const gate = new Gate({ keys, store, hosts, origins, proxies, isSecure: options.tls !== undefined });
-    const service = new Service({
-      store,
-      dispatcher,
-      changes,
-      log,
-      now: Date.now,
-      onPartner: options.onPartner,
-      onFailed: wake,
-    });
+    const access = { hosts, origins, proxies: new TrustedProxies(options.proxies) };
+    const gate = new Gate({ keys, store, ...access, isSecure: options.tls !== undefined });
+    const calls = { now: Date.now, onPartner: options.onPartner, onFailed: wake };
+    const service = new Service({ store, dispatcher, changes, log, ...calls });
     const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
     const inside = { service, store, gate, log, changes, signal, unready, meter };
     const { retention, keeper } = historyOf(options);

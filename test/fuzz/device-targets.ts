@@ -68,17 +68,19 @@ const empty_pull = `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope
 <e:CurrentTime>2026-11-21T10:00:00Z</e:CurrentTime><e:TerminationTime>2026-11-21T10:01:00Z</e:TerminationTime>
 </e:PullMessagesResponse></s:Body></s:Envelope>`;
 const soap_names = [
-  ...[
-    's:Fault',
-    's:Reason',
-    's:Text',
-    's:Header',
-    's:Body',
-    'tds:Model',
-    'e:CurrentTime',
-    'e:TerminationTime',
-  ],
-  ...['e:PullMessagesResponse', 'constructor', '__proto__', 'a', 'xmlns:a'],
+  's:Fault',
+  's:Reason',
+  's:Text',
+  's:Header',
+  's:Body',
+  'tds:Model',
+  'e:CurrentTime',
+  'e:TerminationTime',
+  'e:PullMessagesResponse',
+  'constructor',
+  '__proto__',
+  'a',
+  'xmlns:a',
 ];
 const soap_values = [
   '',
@@ -120,7 +122,8 @@ const dish_answers = [
   encodeField(2006, [0x08, 3, ...encodeField(1001, [...one, ...one]), ...encodeField(1002, one)]),
   encodeField(1017, [
     ...encodeField(1, [0x09, 0, 0, 0, 0, 0, 0xa0, 0x47, 0x40, 0x11, 0, 0, 0, 0, 0, 0, 0x21, 0x40]),
-    ...[0x18, 1],
+    0x18,
+    1,
   ]),
   encodeField(2, [0x08, 5, ...encodeField(2, [0x62])]),
 ].map((answer) => Buffer.from(answer));

@@ -53,16 +53,7 @@ function parsed(input: Buffer): unknown {
 function changed(value: unknown, random: Random, other: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth === depth_max || random.below(4) === 0)
     return replacement(value, random, other);
-  if (Array.isArray(value)) {
-    const items: unknown[] = [...value];
-    if (items.length === 0) return [replacement(value, random, other)];
-    const at = random.below(items.length);
-    const kind = random.below(8);
-    if (kind === 0) items.splice(at, 1);
-    else if (kind === 1) items.splice(at, 0, items[random.below(items.length)]);
-    else items[at] = changed(items[at], random, other, depth + 1);
-    return items;
-  }
+  if (Array.isArray(value)) return changedList(value, random, other, depth);
   const entries: (readonly [string, unknown])[] = Object.entries(value);
   if (entries.length === 0) return { a: replacement(value, random, other) };
   const at = random.below(entries.length);
@@ -73,6 +64,17 @@ function changed(value: unknown, random: Random, other: unknown, depth: number):
   else if (kind === 2) entries.push([`${key}a`, held]);
   else entries[at] = [key, changed(held, random, other, depth + 1)];
   return Object.fromEntries(entries);
+}
+
+function changedList(list: readonly unknown[], random: Random, other: unknown, depth: number): unknown {
+  const items = [...list];
+  if (items.length === 0) return [replacement(list, random, other)];
+  const at = random.below(items.length);
+  const kind = random.below(8);
+  if (kind === 0) items.splice(at, 1);
+  else if (kind === 1) items.splice(at, 0, items[random.below(items.length)]);
+  else items[at] = changed(items[at], random, other, depth + 1);
+  return items;
 }
 
 function replacement(value: unknown, random: Random, other: unknown): unknown {

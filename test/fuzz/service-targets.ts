@@ -111,16 +111,34 @@ const query_schemas: readonly z.ZodType[] = [
 ];
 
 const event_names = [
-  ...['w:Notify', 'w:PullMessagesResponse', 'w:NotificationMessage', 'w:Topic', 'w:Message', 't:Message'],
-  ...['t:Source', 't:Data', 't:SimpleItem', 'Name', 'Value', 'UtcTime', 'PropertyOperation', 't:ElementItem'],
+  'w:Notify',
+  'w:PullMessagesResponse',
+  'w:NotificationMessage',
+  'w:Topic',
+  'w:Message',
+  't:Message',
+  't:Source',
+  't:Data',
+  't:SimpleItem',
+  'Name',
+  'Value',
+  'UtcTime',
+  'PropertyOperation',
+  't:ElementItem',
 ];
 const event_values = [
-  ...['IsMotion', 'State', 'Rule', 'true', '1', '', 'Initialized', 'Deleted', '2026-11-21T10:00:00Z'],
-  ...[
-    'tns1:RuleEngine/CellMotionDetector/Motion',
-    'tns1:VideoSource/Tamper',
-    'tns1:Device/Trigger/DigitalInput',
-  ],
+  'IsMotion',
+  'State',
+  'Rule',
+  'true',
+  '1',
+  '',
+  'Initialized',
+  'Deleted',
+  '2026-11-21T10:00:00Z',
+  'tns1:RuleEngine/CellMotionDetector/Motion',
+  'tns1:VideoSource/Tamper',
+  'tns1:Device/Trigger/DigitalInput',
 ];
 
 const place = { time_ms: 1, epoch: 1, seq: 1, channel: 'telemetry' };

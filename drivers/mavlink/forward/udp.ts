@@ -22,8 +22,11 @@ interface Station {
 }
 
 export async function runUdpListen({ host, port, peers_max }: UdpListen, on: EndpointHost): Promise<void> {
-  const { joined, left } = on;
-  const stations = new Stations({ peers_max, joined, left });
+  const stations = new Stations({
+    peers_max,
+    joined: (name) => on.joined(name),
+    left: (name) => on.left(name),
+  });
   const recent = (bytes: number): readonly Station[] => {
     const all = stations.recent(performance.now());
     const allowed = all.filter((each) => mayReceive(each, bytes));

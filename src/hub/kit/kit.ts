@@ -251,8 +251,7 @@ export class Kit {
     if (online && !this.#wasOnline) this.#whole_due = true;
     this.#wasOnline = online;
     kit_location.keep();
-    const hasOtherCarrier = this.#merged !== undefined && this.#merged.carrier !== this.#options.carrier();
-    if (hasOtherCarrier || this.#has_held_links) this.#linksChanged();
+    if (this.#has_held_links || this.#hasOtherCarrier()) this.#linksChanged();
     const view = this.view();
     if (view.location) onLocation(view.location);
     if (Object.keys(view).length === 0) return;
@@ -264,6 +263,10 @@ export class Kit {
     } else if (online) {
       this.#publishNews(view, now_ms);
     }
+  }
+
+  #hasOtherCarrier(): boolean {
+    return this.#merged !== undefined && this.#merged.carrier !== this.#options.carrier();
   }
 
   /** States leave at once, and with them the figures that left their deadband; figures alone wait for the pace. */

@@ -80,15 +80,17 @@ function spreadUntil({ spread_until_ms }: LinkState, now_ms: number): number {
   return Math.max(spread_until_ms, now_ms) + edge_every_ms;
 }
 
+/** What is known of a link that is seen for the first time. */
+const unknown_link = { type: null, cause: null, spread_until_ms: Number.NEGATIVE_INFINITY } as const;
+
 function stateOf(link: KnownLink, known: LinkState | undefined, began_ms: number): LinkState | undefined {
   const status = link.status ?? known?.status;
   if (status === undefined) return undefined;
-  const type = link.type ?? known?.type ?? null;
-  const spread_until_ms = known?.spread_until_ms ?? Number.NEGATIVE_INFINITY;
-  if (status !== 'offline') return { type, status, cause: null, offline_since_ms: null, spread_until_ms };
-  const cause = causeOf(link.cause ?? null, known?.cause ?? null);
+  const { type, cause, spread_until_ms } = known ?? unknown_link;
+  const lasting = { type: link.type ?? type, status, spread_until_ms };
+  if (status !== 'offline') return { ...lasting, cause: null, offline_since_ms: null };
   const offline_since_ms = known ? offlineSince(known, began_ms) : null;
-  return { type, status, cause, offline_since_ms, spread_until_ms };
+  return { ...lasting, cause: causeOf(link.cause ?? null, cause), offline_since_ms };
 }
 
 /** After a dish recovers, its link may not answer for a moment: that is not a new cause. */

@@ -5,7 +5,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { buildProgram, runProgram } from '../../../src/cli/program.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import {

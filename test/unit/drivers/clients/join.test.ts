@@ -92,7 +92,12 @@ describe('many addresses, which one host can make up', () => {
     let looks = 0;
     const leases = new Proxy(
       macs.map((mac) => ({ mac, ip: '192.168.7.50', name: null })),
-      { get: (all, key, of) => ((looks += 1), Reflect.get(all, key, of)) },
+      {
+        get(all, key, of): unknown {
+          looks += 1;
+          return Reflect.get(all, key, of);
+        },
+      },
     );
     const lan = { links: [{ ...bridge, stations }], own_macs: new Set<string>() };
     expect(joined({ lan, leases })).toHaveLength(count);
