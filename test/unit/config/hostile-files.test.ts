@@ -117,12 +117,13 @@ describe('a configuration', () => {
   });
 
   it('may begin with a byte order mark, end its lines as Windows does and be large', async () => {
-    const cameras = numbered(
-      400,
+    const wans = Array.from({ length: 7 }, (_, at) => `{ name: eth${at}, type: cellular }`).join(', ');
+    const drivers = numbered(
+      60,
       (at) =>
-        `- { driver: probe, name: camera-${at}, options: { interval_s: 5, port: 8080, wans: [{ name: eth${at}, type: cellular }] } }`,
+        `- { driver: probe, name: probe-${at}, options: { interval_s: 5, port: 8080, wans: [${wans}] } }`,
     );
-    expect(await faultsOfText(`\uFEFF${id}drivers:\n${cameras}\n`.replaceAll('\n', '\r\n'))).toEqual([]);
+    expect(await faultsOfText(`\uFEFF${id}drivers:\n${drivers}\n`.replaceAll('\n', '\r\n'))).toEqual([]);
   });
 });
 
