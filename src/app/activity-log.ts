@@ -1,5 +1,6 @@
 /** Writes what happens to tasks and assets to the log, under the driver that it concerns. */
 import type { JsonObject } from '../contract/json.ts';
+import type { TaskOrigin } from '../contract/tasks.ts';
 import type { AssetActivity, ObservedAsset } from '../hub/activity.ts';
 import { cleanTexts } from '../platform/foreign-text.ts';
 import type { Log } from '../platform/log/log.ts';
@@ -81,8 +82,16 @@ export class ActivityLog {
     const asset = this.#assetNamed(asset_id ?? '');
     const log = this.#log.child(asset ? { driver: asset.driver } : { part: 'tasks' });
     const whom = asset ? { asset_key: asset.key, name: asset.name } : {};
-    return { log, facts: { task_id, ...whom, ...(origin && { via: origin.via, user: origin.user }) } };
+    return { log, facts: { task_id, ...whom, ...(origin && authorOf(origin)) } };
   }
+}
+
+/** By which way it came, and who asked for it: by name, else by what is known of them. */
+function authorOf({ via, user, uid, requested_by }: TaskOrigin): object {
+  if (user !== null) return { via, user };
+  // A user whom /etc/passwd does not have, as of a directory service.
+  if (uid !== null) return { via, uid };
+  return { via, ...(requested_by !== null && { requested_by }) };
 }
 
 /** What did not start took no time. */

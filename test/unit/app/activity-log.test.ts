@@ -45,6 +45,20 @@ function opened(level: 'info' | 'debug' = 'info') {
 }
 
 describe('the activity log of tasks', () => {
+  const requested_by = '00000000-0000-4000-8000-0000000000aa';
+  it.each([
+    [{ via: 'local', user: 'maria', uid: 1_001, requested_by: null }, 'via=local  user=maria'],
+    [{ via: 'local', user: null, uid: 4_242, requested_by: null }, 'via=local  uid=4242'],
+    [{ via: 'service', user: 'truck crew', uid: null, requested_by }, 'via=service  user="truck crew"'],
+    [{ via: 'cloud', user: 'ada', uid: null, requested_by }, 'via=cloud  user=ada'],
+    [{ via: 'cloud', user: null, uid: null, requested_by }, `via=cloud  requested_by=${requested_by}`],
+    [{ via: 'cloud', user: null, uid: null, requested_by: null }, 'via=cloud'],
+  ] as const)('names by which way a task came and who asked for it: %o', (origin, author) => {
+    const { activity_log, sentences } = opened();
+    activity_log.task({ kind: 'started', task: { ...arm, origin } });
+    expect(sentences()).toEqual([`drones Falcon: arm started  ${author}`]);
+  });
+
   it('has a line when a command starts and one when it completes, with the time between', () => {
     const { activity_log, sentences, fields } = opened();
     activity_log.task({ kind: 'accepted', task: arm });
