@@ -99,7 +99,7 @@ it('reads large messages in pages that fit into memory, each message once, asc a
       expect(found.flat()).toEqual(wanted);
     }
   }
-});
+}, 300_000);
 
 it('lets others have a turn while it reads much', async () => {
   for (let seq = 1; seq <= 4_000; seq += 100) {
