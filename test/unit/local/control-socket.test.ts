@@ -93,7 +93,7 @@ test('a process has at most 16 connections at once', async () => {
     const open = (): number => held.filter((each) => !each.destroyed && !each.readableEnded).length;
     for (const each of held) each.write('GET /tail HTTP/1.1\r\nHost: kit\r\n\r\n');
     for (const each of held) each.resume();
-    await expect.poll(open).toBe(process_connections_max);
+    await expect.poll(open, { timeout: 20_000 }).toBe(process_connections_max);
     expect(log.at('warn')).toEqual([texts.log_shares]);
     ends.abort();
     await closed;
