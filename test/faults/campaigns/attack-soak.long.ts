@@ -29,7 +29,7 @@ it(
         `longest delay of the daemon's loop in ms: ${Math.max(...samples.map((each) => each.loop_max_ms ?? 0))}`,
         ...(['turns', 'service_turns'] as const).map(
           (of) =>
-            `${of}: longest in ms ${longest(samples, of, 'wall_max_ms')}, of processor time ${longest(samples.slice(1), of, 'cpu_max_ms')}`,
+            `${of}: longest in ms ${longest(samples, of, 'wall_max_ms')}, of processor time ${longest(samples.slice(1), of, 'cpu_max_ms')}, pause of the machine ${longest(samples.slice(1), of, 'paused_max_ms')}`,
         ),
         `positions ${first?.positions} to ${end?.positions}, log lines ${first?.log_lines} to ${end?.log_lines}`,
         ...loudest.map(([sentence, lines]) => `${lines} x ${sentence}`),
@@ -65,7 +65,7 @@ function mean(samples: readonly Sample[], figure: 'daemon_mb' | 'service_mb'): n
 function longest(
   samples: readonly Sample[],
   of: 'turns' | 'service_turns',
-  figure: 'wall_max_ms' | 'cpu_max_ms',
+  figure: 'wall_max_ms' | 'cpu_max_ms' | 'paused_max_ms',
 ): number {
   return Math.max(...samples.map((sample) => sample[of][figure]));
 }

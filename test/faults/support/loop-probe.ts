@@ -49,9 +49,6 @@ if (isMainThread && folder !== undefined) {
       gc_ms: Math.round(gc),
       page_faults,
     };
-    appendFileSync(
-      `${folder}/${pid}.turns`,
-      `${JSON.stringify({ at_s: Math.round(now.wall_ms / 1_000), ...rounded })}\n`,
-    );
+    appendFileSync(`${folder}/${pid}.turns`, `${JSON.stringify({ ended_ms: Date.now(), ...rounded })}\n`);
   }, tick_ms).unref();
 }
