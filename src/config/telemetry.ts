@@ -30,7 +30,9 @@ export const telemetrySection = z.strictObject({
     .min(1)
     .max(3_600)
     .default(30)
-    .describe('figures alone are sent at most this often; states are sent at once'),
+    .describe(
+      'figures alone are sent at most this often; states at once, of states that flap 20 and then at this pace',
+    ),
   deadbands: deadbands
     .prefault({})
     .describe('a figure that differs less from what was sent last is not news; uptime never is'),

@@ -18,6 +18,7 @@ import { cleanTexts, cleanTextsWithin } from '../../platform/foreign-text.ts';
 import { every } from '../../platform/time.ts';
 import { linkEdges, type LinkStates } from './link-edges.ts';
 import { KnownLinks } from './link-knowledge.ts';
+import { hasRoom, spreadUntil } from './spread.ts';
 import { stableJson } from '../stable-json.ts';
 import { type Deadbands, type Urgency, urgencyOf } from './telemetry-change.ts';
 import type { LocationView, KitLocation } from './kit-location.ts';
@@ -27,6 +28,8 @@ import { texts } from '../texts.ts';
 const telemetry_tick_ms = 1_000;
 /** A figure that comes back into its deadband within this time was noise; less where a faster pace is configured. */
 const dwell_max_ms = 3_000;
+/** Changes of state that are sent at once; more follow at the pace of figures. A state that flaps costs traffic that may be metered. */
+export const states_at_once = 20;
 /** While the kit is offline a whole snapshot is kept at most this often, and no parts. */
 const offline_snapshot_ms = 60_000;
 
@@ -96,6 +99,8 @@ export class Kit {
   #whole_due = true;
   #whole_ms = Number.NEGATIVE_INFINITY;
   #sent_ms = Number.NEGATIVE_INFINITY;
+  /** States that were sent at once are spread over the time until then. Monotonic. */
+  #spread_until_ms = Number.NEGATIVE_INFINITY;
   /** Since when some figure has been out of its deadband without a break. */
   #moved_ms: number | undefined;
   #wasOnline = false;
@@ -269,7 +274,7 @@ export class Kit {
     return this.#merged !== undefined && this.#merged.carrier !== this.#options.carrier();
   }
 
-  /** States leave at once, and with them the figures that left their deadband; figures alone wait for the pace. */
+  /** States leave at once unless they change too often, and with them the figures that left their deadband; figures alone wait for the pace. */
   #publishNews(view: KitTelemetry, now_ms: number): void {
     const { deadbands, telemetry_pace_ms } = this.#pace;
     const news = new Map<string, Urgency>();
@@ -281,7 +286,11 @@ export class Kit {
     const dwell_ms = Math.max(0, Math.min(dwell_max_ms, telemetry_pace_ms - telemetry_tick_ms));
     const isLasting = now_ms - (this.#moved_ms ?? now_ms) >= dwell_ms;
     const isPaced = now_ms - this.#sent_ms >= telemetry_pace_ms;
-    if (!loud.has('now') && !(isLasting && isPaced)) return;
+    const rate = { at_once: states_at_once, every_ms: telemetry_pace_ms };
+    const hasState = loud.has('now');
+    const isDue = hasState ? isPaced || hasRoom(this.#spread_until_ms, now_ms, rate) : isLasting && isPaced;
+    if (!isDue) return;
+    if (hasState) this.#spread_until_ms = spreadUntil(this.#spread_until_ms, now_ms, rate);
     const changed = Object.entries(view).filter(([name]) => news.get(name) !== 'none');
     this.#publish(Object.fromEntries(changed), now_ms);
   }

@@ -2,6 +2,7 @@
 import type { Link, LinkCause, LinkStatus, LinkType } from '../../contract/kit.ts';
 import { texts } from '../texts.ts';
 import { outward_causes } from './link-knowledge.ts';
+import { hasRoom, type SpreadRate, spreadUntil } from './spread.ts';
 
 interface LinkEdge {
   readonly name: string;
@@ -19,7 +20,7 @@ interface LinkState extends Pick<LinkEdge, 'type' | 'status'> {
   readonly cause: LinkCause | null;
   /** Monotonic; null: it was offline from the start, or is not. */
   readonly offline_since_ms: number | null;
-  /** Its edges so far are spread over the time until then, one for each `edge_every_ms`. Monotonic. */
+  /** Its edges so far are spread over the time until then, at `edge_rate`. Monotonic. */
   readonly spread_until_ms: number;
 }
 
@@ -36,9 +37,8 @@ type KnownLink = Link & { readonly reason?: string | null; readonly cause?: Link
 
 /** Links that are gone and still remembered, so that their return is an edge again. */
 export const gone_max = 32;
-/** So many edges of one link are reported at once, and one for each `edge_every_ms` in the long run: a link that flaps costs traffic that may be metered. */
-export const edges_at_once = 20;
-export const edge_every_ms = 60_000;
+/** Edges of one link: one that flaps costs traffic that may be metered. */
+export const edge_rate: SpreadRate = { at_once: 20, every_ms: 60_000 };
 
 /**
  * The first status of a link is no edge. A link that is not in the report any more went offline, once, and stays known.
@@ -61,23 +61,18 @@ export function linkEdges(
     const state = stateOf(link, known, began_ms);
     if (!state) continue;
     if (!known || known.status === state.status) states.set(link.name, state);
-    else if (hasRoom(known, now_ms)) {
+    else if (hasRoom(known.spread_until_ms, now_ms, edge_rate)) {
       edges.push(edgeOf(link, { known, state, began_ms }));
-      states.set(link.name, { ...state, spread_until_ms: spreadUntil(known, now_ms) });
+      states.set(link.name, {
+        ...state,
+        spread_until_ms: spreadUntil(known.spread_until_ms, now_ms, edge_rate),
+      });
     } else {
       isHeld = true;
       states.set(link.name, known);
     }
   }
   return { states, edges, isHeld };
-}
-
-function hasRoom({ spread_until_ms }: LinkState, now_ms: number): boolean {
-  return spread_until_ms - now_ms <= (edges_at_once - 1) * edge_every_ms;
-}
-
-function spreadUntil({ spread_until_ms }: LinkState, now_ms: number): number {
-  return Math.max(spread_until_ms, now_ms) + edge_every_ms;
 }
 
 /** What is known of a link that is seen for the first time. */
@@ -120,12 +115,16 @@ function edgeOf(
 
 function goneLinks(before: LinkStates, present: ReadonlySet<string>, now_ms: number): Edges {
   const gone = [...before].filter(([name]) => !present.has(name));
-  const isHeldBack = (known: LinkState): boolean => known.status !== 'offline' && !hasRoom(known, now_ms);
+  const isHeldBack = (known: LinkState): boolean =>
+    known.status !== 'offline' && !hasRoom(known.spread_until_ms, now_ms, edge_rate);
   const edges = gone.filter(([, known]) => known.status !== 'offline' && !isHeldBack(known)).map(goneEdge);
   const remembered = gone.slice(-gone_max).map(([name, known]): [string, LinkState] => {
     if (isHeldBack(known)) return [name, known];
     const offline_since_ms = offlineSince(known, now_ms);
-    const spread_until_ms = known.status === 'offline' ? known.spread_until_ms : spreadUntil(known, now_ms);
+    const spread_until_ms =
+      known.status === 'offline'
+        ? known.spread_until_ms
+        : spreadUntil(known.spread_until_ms, now_ms, edge_rate);
     return [
       name,
       { type: known.type, status: 'offline', cause: 'removed', offline_since_ms, spread_until_ms },

@@ -5,7 +5,8 @@ import { assetId } from '../../../../src/contract/identity.ts';
 import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
-import { edges_at_once, gone_max, linkEdges } from '../../../../src/hub/kit/link-edges.ts';
+import { states_at_once } from '../../../../src/hub/kit/kit.ts';
+import { edge_rate, gone_max, linkEdges } from '../../../../src/hub/kit/link-edges.ts';
 import { KnownLinks } from '../../../../src/hub/kit/link-knowledge.ts';
 import { aborted, sleep } from '../../../../src/platform/time.ts';
 import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
@@ -247,7 +248,7 @@ it('reports a limited number of changes of a link that flaps, and in the end the
   const events = (): readonly unknown[] =>
     outbox.on(channels.event(assetId(kit_id, 'gateway'), 'link_status'));
   const minutes = (flaps * 100) / 60_000;
-  expect(events().length).toBeLessThanOrEqual(edges_at_once + minutes);
+  expect(events().length).toBeLessThanOrEqual(edge_rate.at_once + minutes);
   report({ wans: [wan('eth0', 'offline')] });
   expect(events().at(-1)).toMatchObject({ name: 'eth0', status: 'offline' });
   await vi.advanceTimersByTimeAsync(60_000);
@@ -255,6 +256,23 @@ it('reports a limited number of changes of a link that flaps, and in the end the
   const before = events().length;
   await vi.advanceTimersByTimeAsync(600_000);
   expect(events()).toHaveLength(before);
+  await stop();
+});
+
+it('sends a limited number of telemetry messages for a state that flaps, and in the end the state that it has', async () => {
+  const { outbox, report, stop } = await start();
+  const seconds = 600;
+  for (let second = 0; second < seconds; second += 1) {
+    report({ battery_charging: second % 2 === 0 });
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  const [pace_s, whole_s] = [5, 60];
+  const sent = outbox.on(channels.telemetry);
+  expect(sent.length).toBeLessThanOrEqual(states_at_once + seconds / pace_s + seconds / whole_s);
+  expect(sent.length).toBeGreaterThan(states_at_once);
+  report({ battery_charging: true });
+  await vi.advanceTimersByTimeAsync(pace_s * 1_000);
+  expect(outbox.on(channels.telemetry).at(-1)).toEqual({ battery_charging: true });
   await stop();
 });
 
