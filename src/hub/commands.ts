@@ -70,7 +70,7 @@ export function findAmong(
   const command = commands.find((each) => each.name === name);
   if (!command) {
     const known = commands.filter((each) => allow(asset, each) === true).map((each) => each.name);
-    const choice = known.length > 0 ? `it has ${known.join(', ')}` : 'it has none';
+    const choice = known.length > 0 ? `it has ${known.join(', ')}` : 'it has no commands';
     return { refusal: `${asset.name} has no command "${name}"; ${choice}` };
   }
   const allowed = allow(asset, command);

@@ -45,7 +45,7 @@ export async function goToPreset(
   const preset = presets.find((each) => each.id === id);
   if (!preset) {
     const list = presets.slice(0, shown_max).map((each) => `${each.id} (${each.name})`);
-    const has = list.length === 0 ? 'it has none' : `it has ${list.join(', ')}`;
+    const has = list.length === 0 ? 'it has no presets' : `it has ${list.join(', ')}`;
     throw new CommandRefused(texts.no_preset(id, has));
   }
   const refused = faultIn(await device.order(ptz(channel, { op: 'ToPos', id }), { signal }));
