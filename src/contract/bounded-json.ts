@@ -150,6 +150,8 @@ function hasManyKeys(text: string, string_max: number): boolean {
       if (known[place] === 0) different += 1;
       if (different > keys_max) return true;
       known[place] = 1;
+      // In what is no JSON many colons may follow one string: each would take as long as the string.
+      start = end;
     }
   }
   return false;

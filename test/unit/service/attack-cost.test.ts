@@ -37,6 +37,10 @@ describe('a batch of some kB', () => {
   it.each([
     ['4 million groups', `{"v":1,"historical":false,"groups":[${'1,'.repeat(4_000_000)}1]}`],
     ['8 million brackets', '['.repeat(8_000_000)],
+    [
+      '4 million colons behind a name of 4 million characters',
+      `{"${'x'.repeat(4_000_000)}"${':'.repeat(4_000_000)}`,
+    ],
     ['8 million characters of a name', `{"v":1,"${'x'.repeat(8_000_000)}`],
     ['30 texts of 250 kB', batch({ ...head(30), v: Array.from({ length: 30 }, () => 'x'.repeat(250_000)) })],
     [
