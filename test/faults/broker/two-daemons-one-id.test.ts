@@ -20,8 +20,11 @@ describe.skipIf(peerMissing('mosquitto'))('two connectors with one kit id', () =
       const second = await lab.start({ file });
       const stop_first = lab.produce(first, ['alarm', 'feed'], 100);
       const stop_second = lab.produce(second, ['alarm', 'feed'], 100);
+      const began_ms = performance.now();
       await letPass(war_ms);
-      expect(lab.proxy.counters.accepted - before).toBeLessThanOrEqual(connections_max);
+      // On a busy machine it lasts longer.
+      const wars = Math.max(1, (performance.now() - began_ms) / war_ms);
+      expect(lab.proxy.counters.accepted - before).toBeLessThanOrEqual(connections_max * wars);
       stop_first();
       stop_second();
       await first.outbox.flush();

@@ -24,13 +24,13 @@ async function accountOf(kind: ServiceDatabase) {
 describe.skipIf(peerMissing('mosquitto'))('a service that is killed at random moments', () => {
   it('has everything that it acknowledged in its SQLite file, and gets the rest from the broker', async () => {
     expect(await accountOf('SQLite')).toMatchObject(nothing_lost);
-  }, 120_000);
+  }, 300_000);
 
   it.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(
     'has everything that it acknowledged in PostgreSQL, and gets the rest from the broker',
     async () => {
       expect(await accountOf('PostgreSQL')).toMatchObject(nothing_lost);
     },
-    120_000,
+    300_000,
   );
 });
