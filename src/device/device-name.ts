@@ -3,6 +3,7 @@ import { lookup as resolve, type LookupAddress, type LookupOptions } from 'node:
 import { isIP, type LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { DeviceUnreachable } from '../errors.ts';
+import { plainIp } from '../platform/networks.ts';
 import { isPublicIp } from '../platform/public-ip.ts';
 import { texts } from './texts.ts';
 
@@ -54,7 +55,7 @@ export class DeviceName {
 
   /** Something at the name answered from this address. */
   reached(address: string | undefined): void {
-    this.#reached = address === undefined ? this.#reached : plain(address);
+    this.#reached = address === undefined ? this.#reached : plainIp(address);
   }
 
   /** What answered last is the device: it accepted the login and is the one of its entry. */
@@ -88,9 +89,4 @@ export class DeviceName {
 /** The zone of a link-local address is none of it. */
 function isOutside(address: string): boolean {
   return isPublicIp(address.replace(/%.*$/u, ''));
-}
-
-/** Sockets of both families write an address of IPv4 as one of IPv6. */
-function plain(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/iu, '');
 }

@@ -1,6 +1,7 @@
 /** The stream between a socket and MQTT.js: bounds what arrives, and counts every byte of it as a sign of life. */
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { plainIp } from '../platform/networks.ts';
 import { FrameFilter, type Oversize } from './wire/frames.ts';
 
 export interface MqttStreamOptions {
@@ -82,7 +83,7 @@ export class MqttStream extends Duplex {
     if (!(this.#socket instanceof Socket)) return null;
     const { localAddress, remoteAddress } = this.#socket;
     if (localAddress === undefined || remoteAddress === undefined) return null;
-    return { local_ip: plainIp(localAddress), remote_ip: plainIp(remoteAddress) };
+    return { local_ip: withoutZone(localAddress), remote_ip: withoutZone(remoteAddress) };
   }
 
   /** Whether the connection of the transport was ever made, its TLS handshake included. */
@@ -225,7 +226,7 @@ export class MqttStream extends Duplex {
 }
 
 /** Without the zone of a link-local address, and without the prefix of an IPv4 address in a socket of IPv6. */
-function plainIp(address: string): string {
+function withoutZone(address: string): string {
   const [ip = ''] = address.split('%');
-  return ip.replace(/^::ffff:(?=\d+\.)/u, '');
+  return plainIp(ip);
 }

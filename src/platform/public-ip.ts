@@ -1,5 +1,6 @@
 /** Which addresses are of the internet. The one list for all that must not be led into a private network, or reports what is public. */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { Networks } from './networks.ts';
 
 /**
  * The special-purpose registry of IANA for IPv4 (RFC 6890), multicast and what is reserved. Also anycast addresses of services
@@ -39,32 +40,17 @@ const examples = [
   '3fff::/20',
 ] as const;
 
-/** One list for each family: a list of both takes every IPv4 address for one of `::ffff:0:0/96`. */
-const special = { ipv4: listOf(special_v4), ipv6: listOf(special_v6) };
-const unicast = listOf([unicast_v6]);
-const example = listOf(examples);
+const special = new Networks([...special_v4, ...special_v6]);
+const unicast = new Networks([unicast_v6]);
+const example = new Networks(examples);
 
 /** Whether the address is public: no private, shared, link-local, loopback, multicast, translated, tunnelled or other special one. */
 export function isPublicIp(address: string): boolean {
-  const version = isIP(address);
-  if (version === 0) return false;
-  const family = version === 6 ? 'ipv6' : 'ipv4';
-  if (special[family].check(address, family)) return false;
-  return family === 'ipv4' || unicast.check(address, family);
+  if (special.has(address)) return false;
+  return isIP(address) === 4 || unicast.has(address);
 }
 
 /** Whether the address is reserved for documentation or benchmarking, which `isPublicIp` takes for public. */
 export function isExampleIp(address: string): boolean {
-  const version = isIP(address);
-  return version !== 0 && example.check(address, version === 6 ? 'ipv6' : 'ipv4');
-}
-
-/** A list of networks such as `10.20.0.0/16`. */
-export function listOf(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', bits = ''] = network.split('/');
-    list.addSubnet(address, Number(bits), isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  }
-  return list;
+  return example.has(address);
 }

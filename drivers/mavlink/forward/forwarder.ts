@@ -4,6 +4,7 @@
  */
 import { networkInterfaces } from 'node:os';
 import type { DriverLog } from '../../../src/driver/driver.ts';
+import { plainIp } from '../../../src/platform/networks.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { Link } from '../links/link.ts';
 import type { Outgoing } from '../links/outgoing.ts';
@@ -220,5 +221,5 @@ function isAmong(asset_keys: readonly string[], { asset_key }: Route): boolean {
 function isOwnAddress(host: string): boolean {
   if (host.startsWith('127.') || host === '::1' || host === 'localhost') return true;
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return own.some(({ address }) => address === host.replace('::ffff:', ''));
+  return own.some(({ address }) => address === plainIp(host));
 }

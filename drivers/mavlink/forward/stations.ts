@@ -1,5 +1,6 @@
 /** The stations of a UDP endpoint that listens: those that have sent a frame lately. */
 import type { RemoteInfo } from 'node:dgram';
+import { plainIp } from '../../../src/platform/networks.ts';
 import { isPublicIp } from '../../../src/platform/public-ip.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { Peer } from '../links/peers.ts';
@@ -55,7 +56,5 @@ export class Stations {
  * telemetry for the price of a heartbeat: one in the internet gets as little as a vehicle does.
  */
 export function mayReceive(station: Peer, bytes: number): boolean {
-  // An IPv4 sender to a port of IPv6.
-  const host = station.host.replace(/^::ffff:/u, '');
-  return !isPublicIp(host) || station.take(bytes);
+  return !isPublicIp(plainIp(station.host)) || station.take(bytes);
 }

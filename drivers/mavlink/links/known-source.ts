@@ -2,6 +2,7 @@
  * Where a vehicle is received from. Without signing, anyone on a network can send as the vehicle; what is told apart is the source.
  * Senders that the configuration names, and the source that the vehicle was first received from, are its own; others are foreign.
  */
+import { plainIp } from '../../../src/platform/networks.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 
 /** A source is forgotten after this silence: the address of a vehicle may change with its network. */
@@ -43,7 +44,6 @@ export class KnownSource {
 
 /** Whether a vehicle may send from there: anywhere unless its hosts are configured. */
 export function isAmongHosts(hosts: readonly string[] | undefined, { isNamed, source }: Received): boolean {
-  // An IPv4 sender to a port of IPv6.
-  const host = source.replace(/^\[|\]$/gu, '').replace(/^::ffff:/u, '');
+  const host = plainIp(source.replace(/^\[|\]$/gu, ''));
   return hosts === undefined || isNamed || hosts.includes(host);
 }

@@ -5,6 +5,7 @@ import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/errors.ts';
 import { limitConnections } from '../../../src/platform/http-server/limit-connections.ts';
 import { gather } from '../../../src/platform/gathered-bytes.ts';
+import { plainIp } from '../../../src/platform/networks.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { replyText } from '../soap/reply-text.ts';
 import { texts } from '../texts.ts';
@@ -179,5 +180,5 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
 }
 
 function plainAddress(address: string | undefined): string | undefined {
-  return address?.replace(/^::ffff:/iu, '').replace(/%.*$/u, '');
+  return address && plainIp(address).replace(/%.*$/u, '');
 }

@@ -10,6 +10,7 @@ import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/dev
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
+import { plainIp } from '../../../src/platform/networks.ts';
 import { endsEnvelope, tail_bytes } from './reply-text.ts';
 import type { Connection } from './soap-call.ts';
 import { texts } from '../texts.ts';
@@ -141,7 +142,8 @@ function collect(
 ): void {
   const reply = new GatheredBytes(bytes_max);
   const local_address = response.socket.localAddress;
-  const peer_address = response.socket.remoteAddress?.replace(/^::ffff:/iu, '');
+  const { remoteAddress } = response.socket;
+  const peer_address = remoteAddress && plainIp(remoteAddress);
   let waiting: NodeJS.Timeout | undefined;
   let isOver = false;
   response.on('data', (chunk: Buffer) => {

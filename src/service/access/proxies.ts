@@ -1,7 +1,7 @@
 /** Finds the address of a client behind reverse proxies that the configuration trusts. What others claim in these headers is ignored. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { type BlockList, isIP } from 'node:net';
-import { listOf } from '../../platform/public-ip.ts';
+import { isIP } from 'node:net';
+import { Networks, plainIp } from '../../platform/networks.ts';
 
 /** The header that the proxies set or extend. The other one passes through them as its sender wrote it. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded';
@@ -17,25 +17,17 @@ const hops_max = 16;
 
 export class TrustedProxies {
   readonly #header: ForwardedHeader;
-  /** One list for each family: a list of both takes every IPv4 address for one of `::ffff:0:0/96`. */
-  readonly #v4: BlockList;
-  readonly #v6: BlockList;
+  readonly #trusted: Networks;
 
   constructor({ trusted, header }: ProxyRules = { trusted: [], header: 'x-forwarded-for' }) {
     this.#header = header;
-    const networks = trusted.map((each) =>
-      each.includes('/') ? each : `${each}/${isIP(each) === 6 ? 128 : 32}`,
+    this.#trusted = new Networks(
+      trusted.map((each) => (each.includes('/') ? each : `${each}/${isIP(each) === 6 ? 128 : 32}`)),
     );
-    const isV6 = (network: string): boolean => network.includes(':');
-    this.#v4 = listOf(networks.filter((each) => !isV6(each)));
-    this.#v6 = listOf(networks.filter(isV6));
   }
 
   isTrusted(address: string): boolean {
-    const plain = plainAddress(address);
-    const version = isIP(plain);
-    if (version === 0) return false;
-    return version === 4 ? this.#v4.check(plain, 'ipv4') : this.#v6.check(plain, 'ipv6');
+    return this.#trusted.has(plainIp(address));
   }
 
   /**
@@ -89,11 +81,6 @@ function addressIn(hop: string): string | undefined {
   const bare =
     /^\[(?<v6>[^\]]+)\](?::\d{1,5})?$/u.exec(text)?.groups?.['v6'] ??
     text.replace(/^([\d.]+):\d{1,5}$/u, '$1');
-  const address = plainAddress(bare);
+  const address = plainIp(bare);
   return isIP(address) === 0 ? undefined : address;
-}
-
-/** An IPv4 address as such, also where it is mapped into IPv6. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/iu, '');
 }

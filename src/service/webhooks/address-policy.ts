@@ -1,6 +1,7 @@
 /** Which addresses deliveries may go to: the service stands in networks that its clients must not reach through it (SSRF). */
 import { type BlockList, isIP } from 'node:net';
-import { isExampleIp, isPublicIp, listOf } from '../../platform/public-ip.ts';
+import { listOf } from '../../platform/networks.ts';
+import { isExampleIp, isPublicIp } from '../../platform/public-ip.ts';
 
 const url_chars_max = 2_048;
 

@@ -1,5 +1,6 @@
 /** Which connections of the service count together: those of an address. */
 import type { Socket } from 'node:net';
+import { plainIp } from '../../../platform/networks.ts';
 import type { Share } from '../../../platform/http-server/connection-guard.ts';
 
 /** Connections in all. */
@@ -29,7 +30,7 @@ export function isProxy(network: string): boolean {
 
 /** Returns the address; for IPv6 the /64 network of the host, with the zeros that its short form leaves out. */
 export function networkOf(address: string | undefined): string {
-  const plain = (address ?? '').replace(/^::ffff:/iu, '').replace(/%.*$/u, '');
+  const plain = plainIp(address ?? '').replace(/%.*$/u, '');
   if (!plain.includes(':') || proxies.has(plain)) return plain;
   const [before = [], after] = plain.split('::').map((part) => part.split(':').filter(Boolean));
   const written = before.length + (after?.length ?? 0);
