@@ -1,4 +1,5 @@
 /** Limits how much work is done at a time; more of it waits, in order, for a limited time. */
+import { turn } from '../platform/time.ts';
 
 export interface SlotLimits {
   readonly count: number;
@@ -69,5 +70,30 @@ export class Slots {
       }, wait_max_ms);
       this.#waiting.add(take);
     });
+  }
+}
+
+/** Slots of each key. Those of a key without work are forgotten. */
+export class KeyedSlots {
+  readonly #limits: SlotLimits;
+  readonly #byKey = new Map<string, Slots>();
+
+  /** `limits`: of one key. */
+  constructor(limits: SlotLimits) {
+    this.#limits = limits;
+  }
+
+  /** As `Slots.take`, for this key. */
+  async take(key: string): Promise<() => void> {
+    const slots = this.#byKey.get(key) ?? new Slots(this.#limits);
+    this.#byKey.set(key, slots);
+    const isFree = slots.hasFree;
+    const leave = await slots.take();
+    // What a database in the same process answers takes no turn of the event loop: all that wait would run in one.
+    if (!isFree) await turn();
+    return () => {
+      leave();
+      if (slots.isIdle) this.#byKey.delete(key);
+    };
   }
 }

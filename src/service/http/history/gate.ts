@@ -2,11 +2,10 @@
  * Requests about the history read much: a key has two at once, an export counts as one, and a few more wait for their turn. What is read
  * at the same time is limited over all keys besides, since each of them holds a part of the history in memory.
  */
-import { turn } from '../../../platform/time.ts';
 import type { Principal } from '../../access/principal.ts';
 import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
-import { Slots } from '../../slots.ts';
+import { KeyedSlots, Slots } from '../../slots.ts';
 import { texts } from '../../texts.ts';
 
 const at_once_max = 2;
@@ -24,8 +23,6 @@ const pages_at_once_max = 2;
 /** Exports are limited already: at most `exports_max` wait for a page. */
 const page_wait_max_ms = 300_000;
 
-const of_a_key = { count: at_once_max, wait_max_ms, waiting_max, refusal: tooMany } as const;
-
 /** The place of an export. */
 export interface ExportPlace {
   /** Reads a page when it is its turn. */
@@ -34,7 +31,7 @@ export interface ExportPlace {
 }
 
 export class HistoryGate {
-  readonly #byKey = new Map<string, Slots>();
+  readonly #byKey = new KeyedSlots({ count: at_once_max, wait_max_ms, waiting_max, refusal: tooMany });
   readonly #reads = new Slots({
     count: reads_at_once_max,
     wait_max_ms,
@@ -90,16 +87,7 @@ export class HistoryGate {
    * none has ended for long.
    */
   async enter({ key_id }: Principal): Promise<() => void> {
-    const slots = this.#byKey.get(key_id) ?? new Slots(of_a_key);
-    this.#byKey.set(key_id, slots);
-    const isFree = slots.hasFree;
-    const leave = await slots.take();
-    // What a database in the same process answers takes no turn of the event loop: all that wait would run in one.
-    if (!isFree) await turn();
-    return () => {
-      leave();
-      if (slots.isIdle) this.#byKey.delete(key_id);
-    };
+    return this.#byKey.take(key_id);
   }
 }
 

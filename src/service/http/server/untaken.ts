@@ -1,7 +1,7 @@
 /** Responses that clients have not taken yet: the service holds all of each, up to megabytes, so that a key has a few of them. */
 import type { MiddlewareHandler } from 'hono';
 import { RequestProblem } from '../../api/problem.ts';
-import { Slots } from '../../slots.ts';
+import { KeyedSlots, type SlotLimits } from '../../slots.ts';
 import { texts } from '../../texts.ts';
 import type { Env } from '../context.ts';
 
@@ -15,28 +15,22 @@ const retry_s = 2;
 /** Streams, which hold little and have limits of their own, and requests that wait for a kit. */
 const others = /\/(?:snapshot\.jpg|cancel|export|archive\.pmtiles)\/?$/u;
 
-const limits = {
+const limits: SlotLimits = {
   count: untaken_max,
   wait_max_ms,
   waiting_max,
   refusal: () =>
     new RequestProblem('too-many-requests', texts.untaken(untaken_max), { retry_after_s: retry_s }),
-} as const;
+};
 
 /** Comes after authentication. A client that reads what it asks for notices nothing. */
 export function limitUntaken(): MiddlewareHandler<Env> {
-  const byKey = new Map<string, Slots>();
+  const byKey = new KeyedSlots(limits);
   return async (c, next) => {
     const key_id = (c.var.principal as Env['Variables']['principal'] | undefined)?.key_id;
     const { outgoing } = c.env;
     if (key_id === undefined || !outgoing || others.test(c.req.path)) return next();
-    const slots = byKey.get(key_id) ?? new Slots(limits);
-    byKey.set(key_id, slots);
-    const give = await slots.take();
-    const leave = (): void => {
-      give();
-      if (slots.isIdle) byKey.delete(key_id);
-    };
+    const leave = await byKey.take(key_id);
     // It may have hung up while it waited.
     if (outgoing.closed) leave();
     else outgoing.once('close', leave);
