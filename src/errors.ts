@@ -113,3 +113,8 @@ export function systemReason(thrown: unknown): string {
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
   return system_words.get(code) ?? messageOf(thrown);
 }
+
+/** Whether the system names one of these codes as the cause, such as `ENOENT`. */
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.some((code) => code === error.code);
+}

@@ -48,7 +48,7 @@ async function runClients(options: ClientsOptions, host: DriverHost<typeof noFee
     if (!crowded && reported.crowded) {
       host.log.info({ found: found.length }, texts.within_limit);
     }
-    host.reportKit({ clients: [...mostOf(found, options.entries_max)] });
+    host.reportKit({ clients: mostOf(found, options.entries_max) });
     host.reportStatus({
       clients: found.length,
       interfaces: lan.links.map((link) => link.name).join(', '),

@@ -1,7 +1,7 @@
 /** Reports a Starlink dish: the reason of its link state, latency and loss, and, where allowed, the kit's position. */
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable, hasCode } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { dial } from './api/dial.ts';
 import { dishCommands, type DishContact } from './commands.ts';
@@ -81,7 +81,7 @@ function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   const place = `${host} port ${port}`;
   const reason = error.message.replace(`${place} over ${link}: `, '').replace(`${place}: `, '');
   const { cause } = error;
-  const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+  const isRefused = hasCode(cause, 'ECONNREFUSED');
   const message = texts.dish_failed(link, place, isRefused ? texts.refused : reason);
   return new DeviceUnreachable(message, { cause: error });
 }

@@ -3,6 +3,7 @@ import type { X509Certificate } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { hasCode } from '../errors.ts';
 import type { BrokerOptions } from '../mqtt/broker.ts';
 import type { configFile } from './schema.ts';
 import {
@@ -134,12 +135,8 @@ async function credentialFile(dir: string | undefined, name: string): Promise<st
     () => file,
     // Only one that is not there was not passed. Of any other the reader names what is wrong: without the password that
     // systemd was to pass, the broker would refuse the kit for a reason that nobody finds.
-    (error: unknown) => (isMissing(error) ? undefined : file),
+    (error: unknown) => (hasCode(error, 'ENOENT') ? undefined : file),
   );
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 /** The value, or undefined after its fault was added. */

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { texts } from './texts.ts';
+import { hasCode } from '../errors.ts';
 import { readTextUpTo, small_bytes_max, table_bytes_max } from '../platform/bounded-file.ts';
 
 /** Stands for an id that does not exist yet: the first start makes one. */
@@ -20,8 +21,7 @@ export function identityFiles(state_dir: string): { readonly id: string; readonl
 export async function readKitId(state_dir: string): Promise<string | undefined> {
   const { id } = identityFiles(state_dir);
   const text = await readTextUpTo(id, small_bytes_max).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return undefined;
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
   if (text === undefined) return undefined;

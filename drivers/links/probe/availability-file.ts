@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { minute_ms, window_minutes } from './day-window.ts';
+import { hasCode } from '../../../src/errors.ts';
 import { readTextUpToSync, table_bytes_max } from '../../../src/platform/bounded-file.ts';
 
 const duration_ms = z.int().min(0).max(minute_ms);
@@ -35,7 +36,7 @@ export function readRecord(file: string): readonly BootRecord[] {
   try {
     text = readTextUpToSync(file, table_bytes_max);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (hasCode(error, 'ENOENT')) return [];
     throw error;
   }
   return availabilityRecord.parse(JSON.parse(text)).boots;

@@ -8,6 +8,7 @@ import { bareFingerprint } from '../../../src/device/certificate-check.ts';
 import { isLegacyTls } from '../../../src/device/connection-fault.ts';
 import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/device/pinned-http.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
+import { hasCode } from '../../../src/errors.ts';
 import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
@@ -198,7 +199,7 @@ function unpack(bytes: Buffer, encoding: string | undefined, bytes_max: number):
   try {
     return read(bytes, { maxOutputLength: bytes_max });
   } catch (error) {
-    const isLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+    const isLarge = hasCode(error, 'ERR_BUFFER_TOO_LARGE');
     return new ReplyRefused(isLarge ? texts.reply_large(bytes_max) : texts.reply_not_unpacked);
   }
 }

@@ -12,7 +12,7 @@ import {
 import { no_kit_id } from '../../config/identity.ts';
 import { runtime_dir_default } from '../../config/schema.ts';
 import { parseSource, readSource } from '../../config/source.ts';
-import { ConfigInvalid, messageOf } from '../../errors.ts';
+import { ConfigInvalid, hasCode, messageOf } from '../../errors.ts';
 import { DaemonUnavailable, localClient, type LocalClient } from '../../local/client.ts';
 import { isAnswered } from '../../local/server.ts';
 import { within } from '../../platform/time.ts';
@@ -171,13 +171,13 @@ async function askDaemon(client: LocalClient, socket: string, { places, config }
     return { runs: true, findings: [...kitFindings(report, refused, places), ...warnings] };
   } catch (error) {
     const [finding] = halves(plain(messageOf(error)));
-    if (hasCode(error, 'EACCES', 'EPERM')) {
+    if (isRefusedBy(error, 'EACCES', 'EPERM')) {
       return { runs: true, findings: [warn('daemon', finding, become_member)] };
     }
     const isStopped =
       error instanceof DaemonUnavailable &&
       !(await isAnswered(socket)) &&
-      hasCode(error, 'ENOENT', 'ECONNREFUSED');
+      isRefusedBy(error, 'ENOENT', 'ECONNREFUSED');
     return isStopped
       ? { runs: false, findings: [warn('daemon', finding, start_it)] }
       : {
@@ -192,10 +192,8 @@ const hung = fail('daemon', texts.daemon_silent, texts.restart_hung_daemon);
 const start_it = texts.start_daemon;
 
 /** Whether the connection to the daemon failed with one of these error codes. */
-function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  if (!(error instanceof DaemonUnavailable)) return false;
-  const { cause } = error;
-  return cause instanceof Error && 'code' in cause && codes.some((code) => code === cause.code);
+function isRefusedBy(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof DaemonUnavailable && hasCode(error.cause, ...codes);
 }
 
 interface Read {

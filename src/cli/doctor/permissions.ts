@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { getgroups } from 'node:process';
-import { systemReason } from '../../errors.ts';
+import { hasCode, systemReason } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
 import { texts } from './texts.ts';
@@ -22,7 +22,7 @@ const credentials_in_url = /\/\/[^\s/@]+:[^\s/@]+@/u;
 export async function isClosed(file: string): Promise<boolean> {
   return access(file, constants.R_OK).then(
     () => false,
-    (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EACCES',
+    (error: unknown) => hasCode(error, 'EACCES'),
   );
 }
 

@@ -6,6 +6,7 @@ import { no_broker } from '../../config/broker.ts';
 import { parseSource } from '../../config/source.ts';
 import { type SecretFiles, storedFile } from './files.ts';
 import type { SetupAnswers } from './answers.ts';
+import { hasCode } from '../../errors.ts';
 import { file_bytes_max } from '../../config/bounds.ts';
 import { readTextUpTo } from '../../platform/bounded-file.ts';
 
@@ -39,7 +40,7 @@ export interface Before {
 /** Undefined when the file does not exist. `isService`: secrets that it leaves out are in the store of systemd. */
 export async function readBefore(file: string, isService: boolean): Promise<Before | undefined> {
   const source = await readTextUpTo(file, file_bytes_max).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   });
   if (source === undefined) return undefined;

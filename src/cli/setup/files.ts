@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { credential_store } from '../doctor/stored-secrets.ts';
+import { hasCode } from '../../errors.ts';
 import { texts } from '../texts.ts';
 
 const secret_mode = 0o600;
@@ -33,7 +34,7 @@ export async function keepBefore(file: string): Promise<string> {
       await copyFile(file, kept, constants.COPYFILE_EXCL);
       return kept;
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (!hasCode(error, 'EEXIST')) throw error;
     }
   }
   throw new Error(texts.too_many_copies(`${file}.before-setup`));

@@ -1,6 +1,7 @@
 /** Reverse proxies in front of the service whose word on the address of a client counts. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isNetwork } from './network.ts';
 
 const proxy = z
   .string()
@@ -28,9 +29,5 @@ export const proxyKeys = {
 
 /** All addresses at once would make every client a proxy, which chooses its own address. */
 function isProxy(text: string): boolean {
-  const [address = '', bits, ...more] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || more.length > 0) return false;
-  const bits_max = family === 6 ? 128 : 32;
-  return bits === undefined || (/^\d{1,3}$/u.test(bits) && Number(bits) >= 1 && Number(bits) <= bits_max);
+  return isIP(text) !== 0 || isNetwork(text, 1);
 }

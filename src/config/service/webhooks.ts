@@ -1,6 +1,6 @@
 /** Limits of webhooks in the configuration of the service. Clients register the receivers over the API. */
-import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isNetwork } from './network.ts';
 
 const network = z
   .string()
@@ -41,11 +41,4 @@ export function webhooksOf(section: z.output<typeof webhooksSection>): WebhookCo
   if (section === 'off') return undefined;
   const { timeout_s, disable_after_h, ...rules } = section;
   return { ...rules, timeout_ms: timeout_s * 1_000, disable_after_ms: disable_after_h * 3_600_000 };
-}
-
-function isNetwork(text: string): boolean {
-  const [address = '', bits = '', ...more] = text.split('/');
-  const family = isIP(address);
-  const bits_max = family === 6 ? 128 : 32;
-  return family !== 0 && more.length === 0 && /^\d{1,3}$/u.test(bits) && Number(bits) <= bits_max;
 }

@@ -58,6 +58,12 @@ export class RequestProblem extends Error {
   }
 }
 
+/** The document of a problem; `instance` is the id of the request. */
+export function problemDocument({ kind, status, title, message, more }: RequestProblem, instance: string) {
+  const errors = more.errors && { errors: [...more.errors] };
+  return { status, type: `/problems/${kind}`, title, detail: message, ...errors, instance };
+}
+
 /** Returns the faults of a body, each with its position. */
 export function fieldFaults(error: z.ZodError): readonly FieldFault[] {
   return error.issues.map(({ path, message }) => ({

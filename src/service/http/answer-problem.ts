@@ -5,7 +5,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { z } from 'zod';
 import { messageOf, StorageBusy, StorageUnavailable } from '../../errors.ts';
 import type { Problem } from '../api/resources.ts';
-import { fieldFaults, type ProblemKind, RequestProblem } from '../api/problem.ts';
+import { fieldFaults, problemDocument, type ProblemKind, RequestProblem } from '../api/problem.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
@@ -17,22 +17,21 @@ export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog)
   if (!found) {
     const request = c.var.request_id;
     log.error({ err: thrown, request, path: c.req.path }, texts.log_internal_error);
-    return document(c, { status: 500, type: '/problems/internal', title: 'Internal error' });
+    const about = { status: 500, type: '/problems/internal', title: 'Internal error', instance: request };
+    return document(c, about);
   }
-  const { kind, message: detail, status, title, more } = found;
+  const { status, more } = found;
   if (more.retry_after_s !== undefined) c.header('Retry-After', String(more.retry_after_s));
   if (more.allow) c.header('Allow', more.allow.join(', '));
   if (more.codings !== undefined) c.header('Accept-Encoding', more.codings);
   if (more.size !== undefined) c.header('Content-Range', `bytes */${more.size}`);
   if (status === 426) c.header('Upgrade', 'websocket');
   if (status === 401) c.header('WWW-Authenticate', 'ApiKey');
-  const errors = more.errors && { errors: [...more.errors] };
-  return document(c, { status, type: `/problems/${kind}`, title, detail, ...errors });
+  return document(c, problemDocument(found, c.var.request_id));
 }
 
-function document(c: Context<Env>, about: Omit<Problem, 'instance'>): Response {
-  const body: Problem = { ...about, instance: c.var.request_id };
-  return c.body(JSON.stringify(body), statusOf(about.status), { 'content-type': 'application/problem+json' });
+function document(c: Context<Env>, body: Problem): Response {
+  return c.body(JSON.stringify(body), statusOf(body.status), { 'content-type': 'application/problem+json' });
 }
 
 function asProblem(thrown: unknown): RequestProblem | undefined {

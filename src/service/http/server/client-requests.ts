@@ -1,7 +1,7 @@
 /** Limits the requests under way of each client behind a trusted proxy, whose connections are those of all its clients. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RequestProblem } from '../../api/problem.ts';
+import { problemDocument, RequestProblem } from '../../api/problem.ts';
 import type { Gate } from '../../access/gate.ts';
 import { Places } from '../../access/places.ts';
 import { texts } from '../../texts.ts';
@@ -33,17 +33,12 @@ export class ClientRequests {
 }
 
 function refuse(response: ServerResponse): void {
-  const {
-    status,
-    title,
-    kind,
-    message: detail,
-  } = new RequestProblem('too-many-requests', texts.too_many_at_once);
-  response.writeHead(status, {
+  const problem = new RequestProblem('too-many-requests', texts.too_many_at_once);
+  response.writeHead(problem.status, {
     'content-type': 'application/problem+json',
     'retry-after': String(retry_after_s),
     // Its body may never come to an end.
     connection: 'close',
   });
-  response.end(JSON.stringify({ type: `/problems/${kind}`, title, status, detail, instance: randomUUID() }));
+  response.end(JSON.stringify(problemDocument(problem, randomUUID())));
 }
