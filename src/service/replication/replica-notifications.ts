@@ -11,6 +11,7 @@ import type { Queries } from '../store/sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
 import { Addresses } from '../store/sql/addresses.ts';
 import { connectionOf, type PostgresOptions } from '../store/sql/postgres.ts';
+import { latestTasks } from './latest-tasks.ts';
 import type { Change, Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
 
@@ -229,7 +230,7 @@ async function publishEverything({ changes, store }: ReplicaNotificationsParts):
       const feeds = await store.feeds(kit_id, asset_id);
       all.push(...feeds.map((message): Change => ({ kind: 'feed', kit_id, asset_id, message })));
     }
-    const tasks = await store.tasks(kit_id, { limit: tasks_resent });
+    const tasks = await latestTasks(store, kit_id, tasks_resent);
     all.push(...tasks.map((task): Change => ({ kind: 'task', kit_id, task })));
     changes.publish(all);
   }
