@@ -300,13 +300,16 @@ export class Service {
   /** Returns one page, and where the next one begins unless this is the last. */
   async tasks(principal: Principal, kit_id: string, query: TaskQuery): Promise<z.output<typeof taskList>> {
     await this.#kit(principal, kit_id);
-    const tasks = await this.#parts.store.tasks(kit_id, query);
+    const { store } = this.#parts;
+    const { limit } = query;
+    const found = await store.tasks(kit_id, { ...query, limit: limit + 1 });
+    const tasks = found.slice(0, limit);
     const after = tasks.at(-1);
-    const rest = after ? await this.#parts.store.tasks(kit_id, { ...query, after, limit: 1 }) : [];
-    return {
-      tasks: tasks.map(taskResource),
-      ...(after && rest.length > 0 && { next_cursor: cursorAfter(after) }),
-    };
+    // Fewer than asked for are the last ones, or large.
+    const hasMore =
+      found.length > limit ||
+      (after && (await store.tasks(kit_id, { ...query, after, limit: 1 })).length > 0);
+    return { tasks: tasks.map(taskResource), ...(after && hasMore && { next_cursor: cursorAfter(after) }) };
   }
 
   async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {

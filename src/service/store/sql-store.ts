@@ -237,23 +237,23 @@ export class SqlStore extends SqlWebhooks implements Store {
   }
 
   async tasks(kit_id: string, { asset_id, status, after, limit }: TaskQuery): Promise<readonly StoredTask[]> {
-    const wanted = `FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
-         ${after ? 'AND (created_ms < ? OR (created_ms = ? AND task_id > ?))' : ''}
-       ORDER BY created_ms DESC, task_id LIMIT ?`;
-    const values = [
+    const rows = await this.all(
+      `WITH wanted AS (
+         SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
+           ${after ? 'AND (created_ms < ? OR (created_ms = ? AND task_id > ?))' : ''}
+         ORDER BY created_ms DESC, task_id LIMIT ?),
+       sized AS (
+         SELECT wanted.*, ROW_NUMBER() OVER by_age AS place,
+           SUM(LENGTH(payload) + LENGTH(result) + LENGTH(COALESCE(progress, ''))) OVER by_age AS chars
+         FROM wanted WINDOW by_age AS (ORDER BY created_ms DESC, task_id))
+       SELECT * FROM sized WHERE place = 1 OR chars <= ? ORDER BY created_ms DESC, task_id`,
       kit_id,
       ...(asset_id ? [asset_id] : []),
       ...(status ? [status] : []),
       ...(after ? [after.created_ms, after.created_ms, after.task_id] : []),
-    ];
-    const sizes = await this.all(
-      `SELECT LENGTH(payload) + LENGTH(result) + LENGTH(COALESCE(progress, '')) AS chars ${wanted}`,
-      ...values,
       limit,
+      tasks_chars_max,
     );
-    let chars = 0;
-    const beyond = sizes.findIndex((row) => (chars += Number(row['chars'])) > tasks_chars_max);
-    const rows = await this.all(`SELECT * ${wanted}`, ...values, beyond < 0 ? limit : Math.max(1, beyond));
     return rows.map(taskOf);
   }
 
