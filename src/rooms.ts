@@ -178,6 +178,7 @@ export const rooms: readonly Room[] = [
       'platform/http-server',
       'platform/stalls.ts',
       'platform/linux',
+      'platform/networks.ts',
       'platform/public-ip.ts',
       'platform/replace-file.ts',
       'platform/time.ts',

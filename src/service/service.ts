@@ -25,6 +25,7 @@ import { RequestProblem } from './api/problem.ts';
 import type { OnPartner } from './on-partner.ts';
 import { checkMetadata, checkNewPartner, demandPartner, fixOf } from './partner-checks.ts';
 import { cursorAfter } from './api/task-cursor.ts';
+import { taskPage } from './task-pages.ts';
 import type { ServiceLog } from './service-log.ts';
 import { fixChanges } from './store/partners.ts';
 import type {
@@ -300,16 +301,9 @@ export class Service {
   /** Returns one page, and where the next one begins unless this is the last. */
   async tasks(principal: Principal, kit_id: string, query: TaskQuery): Promise<z.output<typeof taskList>> {
     await this.#kit(principal, kit_id);
-    const { store } = this.#parts;
-    const { limit } = query;
-    const found = await store.tasks(kit_id, { ...query, limit: limit + 1 });
-    const tasks = found.slice(0, limit);
-    const after = tasks.at(-1);
-    // Fewer than asked for are the last ones, or large.
-    const hasMore =
-      found.length > limit ||
-      (after && (await store.tasks(kit_id, { ...query, after, limit: 1 })).length > 0);
-    return { tasks: tasks.map(taskResource), ...(after && hasMore && { next_cursor: cursorAfter(after) }) };
+    const { tasks, hasMore } = await taskPage(this.#parts.store, kit_id, query);
+    const last = tasks.at(-1);
+    return { tasks: tasks.map(taskResource), ...(last && hasMore && { next_cursor: cursorAfter(last) }) };
   }
 
   async cancelTask(principal: Principal, kit_id: string, task_id: string): Promise<TaskResource> {

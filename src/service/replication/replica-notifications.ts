@@ -11,7 +11,7 @@ import type { Queries } from '../store/sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
 import { Addresses } from '../store/sql/addresses.ts';
 import { connectionOf, type PostgresOptions } from '../store/sql/postgres.ts';
-import { latestTasks } from './latest-tasks.ts';
+import { latestTasks } from '../task-pages.ts';
 import type { Change, Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { latestTasks } from '../../../../src/service/replication/latest-tasks.ts';
+import { latestTasks } from '../../../../src/service/task-pages.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { startServiceLab } from '../../../support/service/service-lab.ts';
 import { report } from '../story.ts';
