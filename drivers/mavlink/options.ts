@@ -81,7 +81,7 @@ const vehicleOptions = z.strictObject({
     .max(hosts_max)
     .optional()
     .describe(
-      'addresses that it sends from, beside those that links name; it is received from no other one. The first one seen when omitted',
+      'addresses that it sends from, in addition to the hosts of links; frames from other addresses are ignored. The first one seen when omitted',
     ),
 });
 

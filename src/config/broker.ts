@@ -133,8 +133,8 @@ async function credentialFile(dir: string | undefined, name: string): Promise<st
   const file = join(dir, name);
   return lstat(file).then(
     () => file,
-    // Only one that is not there was not passed. Of any other the reader names what is wrong: without the password that
-    // systemd was to pass, the broker would refuse the kit for a reason that nobody finds.
+    // Only a missing file was not passed. Any other fault is reported by the reader: without the password from systemd
+    // the broker would refuse the kit, and the log would not show why.
     (error: unknown) => (hasCode(error, 'ENOENT') ? undefined : file),
   );
 }

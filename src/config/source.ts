@@ -27,7 +27,7 @@ export interface Source {
   readonly place: (path: KeyPath) => { readonly line: number; readonly col: number };
 }
 
-/** Sentences that are reported at once: nobody reads more, and each costs the search for its line. */
+/** Faults that are reported at once: more are not read, and each costs the search for its line. */
 const faults_max = 50;
 
 /** The text of the file. Throws `ConfigInvalid` when it cannot be read or is no text. */

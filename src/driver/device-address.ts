@@ -22,7 +22,7 @@ export interface OwnAddress {
 export type DeviceAddress = { readonly url: string } | { readonly refused: string };
 
 const chars_max = 2_048;
-/** By scheme; no object, which has names of its own: `constructor://`. */
+/** By scheme. A map, since an object also has inherited names: `constructor://`. */
 const default_ports: ReadonlyMap<string, number> = new Map([
   ['http', 80],
   ['https', 443],

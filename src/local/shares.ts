@@ -9,10 +9,10 @@ export interface SharesLog {
 
 export const process_connections_max = 16;
 export const user_connections_max = 32;
-/** Of all users but root, so that root always has the rest of its own. */
+/** Of all users but root: the rest is reserved for root. */
 export const others_connections_max = 56;
 
-/** The shares of the process that connected. Never rejects: one that cannot be found out shares with others of its kind. */
+/** The shares of the process that connected. Never rejects: unidentified processes have a share together. */
 export async function sharesOf(socket: Socket): Promise<readonly Share[]> {
   return sharesFor(await peerOf(socket).catch(() => null));
 }

@@ -60,7 +60,7 @@ export async function readTypedUpTo(path: string, bytes_max: number): Promise<st
   return bytes.toString('utf8');
 }
 
-/** As `readTextUpTo`, and blocks: for small files at a start, and for those that the kernel answers from memory. */
+/** As `readTextUpTo`, and blocks: for small files at a start, and for files that the kernel answers from memory. */
 export function readTextUpToSync(file: string, bytes_max: number): string {
   return readBytesUpToSync(file, bytes_max).toString('utf8');
 }

@@ -108,7 +108,7 @@ function terms(component: Component): string {
   return commonLicence(licence) ?? (withoutCommonTexts(text) || `As published: ${licence}.`);
 }
 
-/** A choice of licences brings the text of each; Debian asks to point to those that it has. */
+/** A choice of licences brings the text of each; Debian requires references to the texts that it ships. */
 function withoutCommonTexts(text: string): string {
   return text.replace(apache_text, commonLicence('Apache-2.0') ?? '');
 }

@@ -58,7 +58,7 @@ export class Memory {
     return [...this.#links.keys()];
   }
 
-  /** As `names`; one that was seen while the clock was not set counts as seen now. */
+  /** As `names`, sorted; a link seen before the clock was set counts as seen now. */
   newestFirst(): readonly string[] {
     const seen_ms = ({ seen_ms: seen }: LinkRecord): number => seen ?? Number.MAX_VALUE;
     return [...this.#links].sort(([, a], [, b]) => seen_ms(b) - seen_ms(a)).map(([name]) => name);

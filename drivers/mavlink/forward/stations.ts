@@ -1,4 +1,4 @@
-/** The stations of a UDP endpoint that listens: those that have sent a frame lately. */
+/** The stations of a listening UDP endpoint: recent senders of frames. */
 import type { RemoteInfo } from 'node:dgram';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { isPublicIp } from '../../../src/platform/public-ip.ts';

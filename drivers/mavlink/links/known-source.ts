@@ -1,9 +1,10 @@
 /**
- * Where a vehicle is received from. Without signing, anyone on a network can send as the vehicle; what is told apart is the source.
+ * Where a vehicle is received from. Without signing, anyone on a network can send as the vehicle; only the source distinguishes them.
  * Senders that the configuration names, and the source that the vehicle was first received from, are its own; others are foreign.
  */
 import { plainIp } from '../../../src/platform/networks.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
+import { hostOf } from './peers.ts';
 
 /** A source is forgotten after this silence: the address of a vehicle may change with its network. */
 const forget_after_ms = 600_000;
@@ -18,7 +19,7 @@ interface Received {
 }
 
 export class KnownSource {
-  /** The first source; `null`: one that the configuration names, so that no other one is known. */
+  /** The first source; `null`: the configuration names it, so that no other source is known. */
   #first: string | null | undefined;
   #heard_ms = Number.NEGATIVE_INFINITY;
 
@@ -31,7 +32,7 @@ export class KnownSource {
     return !isNamed && this.#first !== undefined && source !== this.#first;
   }
 
-  /** Takes the source of the active contact for the known one after a long time without the one that was. */
+  /** Makes the source of the active contact the known one after a long silence of the known source. */
   tick(contacts: Iterable<Received>, active: Received, now_ms: number): void {
     for (const contact of contacts) {
       if (!this.isForeign(contact)) this.#heard_ms = Math.max(this.#heard_ms, contact.last_ms);
@@ -44,6 +45,6 @@ export class KnownSource {
 
 /** Whether a vehicle may send from there: anywhere unless its hosts are configured. */
 export function isAmongHosts(hosts: readonly string[] | undefined, { isNamed, source }: Received): boolean {
-  const host = plainIp(source.replace(/^\[|\]$/gu, ''));
+  const host = plainIp(hostOf(source));
   return hosts === undefined || isNamed || hosts.includes(host);
 }

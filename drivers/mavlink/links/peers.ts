@@ -161,7 +161,7 @@ function isAt({ host, port }: Address, from: RemoteInfo): boolean {
   return port === from.port && host === from.address;
 }
 
-/** Returns the address in the name of a peer, without brackets and port. */
+/** Returns the address in the name of a peer, with or without its port, without brackets. */
 export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/u, '').replace(/^\[|\]$/gu, '');
 }

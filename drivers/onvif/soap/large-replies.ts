@@ -16,7 +16,7 @@ const look_every_ms = 250;
  * the thread again for each reply and never read one.
  */
 const start_ms = 60_000;
-/** So long may a reply wait until it is read: one that stalls the thread may be ahead of it, and the next thread starts. */
+/** Limit of the wait of a reply: a reply ahead of it may stall the thread, until the next thread has started. */
 export const read_max_ms = stall_ms + start_ms;
 /** Time after the last large reply until the thread ends, which frees 20 MB. */
 const idle_ms = 10_000;

@@ -1,4 +1,4 @@
-/** Reverse proxies in front of the service whose word on the address of a client counts. */
+/** Reverse proxies in front of the service that are trusted to report the address of a client. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isNetwork } from './network.ts';
@@ -10,7 +10,7 @@ const proxy = z
     'write the address of a proxy, such as 10.0.0.5, or the network of several, such as 10.1.0.0/24',
   );
 
-/** The keys of the service, in the section of the daemon and in the file of its own. */
+/** Keys of the section `service` of the daemon, and of the file of a separate service. */
 export const proxyKeys = {
   trusted_proxies: z
     .array(proxy)

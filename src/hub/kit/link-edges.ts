@@ -37,13 +37,13 @@ type KnownLink = Link & { readonly reason?: string | null; readonly cause?: Link
 
 /** Links that are gone and still remembered, so that their return is an edge again. */
 export const gone_max = 32;
-/** Edges of one link: one that flaps costs traffic that may be metered. */
+/** Edges of one link: a flapping link costs traffic that may be metered. */
 export const edge_rate: SpreadRate = { at_once: 20, every_ms: 60_000 };
 
 /**
  * The first status of a link is no edge. A link that is not in the report any more went offline, once, and stays known.
  * The number of links in `wans` is limited by its schema. `lastsOf`: how long the status of a link has lasted already. A link
- * with too many edges keeps the status that was reported last, until there is room for the one that it has then.
+ * with too many edges keeps the status that was reported last; its present status follows when there is room.
  */
 export function linkEdges(
   before: LinkStates,

@@ -118,7 +118,7 @@ export class Gate {
     return this.#proxies.isTrusted(address);
   }
 
-  /** The address of the client, for limits: behind a trusted proxy the one that the proxy names. */
+  /** The address of the client, for limits: behind a trusted proxy the address in the proxy's header. */
   clientOf({ headers, address }: Asker): string {
     return this.#proxies.clientOf(headers, address);
   }

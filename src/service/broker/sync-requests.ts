@@ -54,7 +54,7 @@ export class SyncRequests {
   #want(kit_id: string, next_ms: number): Asked {
     const asked = this.#asked.get(kit_id) ?? { isNew: false, next_ms, pause_ms: pause_ms.first };
     if (!this.#asked.has(kit_id)) {
-      // Only when it is full: to find the first key, a map passes over those that were deleted.
+      // Only when it is full: to find the first key, a map passes over the deleted ones.
       const [oldest] = this.#asked.size < kits_max ? [] : this.#asked.keys();
       if (oldest !== undefined) this.#forget(oldest);
       this.#asked.set(kit_id, asked);

@@ -27,7 +27,7 @@ const snapshot_chars_max = 1024 * 1024;
 /** Characters of feeds that are sent at once of an asset for which the snapshot had no room. */
 const late_chars_max = 128 * 1024;
 
-/** What a snapshot had no room for: it follows in frames of its own, for each of which a slow reader is waited. */
+/** What a snapshot had no room for. It follows in separate frames, each sent once a slow reader has read the one before. */
 export interface Late {
   readonly asset_id: string;
   /** This part of the asset and those after it. */
@@ -55,7 +55,7 @@ class Room {
   }
 }
 
-/** Builds a snapshot, and says what had no room in it; `wants` selects the subscribed assets. */
+/** Builds a snapshot, and returns what had no room in it; `wants` selects the subscribed assets. */
 export async function snapshotOf(
   store: Store,
   kit_id: string,
@@ -120,7 +120,7 @@ interface FeedsWanted {
   readonly room: Room;
 }
 
-/** The feeds of an asset by name, as many as there is room for, and where to go on. */
+/** The feeds of an asset by name, as many as there is room for, and where to continue. */
 async function feedsOf(store: Store, kit_id: string, { asset_id, after = '', room }: FeedsWanted) {
   const all = (await store.feeds(kit_id, asset_id))
     .filter(({ feed }) => feed > after)

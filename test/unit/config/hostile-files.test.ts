@@ -64,7 +64,7 @@ describe('a configuration', () => {
     ],
     ['a NUL', `${id}kit_name: "a\0b"`, `config.yaml:2:13: ${texts.control_character(0)}`],
     ['C1', `${id}kit_name: a\u009Bb`, `config.yaml:2:12: ${texts.control_character(0x9b)}`],
-  ])('that is no more than %s is refused at its place', { timeout: 60_000 }, async (_, text, fault) => {
+  ])('that consists of %s is refused at its place', { timeout: 60_000 }, async (_, text, fault) => {
     const { faults, cpu_ms } = await costOf(text);
     expect(faults).toEqual([fault]);
     expect(cpu_ms).toBeLessThan(cpu_max_ms);

@@ -45,7 +45,7 @@ test('unreadable figures get an error response, and only GET is served', async (
 });
 
 test.each(['', 'GET /healthz HTTP/1.1\r\n'])(
-  'health is answered while a program keeps connections that send no more than "%s"',
+  'health is answered while a program keeps connections that send only "%s"',
   async (sent) => {
     await withPage(well, async (url) => {
       const held = Array.from({ length: 40 }, () => connect(Number(new URL(url).port), '127.0.0.1'));

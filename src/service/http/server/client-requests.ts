@@ -18,7 +18,7 @@ export class ClientRequests {
     this.#gate = gate;
   }
 
-  /** Whether the request may begin; one that may not is answered. */
+  /** Whether the request may begin; a refused one is answered. */
   admit({ headers, socket }: IncomingMessage, response: ServerResponse): boolean {
     const address = socket.remoteAddress ?? '';
     if (!this.#gate.isTrusted(address)) return true;

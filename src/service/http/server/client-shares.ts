@@ -5,7 +5,7 @@ import type { Share } from '../../../platform/http-server/connection-guard.ts';
 
 /** Connections in all. */
 export const connections_max = 1_024;
-/** Per address. A proxy is exempt: that on this machine, and those that the configuration names. */
+/** Per address. Proxies are exempt: a proxy on this machine, and the trusted ones of the configuration. */
 export const address_connections_max = 64;
 /** From this many connections, a new one replaces the oldest that waits for the rest of a request. */
 export const pressure_connections = 768;

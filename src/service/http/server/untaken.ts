@@ -12,7 +12,7 @@ const wait_max_ms = 10_000;
 const waiting_max = 256;
 const retry_s = 2;
 
-/** Streams, which hold little and have limits of their own, and requests that wait for a kit. */
+/** Streams, which hold little and have other limits, and requests that wait for a kit. */
 const others = /\/(?:snapshot\.jpg|cancel|export|archive\.pmtiles)\/?$/u;
 
 const limits: SlotLimits = {

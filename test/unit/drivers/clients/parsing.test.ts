@@ -92,7 +92,7 @@ describe('the table of a bridge', () => {
     ]);
   });
 
-  it('has a limit of the addresses that a host makes up, and those that the kernel knows as neighbours beside them', () => {
+  it('limits the addresses that a host makes up, and keeps the neighbours that the kernel knows', () => {
     const invented = Array.from({ length: 20_000 }, (_, n) => entry([6, 0, 0, 0, n >> 8, n & 0xff]));
     const known = '02:00:00:00:00:11';
     const table = Buffer.concat([...invented, entry([2, 0, 0, 0, 0, 0x11])]);
