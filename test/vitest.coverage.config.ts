@@ -13,6 +13,9 @@ export default defineConfig({
     execArgv: [...source_flags],
     globalSetup: ['test/support/run-directory.ts'],
     include: covered_tests,
+    // Files of one worker share its process: see `shared-process.ts`.
+    isolate: false,
+    setupFiles: ['test/shared-process.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     maxWorkers: 4,
