@@ -25,7 +25,7 @@ export function statusFacts(
   return {
     vehicles: vehicles.length,
     online: vehicles.filter(({ online }) => online).length,
-    conflicts: vehicles.filter(({ conflict }) => conflict !== undefined).length,
+    conflicts: vehicles.filter(({ conflict, namesake }) => (conflict ?? namesake) !== undefined).length,
     ...vehicleFacts(vehicles),
     ...Object.fromEntries(links.flatMap((link) => linkFacts(link, radioOf(link)))),
   };

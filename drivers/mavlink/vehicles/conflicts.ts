@@ -1,4 +1,4 @@
-/** Finds vehicles that share a system id: a command for one would reach the other. */
+/** Finds vehicles that share a system id: a command for one could reach the other. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import type { Link } from '../links/link.ts';
 import type { Contact } from './contact.ts';
@@ -8,27 +8,42 @@ import type { Vehicle } from './vehicle.ts';
 const live_ms = 2_500;
 /** Boot times of one autopilot received over two links differ by the delays of the links. */
 const same_boot_ms = 2_000;
+const hosts_shown_max = 4;
 /** Of `time_boot_ms`. */
 const clock_range_ms = 2 ** 32;
 
-/** Returns the system ids that two live vehicles use. */
-export function sharedSystemIds(
+/** Contacts whose system id another live vehicle uses as well. */
+export interface SharedIds {
+  /** What is sent to them may reach the other vehicle. */
+  readonly confusable: ReadonlySet<Contact>;
+  /** The other vehicle sends from another host, which may be a stranger's: what is sent to them does not reach it. */
+  readonly apart: ReadonlySet<Contact>;
+}
+
+export function sharedIds(
   contacts: ReadonlySet<Contact>,
   vehicleOf: (contact: Contact) => Vehicle | undefined,
   now_ms: number,
-): ReadonlySet<number> {
-  const shared = new Set<number>();
-  const isLive = ({ last_ms }: Contact): boolean => now_ms - last_ms < live_ms;
-  for (const one of contacts) {
-    if (!isLive(one)) continue;
-    if (one.isShared(now_ms)) shared.add(one.sysid);
-    for (const other of contacts) {
-      if (other === one) break;
-      if (other.sysid === one.sysid && isLive(other) && areDifferent(one, other, vehicleOf))
-        shared.add(one.sysid);
+): SharedIds {
+  const confusable = new Set<Contact>();
+  const apart = new Set<Contact>();
+  const live = [...contacts].filter(({ last_ms }) => now_ms - last_ms < live_ms);
+  for (const [at, one] of live.entries()) {
+    if (one.isShared(now_ms)) confusable.add(one);
+    for (const other of live.slice(0, at)) {
+      if (other.sysid !== one.sysid) continue;
+      const are_apart = areApart(one, other);
+      const is_mixed = !are_apart && (one.isShared(now_ms) || other.isShared(now_ms));
+      if (is_mixed || areDifferent(one, other, vehicleOf))
+        (are_apart ? apart : confusable).add(one).add(other);
     }
   }
-  return shared;
+  return { confusable, apart };
+}
+
+/** Whether their addresses distinguish them. Two senders that the configuration names are two vehicles of ours, whose radios may hear each other. */
+function areApart(one: Contact, other: Contact): boolean {
+  return one.source !== other.source && !(one.isNamed && other.isNamed);
 }
 
 function areDifferent(
@@ -52,6 +67,38 @@ function areDifferent(
 /** Whether each was received after the first frame of the other: not one vehicle that changed its address. */
 function overlap(one: Contact, other: Contact): boolean {
   return one.last_ms > other.first_ms && other.last_ms > one.first_ms;
+}
+
+/** Logs when vehicles begin and end to share a system id. */
+export class SharedIdLog {
+  #confusable: ReadonlySet<number> = new Set();
+  #apart: ReadonlySet<number> = new Set();
+  readonly #log: Pick<DriverLog, 'error' | 'warn' | 'info'>;
+
+  constructor(log: Pick<DriverLog, 'error' | 'warn' | 'info'>) {
+    this.#log = log;
+  }
+
+  note({ confusable, apart }: SharedIds): void {
+    const ids = (contacts: ReadonlySet<Contact>): ReadonlySet<number> =>
+      new Set([...contacts].map(({ sysid }) => sysid));
+    const [now_confusable, now_apart] = [ids(confusable), ids(apart)];
+    for (const system_id of now_confusable) {
+      if (!this.#confusable.has(system_id)) this.#log.error({ system_id }, texts.conflict);
+    }
+    for (const system_id of now_apart) {
+      if (this.#apart.has(system_id)) continue;
+      const hosts = [...apart].filter(({ sysid }) => sysid === system_id).map(({ source }) => source);
+      const addresses = hosts.slice(0, hosts_shown_max);
+      this.#log.warn({ system_id, addresses }, texts.id_elsewhere(system_id));
+    }
+    for (const system_id of new Set([...this.#confusable, ...this.#apart])) {
+      if (!now_confusable.has(system_id) && !now_apart.has(system_id))
+        this.#log.info({ system_id }, texts.conflict_resolved);
+    }
+    this.#confusable = now_confusable;
+    this.#apart = now_apart;
+  }
 }
 
 /** A station is present for this long after its last frame. */

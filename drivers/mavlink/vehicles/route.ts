@@ -19,6 +19,7 @@ export interface Route {
 export function routeOf(contact: Contact, vehicle: Vehicle | undefined): Route {
   const { sysid, compid, link, peer } = contact;
   const is_active = !vehicle || vehicle.active === contact;
-  const is_shared = vehicle?.conflict !== undefined || contact.isShared(performance.now());
+  const is_shared =
+    (vehicle?.conflict ?? vehicle?.namesake) !== undefined || contact.isShared(performance.now());
   return { sysid, compid, link, peer, asset_key: vehicle?.asset_key, is_active, is_shared };
 }

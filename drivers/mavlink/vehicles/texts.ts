@@ -16,6 +16,8 @@ export const texts = {
   address_reused: 'another vehicle sends from its address',
   id_shared: (system_id: number) =>
     `system id ${system_id} is used by two vehicles; give each vehicle a unique id`,
+  id_elsewhere: (system_id: number) =>
+    `another address sends as system id ${system_id}; if it is a vehicle of yours, give each a unique id; if not, add the vehicle's address to its hosts, or set up signing`,
   own_id_shared: (system_id: number, component_id: number) =>
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
   rival: 'another station uses the system and component id of this kit; set another system_id',

@@ -4,7 +4,7 @@ import type { DriverHost } from '../../../src/driver/driver.ts';
 import { logRefused } from '../../../src/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { vehicleCommands } from '../commands/commands.ts';
-import { Rivals, sharedSystemIds } from './conflicts.ts';
+import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -63,7 +63,7 @@ export class VehicleRegistry {
   readonly #components: Parts;
   readonly #radios = new Radios();
   readonly #rivals: Rivals;
-  #shared: ReadonlySet<number> = new Set();
+  readonly #sharedIds: SharedIdLog;
   readonly #full = new Set<string>();
   readonly #log: VehicleLog;
   readonly #identified_ms = new WeakMap<Contact, number>();
@@ -73,6 +73,7 @@ export class VehicleRegistry {
     this.#parts = parts;
     this.#log = new VehicleLog(parts.host.log);
     this.#rivals = new Rivals(parts.host.log, parts.out);
+    this.#sharedIds = new SharedIdLog(parts.host.log);
     const { host, out } = parts;
     this.#components = new Parts({
       offline_after_ms: this.#offline_after_ms,
@@ -347,20 +348,14 @@ export class VehicleRegistry {
   }
 
   #findConflicts(now_ms: number): void {
-    const { log } = this.#parts.host;
-    const shared = sharedSystemIds(this.#contacts.all, (contact) => this.#vehicleOf.get(contact), now_ms);
-    for (const id of shared) {
-      if (!this.#shared.has(id)) log.error({ system_id: id }, texts.conflict);
-    }
-    for (const id of this.#shared) {
-      if (!shared.has(id)) log.info({ system_id: id }, texts.conflict_resolved);
-    }
-    this.#shared = shared;
+    const shared = sharedIds(this.#contacts.all, (contact) => this.#vehicleOf.get(contact), now_ms);
+    this.#sharedIds.note(shared);
     for (const vehicle of this.#vehicles.values()) {
-      const { sysid } = vehicle.active;
-      vehicle.conflict = shared.has(sysid) ? texts.id_shared(sysid) : undefined;
+      const { active } = vehicle;
+      vehicle.conflict = shared.confusable.has(active) ? texts.id_shared(active.sysid) : undefined;
+      vehicle.namesake = shared.apart.has(active) ? texts.id_elsewhere(active.sysid) : undefined;
       const { sysid: own, compid } = this.#parts.out;
-      const has_rival = this.#rivals.has(vehicle.active.link, now_ms);
+      const has_rival = this.#rivals.has(active.link, now_ms);
       vehicle.warning = has_rival ? texts.own_id_shared(own, compid) : undefined;
     }
   }

@@ -47,6 +47,8 @@ export class Vehicle {
   readonly contacts = new Set<Contact>();
   /** Set while two vehicles use its system id: no commands are sent, and its messages cannot be attributed. */
   conflict: string | undefined;
+  /** Set while a vehicle at another host, which may be a stranger, uses its system id: that prevents no command. */
+  namesake: string | undefined;
   /** Set while something else is wrong around it that prevents no command. */
   warning: string | undefined;
   readonly #known = new KnownSource();
@@ -168,7 +170,7 @@ export class Vehicle {
 
   #alarms(conflict: string | undefined): readonly string[] {
     const foreign = this.isForeign(this.#active) ? texts.address_changed(this.#active.source) : undefined;
-    return [conflict, foreign, this.warning].filter((each) => each !== undefined);
+    return [conflict, foreign, this.namesake, this.warning].filter((each) => each !== undefined);
   }
 
   #publishHighLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, now_ms: number): void {

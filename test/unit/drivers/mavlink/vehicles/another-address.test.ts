@@ -2,6 +2,8 @@
 import { expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { texts as vehicle_texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
+import { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { drone_key, withDrone } from '../mavlink-lab.ts';
 
 it('A command is neither sent to a stranger with the ids of a silent vehicle, nor completed by what it shows', async () => {
@@ -27,4 +29,34 @@ it('A command is neither sent to a stranger with the ids of a silent vehicle, no
     },
     { offline_after_s: 600 },
   );
+});
+
+it('A stranger with the system id of a vehicle and another identity at another address does not stop its commands', async () => {
+  await withDrone({ airborne: true, from: '127.0.0.1' }, async (lab, drone) => {
+    const stranger = await lab.fly({ airborne: true, from: '127.0.0.2', uid: '00000000dead0001' });
+    await lab.until('online', 'mavlink:00000000dead0001');
+    await lab.sees('sys_status', ({ alarms }) =>
+      JSON.stringify(alarms ?? '').includes(vehicle_texts.id_elsewhere(1)),
+    );
+    expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+    expect(drone.commands).not.toEqual([]);
+    expect(stranger.commands).toEqual([]);
+    expect(lab.log.at('error')).toEqual([]);
+    expect(lab.log.at('warn')).toContain(vehicle_texts.id_elsewhere(1));
+  });
+});
+
+it('Strangers that share a system id and an address do not stop the commands of a vehicle with that id', async () => {
+  await withDrone({ airborne: true, from: '127.0.0.1' }, async (lab, drone) => {
+    const stranger = await lab.fly({ airborne: true, from: '127.0.0.2', uid: '00000000dead0001' });
+    const second = new FakeDrone({ port: lab.port, uid: '00000000dead0002', uptime_ms: 100_000 });
+    second.shareAddressOf(stranger);
+    await second.start();
+    await eventually('the ids at that address are seen to be shared', () =>
+      lab.log.at('error').includes(vehicle_texts.conflict),
+    );
+    expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+    expect(drone.commands).not.toEqual([]);
+    second.stop();
+  });
 });
