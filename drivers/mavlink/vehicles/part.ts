@@ -6,7 +6,7 @@ import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { ChangeBudget } from '../reports/change-budget.ts';
+import { Announcements, changes_max } from '../reports/announcements.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { senderOf } from './kind.ts';
 import type { DroneSink } from './publishing.ts';
@@ -50,7 +50,7 @@ export class Part {
   #online = true;
   #maker: Maker | undefined;
   #rtsp_url: string | undefined;
-  readonly #changed = new ChangeBudget();
+  readonly #changed = new Announcements(changes_max);
   #requests = 0;
   #requested_ms = Number.NEGATIVE_INFINITY;
 

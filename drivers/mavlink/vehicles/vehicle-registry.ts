@@ -29,6 +29,7 @@ import {
 import { commandsOf, type MavlinkOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
+import { Announcements, appearing_max } from '../reports/announcements.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { Radios } from '../links/radios.ts';
@@ -68,6 +69,10 @@ export class VehicleRegistry {
   readonly #log: VehicleLog;
   readonly #identified_ms = new WeakMap<Contact, number>();
   #appearances_ms: readonly number[] = [];
+  readonly #appearing = {
+    known: new Announcements(appearing_max),
+    unknown: new Announcements(appearing_max),
+  };
 
   constructor(parts: VehicleRegistryParts) {
     this.#parts = parts;
@@ -240,10 +245,11 @@ export class VehicleRegistry {
     return isTaken(this.#vehicles.get(key)?.active, contact, now_ms) ? cloneKeyOf(contact) : key;
   }
 
-  /** Returns undefined if no slot is free. */
+  /** Returns undefined if no slot is free, or as long as others have just appeared. */
   #appear(asset_key: string, contact: Contact, now_ms: number): Vehicle | undefined {
     const { host, options } = this.#parts;
     const own = Object.hasOwn(options.vehicles, asset_key) ? options.vehicles[asset_key] : undefined;
+    if (!this.#appearing[own ? 'known' : 'unknown'].take(now_ms)) return undefined;
     if (!own && !this.#reserveSlot(now_ms)) return this.#refuse('vehicles', vehicles_max);
     const vehicle = new Vehicle({
       asset_key,

@@ -12,7 +12,7 @@ import { isArmed, type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
-import { ChangeBudget } from '../reports/change-budget.ts';
+import { Announcements, changes_max } from '../reports/announcements.ts';
 import { FlightLog } from '../reports/flight-log.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
@@ -61,7 +61,7 @@ export class Vehicle {
   #online_ms = performance.now();
   #online_total_ms = 0;
   #described = '';
-  readonly #changed = new ChangeBudget();
+  readonly #changed = new Announcements(changes_max);
   readonly #parts: VehicleParts;
   readonly #commands: readonly Command[];
   readonly #sink: DroneSink;

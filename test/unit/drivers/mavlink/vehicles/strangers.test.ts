@@ -152,6 +152,25 @@ describe('Vehicles that keep sending', () => {
     expect(lab.log.at('error')).toEqual([texts.limit_reached]);
   });
 
+  it('and become known at the same moment are announced a few at a time, and all of them within two seconds', () => {
+    open();
+    const flood = 60;
+    const at_once = 4;
+    const showAll = (): void => {
+      for (let n = 0; n < flood; n += 1) show(`10.1.${n}.1:14550`, n + 1, 0x2000 + n);
+    };
+    showAll();
+    now_ms += 600;
+    showAll();
+    for (let turns = 1; turns <= 20; turns += 1) {
+      expect(assets().length).toBeLessThanOrEqual(turns * at_once);
+      now_ms += 100;
+      registry.tick(now_ms);
+    }
+    expect(assets().length).toBe(flood);
+    expect(lab.log.at('error')).toEqual([]);
+  });
+
   it('of one source are limited, so that another source is always served', () => {
     open();
     for (let n = 0; n < 250; n += 1) show(`10.1.1.1:${10_000 + n}`, n + 1, 0x3000 + n);
