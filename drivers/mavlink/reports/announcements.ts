@@ -9,6 +9,8 @@ interface Limit {
 export const changes_max: Limit = { count: 6, window_ms: 60_000 };
 /** Of new vehicles: one takes some milliseconds, and those of a flood become known in the same turn. */
 export const appearing_max: Limit = { count: 4, window_ms: 100 };
+/** Of new components of all vehicles; the next heartbeat of one that has to wait shows it again. */
+export const parts_appearing_max: Limit = { count: 16, window_ms: 100 };
 
 export class Announcements {
   readonly #limit: Limit;

@@ -6,7 +6,7 @@ import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { Announcements, changes_max } from '../reports/announcements.ts';
+import { Announcements, changes_max, parts_appearing_max } from '../reports/announcements.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { senderOf } from './kind.ts';
 import type { DroneSink } from './publishing.ts';
@@ -171,6 +171,7 @@ export class Parts {
   readonly #all = new Map<string, Part>();
   /** Parents that are not in the configuration. */
   readonly #unconfigured = new Set<string>();
+  readonly #appearing = new Announcements(parts_appearing_max);
   readonly #needs: PartsNeeds;
 
   constructor(needs: PartsNeeds) {
@@ -189,8 +190,8 @@ export class Parts {
     if (sender?.is !== 'part') return;
     if (!vehicle.isConfigured) this.#unconfigured.add(vehicle.asset_key);
     const limit = this.#limit(from);
-    if (limit === undefined) this.#all.set(key, this.#part(sender, from));
-    else this.#needs.onFull(limit);
+    if (limit !== undefined) this.#needs.onFull(limit);
+    else if (this.#appearing.take(now_ms)) this.#all.set(key, this.#part(sender, from));
   }
 
   tick(now_ms: number): void {

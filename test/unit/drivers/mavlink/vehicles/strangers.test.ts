@@ -1,106 +1,35 @@
 /** An open network on which anyone can send invented vehicles: they exhaust no limit, and real vehicles stay served. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
-import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
-import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
-import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { describe, expect, it } from 'vitest';
 import {
   contacts_max,
   source_contacts_max,
   vehicles_max,
 } from '../../../../../drivers/mavlink/vehicles/newcomers.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
-import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
-import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
-import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
-import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
-import { aborted } from '../../../../../src/platform/time.ts';
-import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { framesOfDatagram } from '../frames.ts';
 
-const link: Link = {
-  name: 'field',
-  send: () => true,
-  discard: () => undefined,
-  hasRoom: () => true,
-  isNamed: () => false,
-  high_latency: false,
-  stats: () => {
-    throw new Error('not used');
-  },
-  ended: Promise.resolve(),
-};
-const beat: Messages['HEARTBEAT'] = {
-  custom_mode: 0,
-  type: 2,
-  autopilot: 3,
-  base_mode: 81,
-  system_status: 3,
-  mavlink_version: 3,
-};
+import {
+  assets,
+  beat,
+  clock,
+  contacts,
+  keyOf,
+  lab,
+  live,
+  open,
+  receive,
+  registry,
+  show,
+  uidOf,
+  unnamed,
+  useRegistry,
+} from './registry-lab.ts';
 
-const unnamed: Messages['COMPONENT_INFORMATION_BASIC'] = {
-  software_version: '',
-  hardware_version: '',
-  serial_number: '',
-  vendor_name: '',
-  model_name: '',
-  capabilities: 0,
-  time_boot_ms: 0,
-  time_manufacture_s: 0,
-};
-
-let lab: ReturnType<typeof hubLab>;
-let registry: VehicleRegistry;
-let now_ms: number;
-
-/** Opens a registry in a real hub, with these vehicles configured. */
-function open(vehicles: Readonly<Record<string, object>> = {}): void {
-  lab = hubLab({ configured: ['drones'], rates: { default: 1_000 } });
-  const run = async (options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> => {
-    const out = new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined });
-    registry = new VehicleRegistry({ host, options, out });
-    await aborted(host.signal);
-  };
-  const driver = defineDriver({ name: 'mavlink', feeds: droneFeeds, options: mavlinkOptions, run });
-  const links = [{ kind: 'udp_listen', port: 14_550 }];
-  void lab.run(driver, 'drones', { options: { links, vehicles, passive: true } });
-}
-beforeEach(() => {
-  now_ms = performance.now();
-});
-afterEach(async () => lab.stop());
-
-type Sender = number | { readonly sysid: number; readonly compid: number };
-
-function receive<K extends MessageName>(peer: string, from: Sender, name: K, fields: Messages[K]): void {
-  const sender = typeof from === 'number' ? { sysid: from, compid: 1 } : from;
-  const bytes = encode(name, fields, { ...sender, seq: 0 });
-  for (const frame of framesOfDatagram(bytes).frames) {
-    if (frame instanceof FrameView) registry.frame(link, frame, peer, now_ms);
-  }
-}
-/** Receives one heartbeat and one identity. */
-function show(peer: string, sysid: number, uid: number): void {
-  receive(peer, sysid, 'HEARTBEAT', beat);
-  receive(peer, sysid, 'AUTOPILOT_VERSION', autopilotVersion(uidOf(uid)));
-}
-/** Receives the vehicle long enough for its announcement. */
-function live(peer: string, sysid: number, uid: number, seconds = 0.9): void {
-  for (let ms = 0; ms < seconds * 1_000; ms += 300) {
-    show(peer, sysid, uid);
-    now_ms += 300;
-    registry.tick(now_ms);
-  }
-}
-const uidOf = (uid: number): string => uid.toString(16).padStart(16, '0');
-const keyOf = (uid: number): string => `mavlink:${uidOf(uid)}`;
-const assets = () => lab.hub.assets().map(({ key }) => key);
-const contacts = (): number => registry.contacts;
+useRegistry();
 
 describe('Vehicles seen once', () => {
   it('are neither announced nor kept at 120 every 5 s, and a real one among them is announced', () => {
@@ -113,16 +42,16 @@ describe('Vehicles seen once', () => {
       }
       expect(contacts()).toBeLessThanOrEqual(contacts_max);
       for (let step = 0; step < 5; step += 1) {
-        now_ms += 1_000;
-        registry.tick(now_ms);
+        clock.now_ms += 1_000;
+        registry.tick(clock.now_ms);
       }
     }
     expect(assets()).toEqual([]);
     expect(registry.vehicles).toEqual([]);
     live('10.9.9.9:14550', 7, 0xc0ffee);
     expect(assets()).toEqual([keyOf(0xc0ffee)]);
-    now_ms += 20_000;
-    registry.tick(now_ms);
+    clock.now_ms += 20_000;
+    registry.tick(clock.now_ms);
     expect(contacts()).toBe(1);
   });
 });
@@ -133,8 +62,8 @@ describe('A sender with an id that stands for all', () => {
     for (let beats = 0; beats < 15; beats += 1) {
       receive('10.9.9.8:14550', 0, 'HEARTBEAT', beat);
       receive('10.9.9.9:14550', { sysid: 7, compid: 0 }, 'HEARTBEAT', beat);
-      now_ms += 1_000;
-      registry.tick(now_ms);
+      clock.now_ms += 1_000;
+      registry.tick(clock.now_ms);
     }
     expect(assets()).toEqual([]);
     expect(contacts()).toBe(0);
@@ -160,12 +89,12 @@ describe('Vehicles that keep sending', () => {
       for (let n = 0; n < flood; n += 1) show(`10.1.${n}.1:14550`, n + 1, 0x2000 + n);
     };
     showAll();
-    now_ms += 600;
+    clock.now_ms += 600;
     showAll();
     for (let turns = 1; turns <= 20; turns += 1) {
       expect(assets().length).toBeLessThanOrEqual(turns * at_once);
-      now_ms += 100;
-      registry.tick(now_ms);
+      clock.now_ms += 100;
+      registry.tick(clock.now_ms);
     }
     expect(assets().length).toBe(flood);
     expect(lab.log.at('error')).toEqual([]);
@@ -187,9 +116,9 @@ describe('Vehicles that keep sending', () => {
       for (let n = 0; n < 320; n += 1) {
         uid += 1;
         show(`10.1.${n % 40}.1:14550`, (uid % 250) + 1, uid);
-        now_ms += 3;
+        clock.now_ms += 3;
       }
-      registry.tick(now_ms);
+      registry.tick(clock.now_ms);
     }
     expect(assets()).toContain(keyOf(0xc0ffee));
     expect(contacts()).toBeLessThanOrEqual(contacts_max);
@@ -200,7 +129,7 @@ describe('Vehicles that keep sending', () => {
     live('10.2.2.2:14550', 8, 0x7000);
     for (let round = 0; round < 3; round += 1) {
       for (let n = 0; n < 300; n += 1) show(`10.1.${n % 40}.1:${20_000 + n}`, 8, 0x7000);
-      now_ms += 600;
+      clock.now_ms += 600;
     }
     live('10.9.9.9:14550', 7, 0xc0ffee, 3);
     expect(assets()).toContain(keyOf(0xc0ffee));
@@ -231,8 +160,8 @@ describe('Vehicles that keep sending', () => {
         // The answer to the request of its identity comes late.
         const identity = autopilotVersion(uidOf(0xc0ffee));
         if (ms % 1_000 === 300) receive('10.9.9.9:14550', 7, 'AUTOPILOT_VERSION', identity);
-        now_ms += step_ms;
-        if (ms % 500 === 0) registry.tick(now_ms);
+        clock.now_ms += step_ms;
+        if (ms % 500 === 0) registry.tick(clock.now_ms);
       }
       expect(isAnnounced()).toBe(true);
       expect(contacts()).toBeLessThanOrEqual(contacts_max);
@@ -245,8 +174,8 @@ describe('Vehicles that keep sending', () => {
     live('10.1.1.1:14550', 7, 0x4000);
     for (let n = 1; n < 1_000; n += 1) {
       show('10.1.1.1:14550', 7, 0x4000 + n);
-      now_ms += 10;
-      registry.tick(now_ms);
+      clock.now_ms += 10;
+      registry.tick(clock.now_ms);
     }
     expect(assets().length).toBeLessThanOrEqual(4);
   });
@@ -268,7 +197,7 @@ describe('A vehicle that describes itself otherwise with each message', () => {
     for (let n = 1; n <= 500; n += 1) describe(n);
     for (const count of announcements()) expect(count).toBeLessThan(10);
     expect(Math.min(...announcements())).toBeGreaterThan(1);
-    now_ms += 60_000;
+    clock.now_ms += 60_001;
     const before = announcements();
     receive('10.9.9.9:14550', 7, 'HEARTBEAT', beat);
     describe(501);
@@ -336,51 +265,6 @@ describe('A stranger at another address with the ids of a vehicle', () => {
     const claimed = { ...unnamed, vendor_name: 'Stranger', model_name: 'Eye' };
     receive(other, camera, 'COMPONENT_INFORMATION_BASIC', claimed);
     expect(JSON.stringify(lab.outbox.drafts)).not.toContain('Stranger');
-  });
-});
-
-describe('Components that a stranger claims for a vehicle', () => {
-  const camera = { ...beat, type: 30, autopilot: 8 };
-  const parts = (): string[] => assets().filter((key) => key.includes('component'));
-
-  it('are 4 at most, and displace no component that the vehicle or another vehicle carries', () => {
-    open();
-    live('10.9.9.8:14550', 8, 0x7000);
-    live('10.9.9.9:14550', 7, 0xc0ffee);
-    for (let compid = 2; compid < 250; compid += 1) {
-      for (const sysid of [7, 8]) receive('10.6.6.6:14550', { sysid, compid }, 'HEARTBEAT', camera);
-    }
-    expect(parts()).toHaveLength(8);
-    receive('10.9.9.9:14550', { sysid: 7, compid: 250 }, 'HEARTBEAT', camera);
-    expect(parts()).toContain(`${keyOf(0xc0ffee)}:component-250`);
-    for (let compid = 2; compid < 250; compid += 1)
-      receive('10.9.9.9:14550', { sysid: 7, compid }, 'HEARTBEAT', camera);
-    receive('10.9.9.8:14550', { sysid: 8, compid: 250 }, 'HEARTBEAT', camera);
-    expect(parts()).toContain(`${keyOf(0x7000)}:component-250`);
-  });
-
-  it('speak for none that is received, and make room for the next one once they are offline', () => {
-    open();
-    live('10.9.9.9:14550', 7, 0xc0ffee);
-    const own = { sysid: 7, compid: 100 };
-    receive('10.9.9.9:14550', own, 'HEARTBEAT', camera);
-    const claimFrom = (peer: string, vendor_name: string): void =>
-      receive(peer, own, 'COMPONENT_INFORMATION_BASIC', { ...unnamed, vendor_name, model_name: 'Eye' });
-    claimFrom('10.6.6.6:14550', 'Stranger');
-    claimFrom('10.9.9.9:14550', 'Maker');
-    const announced = JSON.stringify(lab.outbox.drafts);
-    expect(announced).toContain('Maker');
-    expect(announced).not.toContain('Stranger');
-    for (let compid = 1; compid <= 4; compid += 1)
-      receive('10.6.6.6:14550', { sysid: 7, compid: 200 + compid }, 'HEARTBEAT', camera);
-    for (let seconds = 0; seconds < 20; seconds += 1) {
-      now_ms += 1_000;
-      receive('10.9.9.9:14550', 7, 'HEARTBEAT', beat);
-      registry.tick(now_ms);
-    }
-    receive('10.7.7.7:14550', { sysid: 7, compid: 210 }, 'HEARTBEAT', camera);
-    expect(parts()).toContain(`${keyOf(0xc0ffee)}:component-210`);
-    expect(parts()).toHaveLength(5);
   });
 });
 

@@ -1,0 +1,102 @@
+/** A registry of vehicles in a real hub, with frames and times from the test. */
+import { afterEach, beforeEach } from 'vitest';
+import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
+import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
+import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
+import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
+import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
+import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
+import { aborted } from '../../../../../src/platform/time.ts';
+import { hubLab } from '../../../../support/kit/hub-lab.ts';
+import { framesOfDatagram } from '../frames.ts';
+
+const link: Link = {
+  name: 'field',
+  send: () => true,
+  discard: () => undefined,
+  hasRoom: () => true,
+  isNamed: () => false,
+  high_latency: false,
+  stats: () => {
+    throw new Error('not used');
+  },
+  ended: Promise.resolve(),
+};
+export const beat: Messages['HEARTBEAT'] = {
+  custom_mode: 0,
+  type: 2,
+  autopilot: 3,
+  base_mode: 81,
+  system_status: 3,
+  mavlink_version: 3,
+};
+
+export const unnamed: Messages['COMPONENT_INFORMATION_BASIC'] = {
+  software_version: '',
+  hardware_version: '',
+  serial_number: '',
+  vendor_name: '',
+  model_name: '',
+  capabilities: 0,
+  time_boot_ms: 0,
+  time_manufacture_s: 0,
+};
+
+export let lab: ReturnType<typeof hubLab>;
+export let registry: VehicleRegistry;
+export const clock = { now_ms: 0 };
+
+/** Opens a registry in a real hub, with these vehicles configured. */
+export function open(vehicles: Readonly<Record<string, object>> = {}): void {
+  lab = hubLab({ configured: ['drones'], rates: { default: 1_000 } });
+  const run = async (options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> => {
+    const out = new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined });
+    registry = new VehicleRegistry({ host, options, out });
+    await aborted(host.signal);
+  };
+  const driver = defineDriver({ name: 'mavlink', feeds: droneFeeds, options: mavlinkOptions, run });
+  const links = [{ kind: 'udp_listen', port: 14_550 }];
+  void lab.run(driver, 'drones', { options: { links, vehicles, passive: true } });
+}
+/** Each test of the file that calls it has a registry of its own, once it calls `open`. */
+export function useRegistry(): void {
+  beforeEach(() => {
+    clock.now_ms = performance.now();
+  });
+  afterEach(async () => lab.stop());
+}
+
+type Sender = number | { readonly sysid: number; readonly compid: number };
+
+export function receive<K extends MessageName>(
+  peer: string,
+  from: Sender,
+  name: K,
+  fields: Messages[K],
+): void {
+  const sender = typeof from === 'number' ? { sysid: from, compid: 1 } : from;
+  const bytes = encode(name, fields, { ...sender, seq: 0 });
+  for (const frame of framesOfDatagram(bytes).frames) {
+    if (frame instanceof FrameView) registry.frame(link, frame, peer, clock.now_ms);
+  }
+}
+/** Receives one heartbeat and one identity. */
+export function show(peer: string, sysid: number, uid: number): void {
+  receive(peer, sysid, 'HEARTBEAT', beat);
+  receive(peer, sysid, 'AUTOPILOT_VERSION', autopilotVersion(uidOf(uid)));
+}
+/** Receives the vehicle long enough for its announcement. */
+export function live(peer: string, sysid: number, uid: number, seconds = 0.9): void {
+  for (let ms = 0; ms < seconds * 1_000; ms += 300) {
+    show(peer, sysid, uid);
+    clock.now_ms += 300;
+    registry.tick(clock.now_ms);
+  }
+}
+export const uidOf = (uid: number): string => uid.toString(16).padStart(16, '0');
+export const keyOf = (uid: number): string => `mavlink:${uidOf(uid)}`;
+export const assets = () => lab.hub.assets().map(({ key }) => key);
+export const contacts = (): number => registry.contacts;
