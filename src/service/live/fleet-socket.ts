@@ -11,11 +11,14 @@ import type { InTurn, KeyTurns } from '../access/key-turns.ts';
 import type { SharedSummaries } from './shared-summaries.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 import { SummaryFollower } from './summary-follower.ts';
+import type { Waiting } from './waiting.ts';
 
 export interface FleetParts extends SessionParts {
   readonly store: Store;
   readonly changes: Changes;
   readonly shared: SharedSummaries;
+  /** Of all sockets. */
+  readonly waiting: Waiting;
   /** Of the whole answers. */
   readonly turns: KeyTurns;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
@@ -60,7 +63,7 @@ class FleetSocket {
     const { principal, closed } = this.#session;
     if (!principal) return;
     const ids = [...new Set(kits)];
-    const { store, changes, shared, list, kits_max, turns } = this.#parts;
+    const { store, changes, waiting, shared, list, kits_max, turns } = this.#parts;
     if (ids.length > kits_max || !ids.every((kit_id) => maySee(principal, kit_id))) {
       this.#session.forbid(ids.length > kits_max ? `at most ${kits_max} kits` : 'kit not found');
       return;
@@ -74,7 +77,7 @@ class FleetSocket {
     this.#kits = new Map(
       ids.map((kit_id) => [
         kit_id,
-        new KitFollower({ kit_id, wanted, store, changes, inTurn, wake, signal }),
+        new KitFollower({ kit_id, wanted, store, changes, waiting, inTurn, wake, signal }),
       ]),
     );
     this.#summaries = summaries

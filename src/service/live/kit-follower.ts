@@ -4,6 +4,7 @@ import { turnsAt } from '../api/views.ts';
 import type { Changes } from './changes.ts';
 import type { InTurn } from '../access/key-turns.ts';
 import { type FrameBody, framesOf, keyOf, type Late, lateFramesOf, snapshotOf } from './snapshot.ts';
+import { bytesOf, type Waiting } from './waiting.ts';
 
 /** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */
 const turn_ms_min = 250;
@@ -18,6 +19,8 @@ export interface KitFollowerParts {
   readonly wanted: WantedAssets;
   readonly store: Store;
   readonly changes: Changes;
+  /** Limits what all followers hold together. */
+  readonly waiting: Waiting;
   /** Waits for the turn of the key before a snapshot is read. */
   readonly inTurn: InTurn;
   /** Called when something is due. */
@@ -39,7 +42,21 @@ export class KitFollower {
     this.#parts = parts;
     const { kit_id, changes, signal } = parts;
     changes.subscribe(kit_id, (news) => this.#note(news), signal);
-    signal.addEventListener('abort', () => clearTimeout(this.#turn), { once: true });
+    const end = (): void => {
+      clearTimeout(this.#turn);
+      this.#forget();
+    };
+    signal.addEventListener('abort', end, { once: true });
+  }
+
+  get kit_id(): string {
+    return this.#parts.kit_id;
+  }
+
+  /** Forgets the changes that wait; a new snapshot replaces them. */
+  giveWay(): void {
+    this.#forget();
+    this.#snapshot_due = true;
   }
 
   get isDue(): boolean {
@@ -63,7 +80,6 @@ export class KitFollower {
         // The subscription has ended.
         if (this.#parts.signal.aborted) return [];
         this.#snapshot_due = false;
-        this.#pending.clear();
         const { frame, late } = await snapshotOf(store, kit_id, wants);
         this.#late = late;
         return [frame];
@@ -77,17 +93,33 @@ export class KitFollower {
     }
     const [next] = this.#pending;
     if (!next) return [];
-    this.#pending.delete(next[0]);
+    this.#take(next[0], next[1]);
     return framesOf(store, next[1], wants);
   }
 
   #note(news: readonly Change[]): void {
-    for (const change of news) this.#pending.set(keyOf(change), change);
-    if (this.#pending.size > pending_max) {
-      this.#pending.clear();
-      this.#snapshot_due = true;
-    }
+    for (const change of news) this.#keep(change);
     this.#parts.wake();
+  }
+
+  #keep(change: Change): void {
+    // The snapshot will have it.
+    if (this.#snapshot_due) return;
+    const key = keyOf(change);
+    const older = this.#pending.get(key);
+    this.#pending.set(key, change);
+    if (this.#pending.size > pending_max) this.giveWay();
+    else this.#parts.waiting.add(this, bytesOf(change) - (older ? bytesOf(older) : 0));
+  }
+
+  #take(key: string, change: Change): void {
+    this.#pending.delete(key);
+    this.#parts.waiting.add(this, -bytesOf(change));
+  }
+
+  #forget(): void {
+    this.#pending.clear();
+    this.#parts.waiting.clear(this);
   }
 
   #expectTurn(kit: Parameters<typeof turnsAt>[0]): void {

@@ -7,11 +7,14 @@ import type { Changes } from './changes.ts';
 import type { InTurn, KeyTurns } from '../access/key-turns.ts';
 import { KitFollower, type WantedAssets } from './kit-follower.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
+import type { Waiting } from './waiting.ts';
 
 export interface LiveParts extends SessionParts {
   readonly kit_id: string;
   readonly store: Store;
   readonly changes: Changes;
+  /** Of all sockets. */
+  readonly waiting: Waiting;
   /** Of the whole answers. */
   readonly turns: KeyTurns;
 }

@@ -22,10 +22,10 @@ export type FrameBody = {
 
 /** Tasks in a snapshot. */
 const tasks_shown = 50;
-/** Characters of JSON of a snapshot: of a client that stops reading, the service holds all of it. A kit may send a hundred times as much. */
-const snapshot_chars_max = 1024 * 1024;
-/** Characters of feeds that are sent at once of an asset for which the snapshot had no room. */
-const late_chars_max = 128 * 1024;
+/** Bytes of JSON of a snapshot: of a client that stops reading, the service holds all of it. A kit may send a hundred times as much. */
+const snapshot_bytes_max = 1024 * 1024;
+/** Bytes of feeds that are sent at once of an asset for which the snapshot had no room. */
+const late_bytes_max = 128 * 1024;
 
 /** What a snapshot had no room for. It follows in separate frames, each sent once a slow reader has read the one before. */
 export interface Late {
@@ -40,8 +40,8 @@ export interface Late {
 class Room {
   #left: number;
 
-  constructor(chars: number) {
-    this.#left = chars;
+  constructor(bytes: number) {
+    this.#left = bytes;
   }
 
   get isLeft(): boolean {
@@ -50,7 +50,7 @@ class Room {
 
   /** Returns the value. */
   take<T>(value: T): T {
-    this.#left -= JSON.stringify(value).length;
+    this.#left -= Buffer.byteLength(JSON.stringify(value));
     return value;
   }
 }
@@ -61,7 +61,7 @@ export async function snapshotOf(
   kit_id: string,
   wants: (asset_id: string) => boolean,
 ): Promise<{ readonly frame: FrameBody; readonly late: readonly Late[] }> {
-  const room = new Room(snapshot_chars_max);
+  const room = new Room(snapshot_bytes_max);
   const kit = (await store.kit(kit_id)) ?? unreportedKit(kit_id);
   const now = room.take(kitNow(kit));
   const tasks = [];
@@ -109,7 +109,7 @@ export async function lateFramesOf(
     const frames = await framesOf(store, { kind: 'commands', kit_id, asset_id }, () => true);
     return { frames, rest: { asset_id, from: 'feeds' } };
   }
-  const room = new Room(late_chars_max);
+  const room = new Room(late_bytes_max);
   const { some, rest } = await feedsOf(store, kit_id, { asset_id, after, room });
   return { frames: some.map(([feed, message]) => ({ type: 'feed', asset_id, feed, message })), rest };
 }

@@ -10,12 +10,14 @@ import { RequestProblem } from '../api/problem.ts';
 import { isProxy, networkOf } from '../http/server/client-shares.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
+import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
 import { KeyTurns } from '../access/key-turns.ts';
 import { Places } from '../access/places.ts';
 import { serveSocket } from './live-socket.ts';
 import { SharedSummaries } from './shared-summaries.ts';
+import { Waiting } from './waiting.ts';
 import { texts } from '../texts.ts';
 
 /** The only subprotocol that is answered. */
@@ -40,6 +42,7 @@ export interface UpgradeParts {
   readonly meter?: Meter | undefined;
   readonly changes: Changes;
   readonly gate: Gate;
+  readonly log: ServiceLog;
   readonly signal: AbortSignal;
   /** Of all clients together; left out: 256. */
   readonly sockets_max?: number;
@@ -90,7 +93,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
   const unknown = new Set<WebSocket>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
-  const turns = new KeyTurns(answers_at_once);
+  const common = { ...parts, turns: new KeyTurns(answers_at_once), waiting: new Waiting(parts.log) };
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
@@ -120,19 +123,11 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       };
       if (!principal) unknown.add(socket);
       socket.on('close', () => unknown.delete(socket));
-      if (kit_id !== undefined) serveSocket(socket, { ...parts, turns, kit_id, principal, asker, onKnown });
+      const known = { ...common, principal, asker, onKnown };
+      if (kit_id !== undefined) serveSocket(socket, { ...known, kit_id });
       else {
         const list = service.listed.bind(service);
-        serveFleetSocket(socket, {
-          ...parts,
-          shared,
-          turns,
-          list,
-          principal,
-          asker,
-          onKnown,
-          kits_max: kits_per_socket,
-        });
+        serveFleetSocket(socket, { ...known, shared, list, kits_max: kits_per_socket });
       }
     });
   };

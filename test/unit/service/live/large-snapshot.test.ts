@@ -11,7 +11,8 @@ import { type ServiceLab, startServiceLab } from '../../../support/service/servi
 
 const assets = Array.from({ length: 6 }, (_, n) => assetId(kit_id, `asset-${n}`));
 const feeds = Array.from({ length: 8 }, (_, n) => `f${n}`);
-const large = 'x'.repeat(60_000);
+/** A character of three bytes. */
+const large = '高'.repeat(60_000);
 
 let lab: ServiceLab;
 beforeEach(async () => {
