@@ -100,7 +100,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     await keys.keep(log, signal);
     if (options.history) await store.beginHistory(Date.now());
-    const access = { hosts, origins, proxies: new TrustedProxies(options.proxies) };
+    const proxies = new TrustedProxies(options.proxies, (silent) => log.warn(silent, texts.log_proxy_silent));
+    const access = { hosts, origins, proxies };
     const gate = new Gate({ keys, store, ...access, isSecure: options.tls !== undefined });
     const calls = { now: Date.now, onPartner: options.onPartner, onFailed: wake };
     const service = new Service({ store, dispatcher, changes, log, ...calls });

@@ -4,7 +4,10 @@ export const texts = {
   log_history_failed: 'history write failed; retrying',
   log_history_dropped: 'disk write failed; history messages dropped',
   log_connections: 'address opened too many connections; refusing more from it',
-  log_slow_readers: 'WebSocket clients read too slowly; sending them new snapshots instead of all that changed',
+  log_slow_readers:
+    'WebSocket clients read too slowly; sending them new snapshots instead of all that changed',
+  log_proxy_silent:
+    'trusted proxy named no clients, so that all of them count as one for limits; have it set the header, or change forwarded_header',
   log_client_certificate: 'client certificate rejected; connection closed',
   log_certificate_renewed: 'service certificate renewed; new connections use it',
   log_certificate_warning: 'service certificate needs attention',

@@ -14,13 +14,31 @@ export interface ProxyRules {
 
 /** Proxies one behind the other; what stands further to the left was written by a client. */
 const hops_max = 16;
+/** Requests with credentials without a named client, and none with one, after which a proxy counts as one that names no clients. */
+export const unnamed_max = 20;
+/** Proxies that are looked at; a trusted network may have any number of addresses. */
+const proxies_noted_max = 64;
+
+/** A trusted proxy that names no clients, and the header that it should do so in. */
+export interface SilentProxy {
+  readonly proxy: string;
+  readonly header: ForwardedHeader;
+}
 
 export class TrustedProxies {
   readonly #header: ForwardedHeader;
   readonly #trusted: Networks;
+  readonly #onSilent: ((silent: SilentProxy) => void) | undefined;
+  /** By proxy: its requests without a named client; `Infinity` once it has named one, or was reported. */
+  readonly #unnamed = new Map<string, number>();
 
-  constructor({ trusted, header }: ProxyRules = { trusted: [], header: 'x-forwarded-for' }) {
+  /** `onSilent` is called once for each proxy that names no clients: all of them count as one, which only the log can tell. */
+  constructor(
+    { trusted, header }: ProxyRules = { trusted: [], header: 'x-forwarded-for' },
+    onSilent?: (silent: SilentProxy) => void,
+  ) {
     this.#header = header;
+    this.#onSilent = onSilent;
     this.#trusted = new Networks(
       trusted.map((each) => (each.includes('/') ? each : `${each}/${isIP(each) === 6 ? 128 : 32}`)),
     );
@@ -36,14 +54,27 @@ export class TrustedProxies {
    */
   clientOf(headers: Readonly<IncomingHttpHeaders>, peer: string): string {
     if (!this.isTrusted(peer)) return peer;
+    const hops = this.#hops(headers);
+    this.#note(peer, headers, addressIn(hops[0] ?? '') !== undefined);
     let client = peer;
-    for (const hop of this.#hops(headers)) {
+    for (const hop of hops) {
       const address = addressIn(hop);
       if (address === undefined) return client;
       client = address;
       if (!this.isTrusted(address)) return client;
     }
     return client;
+  }
+
+  /** Health checks of the proxy itself have no credentials. */
+  #note(peer: string, headers: Readonly<IncomingHttpHeaders>, isNamed: boolean): void {
+    if (!isNamed && headers['x-api-key'] === undefined && headers.cookie === undefined) return;
+    const proxy = plainIp(peer);
+    const unnamed = this.#unnamed.get(proxy);
+    if (unnamed === undefined && this.#unnamed.size >= proxies_noted_max) return;
+    const count = isNamed ? Infinity : (unnamed ?? 0) + 1;
+    this.#unnamed.set(proxy, count < unnamed_max ? count : Infinity);
+    if (count === unnamed_max) this.#onSilent?.({ proxy, header: this.#header });
   }
 
   /** What the header names, the nearest first. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { TrustedProxies } from '../../../../src/service/access/proxies.ts';
+import { TrustedProxies, unnamed_max } from '../../../../src/service/access/proxies.ts';
 import { address_connections_max } from '../../../../src/service/http/server/client-shares.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
@@ -93,6 +93,21 @@ describe('behind a trusted proxy', () => {
     expect(await guess(proxy, (at) => `203.0.113.${at}, 198.51.100.7`)).toContain(429);
     expect(await ask(proxy, '198.51.100.8', wrong)).toBe(401);
     expect(await ask(proxy, '198.51.100.7', { 'x-api-key': lab.key })).toBe(200);
+  });
+
+  it('a proxy that names no clients is in the log once, and none that names some or only checks health', async () => {
+    lab = await startServiceLab(kit_id, {
+      proxies: { trusted: ['127.0.0.0/29'], header: 'x-forwarded-for' },
+    });
+    const key = { 'x-api-key': lab.key };
+    const hidden = async (localAddress: string, headers = {}): Promise<unknown> =>
+      ask(localAddress, '', headers);
+    await ask('127.0.0.3', '198.51.100.7', key);
+    for (let at = 0; at < 2 * unnamed_max; at += 1) {
+      await Promise.all([hidden('127.0.0.2', key), hidden('127.0.0.3', key), hidden('127.0.0.4')]);
+    }
+    const lines = lab.log.lines.filter(({ sentence }) => sentence === texts.log_proxy_silent);
+    expect(lines.map(({ facts }) => facts)).toEqual([{ proxy: '127.0.0.2', header: 'x-forwarded-for' }]);
   });
 
   it('the header of any other peer is ignored', async () => {
