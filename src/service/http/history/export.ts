@@ -11,7 +11,7 @@ import { askerOf } from '../guards.ts';
 import { anyProblem, type Env, kitParams, withForms } from '../context.ts';
 import { csvLine } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
-import { streamOf } from './portions.ts';
+import { patiently, streamOf } from './portions.ts';
 import { exportQuery, history_limit_max, spanOf } from './query.ts';
 import { newRoutes } from '../new-routes.ts';
 import { texts } from '../../texts.ts';
@@ -22,6 +22,8 @@ export const export_days_max = 31;
 const page_chars = 1024 * 1024;
 /** Characters of a portion: what is made in one turn, and what the connection holds for a slow client. */
 export const portion_chars = 64 * 1024;
+/** White space before a JSON value is part of its line, which stays valid JSON; in CSV it would be part of a field. */
+const ndjson_filler = ' ';
 const csv_head = ['time', 'time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
 
 const exportHistory = createRoute({
@@ -29,7 +31,7 @@ const exportHistory = createRoute({
   path: '/api/kits/{kit_id}/export',
   operationId: 'exportHistory',
   summary: 'Export messages of a kit',
-  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`, or has the cursor to continue from when the export was cut; a stream without it broke off.`,
+  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`, or has the cursor to continue from when the export was cut; a stream without it broke off. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
   tags: ['history'],
   request: { params: kitParams, query: exportQuery },
   responses: {
@@ -67,8 +69,8 @@ export function exportRoutes(
         let cursor = first;
         do {
           const query = { ...filter, cursor };
-          const { messages, next } = await place.read(async () =>
-            history.page(kit_id, query, newBudget(page_chars)),
+          const { messages, next } = await patiently(c.env.outgoing, async () =>
+            place.read(async () => history.page(kit_id, query, newBudget(page_chars))),
           );
           yield* portionsOf(messages, format, async (some) => history.kept(kit_id, some));
           cursor = next ?? undefined;
@@ -81,7 +83,8 @@ export function exportRoutes(
     const { principal } = c.var;
     const asker = askerOf(c);
     const mayRead = async (): Promise<boolean> => access.isStillKnown(principal, asker);
-    return c.body(streamOf(lines(), { brokenOff, mayRead }), 200, headersOf(format, kit_id));
+    const filler = format === 'ndjson' ? ndjson_filler : undefined;
+    return c.body(streamOf(lines(), { brokenOff, mayRead, filler }), 200, headersOf(format, kit_id));
   });
   return routes;
 }

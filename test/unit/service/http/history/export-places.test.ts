@@ -1,7 +1,10 @@
 /** An export takes one of two places of its key. Whoever reads it, or does not, the place comes back. */
 import { createConnection } from 'node:net';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { sleep } from '../../../../../src/platform/time.ts';
+import { patiently } from '../../../../../src/service/http/history/portions.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { type ServiceLab, startServiceLab } from '../../../../support/service/service-lab.ts';
 
@@ -40,4 +43,23 @@ it('frees the places of clients that hang up as soon as they have asked', async 
     await once(socket, 'close');
   }
   expect((await ask()).status).toBe(200);
+});
+
+it('has no limit for silence while a page is read, and its own afterwards', async () => {
+  const idle_ms = 100;
+  const server = createServer((_, response) => {
+    const read = patiently(response, async () => sleep(5 * idle_ms, new AbortController().signal));
+    void read.then(() => response.write('page'));
+  });
+  server.setTimeout(idle_ms);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const at = server.address();
+  const client = createConnection({ host: '127.0.0.1', port: typeof at === 'object' && at ? at.port : 0 });
+  let text = '';
+  client.on('data', (some: Buffer) => (text += some.toString()));
+  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(client, 'close');
+  server.close();
+  expect(text).toContain('page');
 });

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import {
   look_every_ms,
   portion_wait_max_ms,
+  quiet_max_ms,
   streamOf,
 } from '../../../../../src/service/http/history/portions.ts';
 import { texts } from '../../../../../src/service/texts.ts';
@@ -65,5 +66,27 @@ describe('The response of an export', () => {
     expect(state.isClosed).toBe(false);
     await reader.cancel();
     expect(state.isClosed).toBe(true);
+  });
+
+  it('has filler while a portion is long in coming, as far as its client reads, and none without a text for it', async () => {
+    for (const filler of [' ', undefined]) {
+      const found = Promise.withResolvers<string>();
+      async function* portions(): AsyncGenerator<string, void, undefined> {
+        yield await found.promise;
+      }
+      const parts = { brokenOff: () => new Error('broke off'), mayRead: async () => true, filler };
+      const reader = streamOf(portions(), parts).getReader();
+      const texts_read: string[] = [];
+      const read = async (): Promise<void> => {
+        for (let part = await reader.read(); !part.done; part = await reader.read())
+          texts_read.push(Buffer.from(part.value).toString());
+      };
+      await vi.advanceTimersByTimeAsync(10 * quiet_max_ms);
+      const ended = read();
+      await vi.advanceTimersByTimeAsync(2 * quiet_max_ms);
+      found.resolve('{}\n');
+      await ended;
+      expect(texts_read.join('')).toBe(filler === undefined ? '{}\n' : '   {}\n');
+    }
   });
 });
