@@ -21,6 +21,8 @@ export class KeyRing {
   #isFailing = false;
   #read_ms = Number.NEGATIVE_INFINITY;
   #reloaded_ms = Number.NEGATIVE_INFINITY;
+  /** The last reload for an unknown key. */
+  #reloaded: Promise<void> | undefined;
 
   constructor(store: Pick<Store, 'keys' | 'noteUses'>) {
     this.#store = store;
@@ -65,14 +67,20 @@ export class KeyRing {
   /** Returns the holder of the key; an unknown key causes a reload. Rejects with `RequestProblem` `unauthorised`. */
   async identify(text: string | undefined): Promise<Principal> {
     const [, key_id = ''] = text?.split('_') ?? [];
-    const now_ms = performance.now();
-    if (text !== undefined && !this.#keys.has(key_id) && now_ms - this.#reloaded_ms > unknown_reload_ms) {
-      this.#reloaded_ms = now_ms;
-      await this.reload().catch(() => undefined);
-    }
+    if (text !== undefined && !this.#keys.has(key_id)) await this.#reloadForUnknown();
     const principal = identify(text, this.#keys, Date.now());
     this.#uses.set(principal.key_id, Date.now());
     return principal;
+  }
+
+  /** Clients begin with several requests at the same time: with a new key, all of them wait for the reload of the first one. */
+  async #reloadForUnknown(): Promise<void> {
+    const now_ms = performance.now();
+    if (now_ms - this.#reloaded_ms > unknown_reload_ms) {
+      this.#reloaded_ms = now_ms;
+      this.#reloaded = this.reload().catch(() => undefined);
+    }
+    await this.#reloaded;
   }
 
   /** Returns the rights of the key; undefined when it is revoked or expired. */

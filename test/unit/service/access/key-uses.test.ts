@@ -47,3 +47,12 @@ describe('the last use of a key', () => {
     expect((await store.keys())[0]?.used_ms).toBeNull();
   });
 });
+
+it('A new key is known to all requests that a client begins with', async () => {
+  const keys = new KeyRing(store);
+  await keys.reload();
+  const { key, text } = makeKey(rights, 1);
+  await store.addKey(key);
+  const asked = [keys.identify(text), keys.identify(text), keys.identify(text)];
+  for (const { key_id } of await Promise.all(asked)) expect(key_id).toBe(key.key_id);
+});
