@@ -10,9 +10,9 @@ import { texts } from '../texts.ts';
 
 /** Receptions of one transaction. */
 const receptions_max = 500;
-/** Characters of JSON of one transaction: as values they take a multiple of it in the thread of the database. */
+/** Bytes of one transaction, by the weight of receptions: the thread of the database has them once more. */
 const weight_max = 4 * 1024 * 1024;
-/** Characters of JSON that may wait for the database before further batches stay packed. */
+/** Bytes that may wait for the database before further batches stay packed. */
 export const waiting_weight_max = 32 * 1024 * 1024;
 const retry_ms = 1_000;
 /** Receptions that may wait while the database is unavailable; beyond it the sender keeps them, or they are lost to this service. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { batchItemSteps, openBatchSteps } from '../../contract/batch/batch.ts';
 import type { BatchItem } from '../../contract/batch/pack.ts';
-import { countValues, message_limits, readJson } from '../../contract/bounded-json.ts';
+import { countValues, decodedText, message_limits, readJson } from '../../contract/bounded-json.ts';
 import { timeQuality } from '../../contract/envelope.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { json, type Json } from '../../contract/json.ts';
@@ -15,6 +15,9 @@ import { cleanTexts, cleanTextsBut } from '../../platform/foreign-text.ts';
 export const payload_bytes_max = 1024 * 1024;
 /** Values of all messages of a batch: columns of one value for all rows let a few bytes stand for many of them. */
 const batch_values_max = 300_000;
+
+/** What a value takes in memory beside its text: empty objects and arrays take twenty times theirs. */
+const value_bytes = 32;
 
 /** The work of a message: counted, parsed and cleaned, and what it costs whatever its length. */
 const [message_work, message_chars] = [4, 250];
@@ -56,7 +59,7 @@ export interface Reception {
   readonly imported?: boolean;
   /** Faults of unreadable messages, a sentence each. */
   readonly faults: readonly string[];
-  /** Characters of JSON that it holds; a small message when absent. */
+  /** Bytes of memory that its messages take, roughly; a small message when absent. */
   readonly weight?: number;
   /** The batch as it came, when all of it could be read and nothing had to be cleaned. */
   readonly packed?: Uint8Array | undefined;
@@ -105,11 +108,13 @@ function* readPayload(channel: Channel, payload: Uint8Array): Steps<Partial<Rece
     if (channel.kind === 'commands' || channel.kind === 'partner') return {};
     throw new RangeError('the payload is empty');
   }
-  const { data, time, time_quality, epoch, seq } = envelope.parse(readJson(payload, message_limits));
+  const text = decodedText(payload, message_limits);
+  const values = countValues(text, message_limits);
+  const { data, time, time_quality, epoch, seq } = envelope.parse(JSON.parse(text));
   const unsynced = time_quality === 'unsynced';
   const time_ms = Date.parse(time);
   const message = { channel, epoch, seq, time_ms, unsynced, data: cleaned(channel, data ?? null) };
-  return { messages: [message], weight: payload.length };
+  return { messages: [message], weight: payload.length + value_bytes * values };
 }
 
 /**
@@ -152,7 +157,8 @@ function* readBatch(payload: Uint8Array): Steps<Partial<Reception>> {
     }
     if (pace.isDue(item.data.length * message_work + message_chars)) yield;
   }
-  const weight = items.reduce((sum, { data }) => sum + data.length, 0);
+  const chars = items.reduce((sum, { data }) => sum + data.length, 0);
+  const weight = chars + value_bytes * (batch_values_max - budget.values_left);
   const isWhole = messages.length === items.length && budget.cleaned === 0;
   return { historical: opened.historical, messages, faults, weight, ...(isWhole && { packed: payload }) };
 }

@@ -61,6 +61,21 @@ it('reads large messages while there is room for them, and small ones at once', 
   expect(taken).toEqual([3, 1, 2]);
 });
 
+it.each([
+  ['a message', channel],
+  ['a batch', channels.batch],
+])('weighs %s of empty values as the memory that they take, since its text is short', async (_, place) => {
+  const text = JSON.stringify({ v: Array.from({ length: 5_000 }, () => ({})) });
+  const payload =
+    place === channel
+      ? Buffer.from(`{"time":"2026-11-26T08:00:00.000Z","epoch":1,"seq":1,"data":${text}}`)
+      : packBatch([{ ...item, data: text }], { historical: true });
+  let weight = 0;
+  const receiver = new Receiver({ take: async (reception) => void (weight = reception.weight ?? 0) });
+  await receiver.receive({ topic: upTopic(kit_id, place), payload, retained: false });
+  expect(weight).toBeGreaterThan(10 * text.length);
+});
+
 it('reads each of many batches in a separate turn of the event loop', async () => {
   let [of_turn, of_turn_max, read] = [0, 0, 0];
   const take = async (): Promise<void> => {
