@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import type { KeyRing } from './keys.ts';
-import type { Principal } from './principal.ts';
+import { hasRightsOf, type Principal } from './principal.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { networkOf } from '../http/server/client-shares.ts';
 import { TrustedProxies } from './proxies.ts';
@@ -81,9 +81,10 @@ export class Gate {
     return key_id === undefined ? undefined : this.#parts.keys.principal(key_id);
   }
 
-  /** Returns whether key and session are still valid. */
+  /** Returns whether key and session are still valid, and the key has all the rights that it had. */
   async isStillKnown(principal: Principal, asker: Asker): Promise<boolean> {
-    if (!this.#parts.keys.principal(principal.key_id)) return false;
+    const now = this.#parts.keys.principal(principal.key_id);
+    if (!now || !hasRightsOf(now, principal)) return false;
     if (cookieIn(asker.headers) === undefined || keyIn(asker.headers) !== undefined) return true;
     return (await this.bySession(asker)) !== undefined;
   }

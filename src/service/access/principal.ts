@@ -72,6 +72,14 @@ export function maySee(principal: Pick<Principal, 'kits'>, kit_id: string): bool
   return principal.kits === '*' || principal.kits.includes(kit_id);
 }
 
+/** Whether the first has every right of the second. */
+export function hasRightsOf({ scopes: held, kits }: Principal, other: Principal): boolean {
+  if (!other.scopes.every((scope) => held.includes(scope))) return false;
+  if (kits === '*' || other.kits === '*') return kits === '*';
+  const seen = new Set(kits);
+  return other.kits.every((kit_id) => seen.has(kit_id));
+}
+
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }

@@ -1,5 +1,6 @@
 /** When an API key was used last is kept, so that one that nobody needs is found. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
@@ -55,4 +56,26 @@ it('A new key is known to all requests that a client begins with', async () => {
   await store.addKey(key);
   const asked = [keys.identify(text), keys.identify(text), keys.identify(text)];
   for (const { key_id } of await Promise.all(asked)) expect(key_id).toBe(key.key_id);
+});
+
+it.each([
+  ['revoked', 'DELETE FROM api_keys', false],
+  ['left without a scope', `UPDATE api_keys SET scopes = '["read"]'`, false],
+  ['left without a kit', `UPDATE api_keys SET kits = '["a"]'`, false],
+  ['given more kits', `UPDATE api_keys SET kits = '["a","b","c"]'`, true],
+  ['given all kits', `UPDATE api_keys SET kits = '"*"'`, true],
+])('What is open with a key that is %s in the database goes on or ends', async (_, statement, goesOn) => {
+  const database = openSqlite(':memory:');
+  const own = new SqlStore(database);
+  const { key, text } = makeKey({ ...rights, scopes: ['read', 'commands'], kits: ['a', 'b'] }, 1);
+  await own.addKey(key);
+  const keys = new KeyRing(own);
+  const gate = new Gate({ keys, store: own, hosts: [], isSecure: false });
+  const asker = { headers: {}, address: '127.0.0.1' };
+  const principal = await gate.byKey(text, asker);
+  expect(await gate.isStillKnown(principal, asker)).toBe(true);
+  await database.all(statement);
+  await keys.reload();
+  expect(await gate.isStillKnown(principal, asker)).toBe(goesOn);
+  await own.close();
 });
