@@ -31,7 +31,7 @@ const exportHistory = createRoute({
   path: '/api/kits/{kit_id}/export',
   operationId: 'exportHistory',
   summary: 'Export messages of a kit',
-  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`, or has the cursor to continue from when the export was cut; a stream without it broke off. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
+  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`; a stream without it broke off: ask again \`from\` the time of the last whole line, whose messages come again with the same \`epoch\` and \`seq\`. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
   tags: ['history'],
   request: { params: kitParams, query: exportQuery },
   responses: {
