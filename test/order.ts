@@ -66,11 +66,15 @@ export function rank(file: string): number {
   return rank_of.get(file) ?? long_files.length;
 }
 
-/** The long files first, the others as vitest orders them. Projects stay one after the other: vitest groups what is sorted here. */
+/**
+ * The long files first, the others as vitest orders them, those of one project together: a process is shared by files that follow
+ * each other. Groups of projects stay one after the other: vitest groups what is sorted here.
+ */
 export class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const { root } = this.ctx.config;
-    return sorted.toSorted((a, b) => rank(relative(root, a.moduleId)) - rank(relative(root, b.moduleId)));
+    const place = ({ moduleId }: TestSpecification): number => rank(relative(root, moduleId));
+    return sorted.toSorted((a, b) => place(a) - place(b) || a.project.name.localeCompare(b.project.name));
   }
 }

@@ -19,8 +19,8 @@ const kept_resources = new Set([
   'TickObject',
 ]);
 
-/** Globals of libraries, which come with their import: zod and mqtt. */
-const of_libraries = /^__zod_|^regeneratorRuntime$/u;
+/** Globals of libraries, which come with their import: zod and tslib, and mqtt. */
+const of_libraries = /^__|^regeneratorRuntime$/u;
 
 /** Opened when they are first asked for, all three by an import of `node:process`. */
 const { stdin, stdout, stderr } = process;
