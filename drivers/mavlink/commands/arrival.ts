@@ -6,6 +6,7 @@ import type { Contact } from '../vehicles/contact.ts';
 import { holdNumbers, modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
+import { interruptionOf } from './await-change.ts';
 import { type Addressee, report_reserve_ms, silent_ms } from './exchange.ts';
 import { distance_m, type Place } from './geo.ts';
 import { modeOf } from './orders.ts';
@@ -73,7 +74,7 @@ export function journeyUp(height: Height, { autopilot, kind }: Situation): Journ
 /** Resolves on arrival. Throws `CommandRefused` when the vehicle leaves its way, is lost, or the time is over. */
 export async function awaitArrival(to: Addressee, journey: Journey, context: CommandContext): Promise<void> {
   const { name, contact } = to;
-  const incarnation = to.incarnation();
+  const interruption = interruptionOf(to, journey.what);
   const from_ms = performance.now();
   let first_m: number | undefined;
   const left = (): number | undefined => journey.left_m(contact, performance.now() - position_fresh_ms);
@@ -82,7 +83,8 @@ export async function awaitArrival(to: Addressee, journey: Journey, context: Com
     return metres === undefined ? undefined : Math.round(metres);
   };
   const look = (): 'arrived' | { readonly lost: string } | undefined => {
-    if (to.incarnation() !== incarnation) return { lost: texts.interrupted(name, journey.what) };
+    const lost = interruption();
+    if (lost !== undefined) return { lost };
     const silence_ms = silenceSince(contact.last_ms);
     if (silence_ms > silent_ms)
       return { lost: texts.link_lost(name, journey.what, (silence_ms / 1_000).toFixed(1)) };

@@ -1,5 +1,7 @@
 /** Waits for a change in what a vehicle reports. */
 import { aborted, deadline } from '../../../src/platform/time.ts';
+import type { Addressee } from './exchange.ts';
+import { texts } from './texts.ts';
 
 /** Notifies waiting commands that the vehicle's data may have changed. */
 export class Changes {
@@ -32,4 +34,14 @@ export class Changes {
       this.#listeners.delete(listener);
     }
   }
+}
+
+/** Returns a function that tells why what is received from now on may not show what became of the command `what`. */
+export function interruptionOf(to: Addressee, what: string): () => string | undefined {
+  const incarnation = to.incarnation();
+  return () => {
+    if (to.incarnation() !== incarnation) return texts.interrupted(to.name, what);
+    const conflict = to.conflict();
+    return conflict === undefined ? undefined : texts.about(to.name, conflict);
+  };
 }

@@ -67,7 +67,7 @@ const answer_slice_ms = 1_000;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
 /** After the effect was shown, the clock of the vehicle may still appear. */
-const clock_wait_ms = 2_000;
+export const clock_wait_ms = 2_000;
 /** A vehicle repeats IN_PROGRESS while it executes a command. After this long without one, how the command ended is not known. */
 const executing_max_ms = 10_000;
 /** Over a satellite messages take up to a minute, and the vehicle reports its mode as rarely. */

@@ -1,9 +1,11 @@
 /** Whether the speed that was set shows: no autopilot reports it, but a vehicle on its way changes to it. */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { type Addressee, report_reserve_ms } from './exchange.ts';
+import { interruptionOf } from './await-change.ts';
+import { type Addressee, clock_wait_ms, isHeard, report_reserve_ms } from './exchange.ts';
 import { isAirspeed } from './orders.ts';
 import { texts } from './texts.ts';
 
@@ -14,13 +16,15 @@ const steady_ms = 2_000;
 const speed_fresh_ms = 1_500;
 const tolerance_min_mps = 0.4;
 const tolerance_share = 0.1;
+const what = 'set_speed';
 
 /** `observed`: the vehicle changed to the speed and kept it. `not observable`: only its answer is known. */
 export type SpeedEffect = 'not observable' | 'observed';
 
 /**
  * Resolves once the vehicle has kept the speed for a while, or when the wait is over. It had another speed before. VFR_HUD has no clock:
- * the speed counts once a message with the clock of the same start follows. Throws `CommandRefused` when the vehicle restarts.
+ * the speed counts once a message with the clock of the same start follows. Throws `CommandRefused` when the vehicle may have
+ * forgotten the speed: it restarted, it is lost, or it sends no clock any more that would show a restart.
  */
 export async function observeSpeed(
   to: Addressee,
@@ -32,29 +36,69 @@ export async function observeSpeed(
     mps !== undefined && Math.abs(mps - speed_mps) <= tolerance_mps;
   // A speed that it had already shows nothing.
   if (before_mps === undefined || fits(before_mps)) return 'not observable';
-  const { clock, boots } = to.contact;
-  const hasClock = clock.isRunning();
+  const watch = new Watch(to, context);
+  const { clock } = to.contact;
   let since_ms: number | undefined;
   let kept_at: number | undefined;
-  const look = (): SpeedEffect | 'restarted' | undefined => {
-    if (to.contact.boots !== boots) return 'restarted';
+  const isKept = (): boolean => {
     const now_ms = performance.now();
-    if (to.conflict() !== undefined || !fits(speedOf(to.contact, situation))) {
+    if (!fits(speedOf(to.contact, situation))) {
       since_ms = undefined;
       kept_at = undefined;
-      return undefined;
+      return false;
     }
     since_ms ??= now_ms;
-    if (now_ms - since_ms < steady_ms) return undefined;
+    if (now_ms - since_ms < steady_ms) return false;
     kept_at ??= clock.messages;
-    return !hasClock || clock.wasHeardSince(kept_at) ? 'observed' : undefined;
+    return !watch.hasClock || clock.wasHeardSince(kept_at);
   };
-  const wait_ms = Math.max(0, Math.min(observe_max_ms, context.remaining_ms() - report_reserve_ms));
-  const effect = await to.changes.until(look, wait_ms, context.signal);
-  // It has forgotten the speed.
-  if (effect === 'restarted')
-    throw new CommandRefused(texts.unknown_outcome(texts.interrupted(to.name, 'set_speed')));
-  return effect ?? 'not observable';
+  if (await watch.until(isKept, observe_max_ms)) return 'observed';
+  await watch.requireSameStart();
+  return 'not observable';
+}
+
+/** The start of the autopilot that has accepted the speed: another one has forgotten it. */
+class Watch {
+  /** Whether its clock would show a restart. */
+  readonly hasClock: boolean;
+  readonly #to: Addressee;
+  readonly #context: CommandContext;
+  readonly #interruption: () => string | undefined;
+
+  constructor(to: Addressee, context: CommandContext) {
+    this.#to = to;
+    this.#context = context;
+    this.#interruption = interruptionOf(to, what);
+    this.hasClock = to.contact.clock.isRunning();
+  }
+
+  /** Whether `look` found something in time. Throws `CommandRefused` when the vehicle restarted or cannot be told from another one. */
+  async until(look: () => boolean, ms: number): Promise<boolean> {
+    const left_ms = this.#context.remaining_ms() - report_reserve_ms;
+    const seen = await this.#to.changes.until(
+      () => (this.#interruption() === undefined ? look() || undefined : false),
+      Math.max(0, Math.min(ms, left_ms)),
+      this.#context.signal,
+    );
+    const interruption = this.#interruption();
+    if (interruption !== undefined) throw unknown(interruption);
+    return seen === true;
+  }
+
+  /** Throws `CommandRefused` when the vehicle is silent, or sends no clock any more: it may have restarted. */
+  async requireSameStart(): Promise<void> {
+    const { name, contact } = this.#to;
+    const hasClock = (): boolean => !this.hasClock || contact.clock.isRunning(clock_wait_ms);
+    const isSame = await this.until(() => isHeard(contact) && hasClock(), clock_wait_ms);
+    // A stopped task waits for nothing.
+    if (isSame || this.#context.signal.aborted) return;
+    const silence_s = (silenceSince(contact.last_ms) / 1_000).toFixed(1);
+    throw unknown(isHeard(contact) ? texts.clock_lost(name, what) : texts.link_lost(name, what, silence_s));
+  }
+}
+
+function unknown(reason: string): CommandRefused {
+  return new CommandRefused(texts.unknown_outcome(reason));
 }
 
 /** Returns the speed that the command sets: through the air for planes, over ground for others. */

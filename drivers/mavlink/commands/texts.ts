@@ -79,6 +79,8 @@ export const texts = {
     metres === undefined ? 'distance unknown' : `${metres} m left`,
   abandoned: (vehicle: string, mode: string) => `${vehicle} left its course: its flight mode is now ${mode}`,
   with_clock: (expected: string) => `${expected} with a clock that would show a restart`,
+  clock_lost: (vehicle: string, what: string) =>
+    `${vehicle} accepted ${what}, but sends no clock any more that would show a restart`,
   expects_answer: 'its answer',
   expects_airborne: 'an airborne vehicle',
   no_orbit: (kind: string) => `orbit does not support vehicles of kind ${kind} with this autopilot`,

@@ -10,7 +10,7 @@ const copies_max = 64;
 export class UnansweredCopies {
   /** When a command was sent last. */
   last_ms = Number.NEGATIVE_INFINITY;
-  readonly #copies: { readonly command: number; readonly at_ms: number }[] = [];
+  #copies: { readonly command: number; readonly at_ms: number }[] = [];
 
   /** `now_ms` is monotonic. */
   sent(command: number, now_ms: number): void {
@@ -23,6 +23,13 @@ export class UnansweredCopies {
   answered(command: number): void {
     const oldest = this.#copies.findIndex((each) => each.command === command);
     if (oldest >= 0) this.#copies.splice(oldest, 1);
+  }
+
+  /** Notes the copies that were sent over another link: they may be answered over this one. */
+  adopt(others: UnansweredCopies): void {
+    this.last_ms = Math.max(this.last_ms, others.last_ms);
+    const all = [...new Set([...this.#copies, ...others.#copies])];
+    this.#copies = all.toSorted((a, b) => a.at_ms - b.at_ms).slice(-copies_max);
   }
 
   /** Whether an answer may be to a copy of an earlier command, whose answer is late. */

@@ -28,9 +28,9 @@ export class BootClock {
     return this.#messages;
   }
 
-  /** Whether messages with the clock are received, so that a restart would show. */
-  isRunning(): boolean {
-    return silenceSince(this.#heard_ms) < running_max_ms;
+  /** Whether messages with the clock are received, so that a restart would show. `silence_max_ms`: the longest time without one. */
+  isRunning(silence_max_ms = running_max_ms): boolean {
+    return silenceSince(this.#heard_ms) < silence_max_ms;
   }
 
   /** Whether the message of this number or a later one had the clock. */

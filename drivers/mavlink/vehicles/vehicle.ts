@@ -214,6 +214,7 @@ export class Vehicle {
     const more = { asset_key, name, address: next.source, before: this.#active.source };
     if (this.isForeign(next)) this.#parts.log.warn(more, texts.address_changed(next.source));
     else if (this.isForeign(this.#active)) this.#parts.log.info(more, texts.address_known_again);
+    next.unanswered.adopt(this.#active.unanswered);
     this.#active = next;
     this.#switches += 1;
   }

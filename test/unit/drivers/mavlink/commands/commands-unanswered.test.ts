@@ -1,8 +1,8 @@
 /** Every command with both autopilots: without an answer, interrupted by a restart or by a lost link. */
 import { describe, expect, it } from 'vitest';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
-import { type FakeDrone, field } from '../../../../fakes/fake-drone.ts';
-import { withDrone } from '../mavlink-lab.ts';
+import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
+import { type MavlinkLab, withDrone } from '../mavlink-lab.ts';
 import { texts } from '../../../../../src/tasks/texts.ts';
 
 describe.concurrent('A command without an answer', () => {
@@ -154,28 +154,36 @@ describe.concurrent('A command whose vehicle is lost', () => {
     });
   });
 
-  it('set_speed has an unknown outcome when the vehicle accepts it and restarts before the speed shows', async () => {
-    await withDrone({ airborne: true, uptime_ms: 60_000 }, async (lab, drone) => {
-      drone.react = () => {
-        setTimeout(() => void drone.reboot({ keep_port: true }), 100);
-        return { result: 0 };
-      };
-      await expect(lab.command('set_speed', { speed_mps: 5 })).rejects.toThrow(
-        /restarted or changed its link after set_speed was sent; outcome unknown$/u,
-      );
-    });
-  });
+  it.each([
+    { where: 'behind the same radio', keep_port: true },
+    { where: 'and sends from another port', keep_port: false },
+  ])(
+    'set_speed has an unknown outcome when the vehicle accepts it and restarts $where before the speed shows',
+    async ({ keep_port }) => {
+      await withDrone({ airborne: true, uptime_ms: 60_000 }, async (lab, drone) => {
+        await speedIsShown(lab, drone);
+        drone.react = () => {
+          setTimeout(() => void drone.reboot({ keep_port }), 100);
+          return { result: 0 };
+        };
+        await expect(lab.command('set_speed', { speed_mps: 5 })).rejects.toThrow(/outcome unknown$/u);
+      });
+    },
+  );
 
-  it('set_speed is not observed when the vehicle sends no clock any more', async () => {
+  it.each([
+    { lost: 'the vehicle', says: /^link to Quadrotor 1 lost after set_speed was sent .*; outcome unknown$/u },
+    { lost: 'its clock', says: /accepted set_speed, but sends no clock any more .*; outcome unknown$/u },
+  ])('set_speed has an unknown outcome when $lost is lost before the speed shows', async ({ lost, says }) => {
     await withDrone({ airborne: true }, async (lab, drone) => {
-      await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
-      await lab.sees('vfr_hud', ({ groundspeed }) => Number(groundspeed) > 7);
+      await speedIsShown(lab, drone);
       drone.react = (_command, execute) => {
-        withholdClock(drone);
+        if (lost === 'its clock') withholdClock(drone);
+        else setTimeout(() => (drone.silent = true), 50);
         return execute();
       };
-      const result = await lab.command('set_speed', { speed_mps: 4 });
-      expect(result).toMatchObject({ effect: 'not observable' });
+      const result = lab.command('set_speed', { speed_mps: 5 }, { remaining_ms: 4_000 });
+      await expect(result).rejects.toThrow(says);
     });
   });
 
@@ -195,6 +203,14 @@ describe.concurrent('A command whose vehicle is lost', () => {
     },
   );
 });
+
+/** Resolves when the vehicle has just shown another speed than it is given later. */
+async function speedIsShown(lab: MavlinkLab, drone: FakeDrone): Promise<void> {
+  const groundspeed = 1.25;
+  const rest = { airspeed: 0, heading: 0, throttle: 0, alt: 0, climb: 0 };
+  drone.send('VFR_HUD', { ...rest, groundspeed });
+  await lab.sees('vfr_hud', (shown) => shown['groundspeed'] === groundspeed);
+}
 
 /** Loses what would show a restart. */
 function withholdClock(drone: FakeDrone): void {

@@ -1,8 +1,9 @@
 /** Takeoff, hold, land, altitude and speed; and goto_waypoint that waits for its arrival. */
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { texts as vehicle_texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
-import { field } from '../../../../fakes/fake-drone.ts';
+import { FakeDrone, field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { autopilots } from './commands-lab.ts';
@@ -198,6 +199,22 @@ describe.concurrent('goto_waypoint with wait_for_arrival', () => {
       });
     },
   );
+
+  it('has an unknown outcome when another vehicle with its system id appears on the way', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      const target = { lat: field.lat + 0.01, lon: field.lon, alt_m: 40, wait_for_arrival: true };
+      const flying = lab.command('goto_waypoint', target, { remaining_ms: 40_000 });
+      await drone.next(192);
+      const other = new FakeDrone({ port: lab.port, uid: '00000000c0ffee02', airborne: true });
+      other.shareAddressOf(drone);
+      other.flight.mode = 'GUIDED';
+      await other.start();
+      await expect(flying).rejects.toThrow(
+        texts.unknown_outcome(texts.about('Quadrotor 1', vehicle_texts.id_shared(1))),
+      );
+      other.stop();
+    });
+  });
 
   it('fails at its deadline with the distance that is left, and the vehicle flies on', async () => {
     await withDrone({ airborne: true }, async (lab) => {
