@@ -93,7 +93,7 @@ export class KeyedSlots {
     if (!isFree) await turn();
     return () => {
       leave();
-      if (slots.isIdle) this.#byKey.delete(key);
+      if (slots.isIdle && this.#byKey.get(key) === slots) this.#byKey.delete(key);
     };
   }
 }

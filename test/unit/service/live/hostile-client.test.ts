@@ -198,6 +198,28 @@ describe('a session whose client does not read', () => {
     await withSession(served, flood, 0);
   });
 
+  it('is sent more with the pong that says what it has read, without waiting for a timer', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+    const flow = { sent_chars: 0 };
+    const large = { type: 'feed', text: 'x'.repeat(4_000) };
+    let send: (frame: { readonly type: string }) => void = () => undefined;
+    const served = {
+      isDue: () => flow.sent_chars < 2 * behind_chars_max,
+      writeNext: async () => {
+        flow.sent_chars += 4_000;
+        send(large);
+      },
+    };
+    const flood = async ({ session, client }: Scene): Promise<void> => {
+      send = (frame) => session.send(frame);
+      await session.pump();
+      expect(flow.sent_chars).toBeLessThan(2 * behind_chars_max);
+      client.resume();
+      while (flow.sent_chars < 2 * behind_chars_max) await turn();
+    };
+    await withSession(served, flood, 0);
+  });
+
   it('is kept when its pong has arrived during a stall of the service', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     await withSession(

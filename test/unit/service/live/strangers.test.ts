@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
+import { TrustedProxies } from '../../../../src/service/access/proxies.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
 import { acceptSockets, socket_limits_default } from '../../../../src/service/live/upgrade.ts';
 import { Service } from '../../../../src/service/service.ts';
@@ -25,10 +26,10 @@ beforeEach(async () => {
   lab = await startServiceLab(kit_id);
 });
 
-async function serve(socket_limits = socket_limits_default): Promise<void> {
+async function serve(socket_limits = socket_limits_default, proxies = new TrustedProxies()): Promise<void> {
   const keys = new KeyRing(lab.store);
   await keys.reload();
-  const gate = new Gate({ keys, store: lab.store, hosts: [], isSecure: false });
+  const gate = new Gate({ keys, store: lab.store, hosts: [], isSecure: false, proxies });
   const dispatch = async (): Promise<void> => undefined;
   const parts = { store: lab.store, changes: new Changes(), log: lab.log, now: Date.now };
   const service = new Service({ ...parts, dispatcher: { dispatch, cancel: dispatch } });
@@ -63,8 +64,8 @@ async function open(headers: Readonly<Record<string, string>> = {}): Promise<Web
 }
 
 /** Closes with 4429 when its key has too many sockets. */
-async function authenticated(): Promise<WebSocket> {
-  const socket = await open();
+async function authenticated(headers: Readonly<Record<string, string>> = {}): Promise<WebSocket> {
+  const socket = await open(headers);
   socket.send(JSON.stringify({ type: 'auth', api_key: lab.key }));
   socket.send(JSON.stringify({ type: 'ping' }));
   await Promise.race([once(socket, 'message'), once(socket, 'close')]);
@@ -90,6 +91,17 @@ describe('sockets whose key comes with the first frame', () => {
     );
     // Strangers of the same proxy have as many as there are places in all.
     for (let n = 0; n < sockets_max; n += 1) await open();
+  });
+
+  it('leave their place to others of their address, which a trusted proxy names', async () => {
+    const proxies = new TrustedProxies({ trusted: ['127.0.0.1'], header: 'x-forwarded-for' });
+    await serve({ ...socket_limits_default, sockets_per_key: 2 }, proxies);
+    const client = { 'x-forwarded-for': '198.51.100.7' };
+    await authenticated(client);
+    await authenticated(client);
+    await open(client);
+    await open(client);
+    await expect(open(client)).rejects.toThrow('429');
   });
 });
 

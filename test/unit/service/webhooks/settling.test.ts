@@ -52,6 +52,6 @@ it('stores the others when the database refuses one outcome for good, and none t
   expect(await ends(4)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(stored).toEqual(['0', '1', '3']);
   faults = 2;
-  expect(await ends(2)).toEqual(['rejected', 'rejected']);
+  expect(await ends(3)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(stored).toEqual(['0', '1', '3']);
 });

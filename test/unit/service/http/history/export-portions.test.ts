@@ -1,10 +1,11 @@
 /** What an export makes in one turn, and so holds for a client that reads slowly; and what it still gives once that is erased. */
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { HistoryOperations } from '../../../../../src/service/history/reading/operations.ts';
 import type { Env } from '../../../../../src/service/http/context.ts';
 import { exportRoutes, portion_chars } from '../../../../../src/service/http/history/export.ts';
 import { HistoryGate } from '../../../../../src/service/http/history/gate.ts';
+import { turn } from '../../../../../src/platform/time.ts';
 import { Changes } from '../../../../../src/service/live/changes.ts';
 import { Service } from '../../../../../src/service/service.ts';
 import { openSqlite } from '../../../../../src/service/store/sql/sqlite.ts';
@@ -50,12 +51,51 @@ it.each(['ndjson', 'csv'])(
   'makes small portions of a page, with a turn for others after each: %s',
   async (format) => {
     const portions: Uint8Array[] = [];
-    for await (const portion of await exported(format)) portions.push(portion);
+    let turns = 0;
+    const others = new AbortController();
+    const countTurns = async (): Promise<void> => {
+      for (; !others.signal.aborted; turns += 1) await turn();
+    };
+    const counted = countTurns();
+    const came_in = new Set<number>();
+    for await (const portion of await exported(format)) {
+      portions.push(portion);
+      came_in.add(turns);
+    }
+    others.abort();
+    await counted;
+    // The head and the end may come with their neighbours.
+    expect(portions.length).toBeGreaterThan(4);
+    expect(came_in.size).toBeGreaterThanOrEqual(portions.length - 2);
     const lines = Buffer.concat(portions).toString().trimEnd().split('\n');
     expect(lines).toHaveLength(count + 1);
     expect(Math.max(...portions.map(({ length }) => length))).toBeLessThan(portion_chars + 1_000);
   },
 );
+
+it('reads pages of about a megabyte, however much there is: a client may take minutes over one', async () => {
+  const large_chars = 100_000;
+  const messages = Array.from({ length: 30 }, (_, n) => {
+    const { channel, seq, data } = gps(count + n + 1, 47);
+    return received({ channel, seq, data: { ...data, note: 'x'.repeat(large_chars) } });
+  });
+  await store.commit(messages, start_ms);
+  const read = vi.spyOn(HistoryOperations.prototype, 'page');
+  try {
+    let bytes = 0;
+    for await (const { length } of await exported('ndjson')) bytes += length;
+    expect(bytes).toBeGreaterThan(30 * large_chars);
+    const pages = await Promise.all(
+      read.mock.results.map(async ({ value }) => value as ReturnType<HistoryOperations['page']>),
+    );
+    const sizes = pages.map(({ messages: of_page }) =>
+      of_page.reduce((sum, { data }) => sum + data.length, 0),
+    );
+    expect(Math.max(...sizes)).toBeLessThan(1_300_000);
+  } finally {
+    read.mockRestore();
+  }
+});
 
 it('gives nothing of what was erased while its client took a portion, though it had read it before', async () => {
   const reader = (await exported('ndjson')).getReader();
