@@ -45,6 +45,8 @@ describe.concurrent('A vehicle', () => {
       expect(drone.commands).toEqual([]);
       await lab.outbox.until(({ channel }) => channel.endsWith('/sys_status'));
       expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('/gps'))).toEqual([]);
+      // The next look at all vehicles finds it, which may come after two heartbeats.
+      await eventually('it is logged', () => lab.log.at('error').length > 0);
       expect(lab.log.at('error')).toEqual([texts.conflict]);
       other.stop();
     });
