@@ -104,9 +104,23 @@ export class SharedIdLog {
 /** A station is present for this long after its last frame. */
 const rival_ms = 30_000;
 
-/** Other stations that use our system and component id, by link: two kits on one radio net. */
+/** Addresses of one link that are remembered. */
+const sources_max = 64;
+
+/** Where a station is received. */
+interface Place {
+  readonly link: Link;
+  /** The peer without its port. */
+  readonly source: string;
+}
+
+/**
+ * Other stations that use our system and component id: two kits on one radio net. Each takes the answers to the other for its own,
+ * where they come from the same address: a stranger elsewhere, who can send with any ids, makes no answer doubtful.
+ */
 export class Rivals {
-  readonly #seen_ms = new Map<Link, number>();
+  /** By link and address; the one that was seen last is the last. */
+  readonly #seen_ms = new Map<Link, Map<string, number>>();
 
   readonly #log: Pick<DriverLog, 'error'>;
   readonly #own: { readonly sysid: number; readonly compid: number };
@@ -116,16 +130,33 @@ export class Rivals {
     this.#own = own;
   }
 
-  /** Notes a frame of one; logs it when it was not present before. */
-  seen(link: Link, now_ms: number): void {
+  /** Notes a frame of one; logs it when none was present at the link before. */
+  seen({ link, source }: Place, now_ms: number): void {
     const { sysid, compid } = this.#own;
     if (!this.has(link, now_ms))
       this.#log.error({ link: link.name, system_id: sysid, component_id: compid }, texts.rival);
-    this.#seen_ms.set(link, now_ms);
+    const of_link = this.#seen_ms.get(link) ?? new Map<string, number>();
+    this.#seen_ms.set(link, of_link);
+    of_link.delete(source);
+    of_link.set(source, now_ms);
+    if (of_link.size <= sources_max) return;
+    for (const oldest of of_link.keys()) {
+      of_link.delete(oldest);
+      break;
+    }
   }
 
   has(link: Link, now_ms: number): boolean {
-    const seen_ms = this.#seen_ms.get(link);
-    return seen_ms !== undefined && now_ms - seen_ms < rival_ms;
+    const seen_ms = [...(this.#seen_ms.get(link)?.values() ?? [])].at(-1);
+    return isPresent(seen_ms, now_ms);
   }
+
+  /** Whether one is received from where a vehicle is. */
+  isAt({ link, source }: Place, now_ms: number): boolean {
+    return isPresent(this.#seen_ms.get(link)?.get(source), now_ms);
+  }
+}
+
+function isPresent(seen_ms: number | undefined, now_ms: number): boolean {
+  return seen_ms !== undefined && now_ms - seen_ms < rival_ms;
 }

@@ -108,7 +108,7 @@ export class VehicleRegistry {
     return this.#radios.newestOf(link, performance.now());
   }
 
-  /** Whether another station over this link uses our system and component id: each takes the other's answers. */
+  /** Whether another station over this link uses our system and component id. */
   hasRival(link: Link, now_ms: number): boolean {
     return this.#rivals.has(link, now_ms);
   }
@@ -121,7 +121,7 @@ export class VehicleRegistry {
   frame(link: Link, frame: Frame, peer: string, now_ms: number): void {
     const { out } = this.#parts;
     if (out.isEcho(frame)) {
-      if (!out.isOurs(frame, now_ms)) this.#rivals.seen(link, now_ms);
+      if (!out.isOurs(frame, now_ms)) this.#rivals.seen({ link, source: sourceOf(peer) }, now_ms);
       return;
     }
     const message = decode(frame);
@@ -180,9 +180,10 @@ export class VehicleRegistry {
     const { streams: rates, passive } = options;
     const onText = (by: Contact, text: StatusText): void => this.#log.text(this.#subject(by), text);
     const onEvent = (by: Contact, event: VehicleEvent): void => this.#log.event(this.#subject(by), event);
+    const place = { link, source: sourceOf(peer) };
     const rival = {
-      isPresent: (at_ms: number): boolean => this.#rivals.has(link, at_ms),
-      seen: (at_ms: number): void => this.#rivals.seen(link, at_ms),
+      isPresent: (at_ms: number): boolean => this.#rivals.isAt(place, at_ms),
+      seen: (at_ms: number): void => this.#rivals.seen(place, at_ms),
     };
     const isNamed = options.signing !== undefined || link.isNamed(peer);
     const more = { isNamed, rival, onText, onEvent };
@@ -242,7 +243,10 @@ export class VehicleRegistry {
 
   #keyOf(contact: Contact, now_ms: number): string {
     const key = contact.asset_key;
-    return isTaken(this.#vehicles.get(key)?.active, contact, now_ms) ? cloneKeyOf(contact) : key;
+    const vehicle = this.#vehicles.get(key);
+    // A stranger that serves in its place while it is lost keeps it from nothing.
+    const isStandIn = vehicle?.isForeign(vehicle.active) === true && !vehicle.isForeign(contact);
+    return !isStandIn && isTaken(vehicle?.active, contact, now_ms) ? cloneKeyOf(contact) : key;
   }
 
   /** Returns undefined if no slot is free, or as long as others have just appeared. */
@@ -361,7 +365,7 @@ export class VehicleRegistry {
       vehicle.conflict = shared.confusable.has(active) ? texts.id_shared(active.sysid) : undefined;
       vehicle.namesake = shared.apart.has(active) ? texts.id_elsewhere(active.sysid) : undefined;
       const { sysid: own, compid } = this.#parts.out;
-      const has_rival = this.#rivals.has(active.link, now_ms);
+      const has_rival = this.#rivals.isAt(active, now_ms);
       vehicle.warning = has_rival ? texts.own_id_shared(own, compid) : undefined;
     }
   }

@@ -237,6 +237,40 @@ describe('A stranger at another address with the ids of a vehicle', () => {
     await eventually('its end', () => alarms() === undefined);
   });
 
+  it('does not keep the vehicle from its place with another system id', () => {
+    open();
+    live(own, 7, 0xc0ffee);
+    clock.now_ms += 6_000;
+    registry.tick(clock.now_ms);
+    live(other, 9, 0xc0ffee, 3);
+    expect(active()).toBe(other);
+    live(own, 7, 0xc0ffee, 1);
+    expect(active()).toBe(own);
+    expect(assets()).toEqual([key]);
+  });
+
+  it('makes no answer of the vehicle doubtful with the ids of this kit', () => {
+    open();
+    live(own, 7, 0xc0ffee);
+    const hasRival = (): boolean | undefined => registry.vehicles[0]?.active.hasRival;
+    const kit = { sysid: 245, compid: 191 };
+    receive(other, kit, 'HEARTBEAT', beat);
+    expect(lab.log.at('error')).toEqual([texts.rival]);
+    expect(hasRival()).toBe(false);
+    for (let n = 0; n < 200; n += 1) receive(`10.6.7.${n}:14550`, kit, 'HEARTBEAT', beat);
+    expect(lab.log.at('error')).toEqual([texts.rival]);
+    receive(own, kit, 'HEARTBEAT', beat);
+    expect(hasRival()).toBe(true);
+  });
+
+  it('is not what the configuration names: a second link of the vehicle, to which commands move at once', () => {
+    open();
+    live(own, 7, 0xc0ffee);
+    live('/dev/ttyUSB0', 7, 0xc0ffee, 3);
+    expect(active()).toBe('/dev/ttyUSB0');
+    expect(addressLines()).toEqual([]);
+  });
+
   it('is taken for the vehicle when nothing else was for ten minutes', () => {
     open();
     live(own, 7, 0xc0ffee, 70);
