@@ -84,6 +84,18 @@ describe('the session of the page', () => {
     expect((await ask('GET', '/api/session', page)).status).toBe(401);
   });
 
+  it('ends when the page begins another one with it', async () => {
+    const page = {
+      cookie: (await openSession()).split(';')[0] ?? '',
+      'x-kit-page': '1',
+      ...json,
+      origin: lab.url,
+    };
+    const again = await ask('POST', '/api/session', page, JSON.stringify({ api_key: lab.key }));
+    expect(again.status).toBe(204);
+    expect((await ask('GET', '/api/session', page)).status).toBe(401);
+  });
+
   it.each([
     ['https', true],
     ['HTTPS', true],
