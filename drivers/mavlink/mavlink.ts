@@ -11,6 +11,7 @@ import { addressOf, type Link, openLink } from './links/link.ts';
 import { withForeignBytes } from './links/foreign-bytes.ts';
 import { linkLog } from './links/link-log.ts';
 import { type MavlinkOptions, mavlinkOptions } from './options.ts';
+import { openLinks } from './links/open-links.ts';
 import { Outgoing } from './links/outgoing.ts';
 import { sendHeartbeats } from './links/presence.ts';
 import { texts } from './links/texts.ts';
@@ -22,7 +23,11 @@ export const mavlink = defineDriver({
   name: 'mavlink',
   feeds: droneFeeds,
   options: mavlinkOptions,
-  run: runMavlink,
+  cautions: (options) => openLinks(options).map(({ name, place }) => texts.open_link(name, place)),
+  run: async (options, host) => {
+    for (const { name, place } of openLinks(options)) host.log.warn({ link: name, place }, texts.open);
+    await runMavlink(options, host);
+  },
 });
 
 /** Interval of the checks for due requests, silence and link changes. */
@@ -43,7 +48,7 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const report = (): void => {
     if (signal.aborted) return;
     const facts = {
-      ...factsOf(links, registry, signing),
+      ...factsOf(links, registry, signing, options),
       ...factsOfEndpoints(forwarder.stats(), performance.now()),
     };
     host.reportStatus(facts, reports.all.map(withForeignBytes(options.links, links)));
@@ -91,14 +96,22 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   await signing?.close();
 }
 
+/** The links over which a stranger can pass for a vehicle. */
+function openFacts(options: MavlinkOptions): Readonly<Record<string, string>> {
+  const names = openLinks(options).map(({ name }) => name);
+  return names.length > 0 ? { unsigned: texts.open_links(names) } : {};
+}
+
 function factsOf(
   links: readonly Link[],
   registry: VehicleRegistry,
   signing: StoredSigning | undefined,
+  options: MavlinkOptions,
 ): ReturnType<typeof statusFacts> {
   const days = signing?.ahead_days() ?? 0;
   const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
   return {
+    ...openFacts(options),
     ...statusFacts(links, { vehicles: registry.vehicles, radioOf: (link) => registry.radioOf(link) }),
     ...(days > 0 ? { 'signing clock': signing_texts.clock_ahead_days(days) } : {}),
     ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),

@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, config_file_default, readConfig } from '../config/config.ts';
+import { cautionsOf } from '../config/drivers.ts';
 import { state_dir_default } from '../config/schema.ts';
 import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../config/standalone.ts';
 import { ConfigInvalid } from '../errors.ts';
@@ -23,7 +24,8 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   await checkWritable(config, file, file === config_file_default ? await installedUser() : undefined);
   if (quiet) return exit.ok;
   const paint = painter(shell);
-  complain(shell, ...config.warnings.map((warning) => `${file}: warning: ${warning}`));
+  const cautions = cautionsOf(config.drivers).map(({ name, sentence }) => `driver ${name}: ${sentence}`);
+  complain(shell, ...[...config.warnings, ...cautions].map((warning) => `${file}: warning: ${warning}`));
   const count = config.drivers.length;
   const broker = config.broker?.url ?? texts.embedded_broker;
   say(

@@ -54,6 +54,15 @@ export async function configureDrivers(
   return instances;
 }
 
+/** What the options of the drivers leave open to others: each with the name of its driver and, behind a semicolon, the remedy. */
+export function cautionsOf(
+  instances: readonly DriverInstance[],
+): readonly { readonly name: string; readonly sentence: string }[] {
+  return instances.flatMap(({ name, driver, raw }) =>
+    driver.cautions(raw).map((sentence) => ({ name, sentence })),
+  );
+}
+
 /** An entry as far as it can be checked further; undefined when the schema of the file has a fault to report. */
 function readNames(entry: unknown) {
   if (!isRecord(entry)) return undefined;

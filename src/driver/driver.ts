@@ -156,6 +156,8 @@ interface DriverSpec<F extends FeedSet, S extends z.ZodType> {
   readonly feeds: F;
   /** Its section of the configuration. */
   readonly options: S;
+  /** What the options leave open to others, each a sentence with its remedy behind a semicolon. Pure; for `check` and the doctor. */
+  readonly cautions?: (options: z.output<S>) => readonly string[];
   /** Option that lists its devices, when `run` takes another list through its third argument, `onOptions`. */
   readonly devices?: keyof z.output<S> & string;
   /**
@@ -180,6 +182,8 @@ export interface Driver {
   readonly options: z.ZodType;
   /** Pure: checks the options without touching a device. Throws `z.ZodError`. */
   readonly configure: (raw: unknown) => ConfiguredRun;
+  /** What these options leave open to others, with the remedy. */
+  readonly cautions: (raw: unknown) => readonly string[];
   /** Option that lists its devices, when a running driver takes another list. */
   readonly devices: string | undefined;
 }
@@ -195,6 +199,7 @@ export function defineDriver<F extends FeedSet, S extends z.ZodType>(spec: Drive
       return async (host) =>
         spec.run(options, host, (take) => host.onOptions((next) => take(spec.options.parse(next))));
     },
+    cautions: (raw) => spec.cautions?.(spec.options.parse(raw)) ?? [],
     devices: spec.devices,
   };
 }

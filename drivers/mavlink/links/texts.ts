@@ -13,6 +13,10 @@ export const texts = {
     ahead: 'ignoring signed frames from years ahead; correct the clock of their sender',
     no_key: 'vehicle signs its frames and no key is configured; it may ignore this kit, set signing',
   },
+  open: 'link takes unsigned frames from any host, which can pass for a vehicle; set signing, or the hosts of each vehicle',
+  open_links: (links: readonly string[]) => `any host can pass for a vehicle over ${links.join(', ')}`,
+  open_link: (link: string, place: string) =>
+    `link ${link} takes unsigned frames from any host that reaches ${place}: a stranger there can pass for a vehicle; set signing, or the addresses of each vehicle (vehicles.KEY.hosts)`,
   own_ids: (links: readonly string[]) => `also used by another station over ${links.join(', ')}`,
   frame_failed: 'failed to process a frame; skipping it',
   serial_failed: (path: string, reason: string) => `serial port ${path}: ${reason}`,

@@ -9,6 +9,7 @@ import {
   readConfig,
   readControlSocket,
 } from '../../config/config.ts';
+import { cautionsOf } from '../../config/drivers.ts';
 import { no_kit_id } from '../../config/identity.ts';
 import { runtime_dir_default } from '../../config/schema.ts';
 import { parseSource, readSource } from '../../config/source.ts';
@@ -225,6 +226,9 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
           texts.configuration_valid(config_file, count, count === 1 ? 'driver' : 'drivers'),
         ),
         ...config.warnings.map(splitWarning),
+        ...cautionsOf(config.drivers).map(({ name, sentence }) =>
+          warn(`driver ${name}`, ...halves(plain(sentence))),
+        ),
       ],
     };
   } catch (error) {

@@ -306,6 +306,13 @@ test('check answers ok with drivers and broker, warnings apart', async () => {
     expect(await runProgram(['check', file], shell)).toBe(0);
     expect(shell.stdout()).toBe(`${file}: ok, 1 driver, broker mqtt://b:1883\n`);
     expect(shell.stderr()).toContain('warning: the password crosses the network unencrypted');
+    const open = 'drivers: [{ driver: mavlink, options: { links: [{ kind: udp_listen, port: 14550 }] } }]';
+    await writeFile(file, `${good}state_dir: ${dir}/not/yet\n${open}\n`);
+    const warned = recordedShell();
+    expect(await runProgram(['check', file], warned)).toBe(0);
+    expect(warned.stderr()).toContain(
+      `${file}: warning: driver mavlink: link udp listen 0.0.0.0:14550 takes unsigned frames from any host`,
+    );
   });
 });
 

@@ -66,6 +66,18 @@ test('the doctor exits with 0 without findings, with 1 after warnings and with 2
   });
 });
 
+test('a link over which a stranger can pass for a vehicle is named with its remedy, also while the daemon is stopped', async () => {
+  await withDirectory(async (dir) => {
+    const links = '[{ kind: udp_listen, name: field, port: 14550 }, { kind: serial, path: /dev/null }]';
+    const open = `drivers: [{ driver: mavlink, name: drones, options: { links: ${links} } }]\n`;
+    const { stdout } = await typed(dir, configIn(dir, open));
+    expect(stdout).toMatch(
+      /^warn {2}driver drones: link field takes unsigned frames from any host that reaches UDP port 14550 of 0\.0\.0\.0: .*; set signing, or the addresses of each vehicle/mu,
+    );
+    expect(stdout.match(/unsigned frames/gu)).toHaveLength(1);
+  });
+});
+
 test('a hung daemon is reported and does not delay the other checks', async () => {
   await withDirectory(async (dir) => {
     const mute = createServer(() => undefined);
