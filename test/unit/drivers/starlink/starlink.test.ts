@@ -271,7 +271,8 @@ describe('a dish that fails', () => {
   it.each(faults)('is down with the reason when its answer is: %s', async (mood, reason) => {
     const dish = await startDish();
     dish.state.mood = mood;
-    const { down, up, view } = startLab(dish.port, { timeout_s: 0.3 });
+    // Only one that hangs is given up: an answer has time to arrive on a busy machine.
+    const { down, up, view } = startLab(dish.port, { timeout_s: mood === 'hang' ? 0.3 : 10 });
     await down();
     expect(view()?.reason).toContain(reason);
     await eventually('the connection is closed', () => dish.connections() === 0);

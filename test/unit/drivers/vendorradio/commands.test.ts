@@ -182,11 +182,14 @@ it('identify lets the LED blink and puts back what it did before', async () => {
 
 it('identify puts the LED back when the connector is stopped', async () => {
   await online({ identify_led: 'green:status' });
-  const blinking = lab.command('identify', { seconds: 60 });
+  const stopping = new AbortController();
+  const blinking = lab.command('identify', { seconds: 60 }, stopping.signal);
   blinking.catch(() => undefined);
   await eventually('it blinks', () => lab.radio.wifi.written.length === 1);
   await lab.hub.stop();
   expect(lab.radio.wifi.written).toEqual(['timer', 'heartbeat']);
+  // Its minute must not outlast the test.
+  stopping.abort();
 });
 
 it('scan lists what was found, strongest first', async () => {
