@@ -8,6 +8,18 @@ const common = { testTimeout: 120_000, hookTimeout: 120_000, execArgv: [...sourc
 const shared = { isolate: false, setupFiles: ['test/shared-process.ts'] };
 /** Their drivers wait for deadlines of real protocols most of the time. */
 const drivers = ['test/unit/drivers/**/*.test.ts'];
+/** Of these, the files of one worker share its process. */
+const drivers_shared = [
+  'clients',
+  'gateway',
+  'location',
+  'modem',
+  'power',
+  'speedtest',
+  'starlink',
+  'vendorcam',
+  'vendorradio',
+].map((driver) => `test/unit/drivers/${driver}/**/*.test.ts`);
 /**
  * Each of these has a process of its own: the simulator replaces its clocks and randomness for good, the pages have browsers, one
  * counts what a step costs, and one of the store failed twice on a busy machine when it shared a process, for a reason not found yet.
@@ -56,7 +68,18 @@ export default defineConfig({
           ...common,
           name: 'drivers',
           include: drivers,
-          exclude: measuring,
+          exclude: [...measuring, ...drivers_shared],
+          maxWorkers: 12,
+          maxConcurrency: 8,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          ...shared,
+          name: 'drivers-shared',
+          include: drivers_shared,
           maxWorkers: 12,
           maxConcurrency: 8,
           sequence: { groupOrder: 1 },
