@@ -279,6 +279,24 @@ describe('A stranger at another address with the ids of a vehicle', () => {
     expect(active()).toBe(other);
   });
 
+  it('is left for the vehicle that returns within ten minutes', () => {
+    open();
+    live(own, 7, 0xc0ffee, 70);
+    live(other, 7, 0xc0ffee, 560);
+    live(own, 7, 0xc0ffee);
+    expect(active()).toBe(own);
+  });
+
+  it.each(['10.9.9.9:14550', '[::ffff:10.9.9.9]:14550', '/dev/ttyUSB0'])(
+    'keeps a vehicle whose hosts are configured from none of them, nor from a serial line: %s',
+    (from) => {
+      open({ [key]: { hosts: ['10.9.9.9'] } });
+      live(other, 7, 0xc0ffee, 3);
+      live(from, 7, 0xc0ffee);
+      expect([assets(), active()]).toEqual([[key], from]);
+    },
+  );
+
   it('is not received as a vehicle whose hosts are configured', () => {
     open({ [key]: { hosts: ['10.9.9.9'] } });
     live(other, 7, 0xc0ffee, 12);
