@@ -119,6 +119,8 @@ async function serve(stream: ServerHttp2Stream, state: DishState, asked: Map<num
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   await once(stream, 'end');
+  // Its connection was cut off: nobody waits for the answer.
+  if (stream.destroyed) return;
   // The request is one empty field: the tag in two bytes, a length of 0.
   const body = Buffer.concat(chunks).subarray(5);
   const question = ((body[0]! & 0x7f) | (body[1]! << 7)) >> 3;
