@@ -187,7 +187,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'dnsmasq', 'udhcpc'))('with a
                 `--pid-file=${join(dir, 'pid')}`,
                 `--log-facility=${join(dir, 'log')}`,
               ]);
-              const options = { interval_s: 1, interfaces: ['br-lan'], leases: [leases], present_s: 10 };
+              const options = { interval_s: 1, interfaces: ['br-lan'], leases: [leases], present_s: 60 };
               const entry = new URL('../../../support/gateway/clients-process.ts', import.meta.url).pathname;
               const driver = start(kit, [process.execPath, entry, JSON.stringify(options)]);
               const latest = (): readonly Client[] => {
