@@ -19,7 +19,7 @@ export interface ListedKit {
 export async function listKits(
   store: Pick<Store, 'kits' | 'assetStates'>,
   principal: Pick<Principal, 'kits'>,
-  { now_ms, kit_ids }: { readonly now_ms: number; readonly kit_ids?: readonly string[] },
+  { now_ms, kit_ids }: { readonly now_ms: number; readonly kit_ids?: readonly string[] | undefined },
 ): Promise<ListedKit[]> {
   const wanted = kit_ids?.filter((id) => maySee(principal, id)) ?? principal.kits;
   const [reported, assets] = await Promise.all([store.kits(wanted), store.assetStates(wanted)]);

@@ -90,16 +90,17 @@ export class Service {
   }
 
   async kits(principal: Principal): Promise<KitResource[]> {
-    const listed = await listKits(this.#parts.store, principal, { now_ms: this.#parts.now() });
-    return listed.map(({ kit }) => kit);
+    return (await this.listed(principal)).map(({ kit }) => kit);
+  }
+
+  /** Returns the ids of all kits of the key. */
+  async kitIds({ kits }: Principal): Promise<readonly string[]> {
+    return kits === '*' ? this.#parts.store.kitIds() : kits;
   }
 
   /** Returns these kits as List Kits has them; kits that the key does not have are left out. */
   async listed(principal: Principal, kit_ids?: readonly string[]): Promise<readonly ListedKit[]> {
-    return listKits(this.#parts.store, principal, {
-      now_ms: this.#parts.now(),
-      ...(kit_ids && { kit_ids }),
-    });
+    return listKits(this.#parts.store, principal, { now_ms: this.#parts.now(), kit_ids });
   }
 
   /** Returns these kits for every key that has them; kits which never reported are left out. */

@@ -21,6 +21,7 @@ export interface FleetParts extends SessionParts {
   readonly waiting: Waiting;
   /** Of the whole answers. */
   readonly turns: KeyTurns;
+  readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Kits of one subscription. */
   readonly kits_max: number;
@@ -63,7 +64,7 @@ class FleetSocket {
     const { principal, closed } = this.#session;
     if (!principal) return;
     const ids = [...new Set(kits)];
-    const { store, changes, waiting, shared, list, kits_max, turns } = this.#parts;
+    const { store, changes, waiting, shared, idsOf, list, kits_max, turns } = this.#parts;
     if (ids.length > kits_max || !ids.every((kit_id) => maySee(principal, kit_id))) {
       this.#session.forbid(ids.length > kits_max ? `at most ${kits_max} kits` : 'kit not found');
       return;
@@ -81,7 +82,7 @@ class FleetSocket {
       ]),
     );
     this.#summaries = summaries
-      ? new SummaryFollower({ principal, shared, list, inTurn, wake, signal })
+      ? new SummaryFollower({ principal, shared, idsOf, list, inTurn, wake, signal })
       : undefined;
   }
 

@@ -9,9 +9,13 @@ import type { SharedSummaries } from './shared-summaries.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;
 
+/** Kits of the first list that are read at once: of a slow reader, the service holds no more summaries, and the ids of the others. */
+export const read_at_once = 500;
+
 export interface SummaryFollowerParts {
   readonly principal: Principal;
   readonly shared: SharedSummaries;
+  readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
   readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Waits for the turn of the key before the first list is read. */
   readonly inTurn: InTurn;
@@ -22,8 +26,10 @@ export interface SummaryFollowerParts {
 
 export class SummaryFollower {
   readonly #parts: SummaryFollowerParts;
-  /** The first list, as far as it was not sent yet; undefined: it is not read yet. */
-  #first: KitResource[] | undefined;
+  /** Kits of the first list that are not read yet; undefined: they are not known yet. */
+  #unread: string[] | undefined;
+  /** Kits of the first list that were read and not sent yet. */
+  #unsent: KitResource[] = [];
   readonly #changed = new Set<string>();
   /** When a kit changes without a message. */
   readonly #turns = new Map<string, number>();
@@ -40,18 +46,20 @@ export class SummaryFollower {
 
   get isDue(): boolean {
     if (this.#parts.signal.aborted) return false;
-    return !this.#first || this.#first.length > 0 || (this.#isTime && this.#changed.size > 0);
+    return this.#left !== 0 || (this.#isTime && this.#changed.size > 0);
+  }
+
+  /** Kits of the first list that were not sent yet; undefined: it is not known yet. */
+  get #left(): number | undefined {
+    return this.#unread && this.#unread.length + this.#unsent.length;
   }
 
   async next(): Promise<SummaryFrame> {
-    if (!this.#first) {
-      this.#first = await this.#parts.inTurn(async () => this.#readFirst());
+    if (this.#left !== 0) {
+      if (this.#unsent.length === 0) await this.#parts.inTurn(async () => this.#readMore());
       // An empty list is an answer too.
-      if (this.#first.length === 0) return { type: 'summaries', kits: [], left: 0 };
-    }
-    if (this.#first.length > 0) {
-      const kits = this.#first.splice(0, summaries_at_once);
-      return { type: 'summaries', kits, left: this.#first.length };
+      const kits = this.#unsent.splice(0, summaries_at_once);
+      return { type: 'summaries', kits, left: this.#left ?? 0 };
     }
     const some = [...this.#changed].slice(0, summaries_at_once);
     for (const kit_id of some) this.#changed.delete(kit_id);
@@ -59,12 +67,15 @@ export class SummaryFollower {
     return { type: 'summaries', kits: this.#noted(await this.#listed(some)), left: 0 };
   }
 
-  async #readFirst(): Promise<KitResource[]> {
-    const { list, principal, signal } = this.#parts;
-    // The subscription has ended.
-    if (signal.aborted) return [];
-    this.#changed.clear();
-    return this.#noted(await list(principal));
+  async #readMore(): Promise<void> {
+    const { idsOf, principal, signal } = this.#parts;
+    if (!this.#unread) {
+      this.#changed.clear();
+      // The subscription may have ended.
+      this.#unread = signal.aborted ? [] : [...(await idsOf(principal))];
+    }
+    const some = this.#unread.splice(0, read_at_once);
+    if (some.length > 0) this.#unsent = this.#noted(await this.#listed(some));
   }
 
   async #listed(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {

@@ -127,7 +127,8 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       if (kit_id !== undefined) serveSocket(socket, { ...known, kit_id });
       else {
         const list = service.listed.bind(service);
-        serveFleetSocket(socket, { ...known, shared, list, kits_max: kits_per_socket });
+        const idsOf = service.kitIds.bind(service);
+        serveFleetSocket(socket, { ...known, shared, idsOf, list, kits_max: kits_per_socket });
       }
     });
   };

@@ -91,6 +91,11 @@ export class SqlStore extends SqlWebhooks implements Store {
     });
   }
 
+  async kitIds(): Promise<readonly string[]> {
+    const rows = await this.all('SELECT kit_id FROM kits ORDER BY kit_id');
+    return rows.map((row) => String(row['kit_id']));
+  }
+
   async kits(kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
     return readKits(this.database, kit_ids);
   }

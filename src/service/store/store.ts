@@ -209,6 +209,8 @@ export interface ApiKey {
 export interface Store extends HistoryStore, WebhookStore {
   /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
   readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
+  /** The ids of all kits, in the order of `kits`. */
+  readonly kitIds: () => Promise<readonly string[]>;
   readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;
   readonly kit: (kit_id: string) => Promise<StoredKit | undefined>;
   /** The states of all assets of these kits. */

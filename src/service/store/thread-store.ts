@@ -142,6 +142,7 @@ type Method = <K extends keyof Store>(
 function methodsOf(method: Method): Store {
   return {
     commit: method('commit'),
+    kitIds: method('kitIds'),
     kits: method('kits'),
     kit: method('kit'),
     assetStates: method('assetStates'),

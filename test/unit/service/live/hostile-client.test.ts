@@ -6,7 +6,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
-import type { Principal } from '../../../../src/service/access/principal.ts';
 import { turn } from '../../../../src/platform/time.ts';
 import { behind_chars_max } from '../../../../src/service/live/reading.ts';
 import { heartbeat_ms, type Served, SocketSession } from '../../../../src/service/live/socket-session.ts';
@@ -104,8 +103,7 @@ async function withSession(
     const socket = await asked.promise;
     const keys = new KeyRing(lab.store);
     await keys.reload();
-    const key_id = lab.key.split('_')[1] ?? '';
-    const principal: Principal = { key_id, user_id: 'u', label: 'test', scopes: ['read'], kits: '*' };
+    const principal = keys.principal(lab.key.split('_')[1] ?? '');
     const asker = { headers: {}, address: '127.0.0.1' };
     const gate = new Gate({ keys, store: lab.store, hosts: [], isSecure: false });
     const session = new SocketSession(
