@@ -34,5 +34,6 @@ function placeOf(link: LinkOptions): string | undefined {
   if (link.kind !== 'udp_listen' && link.kind !== 'tcp_listen') return undefined;
   const { host, port, kind } = link;
   if (host === 'localhost' || loopback.has(plainIp(host))) return undefined;
-  return `${kind === 'udp_listen' ? 'UDP' : 'TCP'} port ${port} of ${host}`;
+  const named = `${kind === 'udp_listen' ? 'UDP' : 'TCP'} port ${port}`;
+  return host === '0.0.0.0' || host === '::' ? named : `${named} of ${host}`;
 }

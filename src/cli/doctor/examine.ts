@@ -227,7 +227,7 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
         ),
         ...config.warnings.map(splitWarning),
         ...cautionsOf(config.drivers).map(({ name, sentence }) =>
-          warn(`driver ${name}`, ...halves(plain(sentence))),
+          warn(`settings of ${name}`, ...halves(plain(sentence))),
         ),
       ],
     };

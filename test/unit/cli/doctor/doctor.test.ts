@@ -72,7 +72,7 @@ test('a link over which a stranger can pass for a vehicle is named with its reme
     const open = `drivers: [{ driver: mavlink, name: drones, options: { links: ${links} } }]\n`;
     const { stdout } = await typed(dir, configIn(dir, open));
     expect(stdout).toMatch(
-      /^warn {2}driver drones: link field takes unsigned frames from any host that reaches UDP port 14550 of 0\.0\.0\.0: .*; set signing, or the addresses of each vehicle/mu,
+      /^warn {2}settings of drones: link field takes unsigned frames from any host that reaches UDP port 14550: .*; set signing, or the addresses of each vehicle/mu,
     );
     expect(stdout.match(/unsigned frames/gu)).toHaveLength(1);
   });

@@ -21,7 +21,7 @@ const openOf = (more: object) => openLinks(mavlinkOptions.parse({ links, ...more
 describe('An open link', () => {
   it('receives unsigned frames from any host, and no configured vehicle names its hosts', () => {
     const open = [
-      { name: 'field', place: 'UDP port 14550 of 0.0.0.0' },
+      { name: 'field', place: 'UDP port 14550' },
       { name: 'tcp listen 10.0.0.1:5760', place: 'TCP port 5760 of 10.0.0.1' },
       { name: 'mesh', place: 'UDP port 14555' },
     ];
