@@ -175,9 +175,11 @@ describe('a batch of a kit', () => {
     expect(reception?.faults).toEqual(['batch: more than 256 epochs; 744 messages not read']);
   });
 
-  it('reports how much text it holds, so that a transaction can be bounded', () => {
-    const items = Array.from({ length: 100 }, (_, seq) => item(seq, feed, '{"lat":47,"note":"xxxxxxxx"}'));
+  it('reports what its messages take in memory, so that a transaction can be bounded', () => {
+    const text = '{"lat":47,"note":"xxxxxxxx"}';
+    const items = Array.from({ length: 100 }, (_, seq) => item(seq, feed, text));
     const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
-    expect(reception?.weight).toBe(100 * '{"lat":47,"note":"xxxxxxxx"}'.length);
+    const [values, value_bytes] = [3, 32];
+    expect(reception?.weight).toBe(100 * (text.length + values * value_bytes));
   });
 });
