@@ -36,7 +36,7 @@ export class Changes {
   }
 }
 
-/** Returns a function that tells why what is received from now on may not show what became of the command `what`. */
+/** Returns a function that gives the reason why later messages may not show the effect of the command `what`. */
 export function interruptionOf(to: Addressee, what: string): () => string | undefined {
   const incarnation = to.incarnation();
   return () => {

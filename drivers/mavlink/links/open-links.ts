@@ -1,4 +1,4 @@
-/** Links over which a stranger can pass for a vehicle: unsigned frames count there, whoever sends them. */
+/** Links over which a stranger can pass for a vehicle: they accept unsigned frames from any sender. */
 import { Networks, plainIp } from '../../../src/platform/networks.ts';
 import type { MavlinkOptions } from '../options.ts';
 import { addressOf } from './link.ts';

@@ -9,7 +9,7 @@ interface Limit {
 export const changes_max: Limit = { count: 6, window_ms: 60_000 };
 /** Of new vehicles: one takes some milliseconds, and those of a flood become known in the same turn. */
 export const appearing_max: Limit = { count: 4, window_ms: 100 };
-/** Of new components of all vehicles; the next heartbeat of one that has to wait shows it again. */
+/** Of new components of all vehicles. A component that has to wait is announced after its next heartbeat. */
 export const parts_appearing_max: Limit = { count: 16, window_ms: 100 };
 
 export class Announcements {

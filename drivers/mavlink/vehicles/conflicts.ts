@@ -41,7 +41,7 @@ export function sharedIds(
   return { confusable, apart };
 }
 
-/** Whether their addresses distinguish them. Two senders that the configuration names are two vehicles of ours, whose radios may hear each other. */
+/** Whether their addresses distinguish them. Two configured senders are own vehicles, whose radios may receive each other. */
 function areApart(one: Contact, other: Contact): boolean {
   return one.source !== other.source && !(one.isNamed && other.isNamed);
 }
@@ -119,7 +119,7 @@ interface Place {
  * where they come from the same address: a stranger elsewhere, who can send with any ids, makes no answer doubtful.
  */
 export class Rivals {
-  /** By link and address; the one that was seen last is the last. */
+  /** By link and address, the most recent last. */
   readonly #seen_ms = new Map<Link, Map<string, number>>();
 
   readonly #log: Pick<DriverLog, 'error'>;

@@ -14,9 +14,9 @@ export interface ProxyRules {
 
 /** Proxies one behind the other; what stands further to the left was written by a client. */
 const hops_max = 16;
-/** Requests with credentials without a named client, and none with one, after which a proxy counts as one that names no clients. */
+/** After this many requests with credentials, none with a client address, the proxy is reported. */
 export const unnamed_max = 20;
-/** Proxies that are looked at; a trusted network may have any number of addresses. */
+/** Proxies that are observed; a trusted network may have any number of addresses. */
 const proxies_noted_max = 64;
 
 /** A trusted proxy that names no clients, and the header that it should do so in. */
@@ -32,7 +32,7 @@ export class TrustedProxies {
   /** By proxy: its requests without a named client; `Infinity` once it has named one, or was reported. */
   readonly #unnamed = new Map<string, number>();
 
-  /** `onSilent` is called once for each proxy that names no clients: all of them count as one, which only the log can tell. */
+  /** `onSilent` is called once for each proxy that names no clients; all its clients then count as one. */
   constructor(
     { trusted, header }: ProxyRules = { trusted: [], header: 'x-forwarded-for' },
     onSilent?: (silent: SilentProxy) => void,

@@ -17,7 +17,7 @@ const log_every_ms = 600_000;
 
 /** A value: its object, and its place in what contains it. */
 const value_bytes = 64;
-/** A change, its key and its place in the map of those that wait. */
+/** A change, its key and its place in the map of waiting changes. */
 const change_bytes = 384;
 
 export interface Holder {
