@@ -24,9 +24,10 @@ describe('a radio that rejects the login', () => {
       await letPass(500);
       expect(other.sessions.logins).toBe(1);
       expect(lab.asset('mast')?.status).toBe('online');
-      expect(lab.devices()).toMatchObject([
-        { name: 'mast', state: 'online', reason: null, next_try_at: null },
+      // In the order of their first reports.
+      expect(lab.devices().toSorted((a, b) => a.name.localeCompare(b.name))).toMatchObject([
         { name: 'boat', tried: `127.0.0.1:${other.port}`, state: 'rejected', asset_key: null },
+        { name: 'mast', state: 'online', reason: null, next_try_at: null },
       ]);
       const boat = lab.devices().find(({ name }) => name === 'boat');
       expect(boat?.reason).toMatch(/password/u);
