@@ -1,7 +1,7 @@
 /** The driver of MAVLink drones and vehicles: ArduPilot and PX4, over several UDP, TCP and serial links. */
 import { droneFeeds } from '../../src/contract/drone-feeds.ts';
 import { DeviceReports } from '../../src/device/device-reports.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost, type DriverLog } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
 import { endpointFacts } from './forward/endpoint-facts.ts';
@@ -24,17 +24,16 @@ export const mavlink = defineDriver({
   feeds: droneFeeds,
   options: mavlinkOptions,
   cautions: (options) => openLinks(options).map(({ name, place }) => texts.open_link(name, place)),
-  run: async (options, host) => {
-    for (const { name, place } of openLinks(options)) host.log.warn({ link: name, place }, texts.open);
-    await runMavlink(options, host);
-  },
+  run: async (options, host) => runMavlink(options, host, noteOpenLinks(options, host.log)),
 });
 
 /** Interval of the checks for due requests, silence and link changes. */
 const tick_ms = 100;
 const status_every_ms = 5_000;
 
-async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> {
+type Host = DriverHost<typeof droneFeeds>;
+
+async function runMavlink(options: MavlinkOptions, host: Host, open: OpenFacts): Promise<void> {
   const { signal, log } = host;
   const signing = options.signing && (await openSigning(options.signing, { signal, log }));
   if (signal.aborted) return;
@@ -48,7 +47,7 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   const report = (): void => {
     if (signal.aborted) return;
     const facts = {
-      ...factsOf(links, registry, signing, options),
+      ...factsOf(links, registry, signing, open),
       ...factsOfEndpoints(forwarder.stats(), performance.now()),
     };
     host.reportStatus(facts, reports.all.map(withForeignBytes(options.links, links)));
@@ -96,22 +95,26 @@ async function runMavlink(options: MavlinkOptions, host: DriverHost<typeof drone
   await signing?.close();
 }
 
-/** The links over which a stranger can pass for a vehicle. */
-function openFacts(options: MavlinkOptions): Readonly<Record<string, string>> {
-  const names = openLinks(options).map(({ name }) => name);
-  return names.length > 0 ? { unsigned: texts.open_links(names) } : {};
+/** Of the status: the links over which a stranger can pass for a vehicle. */
+type OpenFacts = Readonly<Record<string, string>>;
+
+/** Logs the links over which a stranger can pass for a vehicle, and returns them as facts of the status. */
+function noteOpenLinks(options: MavlinkOptions, log: DriverLog): OpenFacts {
+  const open = openLinks(options);
+  for (const { name, place } of open) log.warn({ link: name, place }, texts.open);
+  return open.length > 0 ? { unsigned: texts.open_links(open.map(({ name }) => name)) } : {};
 }
 
 function factsOf(
   links: readonly Link[],
   registry: VehicleRegistry,
   signing: StoredSigning | undefined,
-  options: MavlinkOptions,
+  open: OpenFacts,
 ): ReturnType<typeof statusFacts> {
   const days = signing?.ahead_days() ?? 0;
   const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
   return {
-    ...openFacts(options),
+    ...open,
     ...statusFacts(links, { vehicles: registry.vehicles, radioOf: (link) => registry.radioOf(link) }),
     ...(days > 0 ? { 'signing clock': signing_texts.clock_ahead_days(days) } : {}),
     ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),

@@ -28,9 +28,10 @@ export function sharedIds(
   const confusable = new Set<Contact>();
   const apart = new Set<Contact>();
   const live = [...contacts].filter(({ last_ms }) => now_ms - last_ms < live_ms);
-  for (const [at, one] of live.entries()) {
+  for (const one of live) {
     if (one.isShared(now_ms)) confusable.add(one);
-    for (const other of live.slice(0, at)) {
+    for (const other of live) {
+      if (other === one) break;
       if (other.sysid !== one.sysid) continue;
       const are_apart = areApart(one, other);
       const is_mixed = !are_apart && (one.isShared(now_ms) || other.isShared(now_ms));
