@@ -55,10 +55,9 @@ export class TrustedProxies {
   clientOf(headers: Readonly<IncomingHttpHeaders>, peer: string): string {
     if (!this.isTrusted(peer)) return peer;
     const hops = this.#hops(headers);
-    this.#note(peer, headers, addressIn(hops[0] ?? '') !== undefined);
+    this.#note(peer, headers, hops[0] !== undefined);
     let client = peer;
-    for (const hop of hops) {
-      const address = addressIn(hop);
+    for (const address of hops) {
       if (address === undefined) return client;
       client = address;
       if (!this.isTrusted(address)) return client;
@@ -77,11 +76,11 @@ export class TrustedProxies {
     if (count === unnamed_max) this.#onSilent?.({ proxy, header: this.#header });
   }
 
-  /** What the header names, the nearest first. */
-  #hops(headers: Readonly<IncomingHttpHeaders>): readonly string[] {
+  /** The addresses in the header, the nearest first; undefined for what is no address. */
+  #hops(headers: Readonly<IncomingHttpHeaders>): readonly (string | undefined)[] {
     const text = [headers[this.#header] ?? []].flat().join(',');
     const hops = this.#header === 'forwarded' ? forwardedFor(text) : text.split(',');
-    return hops.slice(-hops_max).toReversed();
+    return hops.slice(-hops_max).toReversed().map(addressIn);
   }
 }
 

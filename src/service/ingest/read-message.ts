@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { batchItemSteps, openBatchSteps } from '../../contract/batch/batch.ts';
 import type { BatchItem } from '../../contract/batch/pack.ts';
-import { countValues, decodedText, message_limits, readJson } from '../../contract/bounded-json.ts';
+import { countValues, decodedText, message_limits } from '../../contract/bounded-json.ts';
 import { timeQuality } from '../../contract/envelope.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { json, type Json } from '../../contract/json.ts';
@@ -181,7 +181,7 @@ function messageOfItem(
   checkIds(channel);
   const { epoch, seq, time_ms } = item;
   budget.values_left -= countValues(item.data, message_limits);
-  const raw = json.parse(readJson(item.data, message_limits));
+  const raw = json.parse(JSON.parse(decodedText(item.data, message_limits)));
   const data = cleaned(channel, raw);
   if (data !== raw) budget.cleaned += 1;
   return { channel, epoch, seq, time_ms, unsynced: item.time_quality === 'unsynced', data };

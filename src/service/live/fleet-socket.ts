@@ -22,7 +22,7 @@ export interface FleetParts extends SessionParts {
   /** Of the whole answers. */
   readonly turns: KeyTurns;
   readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
-  readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
+  readonly list: (principal: Principal, kit_ids: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Kits of one subscription. */
   readonly kits_max: number;
 }

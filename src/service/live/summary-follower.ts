@@ -16,7 +16,7 @@ export interface SummaryFollowerParts {
   readonly principal: Principal;
   readonly shared: SharedSummaries;
   readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
-  readonly list: (principal: Principal, kit_ids?: readonly string[]) => Promise<readonly ListedKit[]>;
+  readonly list: (principal: Principal, kit_ids: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Waits for the turn of the key before the first list is read. */
   readonly inTurn: InTurn;
   /** Called when something is due. */

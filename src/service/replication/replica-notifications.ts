@@ -220,8 +220,8 @@ async function changeOf(store: Store, each: News): Promise<Change | undefined> {
 /** Sends everything that a subscriber may have missed, from the database. */
 async function publishEverything({ changes, store }: ReplicaNotificationsParts): Promise<void> {
   if (changes.hasFleetSubscribers) {
-    const kits = await store.kits('*');
-    changes.publish(kits.map(({ kit_id }) => ({ kind: 'kit', kit_id })));
+    const kit_ids = await store.kitIds();
+    changes.publish(kit_ids.map((kit_id) => ({ kind: 'kit', kit_id })));
   }
   for (const kit_id of changes.subscribedKits()) {
     const all: Change[] = [{ kind: 'kit', kit_id }];

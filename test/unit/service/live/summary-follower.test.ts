@@ -22,7 +22,7 @@ it('The first list is read as far as its reader has come, and is sent whole', as
     principal: { key_id: 'k', user_id: 'u', label: 'k', scopes: ['read'], kits: '*' },
     shared: new SharedSummaries(new Changes(), kits),
     idsOf: async () => ids,
-    list: async (_, kit_ids = ids) => kits(kit_ids),
+    list: async (_, kit_ids) => kits(kit_ids),
     inTurn: async (work) => work(),
     wake: () => undefined,
     signal: end.signal,
