@@ -4,6 +4,7 @@
  */
 import { type LookupAddress, type LookupOptions, promises } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { hasCode } from '../errors.ts';
 import { sleep } from '../platform/time.ts';
 
 /** A name server answers within one round trip, also by satellite in most cases. */
@@ -127,9 +128,7 @@ function firstOf(map: ReadonlyMap<string, unknown>): string {
 }
 
 function isUnanswered(error: unknown): boolean {
-  return (
-    error instanceof Error && 'code' in error && (error.code === 'EAI_AGAIN' || error.code === 'EAI_FAIL')
-  );
+  return hasCode(error, 'EAI_AGAIN', 'EAI_FAIL');
 }
 
 /** Asks all these name servers at once; rejects when none has an address. Late answers are ignored. */

@@ -1,4 +1,5 @@
 /** Why an attempt to connect failed, from what became known of it. */
+import { hasCode } from '../errors.ts';
 import type { IConnackPacket } from './client.ts';
 import { isConnackTimeout } from './client.ts';
 import { codeInWords } from './codes.ts';
@@ -51,5 +52,5 @@ export class FailureNotes {
 }
 
 function isBroken(error: Error): boolean {
-  return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+  return hasCode(error, 'ECONNRESET', 'EPIPE');
 }
