@@ -81,6 +81,11 @@ export class StorageUnsure extends StorageUnavailable {
   override readonly name = 'StorageUnsure';
 }
 
+/** A later version has changed the tables so that this one may not write them: only another program helps. The process exits with 78. */
+export class SchemaRefused extends StorageUnavailable {
+  override readonly name = 'SchemaRefused';
+}
+
 /** The database works, and other work has the rows or the connections for longer than the wait limit. Others can be stored meanwhile. */
 export class StorageBusy extends StorageUnavailable {
   override readonly name = 'StorageBusy';

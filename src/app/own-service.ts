@@ -8,7 +8,7 @@ import { tlsSource } from '../config/service/tls.ts';
 import { json } from '../contract/json.ts';
 import type { PartnerChange } from '../contract/partners.ts';
 import { readChannel } from '../contract/topics.ts';
-import { CommandRefused, messageOf } from '../errors.ts';
+import { CommandRefused, messageOf, SchemaRefused } from '../errors.ts';
 import { positionOf, type Row } from '../outbox/row.ts';
 import type { Log } from '../platform/log/log.ts';
 import { replaceFile } from '../platform/replace-file.ts';
@@ -75,9 +75,22 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
   const attempt = async (): Promise<void> => {
     running = await start(config, parts, { log, onPartner: publisher.onPartner });
     parts.conditions.clear('service');
-    reportState(running, parts, ends.signal);
+    const over = new AbortController();
+    reportState(running, parts, AbortSignal.any([ends.signal, over.signal]));
     // The last run held its state in memory only.
     parts.hub.announceAll();
+    void running.excluded.then((reason) => {
+      over.abort();
+      tried = restart(reason);
+    });
+  };
+  /** Another version has changed the tables: the service is off until this one may write them again. The kit goes on. */
+  const restart = async (reason: string): Promise<void> => {
+    const excluded = running;
+    running = undefined;
+    parts.conditions.note('service', texts.service_off(reason));
+    await excluded?.stop();
+    await keepTrying();
   };
   const isStarted = async (): Promise<boolean> =>
     attempt().then(
@@ -172,7 +185,8 @@ async function openOwnStore(state_dir: string, { history }: OwnServiceConfig, lo
   try {
     return open();
   } catch (error) {
-    if (history_file === undefined || !existsSync(history_file)) throw error;
+    if (error instanceof SchemaRefused || history_file === undefined || !existsSync(history_file))
+      throw error;
     const damaged = `${history_file}.damaged`;
     for (const end of ['', '-wal', '-shm'])
       await rename(history_file + end, damaged + end).catch(() => undefined);

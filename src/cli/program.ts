@@ -1,7 +1,7 @@
 /** The subcommands and their options. The modules of a subcommand are loaded when it is used, so that each starts fast. */
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { config_file_default } from '../config/config.ts';
-import { ConfigInvalid, messageOf } from '../errors.ts';
+import { ConfigInvalid, messageOf, SchemaRefused } from '../errors.ts';
 import { DaemonUnavailable } from '../local/client.ts';
 import type { CheckOptions } from './check.ts';
 import type { DaemonOptions } from './daemon/client.ts';
@@ -42,6 +42,8 @@ function report(error: unknown, shell: Shell): number {
   }
   // A request interrupted by Ctrl-C is not reported as a failure.
   if (!shell.signal.aborted) complain(shell, messageOf(error));
+  // No further start of this program would help.
+  if (error instanceof SchemaRefused) return exit.config;
   return error instanceof DaemonUnavailable ? exit.unavailable : exit.failed;
 }
 

@@ -2,6 +2,7 @@
 import { dirname, join } from 'node:path';
 import { tlsSource } from '../config/service/tls.ts';
 import { readStandalone } from '../config/standalone.ts';
+import { StorageUnavailable } from '../errors.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';
 import { server_round_ms } from '../service/history/keeper.ts';
@@ -57,12 +58,11 @@ export async function service(file: string, shell: Shell): Promise<number> {
   }
   const served =
     metrics && config.metrics && (await serveFigures(metrics, running, { ...config.metrics, log, shell }));
-  try {
-    await aborted(shell.signal);
-  } finally {
-    await running.stop();
-    await served?.closed;
-  }
+  const excluded = await Promise.race([aborted(shell.signal), running.excluded]);
+  await running.stop();
+  // systemd starts it again, perhaps with the program that was installed meanwhile; the same one then refuses to start.
+  if (excluded !== undefined) throw new StorageUnavailable(excluded);
+  await served?.closed;
   log.info({}, 'service stopped');
   return exit.ok;
 }

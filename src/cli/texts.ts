@@ -81,6 +81,7 @@ export const texts = {
   no_api_keys: 'No API keys.',
   key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
   key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
+  tables_upgraded: (database: string) => `The tables of ${database} are up to date.`,
   no_history: 'No kit has history.',
   no_database: (file: string) => `${file} does not exist; name the database of the service with --database`,
   no_history_of: (kit_id: string) =>

@@ -25,6 +25,8 @@ import { openWebhooks, type WebhookSettings } from './webhooks/open-webhooks.ts'
 import { texts } from './texts.ts';
 
 const check_unanswered_ms = 1_000;
+/** Interval of the look at the marks of the tables: each commit looks as well, and a replica without commits must not read what it does not know. */
+const check_schema_ms = 2_000;
 
 export interface ServiceOptions {
   readonly store: Store;
@@ -77,6 +79,8 @@ export interface RunningService {
   readonly keys: KeyRing;
   /** Returns why the service cannot serve now; undefined: it can. */
   readonly unready: () => Promise<string | undefined>;
+  /** Resolves with the reason when another version has changed the tables of the database: the caller stops the service. */
+  readonly excluded: Promise<string>;
   /** Resolves when the message is stored. */
   readonly take: (reception: Reception) => Promise<void>;
   /** Resolves when the messages that wait for the database leave room for another batch. */
@@ -105,7 +109,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const gate = new Gate({ keys, store, ...access, isSecure: options.tls !== undefined });
     const calls = { now: Date.now, onPartner: options.onPartner, onFailed: wake };
     const service = new Service({ store, dispatcher, changes, log, ...calls });
-    const unready = async (): Promise<string | undefined> => ingest.unready ?? options.unready();
+    const exclusion = noticeExclusion(store, log, signal);
+    const unready = async (): Promise<string | undefined> =>
+      exclusion.reason ?? ingest.unready ?? options.unready();
     const inside = { service, store, gate, log, changes, signal, unready, meter };
     const { retention, keeper } = historyOf(options);
     const parts = { ...inside, ...outsideOf(options), retention, webhooks: webhooks?.operations };
@@ -123,6 +129,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
         meter?.stored(reception.messages.length);
       },
       unready,
+      excluded: exclusion.noticed,
       room: async () => ingest.room(),
       async stop() {
         ends.abort();
@@ -170,6 +177,25 @@ function wakingOn(onCommitted: ServiceOptions['onCommitted'], wake: () => void) 
     if (committed.has_events) wake();
     onCommitted(committed);
   };
+}
+
+interface Exclusion {
+  readonly reason: string | undefined;
+  readonly noticed: Promise<string>;
+}
+
+/** Looks until another version has changed the tables; a database that does not answer says nothing about them. */
+function noticeExclusion(store: Store, log: ServiceLog, signal: AbortSignal): Exclusion {
+  const noticed = Promise.withResolvers<string>();
+  const exclusion = { reason: undefined as string | undefined, noticed: noticed.promise };
+  everyInTurn(check_schema_ms, signal, async () => {
+    const reason = await store.schemaFault().catch(() => undefined);
+    if (reason === undefined || exclusion.reason !== undefined) return;
+    exclusion.reason = reason;
+    log.error({ reason }, texts.log_schema_other);
+    noticed.resolve(reason);
+  });
+  return exclusion;
 }
 
 interface Unanswered extends Pick<ServiceOptions, 'store' | 'log'> {

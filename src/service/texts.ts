@@ -181,6 +181,19 @@ export const texts = {
     `the database was written by a later version (${version}); install that version, or configure another file`,
   later_version_database: (version: number) =>
     `the database was written by a later version (${version}); install that version, or configure another database`,
+  schema_later: (version: number, mine: number) =>
+    `a later version has changed the tables of the database (${version}), and this one (${mine}) may not write them any more; install that version here`,
+  schema_earlier: (version: number, mine: number) =>
+    `the tables of the database are those of an earlier version (${version}), as after a restore, and this one (${mine}) may not write them; its next start brings them up to date`,
+  schema_changing:
+    'another replica is changing the tables of the database; storing goes on when it has ended',
+  tables_not_upgraded:
+    'the tables of the database are those of an earlier version; start the service of this version on it first',
+  older_writers: (connections: number) =>
+    `services of an earlier version are connected to the database (${connections} connections), and this one writes what they do not understand; stop them, or run "kit-connector service upgrade", after which they end`,
+  unfenced_writers: (connections: number) =>
+    `services of an earlier version are connected to the database (${connections} connections named "kit-connector") that would not notice the change of its tables; stop them`,
+  log_schema_other: 'service ends: nothing more is stored or acknowledged here',
   subscription_refused: (filter: string, reason: string, remedy: string) =>
     `the broker refused the subscription to ${filter}: ${reason}; ${remedy}`,
 } as const;

@@ -9,7 +9,7 @@ export async function withStore<T>(
   { config, database }: DatabaseOptions,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const { store } = await openStore(await readDatabase(config, database));
+  const { store } = await openStore(await readDatabase(config, database), { upgrade: 'never' });
   try {
     return await work(store);
   } finally {

@@ -14,6 +14,15 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     .action(async ({ config }: { config: string }) =>
       finish(await (await import('../service.ts')).service(config, shell)),
     );
+  withDatabase(
+    service
+      .command('upgrade')
+      .description(
+        'bring the tables of the database up to date now; services of versions that it excludes end',
+      ),
+  ).action(async (options: DatabaseOptions) =>
+    finish(await (await import('./upgrade.ts')).upgradeTables(options, shell)),
+  );
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
     async (options: DatabaseOptions) => finish(await (await import('./key.ts')).listKeys(options, shell)),

@@ -8,6 +8,7 @@ import type { ServiceLog } from '../service-log.ts';
 import { readStored } from './received/read-received.ts';
 import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
 import { replicationFault } from './sql/replication.ts';
+import type { Upgrade } from './sql/schema.ts';
 import { SharedStore } from './shared-store.ts';
 import type { Store } from './store.ts';
 import { openThreadStore } from './thread-store.ts';
@@ -35,19 +36,22 @@ export interface OpenedStore {
 /** Opens the store. Rejects with `StorageUnavailable` and what to do about it. */
 export async function openStore(
   choice: DatabaseChoice,
-  { keepsHistory = true }: { readonly keepsHistory?: boolean } = {},
+  {
+    keepsHistory = true,
+    upgrade = 'alone',
+  }: { readonly keepsHistory?: boolean; readonly upgrade?: Upgrade } = {},
 ): Promise<OpenedStore> {
   if (choice.kind === 'sqlite') {
     await mkdir(dirname(choice.file), { recursive: true, mode: 0o750 });
     return {
-      store: await openThreadStore(choice.file, { keepsHistory }),
+      store: await openThreadStore(choice.file, { keepsHistory, upgrade }),
       followReplicas: undefined,
       isReceived: undefined,
       replicationFault: undefined,
     };
   }
   const replicas = new ReplicaNotifications();
-  const database = await openPostgres(choice);
+  const database = await openPostgres(choice, { upgrade });
   const store = new SharedStore(database, {
     announce: async (queries, changes) => replicas.notify(queries, changes),
     keepsHistory,

@@ -385,6 +385,10 @@ export class SqlStore extends SqlWebhooks implements Store {
     return Number(row?.['newest'] ?? 0);
   }
 
+  async schemaFault(): Promise<string | undefined> {
+    return this.database.schemaFault();
+  }
+
   async close(): Promise<void> {
     await this.database.close();
   }

@@ -273,6 +273,8 @@ export interface Store extends HistoryStore, WebhookStore {
   readonly acks: (kit_id: string) => Promise<readonly CloudAck[]>;
   /** 0: nothing is stored for this kit. */
   readonly newestEpoch: (kit_id: string) => Promise<number>;
+  /** Why this program may not write the database any more, since another version has changed its tables; undefined: it may. */
+  readonly schemaFault: () => Promise<string | undefined>;
   readonly close: () => Promise<void>;
 }
 

@@ -1,8 +1,9 @@
 /** The store on SQLite for the rest of the service: every call goes to the thread that owns the file. */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
+import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
 import type { HistoryStore } from '../history/history-store.ts';
+import type { Upgrade } from './sql/schema.ts';
 import type { Store } from './store.ts';
 import { texts } from '../texts.ts';
 
@@ -10,6 +11,7 @@ import { texts } from '../texts.ts';
 export interface ThreadOptions {
   readonly file: string;
   readonly keepsHistory: boolean;
+  readonly upgrade: Upgrade;
 }
 
 export interface ThreadCall {
@@ -21,7 +23,7 @@ export interface ThreadCall {
 export interface ThreadReply {
   readonly id: number;
   readonly value?: unknown;
-  readonly fault?: { readonly unavailable: boolean; readonly message: string };
+  readonly fault?: { readonly kind: 'refused' | 'unavailable' | 'broken'; readonly message: string };
 }
 
 /** Only the caller can type the value. */
@@ -45,9 +47,10 @@ export async function openThreadStore(
   {
     heap_mb = heap_default_mb,
     keepsHistory = true,
-  }: { readonly heap_mb?: number; readonly keepsHistory?: boolean } = {},
+    upgrade = 'alone',
+  }: { readonly heap_mb?: number; readonly keepsHistory?: boolean; readonly upgrade?: Upgrade } = {},
 ): Promise<Store> {
-  const store = new ThreadStore({ file, keepsHistory }, heap_mb);
+  const store = new ThreadStore({ file, keepsHistory, upgrade }, heap_mb);
   await store.open();
   return methodsOf(
     <K extends keyof Store>(name: K) =>
@@ -188,12 +191,14 @@ function methodsOf(method: Method): Store {
     deadMessages: method('deadMessages'),
     replayDead: method('replayDead'),
     purgeDead: method('purgeDead'),
+    schemaFault: method('schemaFault'),
     close: method('close'),
   };
 }
 
-function errorOf({ unavailable, message }: NonNullable<ThreadReply['fault']>): Error {
-  return unavailable ? new StorageUnavailable(message) : new InvariantBroken(message);
+function errorOf({ kind, message }: NonNullable<ThreadReply['fault']>): Error {
+  if (kind === 'refused') return new SchemaRefused(message);
+  return kind === 'unavailable' ? new StorageUnavailable(message) : new InvariantBroken(message);
 }
 
 function historyMethods(method: Method): HistoryStore {

@@ -1,6 +1,6 @@
 /** The thread that owns the service's SQLite file, so that a slow disk stalls no request and no heartbeat. */
 import { parentPort } from 'node:worker_threads';
-import { InvariantBroken, messageOf, StorageUnavailable } from '../../errors.ts';
+import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../errors.ts';
 import { openSqlite } from './sql/sqlite.ts';
 import { SqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
@@ -9,9 +9,9 @@ import type { ThreadCall, ThreadOptions, ThreadReply } from './thread-store.ts';
 if (!parentPort) throw new InvariantBroken('thread.ts runs as a thread of the service only');
 const port = parentPort;
 
-port.once('message', ({ file, keepsHistory }: ThreadOptions) => {
+port.once('message', ({ file, keepsHistory, upgrade }: ThreadOptions) => {
   try {
-    const store = new SqlStore(openSqlite(file), { keepsHistory });
+    const store = new SqlStore(openSqlite(file, { upgrade }), { keepsHistory });
     port.on('message', (call: ThreadCall) => void answer(store, call));
     port.postMessage({ id: 0, value: undefined } satisfies ThreadReply);
   } catch (error) {
@@ -32,5 +32,7 @@ async function answer(store: Store, { id, method, args }: ThreadCall): Promise<v
 }
 
 function faultOf(error: unknown): NonNullable<ThreadReply['fault']> {
-  return { unavailable: error instanceof StorageUnavailable, message: messageOf(error) };
+  const message = messageOf(error);
+  if (error instanceof SchemaRefused) return { kind: 'refused', message };
+  return { kind: error instanceof StorageUnavailable ? 'unavailable' : 'broken', message };
 }

@@ -4,18 +4,20 @@ export type SqlValue = string | number | null | Uint8Array;
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Queries {
-  /** Runs a statement and returns its rows, also those of RETURNING. */
+  /** Runs a statement and returns its rows, also those of RETURNING. Outside a transaction, a statement that writes gets its own. */
   readonly all: (sql: string, ...values: readonly SqlValue[]) => Promise<readonly Row[]>;
   /** True: the tables of kits are divided over several servers by `kit_id` (`distribution.ts`). */
   readonly isDivided?: boolean;
 }
 
 export interface Database extends Queries {
-  /** All of `work` or nothing. No other work of this process sees the middle of it. */
+  /** All of `work` or nothing. No other work of this process sees the middle of it. Rejects when another version has changed the tables. */
   readonly transaction: <T>(work: (queries: Queries) => Promise<T>) => Promise<T>;
   /** The same for storing what kits sent: it waits for no connection that other work has taken. */
   readonly transactionAhead: Database['transaction'];
   /** Overwrites what deleted rows have left in the files, as far as the database can. */
   readonly forget: () => Promise<void>;
+  /** Why this program may not write the tables any more; undefined: it may. */
+  readonly schemaFault: () => Promise<string | undefined>;
   readonly close: () => Promise<void>;
 }

@@ -6,6 +6,9 @@ import { texts } from '../../texts.ts';
 /** The connection ended, or the server aborted for another transaction: a retry may succeed at once. */
 export class Interrupted extends StorageUnavailable {}
 
+/** A table has other columns than when the statement was prepared, and nothing was done. */
+export class PlanOutdated extends Interrupted {}
+
 /** SQLSTATE classes of permanent errors: data, integrity, syntax. */
 const permanent: ReadonlySet<string> = new Set(['22', '23', '42']);
 
@@ -13,6 +16,8 @@ const permanent: ReadonlySet<string> = new Set(['22', '23', '42']);
 const read_only = '25006';
 /** SQLSTATE: another transaction holds the lock. */
 const lock_not_available = '55P03';
+/** The routine of the server that finds a prepared statement outdated; its code stands for much else, and its message is translated. */
+const plan_outdated = 'RevalidateCachedQuery';
 /** The message of `pg` after its limit for a query. */
 const timed_out = 'Query read timeout';
 
@@ -45,6 +50,7 @@ export function asOurs(error: unknown): Error {
     return new InvariantBroken(`PostgreSQL rejected a statement: ${reason}`);
   if (code === lock_not_available) return new StorageBusy(`PostgreSQL: ${reason}`);
   const sentence = `PostgreSQL: ${reason}; check the server and "database"`;
+  if (error instanceof DatabaseError && error.routine === plan_outdated) return new PlanOutdated(sentence);
   // A retry would wait as long again.
   return reason === timed_out ? new StorageUnavailable(sentence) : new Interrupted(sentence);
 }

@@ -1,73 +1,116 @@
 /** Makes the tables of PostgreSQL, and what later versions added to them. */
-import { StorageUnavailable } from '../../../errors.ts';
+import { SchemaRefused, StorageUnavailable } from '../../../errors.ts';
 import { texts } from '../../texts.ts';
 import type { Database, Queries } from './database.ts';
-import {
-  added_columns,
-  after_columns,
-  content_columns,
-  schema_version,
-  tables,
-  updated_tables,
-} from './tables.ts';
+import { raised, type Marks, type Schema, type Upgrade } from './schema.ts';
+import { content_columns, updated_tables } from './tables.ts';
+import { olderWriters, readMarks, schema_lock, writeMarks } from './writers.ts';
 
-/** Advisory lock, the same in all versions: one replica at a time prepares the tables. */
-const schema_lock = 7_236_401;
 /** Of a database that takes each text; the second stores bytes as they come. */
 const encodings: ReadonlySet<string> = new Set(['UTF8', 'SQL_ASCII']);
 /** How full a page of `updated_tables` becomes by insertions. */
 const updated_fill_pct = 45;
 
-/** Makes what is missing. `wait_max_ms`: for another replica that makes it, or that uses a table which is to be changed. */
-export async function prepareTables(database: Database, wait_max_ms: number): Promise<void> {
-  await database.transaction(async (queries) => {
-    const [encoding] = await queries.all(`SELECT current_setting('server_encoding') AS name`);
-    const found_encoding = String(encoding?.['name']);
-    if (!encodings.has(found_encoding)) throw new StorageUnavailable(texts.postgres_encoding(found_encoding));
-    // Another replica may be making the tables, and others write into them.
-    await queries.all(`SELECT set_config('lock_timeout', ?, true)`, String(wait_max_ms));
-    await queries.all('SELECT pg_advisory_xact_lock(?)', schema_lock);
-    for (const statement of await missing(queries)) await queries.all(statement);
-    await tuneTables(queries);
-    const [row] = await queries.all(`SELECT value FROM service WHERE name = 'schema_version'`);
-    const found = Number(row?.['value'] ?? 0);
-    if (found > schema_version) {
-      throw new StorageUnavailable(texts.later_version_database(found));
-    }
-    if (found === schema_version) return;
-    await queries.all(
-      `INSERT INTO service (name, value) VALUES ('schema_version', ?)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-      String(schema_version),
-    );
-  });
+interface Preparing {
+  readonly schema: Schema;
+  readonly upgrade: Upgrade;
+  /** For the transactions of others, and for a table that is to be changed. */
+  readonly wait_max_ms: number;
 }
 
-/** Sets what is not set yet, so that a start locks nothing for it. Citus refuses these statements for tables that it has distributed. */
-async function tuneTables(queries: Queries): Promise<void> {
+/**
+ * Makes what is missing. It looks first with the lock that writers share: a start with nothing to do delays nobody. Rejects with `SchemaRefused`
+ * when a later version has excluded this one.
+ */
+export async function prepareTables(database: Database, options: Preparing): Promise<void> {
+  for (const lock of ['pg_advisory_xact_lock_shared', 'pg_advisory_xact_lock'] as const) {
+    const isDone = await database.transaction(async (queries) => {
+      await checkEncoding(queries);
+      await queries.all(`SELECT set_config('lock_timeout', ?, true)`, String(options.wait_max_ms));
+      await queries.all(`SELECT ${lock}(${schema_lock})`);
+      return prepare(queries, options, lock === 'pg_advisory_xact_lock');
+    });
+    if (isDone) return;
+  }
+}
+
+async function checkEncoding(queries: Queries): Promise<void> {
+  const [encoding] = await queries.all(`SELECT current_setting('server_encoding') AS name`);
+  const found = String(encoding?.['name']);
+  if (!encodings.has(found)) throw new StorageUnavailable(texts.postgres_encoding(found));
+}
+
+/** Returns whether the tables are as this program needs them. */
+async function prepare(queries: Queries, { schema, upgrade }: Preparing, isAlone: boolean): Promise<boolean> {
+  const [table] = await queries.all(`SELECT to_regclass('service') IS NOT NULL AS here`);
+  const found = table?.['here'] === true ? await readMarks(queries) : { version: 0, writers_from: 0 };
+  if (found.writers_from > schema.version) {
+    throw new SchemaRefused(texts.later_version_database(found.version));
+  }
+  const marks = raised(found, schema);
+  const isRaised = marks.version > found.version || marks.writers_from > found.writers_from;
+  if (upgrade === 'never' && found.version > 0) {
+    if (found.version < schema.version) throw new StorageUnavailable(texts.tables_not_upgraded);
+    return true;
+  }
+  // A later version only added to the tables, or it would have excluded this one.
+  if (found.version > schema.version) return true;
+  const missing = [...(await missingOf(queries, schema)), ...(await untuned(queries))];
+  if (missing.length === 0 && !isRaised) return true;
+  if (!isAlone) return false;
+  if (found.version > 0) await excludeOlder(queries, { found, marks, upgrade });
+  for (const statement of missing) await queries.all(statement);
+  if (!isRaised) return true;
+  for (const statement of schema.after_columns.filter((each) => nameIn(each) === undefined))
+    await queries.all(statement);
+  await writeMarks(queries, marks);
+  return true;
+}
+
+interface Excluding {
+  readonly found: Marks;
+  readonly marks: Marks;
+  readonly upgrade: Upgrade;
+}
+
+/** Rejects while programs are connected that the new marks exclude: those that would write on, and others unless they are to end. */
+async function excludeOlder(queries: Queries, { found, marks, upgrade }: Excluding): Promise<void> {
+  if (marks.writers_from === found.writers_from) return;
+  const { fenced, unfenced } = await olderWriters(queries, marks.writers_from);
+  if (unfenced > 0) throw new StorageUnavailable(texts.unfenced_writers(unfenced));
+  if (fenced > 0 && upgrade !== 'now') throw new StorageUnavailable(texts.older_writers(fenced));
+}
+
+/** The settings that are not set yet, so that a start locks nothing for them. Citus refuses these statements for tables that it has distributed. */
+async function untuned(queries: Queries): Promise<readonly string[]> {
   const full = await queries.all(
     `SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND 'fillfactor=${updated_fill_pct}' = ANY (reloptions)`,
   );
-  for (const table of updated_tables) {
-    if (!full.some(({ relname }) => relname === table))
-      await queries.all(`ALTER TABLE ${table} SET (fillfactor = ${updated_fill_pct})`);
-  }
   const without = await queries.all(
     `SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
      WHERE pg_table_is_visible(pg_class.oid) AND attnum > 0 AND attstattarget = 0`,
   );
-  // Statistics would keep examples of values that were erased, and no statement searches for these.
-  for (const [table, column] of content_columns) {
-    if (!without.some(({ relname, attname }) => relname === table && attname === column))
-      await queries.all(`ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`);
-  }
+  return [
+    ...updated_tables
+      .filter((table) => !full.some(({ relname }) => relname === table))
+      .map((table) => `ALTER TABLE ${table} SET (fillfactor = ${updated_fill_pct})`),
+    // Statistics would keep examples of values that were erased, and no statement searches for these.
+    ...content_columns
+      .filter(
+        ([table, column]) => !without.some((each) => each['relname'] === table && each['attname'] === column),
+      )
+      .map(([table, column]) => `ALTER TABLE ${table} ALTER COLUMN ${column} SET STATISTICS 0`),
+  ];
 }
 
 /**
  * The statements that are to be run. What exists is looked up: `ALTER TABLE ... IF NOT EXISTS` and `CREATE INDEX IF NOT EXISTS` wait for
  * every transaction that writes to the table, and all later ones wait for them, also when there is nothing to do.
  */
-async function missing(queries: Queries): Promise<readonly string[]> {
+async function missingOf(
+  queries: Queries,
+  { tables, added_columns, after_columns }: Schema,
+): Promise<readonly string[]> {
   const rows = await queries.all(
     `SELECT relname, attname FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
      WHERE pg_table_is_visible(pg_class.oid) AND relnamespace <> 'pg_catalog'::regnamespace`,
@@ -75,8 +118,8 @@ async function missing(queries: Queries): Promise<readonly string[]> {
   const relations = new Set(rows.map(({ relname }) => relname));
   const columns = new Set(rows.map(({ relname, attname }) => `${String(relname)}.${String(attname)}`));
   const isMissing = (statement: string): boolean => {
-    const [, name] = /IF NOT EXISTS (\w+)/u.exec(statement) ?? [];
-    return name === undefined || !relations.has(name);
+    const name = nameIn(statement);
+    return name !== undefined && !relations.has(name);
   };
   const added = added_columns.filter(({ table, column }) => !columns.has(`${table}.${column}`));
   return [
@@ -86,4 +129,9 @@ async function missing(queries: Queries): Promise<readonly string[]> {
     ),
     ...after_columns.filter(isMissing),
   ];
+}
+
+/** The table or index that a statement makes; undefined: it changes rows. */
+function nameIn(statement: string): string | undefined {
+  return /IF NOT EXISTS (\w+)/u.exec(statement)?.[1];
 }

@@ -5,8 +5,11 @@ import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../error
 import { Addresses } from './addresses.ts';
 import { isDistributed } from './distribution.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
-import { asOurs, Interrupted, isOfServer } from './postgres-fault.ts';
+import { asOurs, Interrupted, isOfServer, PlanOutdated } from './postgres-fault.ts';
 import { prepareTables } from './postgres-tables.ts';
+import { allSettled } from './many-rows.ts';
+import { isReading, type Schema, schema as ours, schemaFault, type Upgrade } from './schema.ts';
+import { nameOfWriter, readMarks, schema_lock } from './writers.ts';
 import { Slots } from '../../slots.ts';
 import { erasable_tables } from './tables.ts';
 import { texts } from '../../texts.ts';
@@ -43,13 +46,16 @@ const texts_max = 200;
 const warning_code = '01000';
 
 /** Settings of a connection to one host. Its 64-bit integers come as text, which the readers of rows turn into numbers. */
-export function connectionOf({ url, password }: PostgresOptions) {
+export function connectionOf(
+  { url, password }: PostgresOptions,
+  { version }: Pick<Schema, 'version'> = ours,
+) {
   return {
     connectionString: addressWith(url, password),
     connectionTimeoutMillis: connect_timeout_ms,
     query_timeout: query_timeout_ms,
     keepAlive: true,
-    application_name: 'kit-connector',
+    application_name: nameOfWriter(version),
   };
 }
 
@@ -76,10 +82,10 @@ interface Servers {
   readonly run: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-function serversOf(options: PostgresOptions): Servers {
+function serversOf(options: PostgresOptions, schema: Schema): Servers {
   const addresses = new Addresses(options.url);
   const pool = new Pool({
-    ...connectionOf({ ...options, url: addresses.current }),
+    ...connectionOf({ ...options, url: addresses.current }, schema),
     // Statements are pipelined: a commit reads many kits at once.
     pipeline: true,
     max: connections_max,
@@ -134,21 +140,33 @@ function serversOf(options: PostgresOptions): Servers {
   return { pool, connectAhead, connect, run };
 }
 
+interface Opening {
+  /** False: the tables are taken as they are, and every version may write them. */
+  readonly prepares?: boolean;
+  readonly upgrade?: Upgrade;
+  readonly schema?: Schema;
+}
+
 /** Connects and makes the tables, unless `prepares` is false. Rejects with `StorageUnavailable` and what to do about it. */
 export async function openPostgres(
   options: PostgresOptions,
-  { prepares = true }: { readonly prepares?: boolean } = {},
+  { prepares = true, upgrade = 'alone', schema = ours }: Opening = {},
 ): Promise<Database> {
-  const { pool, connectAhead, connect, run } = serversOf(options);
-  const statements = statementMaker();
+  const { pool, connectAhead, connect, run } = serversOf(options, schema);
+  const statements = new Statements();
   const ask = async (client: PoolClient, sql: string, values: readonly SqlValue[]) =>
     run(async () => {
-      const { rows } = await client.query<Row>({ ...statements(sql), values: values.map(storable) });
-      return rows;
+      try {
+        const { rows } = await client.query<Row>({ ...statements.of(sql), values: values.map(storable) });
+        return rows;
+      } catch (error) {
+        if (asOurs(error) instanceof PlanOutdated) statements.renew();
+        throw error;
+      }
     });
   const commit: Connecting['commit'] = async (client) =>
-    run(async () => (await client.query(statements('COMMIT'))).command);
-  const all: Queries['all'] = async (sql, ...values) => {
+    run(async () => (await client.query(statements.of('COMMIT'))).command);
+  const askOnce: Queries['all'] = async (sql, ...values) => {
     const { client, release } = await connect();
     try {
       const rows = await ask(client, sql, values);
@@ -160,20 +178,35 @@ export async function openPostgres(
       throw error;
     }
   };
-  const database = (isDivided: boolean): Database => ({
-    all,
-    isDivided,
-    transaction: async (work) => transact({ connect, ask, commit, isDivided }, work),
-    transactionAhead: async (work) => transact({ connect: connectAhead, ask, commit, isDivided }, work),
-    forget: async () => {
-      for (const table of erasable_tables) await all(`VACUUM ${table}`);
-    },
-    close: async () => pool.end(),
-  });
+  const read: Queries['all'] = async (sql, ...values) => {
+    try {
+      return await askOnce(sql, ...values);
+    } catch (error) {
+      if (!(error instanceof PlanOutdated)) throw error;
+      return askOnce(sql, ...values);
+    }
+  };
+  const database = (isDivided: boolean, fence?: Schema): Database => {
+    const transaction: Database['transaction'] = async (work) =>
+      transact({ connect, ask, commit, isDivided, fence }, work);
+    return {
+      all: async (sql, ...values) =>
+        isReading(sql) ? read(sql, ...values) : transaction(async (queries) => queries.all(sql, ...values)),
+      isDivided,
+      transaction,
+      transactionAhead: async (work) =>
+        transact({ connect: connectAhead, ask, commit, isDivided, fence }, work),
+      forget: async () => {
+        for (const table of erasable_tables) await read(`VACUUM ${table}`);
+      },
+      schemaFault: async () => schemaFault(await readMarks({ all: read }), schema),
+      close: async () => pool.end(),
+    };
+  };
   if (!prepares) return database(false);
   try {
-    await prepareTables(database(false), query_timeout_ms);
-    return database(await isDistributed({ all }));
+    await prepareTables(database(false), { schema, upgrade, wait_max_ms: query_timeout_ms });
+    return database(await isDistributed({ all: read }), schema);
   } catch (error) {
     await pool.end();
     throw error;
@@ -189,6 +222,8 @@ interface Connecting {
   /** Resolves with what the server did. */
   readonly commit: (client: PoolClient) => Promise<string>;
   readonly isDivided: boolean;
+  /** Of the program that writes; undefined: the transaction looks at no marks. */
+  readonly fence: Schema | undefined;
 }
 
 /** Of several hosts, one is the primary: it takes writes. */
@@ -202,7 +237,7 @@ function refuseStandby(client: PoolClient, done: (error?: Error) => void): void 
 
 /** Runs a transaction and retries it when it certainly was not committed: its connection ended, or a deadlock. */
 async function transact<T>(
-  { connect, ask, commit, isDivided }: Connecting,
+  { connect, ask, commit, isDivided, fence }: Connecting,
   work: (queries: Queries) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -217,7 +252,7 @@ async function transact<T>(
     };
     let isCommitting = false;
     try {
-      await begin(queries);
+      await begin(queries, fence);
       const value = await work(queries);
       isCommitting = true;
       await committed(client, commit);
@@ -280,16 +315,33 @@ function holder(client: PoolClient): () => void {
   };
 }
 
-/** Sends all statements without waiting: the connection pipelines them. */
-async function begin(queries: Queries): Promise<void> {
-  await Promise.all([
-    queries.all('BEGIN'),
+/**
+ * Sends all statements without waiting: the connection pipelines them. With a fence the transaction shares the lock that an upgrade needs for
+ * itself: the marks that it reads then hold until its COMMIT. Each statement sees what was committed before it, also one that has waited.
+ */
+async function begin(queries: Queries, fence: Schema | undefined): Promise<void> {
+  const begun = [
+    queries.all('BEGIN ISOLATION LEVEL READ COMMITTED'),
     queries.all(
       `SELECT set_config('lock_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true)`,
       String(lock_timeout_ms),
       String(idle_in_transaction_ms),
     ),
-  ]);
+  ];
+  if (!fence) {
+    await Promise.all(begun);
+    return;
+  }
+  const locked = queries
+    .all(`SELECT pg_advisory_xact_lock_shared(${schema_lock})`)
+    .catch((error: unknown) => {
+      // No kit has these rows, and no other one could be stored meanwhile.
+      throw error instanceof StorageBusy ? new StorageUnavailable(texts.schema_changing) : error;
+    });
+  const marks = readMarks(queries);
+  await allSettled<unknown>([...begun, locked, marks]);
+  const fault = schemaFault(await marks, fence);
+  if (fault !== undefined) throw new StorageUnavailable(fault);
 }
 
 interface Statement {
@@ -298,20 +350,29 @@ interface Statement {
   readonly name?: string;
 }
 
-/** Replaces `?` by `$1` and so on. No statement has a question mark in a literal. */
-function statementMaker(): (sql: string) => Statement {
-  const known = new Map<string, Statement>();
-  return (sql) => {
-    const made = known.get(sql);
+class Statements {
+  readonly #known = new Map<string, Statement>();
+  #renewals = 0;
+
+  /** Replaces `?` by `$1` and so on. No statement has a question mark in a literal. */
+  of(sql: string): Statement {
+    const made = this.#known.get(sql);
     if (made) return made;
     let count = 0;
     const text = sql.replace(/\?/gu, () => `$${(count += 1)}`);
     // Lists vary in length: each length would need its own prepared statement.
-    const isFixed = !sql.includes('IN (?');
-    const statement = isFixed && known.size < texts_max ? { text, name: `s${known.size}` } : { text };
-    if (isFixed && known.size < texts_max) known.set(sql, statement);
+    const isFixed = !sql.includes('IN (?') && this.#known.size < texts_max;
+    if (!isFixed) return { text };
+    const statement = { text, name: `s${this.#renewals}_${this.#known.size}` };
+    this.#known.set(sql, statement);
     return statement;
-  };
+  }
+
+  /** Another version has changed a table: every connection prepares its statements again, under other names. */
+  renew(): void {
+    this.#known.clear();
+    this.#renewals += 1;
+  }
 }
 
 /** Replaces NUL, which PostgreSQL rejects in texts: one kit must not make the commit of others fail. */

@@ -1,11 +1,20 @@
 /** `Database` on SQLite. Runs on the thread that opened it; `service/store/thread-store.ts` starts a separate thread for it. */
 import Sqlite from 'better-sqlite3';
-import { StorageUnavailable } from '../../../errors.ts';
+import { InvariantBroken, SchemaRefused, StorageUnavailable } from '../../../errors.ts';
 import { keepPrivate } from '../../../platform/private-file.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { lasting_history } from './history-tables.ts';
+import {
+  isReading,
+  type Marks,
+  raised,
+  type Schema,
+  schema as ours,
+  schemaFault,
+  type Upgrade,
+} from './schema.ts';
 import { reasonOf, unavailable } from './sqlite-fault.ts';
-import { added_columns, after_columns, lasting_tables, schema_version, tables } from './tables.ts';
+import { lasting_tables } from './tables.ts';
 import { texts } from '../../texts.ts';
 
 type Statement = Sqlite.Statement<SqlValue[], Row>;
@@ -28,11 +37,14 @@ export interface SqliteOptions {
   readonly keeping?: Keeping;
   /** With `memory`: the file of the history; what has landed is in memory. Left out: the history is in memory as a whole. */
   readonly history_file?: string | undefined;
+  readonly upgrade?: Upgrade;
+  readonly schema?: Schema;
 }
 
 /** Opens or creates the file. Throws `StorageUnavailable` with what to do about it. */
 export function openSqlite(file: string, options: SqliteOptions = {}): Database {
-  const connection = connect(file, options);
+  const { schema = ours } = options;
+  const { connection, files } = connect(file, options);
   const prepared = new Map<string, Statement>();
   const statement = (sql: string): Statement => {
     const known = prepared.get(sql);
@@ -52,10 +64,15 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Database 
     last = mine.catch(() => undefined);
     return mine;
   };
+  const fault = (): string | undefined =>
+    files.map((home) => schemaFault(marksOf(connection, home), schema)).find((each) => each !== undefined);
   const transaction: Database['transaction'] = async (work) =>
     inTurn(async () => {
       begin(connection);
       try {
+        // No other process can change the tables before the COMMIT.
+        const reason = fault();
+        if (reason !== undefined) throw new StorageUnavailable(reason);
         const value = await work(queries);
         connection.exec('COMMIT');
         return value;
@@ -65,12 +82,20 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Database 
       }
     });
   return {
-    all: async (sql, ...values) => inTurn(async () => run(statement(sql), values)),
+    all: async (sql, ...values) => {
+      if (!isReading(sql)) return transaction(async () => queries.all(sql, ...values));
+      return inTurn(async () => {
+        if (!statement(sql).readonly)
+          throw new InvariantBroken(`a statement writes that seems to read: ${sql}`);
+        return queries.all(sql, ...values);
+      });
+    },
     transaction,
     // One connection does everything, in the order in which it was asked.
     transactionAhead: transaction,
     // Deleted rows are overwritten with zeros (secure_delete); the log still has their pages.
     forget: async () => inTurn(async () => emptyLog(connection)),
+    schemaFault: async () => inTurn(async () => fault()),
     close: async () => inTurn(async () => void connection.close()),
   };
 }
@@ -84,7 +109,14 @@ interface Homes {
   readonly history: Home;
 }
 
-function connect(file: string, { keeping = 'file', history_file }: SqliteOptions): Sqlite.Database {
+interface Connected {
+  readonly connection: Sqlite.Database;
+  /** The databases that are in files, which other processes may open. */
+  readonly files: readonly Home[];
+}
+
+function connect(file: string, options: SqliteOptions): Connected {
+  const { keeping = 'file', history_file, schema = ours, upgrade = 'alone' } = options;
   const homes: Homes = {
     lasting: keeping === 'file' ? 'main' : 'kept',
     history: keeping === 'memory' && history_file !== undefined ? 'history' : 'main',
@@ -94,32 +126,65 @@ function connect(file: string, { keeping = 'file', history_file }: SqliteOptions
     for (const each of [file, history_file]) if (each !== undefined) keepPrivate(each);
     const connection = new Sqlite(keeping === 'file' ? file : ':memory:', { timeout: busy_timeout_ms });
     try {
-      prepare(connection, homes, { kept: file, history: history_file ?? '' });
+      const files = attach(connection, homes, { kept: file, history: history_file ?? '' });
+      prepare(connection, { homes, files, schema, upgrade });
+      return { connection, files };
     } catch (error) {
       connection.close();
       throw error;
     }
-    return connection;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
     throw new StorageUnavailable(texts.cannot_open(file, reasonOf(error)));
   }
 }
 
-function prepare(
+function attach(
   connection: Sqlite.Database,
   homes: Homes,
-  files: Readonly<Record<'kept' | 'history', string>>,
-): void {
-  const used = new Set<Home>([homes.lasting, homes.history]);
-  for (const home of used) {
-    if (home !== 'main') connection.prepare(`ATTACH ? AS ${home}`).run(files[home]);
+  names: Readonly<Record<'kept' | 'history', string>>,
+): readonly Home[] {
+  const files = [...new Set<Home>([homes.lasting, homes.history])];
+  for (const home of files) {
+    if (home !== 'main') connection.prepare(`ATTACH ? AS ${home}`).run(names[home]);
     prepareFile(connection, home);
   }
-  for (const table of tables) connection.exec(placed(table, homes));
-  addColumns(connection, homes);
-  for (const statement of after_columns) connection.exec(placed(statement, homes));
-  for (const home of used) connection.pragma(`${home}.user_version = ${schema_version}`);
+  return files;
+}
+
+interface Preparing {
+  readonly homes: Homes;
+  readonly files: readonly Home[];
+  readonly schema: Schema;
+  readonly upgrade: Upgrade;
+}
+
+/** In one transaction: another process sees the tables of before or those of after, with their marks. */
+function prepare(connection: Sqlite.Database, { homes, files, schema, upgrade }: Preparing): void {
+  begin(connection);
+  const found = files.map((home) => ({ home, marks: marksOf(connection, home) }));
+  for (const { marks } of found) {
+    if (marks.writers_from > schema.version) throw new SchemaRefused(texts.later_version_file(marks.version));
+    if (upgrade === 'never' && marks.version > 0 && marks.version < schema.version)
+      throw new StorageUnavailable(texts.tables_not_upgraded);
+  }
+  for (const table of schema.tables) connection.exec(placed(table, homes));
+  addColumns(connection, schema, homes);
+  for (const statement of schema.after_columns) connection.exec(placed(statement, homes));
+  for (const { home, marks } of found) writeMarks(connection, home, raised(marks, schema));
+  connection.exec('COMMIT');
+}
+
+/** In the header of each file: a thousand for each of `writers_from`, left out while it is the version, as before there were marks. */
+function marksOf(connection: Sqlite.Database, home: Home): Marks {
+  const both = Number(connection.pragma(`${home}.user_version`, { simple: true }));
+  const version = both % 1_000;
+  return { version, writers_from: both < 1_000 ? version : Math.floor(both / 1_000) };
+}
+
+function writeMarks(connection: Sqlite.Database, home: Home, { version, writers_from }: Marks): void {
+  const both = writers_from === version ? version : writers_from * 1_000 + version;
+  connection.pragma(`${home}.user_version = ${both}`);
 }
 
 function prepareFile(connection: Sqlite.Database, home: Home): void {
@@ -129,13 +194,9 @@ function prepareFile(connection: Sqlite.Database, home: Home): void {
   // Committed messages are acknowledged, and the kit may delete them: a power cut must not lose them.
   connection.pragma(`${home}.synchronous = FULL`);
   connection.pragma(`${home}.secure_delete = ON`);
-  const found = Number(connection.pragma(`${home}.user_version`, { simple: true }));
-  if (found > schema_version) {
-    throw new StorageUnavailable(texts.later_version_file(found));
-  }
 }
 
-function addColumns(connection: Sqlite.Database, homes: Homes): void {
+function addColumns(connection: Sqlite.Database, { added_columns }: Schema, homes: Homes): void {
   for (const { table, column, type } of added_columns) {
     const place = homeOf(table, homes);
     const known = connection.prepare<[string, string], { name: string }>(

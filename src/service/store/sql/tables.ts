@@ -3,8 +3,10 @@
 import { lasting_webhooks, webhook_tables } from '../../webhooks/tables.ts';
 import { history_tables } from './history-tables.ts';
 
-/** Rises when the tables change in a way that an older version cannot use. */
+/** Rises with each change of the tables. A change first only adds, so that the version before still writes beside this one (`schema.ts`). */
 export const schema_version = 2;
+/** The oldest version whose writing this one understands. A later version raises it and takes away what only older ones need. */
+export const writers_from = 2;
 
 /** Columns that later versions added to existing tables. An older version ignores them. */
 export const added_columns: readonly {

@@ -117,7 +117,10 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('on PostgreSQL', (
     const open = async (): Promise<Database> => openPostgres({ url, password: server.password });
     const database = await open();
     const later = schema_version + 1;
-    await database.all("UPDATE service SET value = ? WHERE name = 'schema_version'", String(later));
+    await database.all(
+      "UPDATE service SET value = ? WHERE name IN ('schema_version', 'writers_from')",
+      String(later),
+    );
     await expect(open()).rejects.toThrow(texts.later_version_database(later));
     expect(await database.all("SELECT value FROM service WHERE name = 'schema_version'")).toEqual([
       { value: String(later) },
