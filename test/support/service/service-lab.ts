@@ -162,6 +162,7 @@ export async function startServiceLab(
       await database.all('UPDATE kits SET heard_ms = ? WHERE kit_id = ?', heard_ms, kit_id);
       changes.publish([{ kind: 'kit', kit_id }]);
     },
+    excluded: service.excluded,
     stop: service.stop,
   };
 }

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { type App, startApp } from '../../../src/app/app.ts';
@@ -15,6 +16,7 @@ import { StorageUnavailable } from '../../../src/errors.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
+import { schema_version } from '../../../src/service/store/sql/tables.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../support/certificates.ts';
@@ -244,6 +246,38 @@ it(
     });
   },
 );
+
+it('files of a later version stay as they are, and the kit works without its service until that version is back', async () => {
+  await withDirectory(async (dir) => {
+    const files = ['service.db', 'history.db'].map((name) => join(dir, name));
+    const off = texts.service_off('').split(':')[0] ?? '';
+    const expectOff = async ({ app }: Daemon): Promise<void> => {
+      await eventually('the service is off', () => app.service?.url() === undefined);
+      const { degraded } = await app.local.report();
+      expect(degraded).toContainEqual(expect.stringContaining(off));
+      expect(files.filter((file) => !existsSync(file))).toEqual([]);
+      expect(existsSync(join(dir, 'history.db.damaged'))).toBe(false);
+    };
+    const daemon = await startDaemon(dir, 0);
+    try {
+      expect(daemon.app.service?.url()).toBeDefined();
+      for (const file of files) {
+        const later = new Sqlite(file);
+        later.pragma(`user_version = ${schema_version + 1}`);
+        later.close();
+      }
+      await expectOff(daemon);
+    } finally {
+      await daemon.app.stop();
+    }
+    const again = await startDaemon(dir, 0);
+    try {
+      await expectOff(again);
+    } finally {
+      await again.app.stop();
+    }
+  });
+});
 
 it('serves pictures of a camera to keys that may read the kit, and names why there is none', async () => {
   await withDirectory(async (dir) => {

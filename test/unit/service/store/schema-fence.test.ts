@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { channels } from '../../../../src/contract/topics.ts';
 import { SchemaRefused, StorageUnavailable } from '../../../../src/errors.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
@@ -18,6 +19,7 @@ import type { Store } from '../../../../src/service/store/store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { startServiceLab } from '../../../support/service/service-lab.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
@@ -162,6 +164,23 @@ describe('on SQLite, of two processes with one file', () => {
     await after.commit([received(gps(2, 2))], start_ms);
     await new SqlStore(open()).commit([received(gps(3, 3))], start_ms);
     expect((await after.kit(kit_id))?.counts.received).toBe(3);
+  });
+
+  it('a service that is excluded acknowledges nothing, says so on /ready, and lets its process end it', async () => {
+    const lab = await startServiceLab(kit_id, { store: new SqlStore(open()) });
+    open(contracting);
+    const published = expect(lab.publish(channels.telemetry, {})).rejects.toThrow(StorageUnavailable);
+    let reason = '';
+    await eventually('it says so', async () => {
+      const response = await fetch(`${lab.url}/ready`);
+      reason = await response.text();
+      return response.status === 503 && reason.includes(excluded);
+    });
+    expect(await lab.excluded).toBe(excluded);
+    await lab.stop();
+    await published;
+    expect(lab.log.at('error')).toContain(texts.log_schema_other);
+    opened.shift();
   });
 
   it('a tool makes tables, and never changes those of an earlier version', () => {
