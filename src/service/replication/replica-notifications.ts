@@ -45,7 +45,11 @@ const news = z.discriminatedUnion('kind', [
 ]);
 type News = z.output<typeof news>;
 
-const notice = z.object({ from: z.string(), news: z.array(news) });
+/** Kinds of a later version are left out, and the rest of their notice is not. */
+const notice = z.object({
+  from: z.string(),
+  news: z.array(z.union([news, z.unknown().transform(() => undefined)])),
+});
 
 export interface ReplicaNotificationsParts {
   readonly options: PostgresOptions;
@@ -153,7 +157,7 @@ export class ReplicaNotifications {
     const received = notice.safeParse(JSON.parse(payload ?? 'null'));
     if (!received.success || received.data.from === this.#id) return;
     for (const each of received.data.news) {
-      if (!changes.isSubscribed(each.kit_id)) continue;
+      if (!each || !changes.isSubscribed(each.kit_id)) continue;
       const change = await changeOf(store, each);
       if (change) changes.publish([change]);
     }

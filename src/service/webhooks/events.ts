@@ -9,6 +9,12 @@ import type { Change, StoredTask } from '../store/store.ts';
 export const webhookTypes = ['task.ended', 'alarm', 'kit.online', 'kit.offline'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
+/** A later version beside this one may have more of them. */
+export function isWebhookType(type: string): type is WebhookType {
+  const known: readonly string[] = webhookTypes;
+  return known.includes(type);
+}
+
 /** Receivers accept so much at least; a larger event leaves out what can be read from the API. */
 export const body_bytes_max = 64 * 1024;
 

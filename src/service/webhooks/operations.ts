@@ -14,7 +14,7 @@ import type {
   webhookSecret,
 } from '../api/webhook-resources.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { webhookTypes } from './events.ts';
+import { isWebhookType, webhookTypes } from './events.ts';
 import { makeSecret, old_secret_ms, rotated } from './signature.ts';
 import { webhooks_max } from './sql-webhooks.ts';
 import { texts } from './texts.ts';
@@ -111,7 +111,7 @@ export class WebhookOperations {
     const found = await this.#parts.store.deadMessages({ ...query, limit: query.limit + 1 });
     const messages = found.slice(0, query.limit);
     const last = found.length > query.limit ? messages.at(-1) : undefined;
-    return { messages: messages.map(deadResource), ...(last && { next_cursor: cursorOf(last) }) };
+    return { messages: messages.flatMap(deadResource), ...(last && { next_cursor: cursorOf(last) }) };
   }
 
   async replay(principal: Principal, webhook_id: string, ids: readonly string[] | '*'): Promise<number> {
@@ -174,9 +174,11 @@ function resourceOf(webhook: Webhook): WebhookResource {
   };
 }
 
-function deadResource(message: QueuedMessage): z.output<typeof deadLetterList>['messages'][number] {
+/** None for a type that the interface of this version does not have. */
+function deadResource(message: QueuedMessage): z.output<typeof deadLetterList>['messages'] {
   const { id, type, kit_id, attempts, reason, body } = message;
-  return {
+  if (!isWebhookType(type)) return [];
+  const resource = {
     id,
     type,
     kit_id,
@@ -187,6 +189,7 @@ function deadResource(message: QueuedMessage): z.output<typeof deadLetterList>['
     reason: reason ?? '',
     payload: jsonObject.parse(JSON.parse(body)),
   };
+  return [resource];
 }
 
 function cursorOf({ dead_ms, id }: QueuedMessage): string {

@@ -49,7 +49,9 @@ export interface WebhookEdit {
 }
 
 /** A message for a receiver. */
-export interface QueuedMessage extends WebhookEvent {
+export interface QueuedMessage extends Omit<WebhookEvent, 'type'> {
+  /** A later version may have queued one that this version does not know. */
+  readonly type: string;
   readonly webhook_id: string;
   /** Begun ones. */
   readonly attempts: number;

@@ -178,6 +178,21 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     expect(mine.heard).toEqual([]);
   });
 
+  it('takes what it knows of a notice of a later version', async () => {
+    const url = await newUrl();
+    const opened = await openAt(url);
+    const { heard } = follow(opened);
+    const later = await openPostgres({ url, password: server.password }, { prepares: false });
+    const news = [{ kind: 'of the next version' }, { kind: 'kit', kit_id }];
+    const notice = JSON.stringify({ from: 'another', news, more: true });
+    await eventually('the change is heard', async () => {
+      await later.all('SELECT pg_notify(?, ?)', 'kit_changes', notice);
+      return heard.length > 0;
+    });
+    expect(heard[0]).toEqual({ kind: 'kit', kit_id });
+    await later.close();
+  });
+
   it('sends all changes that a subscriber may have missed after a reconnect', async () => {
     const url = await newUrl();
     const [one, two] = [await openAt(url), await openAt(url)];

@@ -166,6 +166,19 @@ describe('on SQLite, of two processes with one file', () => {
     expect((await after.kit(kit_id))?.counts.received).toBe(3);
   });
 
+  it('an event of a webhook is queued by the version that does not know all its types', async () => {
+    const store = new SqlStore(open());
+    const later = open(expanding);
+    await store.addKey(key);
+    const types = ['alarm'] as const;
+    const to = { webhook_id, url: 'https://example.com', types, kits: '*', key_id: key.key_id } as const;
+    await store.addWebhook(registeredWebhook({ ...to, created_ms: start_ms }));
+    await later.all(`UPDATE webhooks SET types = '["alarm","of.the.next.version"]'`);
+    const channel = channels.event(asset_id, 'motion');
+    await store.commit([received({ channel, seq: 1, data: { detected: true } })], start_ms);
+    expect(await store.webhooks()).toMatchObject([{ types, counts: { accepted: 1 } }]);
+  });
+
   it('a service that is excluded acknowledges nothing, says so on /ready, and lets its process end it', async () => {
     const lab = await startServiceLab(kit_id, { store: new SqlStore(open()) });
     open(contracting);
