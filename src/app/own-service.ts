@@ -79,29 +79,15 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
     reportState(running, parts, AbortSignal.any([ends.signal, over.signal]));
     // The last run held its state in memory only.
     parts.hub.announceAll();
-    void running.excluded.then((reason) => {
-      over.abort();
-      tried = restart(reason);
-    });
+    void restartAfter(running, over);
   };
   /** Another version has changed the tables: the service is off until this one may write them again. The kit goes on. */
-  const restart = async (reason: string): Promise<void> => {
-    const excluded = running;
+  const restartAfter = async ({ excluded, stop }: RunningService, over: AbortController): Promise<void> => {
+    const reason = await excluded;
+    over.abort();
     running = undefined;
     parts.conditions.note('service', texts.service_off(reason));
-    await excluded?.stop();
-    await keepTrying();
-  };
-  const isStarted = async (): Promise<boolean> =>
-    attempt().then(
-      () => true,
-      () => false,
-    );
-  const keepTrying = async (): Promise<void> => {
-    while (!ends.signal.aborted) {
-      await sleep(retry_ms, ends.signal);
-      if (ends.signal.aborted || (await isStarted())) return;
-    }
+    tried = stop().then(async () => keepTrying(attempt, ends.signal));
   };
   return {
     url: () => running?.url,
@@ -122,7 +108,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
         const reason = messageOf(error);
         log.error({ reason }, texts.service_failed);
         parts.conditions.note('service', texts.service_off(reason));
-        tried = keepTrying();
+        tried = keepTrying(attempt, ends.signal);
       }
     },
     async stop() {
@@ -131,6 +117,18 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
       await running?.stop();
     },
   };
+}
+
+async function keepTrying(attempt: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  const isStarted = async (): Promise<boolean> =>
+    attempt().then(
+      () => true,
+      () => false,
+    );
+  while (!signal.aborted) {
+    await sleep(retry_ms, signal);
+    if (signal.aborted || (await isStarted())) return;
+  }
 }
 
 interface Around {

@@ -58,13 +58,20 @@ export async function service(file: string, shell: Shell): Promise<number> {
   }
   const served =
     metrics && config.metrics && (await serveFigures(metrics, running, { ...config.metrics, log, shell }));
-  const excluded = await Promise.race([aborted(shell.signal), running.excluded]);
-  await running.stop();
-  // systemd starts it again, perhaps with the program that was installed meanwhile; the same one then refuses to start.
-  if (excluded !== undefined) throw new StorageUnavailable(excluded);
+  await runUntilEnd(running, shell.signal);
   await served?.closed;
   log.info({}, 'service stopped');
   return exit.ok;
+}
+
+/**
+ * Rejects when another version has excluded this one. systemd starts it again, perhaps with the program that was installed meanwhile; the same
+ * one then refuses to start.
+ */
+async function runUntilEnd({ excluded, stop }: StandaloneService, signal: AbortSignal): Promise<void> {
+  const reason = await Promise.race([aborted(signal), excluded]);
+  await stop();
+  if (reason !== undefined) throw new StorageUnavailable(reason);
 }
 
 /** Serves /metrics and /healthz on the loopback. */

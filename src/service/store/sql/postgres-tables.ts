@@ -42,29 +42,40 @@ async function checkEncoding(queries: Queries): Promise<void> {
 
 /** Returns whether the tables are as this program needs them. */
 async function prepare(queries: Queries, { schema, upgrade }: Preparing, isAlone: boolean): Promise<boolean> {
-  const [table] = await queries.all(`SELECT to_regclass('service') IS NOT NULL AS here`);
-  const found = table?.['here'] === true ? await readMarks(queries) : { version: 0, writers_from: 0 };
+  const found = await marksIn(queries);
   if (found.writers_from > schema.version) {
     throw new SchemaRefused(texts.later_version_database(found.version));
   }
-  const marks = raised(found, schema);
-  const isRaised = marks.version > found.version || marks.writers_from > found.writers_from;
-  if (upgrade === 'never' && found.version > 0) {
-    if (found.version < schema.version) throw new StorageUnavailable(texts.tables_not_upgraded);
-    return true;
-  }
   // A later version only added to the tables, or it would have excluded this one.
   if (found.version > schema.version) return true;
+  if (upgrade === 'never' && found.version > 0) return used(found, schema);
+  const marks = raised(found, schema);
+  const isRaised = marks.version > found.version || marks.writers_from > found.writers_from;
   const missing = [...(await missingOf(queries, schema)), ...(await untuned(queries))];
   if (missing.length === 0 && !isRaised) return true;
   if (!isAlone) return false;
   if (found.version > 0) await excludeOlder(queries, { found, marks, upgrade });
   for (const statement of missing) await queries.all(statement);
-  if (!isRaised) return true;
-  for (const statement of schema.after_columns.filter((each) => nameIn(each) === undefined))
+  if (isRaised) await raise(queries, schema, marks);
+  return true;
+}
+
+/** Zeros in a database without tables. */
+async function marksIn(queries: Queries): Promise<Marks> {
+  const [table] = await queries.all(`SELECT to_regclass('service') IS NOT NULL AS here`);
+  return table?.['here'] === true ? readMarks(queries) : { version: 0, writers_from: 0 };
+}
+
+/** A tool takes the tables as they are. */
+function used(found: Marks, schema: Schema): true {
+  if (found.version < schema.version) throw new StorageUnavailable(texts.tables_not_upgraded);
+  return true;
+}
+
+async function raise(queries: Queries, { after_columns }: Schema, marks: Marks): Promise<void> {
+  for (const statement of after_columns.filter((each) => nameIn(each) === undefined))
     await queries.all(statement);
   await writeMarks(queries, marks);
-  return true;
 }
 
 interface Excluding {

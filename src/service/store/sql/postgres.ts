@@ -178,14 +178,7 @@ export async function openPostgres(
       throw error;
     }
   };
-  const read: Queries['all'] = async (sql, ...values) => {
-    try {
-      return await askOnce(sql, ...values);
-    } catch (error) {
-      if (!(error instanceof PlanOutdated)) throw error;
-      return askOnce(sql, ...values);
-    }
-  };
+  const read = preparingAnew(askOnce);
   const database = (isDivided: boolean, fence?: Schema): Database => {
     const transaction: Database['transaction'] = async (work) =>
       transact({ connect, ask, commit, isDivided, fence }, work);
@@ -211,6 +204,18 @@ export async function openPostgres(
     await pool.end();
     throw error;
   }
+}
+
+/** Asks once more when a table had other columns than when the statement was prepared. */
+function preparingAnew(ask: Queries['all']): Queries['all'] {
+  return async (sql, ...values) => {
+    try {
+      return await ask(sql, ...values);
+    } catch (error) {
+      if (!(error instanceof PlanOutdated)) throw error;
+      return ask(sql, ...values);
+    }
+  };
 }
 
 /** The next host may be the primary. */

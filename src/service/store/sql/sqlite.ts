@@ -116,7 +116,7 @@ interface Connected {
 }
 
 function connect(file: string, options: SqliteOptions): Connected {
-  const { keeping = 'file', history_file, schema = ours, upgrade = 'alone' } = options;
+  const { keeping = 'file', history_file } = options;
   const homes: Homes = {
     lasting: keeping === 'file' ? 'main' : 'kept',
     history: keeping === 'memory' && history_file !== undefined ? 'history' : 'main',
@@ -127,7 +127,7 @@ function connect(file: string, options: SqliteOptions): Connected {
     const connection = new Sqlite(keeping === 'file' ? file : ':memory:', { timeout: busy_timeout_ms });
     try {
       const files = attach(connection, homes, { kept: file, history: history_file ?? '' });
-      prepare(connection, { homes, files, schema, upgrade });
+      prepare(connection, { homes, files, ...options });
       return { connection, files };
     } catch (error) {
       connection.close();
@@ -152,15 +152,13 @@ function attach(
   return files;
 }
 
-interface Preparing {
+interface Preparing extends Pick<SqliteOptions, 'schema' | 'upgrade'> {
   readonly homes: Homes;
   readonly files: readonly Home[];
-  readonly schema: Schema;
-  readonly upgrade: Upgrade;
 }
 
 /** In one transaction: another process sees the tables of before or those of after, with their marks. */
-function prepare(connection: Sqlite.Database, { homes, files, schema, upgrade }: Preparing): void {
+function prepare(connection: Sqlite.Database, { homes, files, schema = ours, upgrade }: Preparing): void {
   begin(connection);
   const found = files.map((home) => ({ home, marks: marksOf(connection, home) }));
   for (const { marks } of found) {
