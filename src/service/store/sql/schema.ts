@@ -1,6 +1,6 @@
 /**
  * Which version of the tables a database has, and which versions may write it: two numbers in every database, which each transaction that
- * writes compares with those of its program. How a change of the tables is divided into steps: decision 0041.
+ * writes compares with those of its program. How a change of the tables is divided into steps: decision 0044.
  */
 import { texts } from '../../texts.ts';
 import { added_columns, after_columns, schema_version, tables, writers_from } from './tables.ts';
