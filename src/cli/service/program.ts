@@ -1,9 +1,13 @@
 /** The subcommand `service` and its options. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { readTime } from '../../contract/times.ts';
 import { standalone_file_default } from '../../config/standalone.ts';
 import type { AddKeyOptions } from './key.ts';
 import type { Shell } from '../terminal/shell.ts';
 import { type DatabaseOptions, each, withDatabase } from './database-options.ts';
+
+const isoDate = z.iso.date();
 
 export function addService(program: Command, shell: Shell, finish: (code: number) => void): void {
   const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
@@ -38,7 +42,11 @@ export function addService(program: Command, shell: Shell, finish: (code: number
       [],
     )
     .option('--days <days>', 'expires after this time', days)
-    .option('--expires <date>', 'expires at this date or time, such as 2027-01-31', moment)
+    .option(
+      '--expires <date>',
+      'expires at this date (in UTC) or time, such as 2027-01-31 or 2027-01-31T18:00:00+01:00',
+      moment,
+    )
     .action(async (label: string, options: AddKeyOptions) =>
       finish(await (await import('./key.ts')).addKey(label, options, shell)),
     );
@@ -49,9 +57,13 @@ export function addService(program: Command, shell: Shell, finish: (code: number
     );
 }
 
+/** A date alone is its beginning in UTC. */
 function moment(text: string): number {
-  const value = Date.parse(text);
-  if (!(value > Date.now())) throw new InvalidArgumentError('write a future date, such as 2027-01-31.');
+  const value = isoDate.safeParse(text).success ? Date.parse(text) : readTime(text);
+  if (value === undefined || value <= Date.now())
+    throw new InvalidArgumentError(
+      'write a future date or time, such as 2027-01-31 or 2027-01-31T18:00:00Z.',
+    );
   return value;
 }
 
