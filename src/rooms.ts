@@ -149,6 +149,7 @@ export const rooms: readonly Room[] = [
       '@hono/zod-openapi',
       'amqplib',
       'better-sqlite3',
+      'fastest-levenshtein',
       'hono',
       'pg',
       'prom-client',

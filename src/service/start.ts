@@ -1,6 +1,7 @@
 /** Builds the service on a database and connects its parts. The caller supplies the source of messages and the target of tasks. */
 import { everyInTurn } from '../platform/time.ts';
 import { messageOf } from '../errors.ts';
+import { erasureResource } from './api/history-resources.ts';
 import { Changes } from './live/changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/server/http-server.ts';
@@ -104,6 +105,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     await keys.keep(log, signal);
     if (options.history) await store.beginHistory(Date.now());
+    for (const erasure of await store.mendErasures())
+      log.warn({ kit_id: erasure.kit_id, ...erasureResource(erasure) }, texts.log_erasure_mended);
     const proxies = new TrustedProxies(options.proxies, (silent) => log.warn(silent, texts.log_proxy_silent));
     const access = { hosts, origins, proxies };
     const gate = new Gate({ keys, store, ...access, isSecure: options.tls !== undefined });

@@ -74,7 +74,10 @@ export const texts = {
   no_uuid: 'an id in the path is not a UUID',
   body_mismatch: 'the body does not match its schema',
   body_cut_off: 'the connection was closed before the whole body had arrived',
-  invalid_parameters: (target: string) => `invalid ${target} parameters`,
+  invalid_parameters: (target: string, first: string) => `invalid ${target} parameters: ${first}`,
+  unknown_parameter: (name: string, nearest: string, names: string) =>
+    `there is no query parameter "${name}"; did you mean "${nearest}"? This request has: ${names}`,
+  takes_no_parameters: (name: string) => `there is no query parameter "${name}"; this request has none`,
   database_silent: 'the database does not answer',
   database_busy: 'the database is busy: other work takes longer than it should; retry later',
   database_slow: 'the database is busy: messages have waited for longer than 10 s to be stored',
@@ -91,7 +94,20 @@ export const texts = {
   shorter_time: 'ask for a shorter time',
   foreign_cursor: 'the cursor was not issued by this service',
   cursor_of_other: 'the cursor belongs to another query; only the cursor may change between pages',
-  time_format: 'must be ISO 8601 or milliseconds since 1970',
+  no_time: (text: string) =>
+    `"${text}" is no time; write ISO 8601 with seconds and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00 (in an address: %2B for +), or the milliseconds since 1970 (13 digits)`,
+  no_zoned_time:
+    'must be ISO 8601 with seconds and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00',
+  empty_list: 'name at least one, or leave the parameter out',
+  no_id: (text: string) => `"${text}" is no UUID`,
+  turned_span: '"from" is later than "to"',
+  export_too_long: (days: number, max: number) =>
+    `"from" to "to" are ${days} days, and an export has at most ${max}; ask for one stretch of ${max} days after the other`,
+  erased_ahead: (before: string, now: string) =>
+    `"before" is ${before}, and here it is ${now}: an erasure concerns what was observed until now; what is yet to come cannot be erased`,
+  log_erased: 'history erased',
+  log_erasure_mended:
+    'erasure had a bound ahead of its own time and withheld messages; cut it to when it was asked for',
   history_busy: (max: number) =>
     `at most ${max} history requests at once for each key, and too many wait; retry later`,
   history_crowded: 'history requests of other clients take too long; retry later',

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
 import {
   completeness,
+  erasureList,
   eventPage,
   historyPage,
   historyRetention,
@@ -308,6 +309,7 @@ give(track, {
   },
 });
 const kept = { days: { event: 400, position: 30, feed: 30, kit: 90 }, figures_days: 400, kit_max_mb: null };
+give(erasureList, { erasures: [{ asset_id, before: time, erased_at: time }], next: null });
 give(setRetention, kept);
 give(historyRetention, { ...kept, source: 'configuration' });
 give(completeness, {

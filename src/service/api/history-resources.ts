@@ -1,6 +1,7 @@
 /** The history of a kit, as clients read it. Times are ISO 8601 in UTC. */
 import { z } from '@hono/zod-openapi';
 import { json, jsonObject } from '../../contract/json.ts';
+import type { StoredErasure } from '../history/history-store.ts';
 
 const timestamp = z.iso.datetime();
 const next = z.string().nullable().describe('cursor of the next page; null: this is the last one');
@@ -34,6 +35,25 @@ export type HistoryEvent = z.output<typeof historyEvent>;
 
 export const eventPage = z.strictObject({ events: z.array(historyEvent), next }).openapi('EventPage');
 export type EventPage = z.output<typeof eventPage>;
+
+const erasure = z
+  .strictObject({
+    asset_id: z.uuid().nullable().describe('null: the whole kit'),
+    before: timestamp.describe('what was observed before this time is erased, also when it arrives later'),
+    erased_at: timestamp.describe('when it was asked for last'),
+  })
+  .openapi('Erasure');
+
+export const erasureList = z.strictObject({ erasures: z.array(erasure), next }).openapi('ErasureList');
+export type ErasureList = z.output<typeof erasureList>;
+
+export function erasureResource({ asset_id, before_ms, erased_ms }: StoredErasure): z.output<typeof erasure> {
+  return {
+    asset_id: asset_id ?? null,
+    before: new Date(before_ms).toISOString(),
+    erased_at: new Date(erased_ms).toISOString(),
+  };
+}
 
 const figure = z.array(z.number());
 const seriesEntry = z

@@ -19,6 +19,7 @@ export const titles = {
   'range-not-satisfiable': [416, 'The range is not in the file'],
   'misdirected-request': [421, 'This host name is not served'],
   'invalid-payload': [422, 'The body does not match its schema'],
+  'out-of-range': [422, 'A parameter is out of range'],
   'upgrade-required': [426, 'A WebSocket handshake is required'],
   'too-many-requests': [429, 'Too many requests'],
   unavailable: [503, 'Service unavailable'],

@@ -8,6 +8,7 @@ import { latitude, longitude } from '../../contract/assets.ts';
 import { type Json, jsonObject } from '../../contract/json.ts';
 import { time_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
+import { texts } from '../texts.ts';
 
 export const name_chars_max = 100;
 /** Of the JSON text. */
@@ -74,7 +75,7 @@ const fix = {
   bearing: z.number().min(0).max(360).nullish().describe('degrees true north'),
   speed_mps: z.number().min(0).max(100_000).nullish().describe('metres per second'),
   timestamp: z.iso
-    .datetime({ offset: true })
+    .datetime({ offset: true, error: texts.no_zoned_time })
     .max(time_chars_max)
     .nullish()
     .describe(

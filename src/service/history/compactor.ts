@@ -5,7 +5,7 @@
 import type { Database, Queries, Row, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 import { turn } from '../../platform/time.ts';
-import { isErased, readTombstones, type Tombstones } from './erasure.ts';
+import { isErased, observedMs, observedOn, readTombstones, type Tombstones } from './erasure.ts';
 import { withoutKnown } from './known.ts';
 import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
@@ -78,7 +78,9 @@ export async function compactKit(
   const largest = parts.toSorted((a, b) => b.messages.length - a.messages.length);
   for (const [at, part] of largest.entries()) {
     const older = at < joined_parts_max ? await joined.with(database, kit_id, part) : [];
-    const messages = [...older, ...part.messages].filter((message) => !isErased(tombstones, message));
+    const messages = [...older, ...part.messages].filter(
+      (message) => !isErased(tombstones, message, observedOn(message, part)),
+    );
     segments.push(...(await cut({ ...part, messages }, now_ms)));
   }
   return database
@@ -163,7 +165,7 @@ async function partsOf(
     for (const message of await messagesOf(bodyOf(row))) {
       chars += message.data.length;
       const identity = identityOf(message);
-      if (seen.has(identity) || isErased(tombstones, message)) continue;
+      if (seen.has(identity) || isErased(tombstones, message, observedMs(message, landed_ms))) continue;
       seen.add(identity);
       const { time_ms, epoch } = message;
       const misdated = isMisdated(message, landed_ms);

@@ -1,9 +1,12 @@
-/** Erases what was observed before a time, of an asset or of a whole kit: history, figures, newest values, ended tasks. */
+/**
+ * Erases what was observed before a time, of an asset or of a whole kit: its history, figures, and alarms that wait for webhooks.
+ * Newest values and tasks are the state of now, not history: they stay.
+ */
 import type { Database, Queries } from '../store/sql/database.ts';
 import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
 import { eraseMessages } from '../webhooks/erase-messages.ts';
-import { isErased, readTombstones, type Tombstones } from './erasure.ts';
-import type { Erasure } from './history-store.ts';
+import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
+import type { Erasure, StoredErasure } from './history-store.ts';
 import { dayOf, history_classes } from './message.ts';
 import { bodyOf, messagesOf } from './segment.ts';
 
@@ -12,7 +15,9 @@ const portion = 8;
 /** Portions of segments, and of what has landed, of one erasure. */
 const rounds_max = 100_000;
 
-export async function erase(database: Database, erasure: Erasure, now_ms: number): Promise<void> {
+export async function erase(database: Database, asked: Erasure, now_ms: number): Promise<void> {
+  // What is yet to come belongs to no erasure: a bound ahead would silence the kit until then.
+  const erasure = { ...asked, before_ms: Math.min(asked.before_ms, now_ms) };
   const { kit_id } = erasure;
   const tombstones = await database.transaction(async (queries) => {
     await bury(queries, erasure, now_ms);
@@ -20,9 +25,21 @@ export async function erase(database: Database, erasure: Erasure, now_ms: number
   });
   await divideLanded(database, kit_id, { tombstones, now_ms });
   await eraseSegments(database, erasure, { tombstones, now_ms });
-  await eraseNewest(database, erasure);
+  await eraseFigures(database, erasure);
+  await eraseRemoved(database, erasure);
   await database.transaction(async (queries) => eraseMessages(queries, erasure));
   await database.forget();
+}
+
+/**
+ * Bounds of earlier versions may lie ahead of their erasure, and withheld everything until then: they concern what was there when it
+ * was asked for. Returns those that were cut.
+ */
+export async function mendErasures(queries: Queries): Promise<readonly StoredErasure[]> {
+  const rows = await queries.all(
+    'UPDATE history_erased SET before_ms = erased_ms WHERE before_ms > erased_ms RETURNING *',
+  );
+  return rows.map(erasureOf);
 }
 
 /** With the row of the kit locked: commits and passes of the compactor either end before, or see the tombstone. */
@@ -30,7 +47,8 @@ async function bury(queries: Queries, { kit_id, asset_id = '', before_ms }: Eras
   await queries.all('UPDATE kits SET kit_id = kit_id WHERE kit_id = ?', kit_id);
   await queries.all(
     `INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms) VALUES (?, ?, ?, ?)
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET erased_ms = excluded.erased_ms,
+     ON CONFLICT (kit_id, asset_id) DO UPDATE SET
+       erased_ms = CASE WHEN history_erased.erased_ms > excluded.erased_ms THEN history_erased.erased_ms ELSE excluded.erased_ms END,
        before_ms = CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
     kit_id,
     asset_id,
@@ -67,7 +85,7 @@ async function eraseSegments(
   let after = '';
   for (let round = 0; round < rounds_max; round += 1) {
     const rows = await database.all(
-      'SELECT * FROM history WHERE kit_id = ? AND lo_ms < ? AND id > ? ORDER BY id LIMIT ?',
+      'SELECT * FROM history WHERE kit_id = ? AND (lo_ms < ? OR misdated = 1) AND id > ? ORDER BY id LIMIT ?',
       kit_id,
       before_ms,
       after,
@@ -77,7 +95,11 @@ async function eraseSegments(
     await database.transaction(async (queries) => {
       for (const row of rows) {
         const all = await messagesOf(bodyOf(row));
-        const messages = all.filter((message) => !isErased(tombstones, message));
+        const place = { day: Number(row['day']), misdated: Number(row['misdated']) === 1 };
+        // Whatever day it has, and whatever time it claims: all of it has arrived before now.
+        const messages = all.filter(
+          (message) => !isErased(tombstones, message, Math.min(observedOn(message, place), now_ms - 1)),
+        );
         if (messages.length === all.length) continue;
         const gone = await queries.all(
           'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
@@ -87,8 +109,7 @@ async function eraseSegments(
         // The compactor has joined it with others, without what is erased.
         if (gone.length === 0) continue;
         const its = history_classes.find((each) => each === row['class']) ?? 'feed';
-        const misdated = Number(row['misdated']) === 1;
-        const part = { class: its, day: Number(row['day']), epoch: Number(row['epoch']), misdated };
+        const part = { class: its, ...place, epoch: Number(row['epoch']) };
         if (messages.length > 0)
           await insertSegments(queries, kit_id, await cut({ ...part, messages }, now_ms));
         await noteChanged(queries, kit_id, [{ ...part, messages: all }]);
@@ -99,38 +120,23 @@ async function eraseSegments(
 }
 
 /** Figures of the days that are erased in part are made again from what is left. */
-async function eraseNewest(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
-  const day = dayOf(before_ms);
-  if (asset_id === undefined) {
-    await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day <= ?', kit_id, day);
-    await queries.all('DELETE FROM feeds WHERE kit_id = ? AND time_ms < ?', kit_id, before_ms);
-    await queries.all('DELETE FROM partner_fixes WHERE kit_id = ? AND time_ms < ?', kit_id, before_ms);
-    await queries.all('DELETE FROM kit_parts WHERE kit_id = ? AND time_ms < ?', kit_id, before_ms);
-    await queries.all(
-      `DELETE FROM tasks WHERE kit_id = ? AND updated_ms < ? AND status IN ('completed', 'failed')`,
-      kit_id,
-      before_ms,
-    );
-    return;
-  }
+async function eraseFigures(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
   await queries.all(
     'DELETE FROM history_days WHERE kit_id = ? AND day <= ? AND channel LIKE ?',
     kit_id,
-    day,
-    `feed/${asset_id}/%`,
+    dayOf(before_ms),
+    asset_id === undefined ? '%' : `feed/${asset_id}/%`,
   );
-  for (const table of ['feeds', 'partner_fixes']) {
-    await queries.all(
-      `DELETE FROM ${table} WHERE kit_id = ? AND asset_id = ? AND time_ms < ?`,
-      kit_id,
-      asset_id,
-      before_ms,
-    );
-  }
+}
+
+/** The newest values of removed assets, which are shown nowhere: no erasure takes those of an asset that is there. */
+async function eraseRemoved(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
   await queries.all(
-    `DELETE FROM tasks WHERE kit_id = ? AND asset_id = ? AND updated_ms < ? AND status IN ('completed', 'failed')`,
+    `DELETE FROM feeds WHERE kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}
+       AND asset_id IN (SELECT asset_id FROM assets WHERE kit_id = ? AND gone = 1)`,
     kit_id,
-    asset_id,
     before_ms,
+    ...(asset_id === undefined ? [] : [asset_id]),
+    kit_id,
   );
 }

@@ -1,25 +1,69 @@
-/** What was erased: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
+/** What was erased of a history: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
 import { readChannel } from '../../contract/topics.ts';
-import type { Queries } from '../store/sql/database.ts';
+import type { Queries, Row } from '../store/sql/database.ts';
 import { inJoinedPortions, places } from '../store/sql/many-rows.ts';
-import type { HistoryMessage } from './message.ts';
+import type { ErasureQuery, StoredErasure } from './history-store.ts';
+import { day_ms, type HistoryMessage } from './message.ts';
+import { isMisdated } from './retention.ts';
 
 /** By asset id, empty for the whole kit: everything observed before this time is erased. */
 export type Tombstones = ReadonlyMap<string, number>;
+
+/** The erasures of a kit that are in force, by asset, that of the whole kit first. `after`: the asset of the last one before. */
+export async function readErasures(
+  queries: Queries,
+  { kit_id, after, limit }: ErasureQuery,
+): Promise<readonly StoredErasure[]> {
+  const rows = await queries.all(
+    `SELECT * FROM history_erased WHERE kit_id = ? ${after === undefined ? '' : 'AND asset_id > ?'} ORDER BY asset_id LIMIT ?`,
+    kit_id,
+    ...(after === undefined ? [] : [after]),
+    limit,
+  );
+  return rows.map(erasureOf);
+}
+
+export function erasureOf(row: Row): StoredErasure {
+  const asset_id = String(row['asset_id']);
+  return {
+    kit_id: String(row['kit_id']),
+    asset_id: asset_id === '' ? undefined : asset_id,
+    before_ms: Number(row['before_ms']),
+    erased_ms: Number(row['erased_ms']),
+  };
+}
 
 export async function readTombstones(queries: Queries, kit_id: string): Promise<Tombstones> {
   const rows = await queries.all('SELECT asset_id, before_ms FROM history_erased WHERE kit_id = ?', kit_id);
   return new Map(rows.map((row) => [String(row['asset_id']), Number(row['before_ms'])]));
 }
 
+/** `observed_ms`: of `observedMs` or `observedOn`. */
 export function isErased(
   tombstones: Tombstones,
-  message: Pick<HistoryMessage, 'channel' | 'time_ms' | 'data'>,
+  message: Pick<HistoryMessage, 'channel' | 'data'>,
+  observed_ms: number,
 ): boolean {
   if (tombstones.size === 0) return false;
-  if (message.time_ms < (tombstones.get('') ?? 0)) return true;
+  if (observed_ms < (tombstones.get('') ?? 0)) return true;
   const asset_id = assetOf(message);
-  return asset_id !== undefined && message.time_ms < (tombstones.get(asset_id) ?? 0);
+  return asset_id !== undefined && observed_ms < (tombstones.get(asset_id) ?? 0);
+}
+
+/**
+ * When a message was observed, as far as erasures are concerned: its arrival where its own time says nothing. A kit whose clock was
+ * never set dates everything before any erasure, and would be silenced by one.
+ */
+export function observedMs(message: Pick<HistoryMessage, 'time_ms' | 'unsynced'>, landed_ms: number): number {
+  return isMisdated(message, landed_ms) ? landed_ms : message.time_ms;
+}
+
+/** The same of a message of a segment: of an arrival, only the day is known. */
+export function observedOn(
+  { time_ms }: Pick<HistoryMessage, 'time_ms'>,
+  { misdated, day }: { readonly misdated: boolean; readonly day: number },
+): number {
+  return misdated ? (day + 1) * day_ms - 1 : time_ms;
 }
 
 /** Times before which kits and assets were erased, by both ids. */
@@ -29,8 +73,8 @@ export type Erased = ReadonlyMap<string, number>;
 interface Observed {
   readonly kit_id: string;
   readonly asset_id: string | null;
-  /** Time of observation, milliseconds since 1970. */
-  readonly time_ms: number;
+  /** Of `observedMs`. */
+  readonly observed_ms: number;
 }
 
 /** What was erased of these kits. */
@@ -45,17 +89,13 @@ export async function readErased(queries: Queries, kit_ids: Iterable<string>): P
 }
 
 /** What was observed then is erased, whenever it arrives. */
-export function isOfErased(erased: Erased, { kit_id, asset_id, time_ms }: Observed): boolean {
-  return ['', asset_id ?? ''].some((id) => time_ms < (erased.get(keyOf(kit_id, id)) ?? 0));
+export function isOfErased(erased: Erased, { kit_id, asset_id, observed_ms }: Observed): boolean {
+  return ['', asset_id ?? ''].some((id) => observed_ms < (erased.get(keyOf(kit_id, id)) ?? 0));
 }
 
 function keyOf(kit_id: unknown, asset_id: unknown): string {
   return `${String(kit_id)} ${String(asset_id)}`;
 }
-
-/** A condition on `(kit_id, asset_id, time_ms)`: nothing of the kit or the asset that was observed then is erased. */
-export const not_erased = `NOT EXISTS (SELECT 1 FROM history_erased
-  WHERE kit_id = ? AND asset_id IN ('', ?) AND before_ms > CAST(? AS BIGINT))`;
 
 /** The asset that the message is about. */
 export function assetOf({ channel, data }: Pick<HistoryMessage, 'channel' | 'data'>): string | undefined {

@@ -70,6 +70,18 @@ export interface Erasure {
   readonly before_ms: number;
 }
 
+/** An erasure in force. */
+export interface StoredErasure extends Erasure {
+  /** When it was asked for last, milliseconds since 1970. */
+  readonly erased_ms: number;
+}
+
+export interface ErasureQuery {
+  readonly kit_id: string;
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
 /** Every method may reject with `StorageUnavailable`. */
 export interface HistoryStore {
   /** Segments that may hold an answer, in order. */
@@ -78,6 +90,11 @@ export interface HistoryStore {
   readonly historyLanded: (kit_id: string) => Promise<readonly StoredLanded[]>;
   /** What is erased: what has landed since still holds it until it is divided. */
   readonly historyErased: (kit_id: string) => Promise<Tombstones>;
+  /** Whether the kit has, or had, this asset; of one that was removed here, only messages may be left. */
+  readonly historyKnows: (kit_id: string, asset_id: string) => Promise<boolean>;
+  readonly historyErasures: (query: ErasureQuery) => Promise<readonly StoredErasure[]>;
+  /** Cuts bounds of erasures that lie ahead of these, and returns them. */
+  readonly mendErasures: () => Promise<readonly StoredErasure[]>;
   /** Figures of a feed that are up to date. */
   readonly historyDays: (query: DayQuery) => Promise<readonly StoredDay[]>;
   readonly historyHoles: (kit_id: string) => Promise<readonly Hole[]>;
@@ -109,6 +126,9 @@ export interface HistoryStore {
   readonly trimHistory: (retention: Retention, now_ms: number) => Promise<number>;
   /** Deletes what landed first, beyond so many messages. Returns how many: only where landed messages wait in memory. */
   readonly limitLanded: (messages_max: number) => Promise<number>;
-  /** Erases, and keeps what comes later from being stored. Resolves when nothing of it is left in the tables. */
+  /**
+   * Erases, and keeps what comes later of the time before the bound out of the history; a bound ahead of now counts as now. Resolves
+   * when nothing of it is left in the tables.
+   */
   readonly eraseHistory: (erasure: Erasure, now_ms: number) => Promise<void>;
 }

@@ -2,15 +2,17 @@
 import type { Database, Row, SqlValue } from '../store/sql/database.ts';
 import { compactKit, waitingKit } from './compactor.ts';
 import { bodyOf } from './segment.ts';
-import { erase } from './erase.ts';
-import { readTombstones, type Tombstones } from './erasure.ts';
+import { erase, mendErasures } from './erase.ts';
+import { readErasures, readTombstones, type Tombstones } from './erasure.ts';
 import type {
   DayQuery,
   Erasure,
+  ErasureQuery,
   HistoryStore,
   KitSize,
   SegmentQuery,
   StoredDay,
+  StoredErasure,
   StoredLanded,
   StoredSegment,
 } from './history-store.ts';
@@ -71,6 +73,25 @@ export abstract class SqlHistory implements HistoryStore {
 
   async historyErased(kit_id: string): Promise<Tombstones> {
     return readTombstones(this.database, kit_id);
+  }
+
+  async historyKnows(kit_id: string, asset_id: string): Promise<boolean> {
+    const known = ['assets', 'partner_sync', 'feeds', 'tasks'].map(
+      (table) => `SELECT 1 AS here FROM ${table} WHERE kit_id = ? AND asset_id = ?`,
+    );
+    const rows = await this.database.all(
+      `SELECT here FROM (${known.join(' UNION ALL ')}) AS known LIMIT 1`,
+      ...known.flatMap(() => [kit_id, asset_id]),
+    );
+    return rows.length > 0;
+  }
+
+  async historyErasures(query: ErasureQuery): Promise<readonly StoredErasure[]> {
+    return readErasures(this.database, query);
+  }
+
+  async mendErasures(): Promise<readonly StoredErasure[]> {
+    return mendErasures(this.database);
   }
 
   async historyDays({ kit_id, channel, from_day, to_day }: DayQuery): Promise<readonly StoredDay[]> {

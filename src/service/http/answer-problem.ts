@@ -73,5 +73,7 @@ export function refuseMisfit(target: string, error: z.ZodError): RequestProblem 
   if (target === 'param') return new RequestProblem('not-found', texts.no_uuid);
   const errors = fieldFaults(error);
   if (target === 'json') return new RequestProblem('invalid-payload', texts.body_mismatch, { errors });
-  return new RequestProblem('bad-request', texts.invalid_parameters(target), { errors });
+  const [first] = errors;
+  const sentence = first ? `${first.pointer.slice(2)}: ${first.detail}` : '';
+  return new RequestProblem('bad-request', texts.invalid_parameters(target, sentence), { errors });
 }

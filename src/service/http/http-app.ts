@@ -32,6 +32,7 @@ import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { inTurn } from './in-turn.ts';
+import { knownParameters } from './known-parameters.ts';
 import { methodFinder } from './methods.ts';
 import { answerFile, servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
@@ -76,14 +77,14 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     limitUntaken(),
     inTurn(),
   );
-  app.use('/api/*', jsonOnly(), knownAfterBody(parts));
+  app.use('/api/*', knownParameters(app), jsonOnly(), knownAfterBody(parts));
   const rooms = [
     kitRoutes(service),
     assetRoutes(service, store),
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),
-    ...historyRoutes(service, store, gate),
+    ...historyRoutes({ service, store, access: gate, log }),
     retentionRoutes(parts.retention),
     mapRoutes(parts.map),
     webhookRoutes(parts.webhooks),

@@ -105,7 +105,7 @@ const listDead = createRoute({
   tags,
   request: {
     params: webhookParams,
-    query: z.strictObject({
+    query: z.object({
       limit: z.coerce
         .number()
         .int()

@@ -223,7 +223,7 @@ interface TakenFix {
   readonly time_ms: number;
 }
 
-/** Stores a fix of the other side unless a newer one is there, or it is erased. */
+/** Stores a fix of the other side unless a newer one is there. */
 async function takeFix(queries: Queries, taken: TakenFix): Promise<StoredFeed | undefined> {
   const { kit_id, asset_id, fix } = taken;
   const { lat, lon, alt_m, bearing, speed_mps, source, timestamp } = fix;

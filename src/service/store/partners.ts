@@ -1,6 +1,5 @@
 /** Partner assets and their fixes in the tables. */
 import type { JsonObject } from '../../contract/json.ts';
-import { not_erased } from '../history/erasure.ts';
 import type { Queries, Row, SqlValue } from './sql/database.ts';
 import type { Change, LandedFix, PartnerAsset, PushedFix, StoredAsset } from './store.ts';
 
@@ -36,12 +35,8 @@ export async function deleteAsset(queries: Queries, kit_id: string, asset_id: st
   return gone.length > 0;
 }
 
-/** Inserts a fix, or replaces the existing one under the condition that follows; ignores a fix of what was erased. */
-export const insert_fix = `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms)
-  SELECT new.column1, new.column2, new.column3, new.column4, new.column5
-  FROM (VALUES (?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT))) AS new
-  WHERE NOT EXISTS (SELECT 1 FROM history_erased AS erased WHERE erased.kit_id = new.column1
-    AND erased.asset_id IN ('', new.column2) AND erased.before_ms > new.column5)
+/** Inserts a fix, or replaces the existing one under the condition that follows. */
+export const insert_fix = `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
     alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`;
 
@@ -88,16 +83,13 @@ async function replaceFuture(
 ): Promise<readonly Row[]> {
   return queries.all(
     `UPDATE partner_fixes SET data = ?, alt_m = COALESCE(CAST(? AS DOUBLE PRECISION), alt_m), time_ms = ?
-     WHERE kit_id = ? AND asset_id = ? AND time_ms > ? AND ${not_erased} RETURNING asset_id`,
+     WHERE kit_id = ? AND asset_id = ? AND time_ms > ? RETURNING asset_id`,
     JSON.stringify(data),
     alt_m,
     time_ms,
     kit_id,
     asset_id,
     now_ms,
-    kit_id,
-    asset_id,
-    time_ms,
   );
 }
 

@@ -1,5 +1,5 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
-import { isOfErased, readErased } from '../history/erasure.ts';
+import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
 import type { Queries, SqlValue } from '../store/sql/database.ts';
 import { allSettled, places, portions } from '../store/sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
@@ -31,11 +31,16 @@ export async function enqueue(
     now_ms,
   );
   if (rows.length === 0) return;
+  const alarms = events.filter(({ type }) => type === 'alarm');
   const erased = await readErased(
     queries,
-    events.map(({ kit_id }) => kit_id),
+    alarms.map(({ kit_id }) => kit_id),
   );
-  const announced = events.filter((event) => !isOfErased(erased, event));
+  // Alarms are history. Tasks and presence are the state of now, and no erasure withholds them.
+  const announced = events.filter(
+    (event) =>
+      event.type !== 'alarm' || !isOfErased(erased, { ...event, observed_ms: observedMs(event, now_ms) }),
+  );
   const queues = rows.map(webhookOf).flatMap((webhook): Addition[] => {
     const wanted = announced.filter((event) => isFor(webhook, event));
     return wanted.length === 0 ? [] : [{ webhook, events: wanted, now_ms }];

@@ -1,4 +1,4 @@
-/** Deletes messages of webhooks that hold what is erased. */
+/** Deletes alarms that wait for webhooks, or were given up, and are erased. */
 import type { Erasure } from '../history/history-store.ts';
 import type { Queries } from '../store/sql/database.ts';
 import { countPurged } from './enqueue.ts';
@@ -8,7 +8,7 @@ export async function eraseMessages(
   { kit_id, asset_id, before_ms }: Erasure,
 ): Promise<void> {
   const rows = await queries.all(
-    `DELETE FROM webhook_messages WHERE kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}
+    `DELETE FROM webhook_messages WHERE type = 'alarm' AND kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}
      RETURNING webhook_id, state`,
     kit_id,
     before_ms,

@@ -26,6 +26,8 @@ export interface WebhookEvent {
   readonly asset_id: string | null;
   /** Time of observation, milliseconds since 1970. */
   readonly time_ms: number;
+  /** The clock of the kit was not set. */
+  readonly unsynced: boolean;
   /** JSON text. */
   readonly body: string;
 }
@@ -72,6 +74,7 @@ function alarmOf(kit_id: string, { channel, epoch, seq, time_ms, unsynced, data 
       kit_id,
       asset_id,
       time_ms,
+      unsynced,
       data: { ...about, message: data },
       shorter: { ...about, shortened: true },
     }),
@@ -103,13 +106,14 @@ export function silenceOf(
   return event(`${kit_id}/${online ? 'heard' : 'silent'}/${present_ms}`, about);
 }
 
-interface Content extends Omit<WebhookEvent, 'id' | 'body'> {
+interface Content extends Omit<WebhookEvent, 'id' | 'body' | 'unsynced'> {
+  readonly unsynced?: boolean;
   readonly data: object;
   /** In place of data that is too large. */
   readonly shorter: object;
 }
 
-function event(identity: string, { data, shorter, ...about }: Content): WebhookEvent {
+function event(identity: string, { data, shorter, unsynced = false, ...about }: Content): WebhookEvent {
   const id = `msg_${createHash('sha256').update(identity).digest('base64url').slice(0, 27)}`;
   const write = (content: object): string =>
     JSON.stringify({
@@ -119,5 +123,5 @@ function event(identity: string, { data, shorter, ...about }: Content): WebhookE
     } satisfies JsonObject);
   const whole = write(data);
   const body = Buffer.byteLength(whole) > body_bytes_max ? write(shorter) : whole;
-  return { id, ...about, body };
+  return { id, ...about, unsynced, body };
 }

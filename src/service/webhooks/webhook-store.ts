@@ -49,7 +49,7 @@ export interface WebhookEdit {
 }
 
 /** A message for a receiver. */
-export interface QueuedMessage extends Omit<WebhookEvent, 'type'> {
+export interface QueuedMessage extends Omit<WebhookEvent, 'type' | 'unsynced'> {
   /** A later version may have queued one that this version does not know. */
   readonly type: string;
   readonly webhook_id: string;

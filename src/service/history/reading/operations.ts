@@ -1,19 +1,23 @@
 /** Questions about the history of a kit. The caller has checked that the client may ask them. */
-import type {
-  CompletenessResource,
-  EventPage,
-  HistoryEvent,
-  HistoryPage,
-  SeriesEntry,
-  SeriesList,
+import {
+  type CompletenessResource,
+  type ErasureList,
+  erasureResource,
+  type EventPage,
+  type HistoryEvent,
+  type HistoryPage,
+  type SeriesEntry,
+  type SeriesList,
 } from '../../api/history-resources.ts';
 import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { channels } from '../../../contract/topics.ts';
 import { jsonOf, objectOf } from './data.ts';
 import { readCompleteness } from './completeness.ts';
-import { assetOf, isErased } from '../erasure.ts';
-import { FleetEvents } from './fleet-events.ts';
+import { assetOf, isErased, observedMs } from '../erasure.ts';
+import type { Erasure, ErasureQuery } from '../history-store.ts';
+import { cursorAfter, type Place, readCursor } from './cursor.ts';
+import { FleetEvents, placeIn } from './fleet-events.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget, newPause } from './reader.ts';
@@ -91,7 +95,8 @@ export class HistoryOperations {
   /** Those of the messages of a kit that were not erased since they were read. */
   async kept(kit_id: string, messages: readonly HistoryMessage[]): Promise<readonly HistoryMessage[]> {
     const erased = await this.#store.historyErased(kit_id);
-    return messages.filter((message) => !isErased(erased, message));
+    const now_ms = Date.now();
+    return messages.filter((message) => !isErased(erased, message, observedMs(message, now_ms)));
   }
 
   async events(kit_id: string, filter: EventFilter): Promise<EventPage> {
@@ -99,21 +104,29 @@ export class HistoryOperations {
     return { events: messages.map((message) => eventResource(kit_id, message)), next };
   }
 
-  /** The newest, or oldest, events of several kits, each read in turn; without a cursor: narrow the span to read on. */
+  /** Events of several kits, each read in turn. */
   async fleetEvents(
     kit_ids: readonly string[],
-    filter: Omit<EventFilter, 'cursor'>,
+    { cursor, ...filter }: EventFilter & { readonly kits?: readonly string[] | undefined },
     inTurn: InTurn,
-  ): Promise<readonly HistoryEvent[]> {
+  ): Promise<EventPage> {
+    const { kits, types, assets, order } = filter;
+    const question = ['fleet', kits, types, assets, order, filter.from, filter.to];
+    const place = cursor === undefined ? undefined : readCursor(question, cursor);
     const fleet = new FleetEvents(filter);
     for (const kit_id of kit_ids) {
-      const page = await inTurn(async () => this.#eventPage(kit_id, filter));
+      const after = place && placeIn(kit_id, place, order);
+      const page = await inTurn(async () => this.#eventPage(kit_id, filter, after));
       if (!fleet.add(kit_id, page)) throw tooMuch(texts.shorter_time);
     }
-    return fleet.events.map(({ kit_id, message }) => eventResource(kit_id, message));
+    const { events, next } = fleet;
+    return {
+      events: events.map(({ kit_id, message }) => eventResource(kit_id, message)),
+      next: next ? cursorAfter(question, next) : null,
+    };
   }
 
-  async #eventPage(kit_id: string, filter: EventFilter): Promise<Page> {
+  async #eventPage(kit_id: string, filter: EventFilter, after?: Place): Promise<Page> {
     const { types, assets, from_ms, to_ms, order, limit, cursor } = filter;
     const query: PageQuery = {
       kit_id,
@@ -123,6 +136,7 @@ export class HistoryOperations {
       order,
       limit,
       cursor,
+      after,
       filter: { types, assets, from: filter.from, to: filter.to },
       isWanted: (channel) => types === undefined || types.includes(typeOf(channel)),
       isMatch: (message) => assets === undefined || assets.includes(assetOf(message) ?? ''),
@@ -178,13 +192,38 @@ export class HistoryOperations {
     };
   }
 
-  async erase(
-    kit_id: string,
-    asset_id: string | undefined,
-    before_ms: number,
-    now_ms: number,
-  ): Promise<void> {
-    await this.#store.eraseHistory({ kit_id, asset_id, before_ms }, now_ms);
+  async erase(erasure: Erasure, now_ms: number): Promise<void> {
+    await this.#store.eraseHistory(erasure, now_ms);
+  }
+
+  async erasures({ kit_id, after, limit }: ErasureQuery): Promise<ErasureList> {
+    const found = await this.#store.historyErasures({ kit_id, after, limit: limit + 1 });
+    const listed = found.slice(0, limit);
+    return {
+      erasures: listed.map(erasureResource),
+      // The kit stands before all ids.
+      next: found.length > limit ? (listed.at(-1)?.asset_id ?? '0') : null,
+    };
+  }
+
+  /** Throws `not-found` where an answer without anything would be about an asset that the kit never had. */
+  async demandKnown(kit_id: string, asset_id: string): Promise<void> {
+    if (!(await this.#store.historyKnows(kit_id, asset_id)))
+      throw new RequestProblem('not-found', texts.no_asset(asset_id));
+  }
+
+  /** The same for a series without a value. */
+  async demandSelected(kit_id: string, select: string): Promise<void> {
+    const { channel } = selected(select);
+    const asset_id = feedOf(channel)?.asset_id;
+    if (asset_id !== undefined) await this.demandKnown(kit_id, asset_id);
+  }
+
+  /** The same before an erasure: of an asset that was removed, only messages may be left. */
+  async demandErasable(kit_id: string, asset_id: string): Promise<void> {
+    const always = { from_ms: 0, to_ms: Number.MAX_SAFE_INTEGER, order: 'desc', limit: 1 } as const;
+    const { messages, next } = await this.page(kit_id, { asset_id, ...always });
+    if (messages.length === 0 && next === null) await this.demandKnown(kit_id, asset_id);
   }
 }
 

@@ -13,6 +13,8 @@ export interface PageQuery {
   readonly order: 'asc' | 'desc';
   readonly limit: number;
   readonly cursor?: string | undefined;
+  /** In place of a cursor: what follows this place. */
+  readonly after?: Place | undefined;
   /** What else distinguishes the question from others, as the client gave it. */
   readonly filter: Readonly<Record<string, unknown>>;
   readonly isWanted: (channel: string) => boolean;
@@ -30,7 +32,7 @@ export interface Page {
 export async function readPage(store: HistoryStore, query: PageQuery, budget: Budget): Promise<Page> {
   const { kit_id, classes, order, limit, isWanted, isMatch = () => true } = query;
   const question = [kit_id, classes, order, query.filter];
-  const after = query.cursor === undefined ? undefined : readCursor(question, query.cursor);
+  const after = query.cursor === undefined ? query.after : readCursor(question, query.cursor);
   const stretch = { kit_id, classes, order, after, isWanted, ...spanAfter(query, after) };
   const messages: HistoryMessage[] = [];
   let last: HistoryMessage | undefined;

@@ -9,7 +9,7 @@ import {
   identityOf,
 } from '../message.ts';
 import { turn, turnEvery } from '../../../platform/time.ts';
-import { isErased, type Tombstones } from '../erasure.ts';
+import { isErased, observedMs, type Tombstones } from '../erasure.ts';
 import { isMisdated } from '../retention.ts';
 import { isAfter, type Place } from './cursor.ts';
 import { type Group, messagesOfGroups, openSegment } from '../segment.ts';
@@ -185,7 +185,7 @@ function usable(group: Group, landed_ms: number, erased: Tombstones): Group {
     const time_ms = times_ms[at] ?? 0;
     return (
       !isMisdated({ time_ms, unsynced }, landed_ms) &&
-      !(erased.size > 0 && isErased(erased, { channel, time_ms, data: textOf(at) }))
+      !(erased.size > 0 && isErased(erased, { channel, data: textOf(at) }, time_ms))
     );
   });
   if (kept.length === times_ms.length) return group;
@@ -246,11 +246,11 @@ async function readLanded(
 ): Promise<void> {
   const { landed, erased } = await landedOf(store, stretch.kit_id);
   const pause = newPause();
-  for (const { body } of landed) {
+  for (const { body, landed_ms } of landed) {
     const groups = await openSegment(body);
     await pause(messagesOfAll(groups));
     const messages = await messagesIn(groups, stretch, budget);
-    first.add(messages.filter((message) => !isErased(erased, message)));
+    first.add(messages.filter((message) => !isErased(erased, message, observedMs(message, landed_ms))));
   }
 }
 

@@ -1,5 +1,5 @@
 /** Writes the history of kits as lines that `import.ts` reads into another service. */
-import { isErased } from '../erasure.ts';
+import { isErased, observedMs } from '../erasure.ts';
 import { day_ms, history_classes, type HistoryMessage } from '../message.ts';
 import type { HistoryStore, StoredSegment } from '../history-store.ts';
 import { isMisdated } from '../retention.ts';
@@ -30,7 +30,7 @@ export async function* exportKit(
   const erased = await store.historyErased(kit_id);
   for (const { landed_ms, body } of landed) {
     const messages = await messagesOf(body);
-    const kept = messages.filter((message) => !isErased(erased, message));
+    const kept = messages.filter((message) => !isErased(erased, message, observedMs(message, landed_ms)));
     yield linesOf(kept, (message) => (isMisdated(message, landed_ms) ? landed_ms : undefined));
   }
   for await (const { body, day, misdated } of segmentsOf(store, kit_id)) {

@@ -130,7 +130,13 @@ async function writeErased(
       `INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms) VALUES ${places(some, '(?, ?, ?, ?)')}
        ON CONFLICT (kit_id, asset_id) DO UPDATE SET before_ms =
          CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
-      ...some.flatMap(({ asset_id, before_ms }): SqlValue[] => [kit_id, asset_id, before_ms, now_ms]),
+      ...some.flatMap(({ asset_id, before_ms }): SqlValue[] => [
+        kit_id,
+        asset_id,
+        // An export of an earlier version may hold a bound that lies ahead.
+        Math.min(before_ms, now_ms),
+        now_ms,
+      ]),
     );
   }
 }

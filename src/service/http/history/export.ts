@@ -2,13 +2,14 @@
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { messageOf } from '../../../errors.ts';
 import { turn } from '../../../platform/time.ts';
+import { RequestProblem } from '../../api/problem.ts';
 import { messageResource, type HistoryOperations } from '../../history/reading/operations.ts';
 import { day_ms, type HistoryMessage } from '../../history/message.ts';
 import { newBudget } from '../../history/reading/reader.ts';
 import type { Service } from '../../service.ts';
 import type { Gate } from '../../access/gate.ts';
 import { askerOf } from '../guards.ts';
-import { anyProblem, type Env, kitParams, withForms } from '../context.ts';
+import { anyProblem, asProblem, type Env, kitParams, withForms } from '../context.ts';
 import { csvLine } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
 import { patiently, streamOf } from './portions.ts';
@@ -31,7 +32,7 @@ const exportHistory = createRoute({
   path: '/api/kits/{kit_id}/export',
   operationId: 'exportHistory',
   summary: 'Export messages of a kit',
-  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days. The last line of NDJSON is \`{"next": null}\`; a stream without it broke off: ask again \`from\` the time of the last whole line, whose messages come again with the same \`epoch\` and \`seq\`. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
+  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days: a longer span is 422. The last line of NDJSON is \`{"next": null}\`; a stream without it broke off: ask again \`from\` the time of the last whole line, whose messages come again with the same \`epoch\` and \`seq\`. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
   tags: ['history'],
   request: { params: kitParams, query: exportQuery },
   responses: {
@@ -43,6 +44,7 @@ const exportHistory = createRoute({
       },
     ),
     ...anyProblem,
+    422: asProblem(422, 'the span is longer than an export may be'),
   },
 });
 
@@ -57,8 +59,11 @@ export function exportRoutes(
     const { kit_id } = c.req.valid('param');
     const { format, cursor: first, ...query } = c.req.valid('query');
     await service.kit(c.var.principal, kit_id);
-    const { from_ms, to_ms } = spanOf(query, Date.now());
-    const span = { from_ms: Math.max(from_ms, to_ms - export_days_max * day_ms), to_ms };
+    const span = spanOf(query, Date.now());
+    const days = (span.to_ms - span.from_ms) / day_ms;
+    // A stream that was cut to the limit would look complete: only NDJSON has a line for its end.
+    if (days > export_days_max)
+      throw new RequestProblem('out-of-range', texts.export_too_long(Math.ceil(days), export_days_max));
     // Nothing reads the stream of such a response, so it would keep its place.
     if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(format, kit_id));
     const place = await gate.enterExport(c.var.principal);

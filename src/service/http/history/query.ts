@@ -1,6 +1,8 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
 import { day_ms, history_classes } from '../../history/message.ts';
+import { readTime } from '../../../contract/times.ts';
+import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
 
 export const history_limit_max = 5_000;
@@ -13,21 +15,28 @@ const hour_ms = 3_600_000;
 const query = <S extends z.ZodType>(name: string, schema: S, description: string, example?: unknown): S =>
   schema.openapi({ param: { name, in: 'query', description, ...(example !== undefined && { example }) } });
 
-/** ISO 8601 or milliseconds since 1970. */
 const time = z
   .string()
   .max(40)
   .transform((text, context) => {
-    const time_ms = /^\d+$/u.test(text) ? Number(text) : Date.parse(text);
-    if (Number.isFinite(time_ms)) return time_ms;
-    context.addIssue({ code: 'custom', message: texts.time_format });
+    const time_ms = readTime(text);
+    if (time_ms !== undefined) return time_ms;
+    context.addIssue({ code: 'custom', message: texts.no_time(text) });
     return z.NEVER;
   });
 
+/** An empty one would leave nothing, such as that of a variable of a dashboard. */
 const list = z
   .string()
   .max(4_096)
-  .transform((text) => text.split(',').filter((each) => each !== ''));
+  .transform((text) => text.split(',').filter((each) => each !== ''))
+  .refine((some) => some.length > 0, texts.empty_list);
+
+const ids = list.transform((some, context) => {
+  const foreign = some.find((each) => !z.uuid().safeParse(each).success);
+  if (foreign !== undefined) context.addIssue({ code: 'custom', message: texts.no_id(foreign) });
+  return [...new Set(some.map((each) => each.toLowerCase()))];
+});
 
 const from = query(
   'from',
@@ -57,7 +66,7 @@ export const historyQuery = z.object({
 
 export const eventQuery = z.object({
   types: query('types', list.optional(), 'only these types, separated by commas', 'motion,task'),
-  assets: query('assets', list.optional(), 'only events of these assets, separated by commas'),
+  assets: query('assets', ids.optional(), 'only events of these assets, separated by commas'),
   from,
   to,
   order,
@@ -66,7 +75,7 @@ export const eventQuery = z.object({
 });
 
 export const fleetEventQuery = eventQuery.extend({
-  kits: query('kits', list.optional(), 'only these kits, separated by commas; all of the key when left out'),
+  kits: query('kits', ids.optional(), 'only these kits, separated by commas; all of the key when left out'),
 });
 
 export const seriesQuery = z.object({
@@ -135,16 +144,33 @@ export const exportQuery = z.object({
   format: query('format', z.enum(['ndjson', 'csv']).default('ndjson'), 'form of the response'),
 });
 
-export const eraseQuery = z.object({
-  before: query('before', time, 'erases what was observed before this time', '2026-11-20T10:00:00Z'),
+export const erasuresQuery = z.object({
+  limit: query(
+    'limit',
+    z.coerce.number().int().min(1).max(1_000).default(100),
+    'erasures in one response',
+    100,
+  ),
+  cursor: query('cursor', z.union([z.uuid(), z.literal('0')]).optional(), '`next` of the page before'),
 });
 
-/** The span of a query. */
+export const eraseQuery = z.object({
+  before: query(
+    'before',
+    time,
+    'erases what was observed before this time, which is now at the latest',
+    '2026-11-20T10:00:00Z',
+  ),
+});
+
+/** The span of a query. Throws `bad-request` when it ends before it begins. */
 export function spanOf(
   given: { readonly from?: number | undefined; readonly to?: number | undefined },
   now_ms: number,
 ): { readonly from_ms: number; readonly to_ms: number } {
   // What was observed in this moment belongs to it, also when the clock of the kit is ahead by some minutes.
   const to_ms = given.to ?? now_ms + hour_ms;
+  if (given.from !== undefined && given.to !== undefined && given.from > given.to)
+    throw new RequestProblem('bad-request', texts.turned_span);
   return { from_ms: given.from ?? to_ms - day_ms, to_ms };
 }

@@ -2,18 +2,18 @@
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
 import { day_ms } from '../../history/message.ts';
 import type { Gate } from '../../access/gate.ts';
-import { demandScope } from '../../access/principal.ts';
 import { completeness, eventPage, historyPage, seriesList, track } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { HistoryOperations } from '../../history/reading/operations.ts';
 import { trackCsv, trackGeoJson, trackGpx } from '../../history/reading/track-format.ts';
 import type { Service } from '../../service.ts';
+import type { ServiceLog } from '../../service-log.ts';
 import type { Store } from '../../store/store.ts';
 import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
+import { erasureRoutes } from './erasures.ts';
 import { exportRoutes } from './export.ts';
 import { HistoryGate } from './gate.ts';
 import {
-  eraseQuery,
   eventQuery,
   fleetEventQuery,
   historyQuery,
@@ -63,7 +63,8 @@ const listMessages = read('/api/kits/{kit_id}/history', historyQuery, {
 const listAssetMessages = read('/api/kits/{kit_id}/assets/{asset_id}/history', historyQuery, {
   operationId: 'listAssetHistory',
   summary: 'List messages of an asset',
-  description: 'Returns messages about the asset, also of a removed one, by time of observation.',
+  description:
+    'Returns messages about the asset, also of a removed one, by time of observation. 404 when there are none and the kit never had this asset.',
   body: historyPage,
 });
 const listEvents = read('/api/kits/{kit_id}/events', eventQuery, {
@@ -77,9 +78,9 @@ const listFleetEvents = createRoute({
   path: '/api/events',
   operationId: 'listFleetEvents',
   summary: 'List events of several kits',
-  description: `Returns the events of up to ${fleet_kits_max} kits of the key. It has no cursor: for more, also when they are fewer than \`limit\`, ask again from the time of the last one.`,
+  description: `Returns the events of up to ${fleet_kits_max} kits of the key, by time of observation.`,
   tags,
-  request: { query: fleetEventQuery.omit({ cursor: true }) },
+  request: { query: fleetEventQuery },
   responses: { 200: okJson(eventPage, 'by time'), ...anyProblem },
 });
 const getSeries = createRoute({
@@ -124,32 +125,23 @@ const getCompleteness = createRoute({
   request: { params: kitParams },
   responses: { 200: okJson(completeness, 'by epoch, newest first'), ...anyProblem },
 });
-const erasing = (
-  path: '/api/kits/{kit_id}/history' | '/api/kits/{kit_id}/assets/{asset_id}/history',
-  what: string,
-) =>
-  createRoute({
-    method: 'delete',
-    path,
-    operationId: path.includes('asset_id') ? 'eraseAssetHistory' : 'eraseHistory',
-    summary: `Erase the history of ${what}`,
-    description: `Erases what was observed of ${what} before a time, also what arrives later. Needs the scope \`history:erase\`. Backups of the database keep it.`,
-    tags,
-    request: { params: path.includes('asset_id') ? assetParams : kitParams, query: eraseQuery },
-    responses: { 204: { description: 'erased' }, ...anyProblem },
-  });
-const eraseKit = erasing('/api/kits/{kit_id}/history', 'a kit');
-const eraseAsset = erasing('/api/kits/{kit_id}/assets/{asset_id}/history', 'an asset');
-
 const assetIdOf = (params: { readonly kit_id: string }): string => assetParams.parse(params).asset_id;
 
-export function historyRoutes(service: Service, store: Store, access: Gate): readonly OpenAPIHono<Env>[] {
+export interface HistoryParts {
+  readonly service: Service;
+  readonly store: Store;
+  readonly access: Gate;
+  readonly log: ServiceLog;
+}
+
+export function historyRoutes({ service, store, access, log }: HistoryParts): readonly OpenAPIHono<Env>[] {
   const history = new HistoryOperations(store);
   const gate = new HistoryGate();
   return [
     messageRoutes(service, history, gate),
     figureRoutes(service, history, gate),
     exportRoutes(service, history, gate, access),
+    erasureRoutes({ service, history, log }),
   ];
 }
 
@@ -170,52 +162,47 @@ function messageRoutes(service: Service, history: HistoryOperations, gate: Histo
     const params = c.req.valid('param');
     const query = c.req.valid('query');
     await service.kit(c.var.principal, params.kit_id);
-    const filter = { ...query, ...spanOf(query, Date.now()), asset_id: assetIdOf(params) };
-    return c.json(await gate.run(c.var.principal, async () => history.messages(params.kit_id, filter)), 200);
+    const asset_id = assetIdOf(params);
+    const filter = { ...query, ...spanOf(query, Date.now()), asset_id };
+    const page = await gate.run(c.var.principal, async () => history.messages(params.kit_id, filter));
+    if (isWithout(page.messages, page.next, query)) await history.demandKnown(params.kit_id, asset_id);
+    return c.json(page, 200);
   });
   routes.openapi(listEvents, async (c) => {
     const { kit_id } = c.req.valid('param');
     const query = c.req.valid('query');
     await service.kit(c.var.principal, kit_id);
-    return c.json(
-      await gate.run(c.var.principal, async () =>
-        history.events(kit_id, { ...query, ...spanOf(query, Date.now()) }),
-      ),
-      200,
-    );
+    const filter = { ...query, ...spanOf(query, Date.now()) };
+    const page = await gate.run(c.var.principal, async () => history.events(kit_id, filter));
+    if (isWithout(page.events, page.next, query))
+      for (const asset_id of query.assets ?? []) await history.demandKnown(kit_id, asset_id);
+    return c.json(page, 200);
   });
   routes.openapi(listFleetEvents, async (c) => {
     const { kits, ...query } = c.req.valid('query');
     const known = (await service.kits(c.var.principal)).map(({ id }) => id);
-    const wanted = kits ? known.filter((id) => kits.includes(id)) : known;
+    const foreign = kits?.find((id) => !known.includes(id));
+    if (foreign !== undefined) throw new RequestProblem('not-found', texts.no_kit(foreign));
+    const wanted = kits ?? known;
     if (wanted.length > fleet_kits_max) {
       throw new RequestProblem('bad-request', texts.too_many_kits(wanted.length, fleet_kits_max));
     }
     const filter = { ...query, ...spanOf(query, Date.now()) };
-    const events = await gate.runParts(c.var.principal, async (inTurn) =>
-      history.fleetEvents(wanted, filter, inTurn),
+    const page = await gate.runParts(c.var.principal, async (inTurn) =>
+      history.fleetEvents(wanted, { ...filter, kits }, inTurn),
     );
-    return c.json({ events: [...events], next: null }, 200);
+    return c.json(page, 200);
   });
-  addErasing(routes, service, history);
   return routes;
 }
 
-function addErasing(routes: OpenAPIHono<Env>, service: Service, history: HistoryOperations): void {
-  routes.openapi(eraseKit, async (c) => {
-    demandScope(c.var.principal, 'history:erase');
-    const { kit_id } = c.req.valid('param');
-    await service.kit(c.var.principal, kit_id);
-    await history.erase(kit_id, undefined, c.req.valid('query').before, Date.now());
-    return c.body(null, 204);
-  });
-  routes.openapi(eraseAsset, async (c) => {
-    demandScope(c.var.principal, 'history:erase');
-    const params = c.req.valid('param');
-    await service.kit(c.var.principal, params.kit_id);
-    await history.erase(params.kit_id, assetIdOf(params), c.req.valid('query').before, Date.now());
-    return c.body(null, 204);
-  });
+/** Nothing was found and nothing follows: the question may be about something that was never there. */
+function isWithout(
+  found: readonly unknown[],
+  next: string | null,
+  { cursor }: { readonly cursor?: string | undefined },
+): boolean {
+  return found.length === 0 && next === null && cursor === undefined;
 }
 
 /** One for each series, all different, and none that of the time. */
@@ -243,6 +230,8 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
     const list = await gate.run(c.var.principal, async () =>
       history.series(kit_id, { select, ...span, bucket_ms }),
     );
+    for (const { select: each, t } of list.series)
+      if (t.length === 0) await history.demandSelected(kit_id, each);
     if (shape === 'columns') return c.json(list, 200);
     return shape === 'csv'
       ? c.body(seriesCsv(list, names), 200, { 'content-type': csv_type })
@@ -261,6 +250,7 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
       gap_ms: gap_s * 1_000,
     };
     const found = await gate.run(c.var.principal, async () => history.track(query));
+    if (found.fixes === 0) await history.demandKnown(params.kit_id, asset_id);
     const asset = await service.asset(c.var.principal, params.kit_id, asset_id).catch(() => undefined);
     const named = { asset_id, name: asset?.name ?? asset_id };
     if (format === 'geojson') return c.json(trackGeoJson(found, named), 200);

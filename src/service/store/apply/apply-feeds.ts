@@ -1,6 +1,5 @@
 /** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
 import type { Json, JsonObject } from '../../../contract/json.ts';
-import { isOfErased, readErased } from '../../history/erasure.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { inJoinedPortions, places } from '../sql/many-rows.ts';
@@ -64,15 +63,7 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const known = new Set<string>();
   for (const row of await inJoinedPortions(queries, others, async (some) => readSome(queries, some)))
     known.add(keyOf(row));
-  const unknown = others.filter((each) => !known.has(keyOf(each)));
-  const erased = await readErased(
-    queries,
-    unknown.map(({ kit_id }) => kit_id),
-  );
-  for (const each of unknown) {
-    const { kit_id, asset_id, message } = each;
-    if (!isOfErased(erased, { kit_id, asset_id, time_ms: message.time_ms })) count(kit_id, each.all.length);
-  }
+  for (const each of others) if (!known.has(keyOf(each))) count(each.kit_id, each.all.length);
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))
     .flatMap((each) => changesOf(each, before.get(keyOf(each))));
@@ -129,10 +120,8 @@ async function putSome(queries: Queries, some: readonly Newest[]): Promise<reado
     `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced)
      SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, 1
      FROM (VALUES ${places(some, `(?, ?, ?, ?, ${big}, ${big}, ${big})`)}) AS new
-     WHERE ((SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3) = 1
-         OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${feeds_of_kit_max})
-       AND NOT EXISTS (SELECT 1 FROM history_erased AS erased WHERE erased.kit_id = new.column1
-         AND erased.asset_id IN ('', new.column2) AND erased.before_ms > new.column5)
+     WHERE (SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3) = 1
+       OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${feeds_of_kit_max}
      ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
        epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
        WHERE (excluded.epoch, excluded.seq) > (feeds.epoch, feeds.seq)

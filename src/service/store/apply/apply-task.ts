@@ -3,7 +3,6 @@
  * a later report of the kit replaces a failure for lack of an answer.
  */
 import { type TaskReport, taskReport } from '../../../contract/tasks.ts';
-import { not_erased } from '../../history/erasure.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Applied, Arrival } from './apply.ts';
 import type { Queries } from '../sql/database.ts';
@@ -18,7 +17,6 @@ export const tasks_max = 10_000;
 /** The task still takes a report of this revision. */
 const is_open = `revision < ? AND (revision = 0 OR status NOT IN ('completed', 'failed'))`;
 
-/** A report of before an erasure changes nothing; the last one removes its task, as the erasure would have done. */
 export async function applyTask(
   queries: Queries,
   { kit_id, message, now_ms }: Arrival,
@@ -29,11 +27,6 @@ export async function applyTask(
   const { asset_id, command_name, status, revision, result, progress } = read.data;
   if (read.data.task_id !== task_id)
     return { fault: `task/${task_id}: contains the id ${read.data.task_id}` };
-  if (await isErasedReport(queries, { kit_id, asset_id, time_ms: message.time_ms })) {
-    if (status === 'completed' || status === 'failed')
-      await forgetTask(queries, { kit_id, task_id, revision });
-    return [];
-  }
   const dispatched = dispatchOf(read.data, message.time_ms);
   const values = [
     status,
@@ -70,32 +63,6 @@ export async function applyTask(
     Math.min(dispatched.created_ms, now_ms),
   );
   return added ? [{ kind: 'task', kit_id, task: taskOf(added) }] : [];
-}
-
-interface OfReport {
-  readonly kit_id: string;
-  readonly asset_id: string | null;
-  readonly time_ms: number;
-}
-
-async function isErasedReport(queries: Queries, { kit_id, asset_id, time_ms }: OfReport): Promise<boolean> {
-  const rows = await queries.all(`SELECT 1 AS kept WHERE ${not_erased}`, kit_id, asset_id ?? '', time_ms);
-  return rows.length === 0;
-}
-
-interface Ended {
-  readonly kit_id: string;
-  readonly task_id: string;
-  readonly revision: number;
-}
-
-async function forgetTask(queries: Queries, { kit_id, task_id, revision }: Ended): Promise<void> {
-  await queries.all(
-    `DELETE FROM tasks WHERE kit_id = ? AND task_id = ? AND ${is_open}`,
-    kit_id,
-    task_id,
-    revision,
-  );
 }
 
 /** Fields of the report about the dispatch, as columns. */

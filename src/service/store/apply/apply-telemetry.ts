@@ -86,13 +86,9 @@ function keyOf(row: Row | Pick<Newest, 'kit_id' | 'part'>): string {
 
 /** `unsynced` makes replicas of an older version, which compare times otherwise, order these rows by epoch and seq as well. */
 async function putSome(queries: Queries, some: readonly Newest[]): Promise<readonly Row[]> {
-  const big = 'CAST(? AS BIGINT)';
   return queries.all(
     `INSERT INTO kit_parts (kit_id, part, data, time_ms, epoch, seq, unsynced)
-     SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, 1
-     FROM (VALUES ${places(some, `(?, ?, ?, ${big}, ${big}, ${big})`)}) AS new
-     WHERE NOT EXISTS (SELECT 1 FROM history_erased AS erased
-       WHERE erased.kit_id = new.column1 AND erased.asset_id = '' AND erased.before_ms > new.column4)
+     VALUES ${places(some, '(?, ?, ?, ?, ?, ?, 1)')}
      ON CONFLICT (kit_id, part) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
        epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
        WHERE (excluded.epoch, excluded.seq) > (kit_parts.epoch, kit_parts.seq)

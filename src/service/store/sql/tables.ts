@@ -45,7 +45,7 @@ export const lasting_tables: ReadonlySet<string> = new Set([
   ...lasting_webhooks,
 ]);
 
-/** Tables that an erasure deletes from. */
+/** Tables that an erasure deletes from, or whose former rows may hold what it covers. */
 export const erasable_tables = [
   'history_in',
   'history',

@@ -36,6 +36,8 @@ import { received, report, start_ms } from '../story.ts';
 const other_id = '2b671a64-40d5-591e-99b0-da01ff1f3342';
 const erased_word = 'qzvkerasedxw';
 const kept_word = 'qzvkkeptxw';
+/** Newest values and tasks, which stay. */
+const newest_word = 'qzvknewestxw';
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
@@ -73,14 +75,15 @@ async function fill(store: SqlStore): Promise<void> {
     if (commit % 8 === 3) await store.compactHistory(start_ms, true);
     if (commit % 10 === 9) await store.rollUpHistory(start_ms);
   }
-  for (const [id, word] of [
-    [asset_id, erased_word],
-    [other_id, kept_word],
-  ] as const) {
-    const data = { ...report('completed', 2), asset_id: id, task_id: id, result: { note: word } };
-    await store.commit([received({ channel: channels.task(id), seq: (seq += 1), data })], start_ms);
-    const fix = { lat: 47, lon: 8, alt_m: null, bearing: null, speed_mps: null, source: word };
-    await store.pushFixes(kit_id, [{ asset_id: id, fix }], start_ms);
+  for (const id of [asset_id, other_id]) {
+    const about = { ...report('completed', 2), asset_id: id, task_id: id, result: { note: newest_word } };
+    await store.commit([received({ channel: channels.task(id), seq: (seq += 1), data: about })], start_ms);
+    const note = { note: newest_word };
+    const feeds = [channels.feed(id, 'gps'), channels.feed(id, 'battery'), channels.event(id, 'motion')];
+    await store.commit(
+      feeds.map((channel) => received({ channel, seq: (seq += 1), data: note })),
+      start_ms,
+    );
   }
 }
 
@@ -138,7 +141,7 @@ onEachDatabase('an erasure', (open) => {
     const store = new SqlStore(await open());
     await fill(store);
     const before_ms = start_ms + hour_ms;
-    await store.eraseHistory({ kit_id, asset_id: id, before_ms }, start_ms);
+    await store.eraseHistory({ kit_id, asset_id: id, before_ms }, before_ms);
     await store.commit(late(), start_ms);
     const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: before_ms, order: 'asc' } as const;
     const isLate = (channel: string, seq: number): boolean =>
@@ -178,9 +181,10 @@ describe('an erasure on SQLite', () => {
         const files = async () => filesUnder(dirname(file), () => true);
         expect(traces.length).toBeGreaterThan(20);
         expect(await foundIn(await files(), traces)).toBeGreaterThan(traces.length / 2);
-        await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms);
+        await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms + hour_ms);
         expect(await foundIn(await files(), traces)).toBe(0);
         expect(await foundIn(await files(), [Buffer.from(kept_word)])).toBe(id === undefined ? 0 : 1);
+        expect(await foundIn(await files(), [Buffer.from(newest_word)])).toBe(1);
       } finally {
         await store.close();
       }
@@ -199,9 +203,9 @@ describe('an erasure on SQLite', () => {
         reader.exec('BEGIN');
         reader.prepare('SELECT COUNT(*) FROM history').get();
         const erasure = { kit_id, asset_id: undefined, before_ms: start_ms + hour_ms };
-        await expect(store.eraseHistory(erasure, start_ms)).rejects.toThrow(texts.erasure_is_read);
+        await expect(store.eraseHistory(erasure, erasure.before_ms)).rejects.toThrow(texts.erasure_is_read);
         reader.exec('COMMIT');
-        await store.eraseHistory(erasure, start_ms);
+        await store.eraseHistory(erasure, erasure.before_ms);
         expect(await foundIn(await filesUnder(dir, () => true), traces)).toBe(0);
       } finally {
         reader.close();
@@ -244,7 +248,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an era
         expect(inDump(await dump())).toBeGreaterThan(traces.length / 2);
         const half = traces.length / 2;
         expect(await foundIn(await filesWhere((path) => !isLog(path)), traces)).toBeGreaterThan(half);
-        await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms);
+        await store.eraseHistory({ kit_id, asset_id: id, before_ms: start_ms + hour_ms }, start_ms + hour_ms);
         expect(inDump(await dump())).toBe(0);
         expect(await foundIn(await filesWhere(isLog), traces)).toBeGreaterThan(half);
         await database.all(`VACUUM FULL ${erasable_tables.join(', ')}`);

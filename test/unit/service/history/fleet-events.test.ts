@@ -1,4 +1,4 @@
-/** Events of many kits with large data: what is held is bounded, and who asks on from the last one gets each event. */
+/** Events of many kits: what is held is bounded, and who pages through them gets each event once, whatever its size and its time. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
@@ -45,21 +45,53 @@ it.each(['asc', 'desc'] as const)(
     await store.commit(small, now_ms);
     const history = new HistoryOperations(store);
     const found: string[] = [];
-    let [from_ms, to_ms] = [0, now_ms * 2];
-    for (;;) {
-      const filter = { from_ms, to_ms, order, limit: 1_000 };
-      const events = await history.fleetEvents([...large_kits, small_kit], filter, async (page) => page());
-      const size = events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
+    let cursor: string | undefined;
+    do {
+      const filter = { from_ms: 0, to_ms: now_ms * 2, order, limit: 1_000, cursor };
+      const page = await history.fleetEvents([...large_kits, small_kit], filter, async (part) => part());
+      const size = page.events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
       expect(size).toBeLessThanOrEqual(page_chars_max);
-      const last = events.at(-1);
-      if (!last) break;
-      found.push(...events.map(({ kit_id: of, time }) => `${time} ${of}`));
-      if (order === 'asc') from_ms = Date.parse(last.time) + 1;
-      else to_ms = Date.parse(last.time);
-    }
+      found.push(...page.events.map(({ kit_id: of, time }) => `${time} ${of}`));
+      cursor = page.next ?? undefined;
+    } while (cursor !== undefined);
     const wanted = [...found].sort();
     expect(found).toEqual(order === 'asc' ? wanted : wanted.toReversed());
     expect(found).toHaveLength(2 * large_each + small_events);
     expect(new Set(found).size).toBe(found.length);
   },
 );
+
+it.each([
+  ['asc', 1],
+  ['asc', 2],
+  ['asc', 5],
+  ['desc', 1],
+  ['desc', 2],
+  ['desc', 5],
+] as const)('gives each event of one moment of three kits once, %s in pages of %i', async (order, limit) => {
+  const kits = [...large_kits, small_kit];
+  const atOnce = (kit: string, seq: number): Reception => {
+    const text = writeEnvelope({ epoch: 1, seq, time_ms: now_ms }, '{}');
+    const reception = readMessage(upTopic(kit, channels.event(asset_id, 'blob')), Buffer.from(text));
+    if (!reception) throw new Error('no channel of the contract');
+    return reception;
+  };
+  await store.commit(
+    kits.flatMap((kit) => [1, 2, 3].map((seq) => atOnce(kit, seq))),
+    now_ms,
+  );
+  const history = new HistoryOperations(store);
+  const found: string[] = [];
+  let pages = 0;
+  let cursor: string | undefined;
+  do {
+    const filter = { from_ms: 0, to_ms: now_ms * 2, order, limit, cursor };
+    const page = await history.fleetEvents(kits, filter, async (part) => part());
+    found.push(...page.events.map((each) => each.kit_id));
+    pages += 1;
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+  expect(pages).toBe(Math.ceil(9 / limit));
+  const sorted = kits.flatMap((kit) => [kit, kit, kit]).sort();
+  expect(found).toEqual(order === 'asc' ? sorted : sorted.toReversed());
+});

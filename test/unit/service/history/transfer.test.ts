@@ -144,8 +144,8 @@ async function answersOf({ url, key }: ServiceLab): Promise<unknown> {
   const kit = `/api/kits/${kit_id}`;
   const paths = [
     `${kit}/history?${span}&limit=5000&order=asc`,
-    `${kit}/history?from=0&to=100000`,
-    `${kit}/series?${span}&select=${asset_id}:gps.lat&bucket_ms=3600000`,
+    `${kit}/history?from=1970-01-01T00:00:00Z&to=1970-01-01T00:01:40Z`,
+    `${kit}/series?${span}&select=${asset_id}:gps.lat&bucket_s=3600`,
     `${kit}/assets/${asset_id}/track?${span}`,
     `${kit}/events?${span}`,
     `/api/events?kits=${kit_id}&${span}`,

@@ -55,7 +55,7 @@ onEachDatabase('kits of one commit', (open) => {
         some.map((each) => of(alone, received(each))),
         start_ms,
       );
-    await store.eraseHistory({ kit_id: alone, asset_id: other_id, before_ms: late_ms }, start_ms);
+    await store.eraseHistory({ kit_id: alone, asset_id: other_id, before_ms: late_ms }, late_ms);
     for (const some of parts) {
       const { acks } = await store.commit(
         some.flatMap((each) => together.map((kit_id) => of(kit_id, received(each)))),
@@ -64,8 +64,8 @@ onEachDatabase('kits of one commit', (open) => {
       expect(new Set(acks.map(({ kit_id }) => kit_id))).toEqual(new Set(together));
     }
     for (const kit_id of together)
-      await store.eraseHistory({ kit_id, asset_id: other_id, before_ms: late_ms }, start_ms);
-    // An asset of which everything was erased, one that is not known, and a battery that is newer than the erasure.
+      await store.eraseHistory({ kit_id, asset_id: other_id, before_ms: late_ms }, late_ms);
+    // An asset of which everything was erased, with a position of before the erasure, which is its newest, and a battery of after it.
     const late = [
       { channel: channels.feed(other_id, 'gps'), seq: 21, data: { lat: 5, lon: 6 } },
       { channel: channels.feed(other_id, 'battery'), seq: 22, data: { level: 7 }, time_ms: late_ms + 1 },
@@ -79,7 +79,7 @@ onEachDatabase('kits of one commit', (open) => {
     while ((await store.compactHistory(start_ms, true)) > 0);
     const expected = await stateOf(store, alone);
     expect(expected.history.length).toBeGreaterThan(10);
-    expect(expected.feeds.map(({ feed }) => feed)).toEqual(['gps', 'battery']);
+    expect(expected.feeds.map(({ feed }) => feed)).toEqual(['gps', 'battery', 'gps']);
     for (const kit_id of together) expect(await stateOf(store, kit_id)).toEqual(expected);
     expect((await store.kits('*')).length).toBe(together.length + 1);
   });

@@ -110,7 +110,8 @@ it('gives nothing of what was erased while its client took a portion, though it 
   const last = seqsIn(first).at(-1) ?? 0;
   expect(last).toBeGreaterThan(0);
   const kept_from = 1_900;
-  await store.eraseHistory({ kit_id, asset_id: undefined, before_ms: start_ms + kept_from }, start_ms);
+  const before_ms = start_ms + kept_from;
+  await store.eraseHistory({ kit_id, asset_id: undefined, before_ms }, before_ms);
   const rest: Uint8Array[] = [];
   for (let part = await reader.read(); !part.done; part = await reader.read()) rest.push(part.value);
   // One portion may have been made already, for the moment at which the client takes it.

@@ -124,7 +124,8 @@ it('exports everything as NDJSON, with its end, and as CSV', async () => {
 });
 
 it('erases for a key with the scope only, and stores nothing of it that arrives later', async () => {
-  const before = new Date(Date.now() + 3_600_000).toISOString();
+  const said_ms = Date.now();
+  const before = new Date(said_ms + 1_000).toISOString();
   const path = `/kits/${kit_id}/assets/${asset_id}/history`;
   const reader = await lab.giveKey({ scopes: ['read', 'commands'] });
   const refused = await fetch(`${lab.url}/api${path}?before=${before}`, {
@@ -133,7 +134,7 @@ it('erases for a key with the scope only, and stores nothing of it that arrives 
   });
   expect(refused.status).toBe(403);
   expect((await ask(`${path}?before=${before}`, { method: 'DELETE' })).status).toBe(204);
-  await lab.publish(channels.feed(asset_id, 'gps'), { lat: 1, lon: 2, alt_m: 3 });
+  await lab.publish(channels.feed(asset_id, 'gps'), { lat: 1, lon: 2, alt_m: 3 }, { said_ms });
   while ((await lab.store.compactHistory(Date.now(), true)) > 0);
   expect(page.parse(await (await ask(path)).json()).messages).toEqual([]);
   const left = page.parse(await (await ask(`/kits/${kit_id}/history`)).json());

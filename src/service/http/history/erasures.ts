@@ -1,0 +1,99 @@
+/** Erasures of the history: of a kit or of an asset, before a time; and those that are in force. */
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { demandScope, type Principal } from '../../access/principal.ts';
+import { erasureList, erasureResource } from '../../api/history-resources.ts';
+import { RequestProblem } from '../../api/problem.ts';
+import type { HistoryOperations } from '../../history/reading/operations.ts';
+import type { Service } from '../../service.ts';
+import type { ServiceLog } from '../../service-log.ts';
+import { texts } from '../../texts.ts';
+import { anyProblem, asProblem, assetParams, type Env, kitParams, okJson } from '../context.ts';
+import { newRoutes } from '../new-routes.ts';
+import { erasuresQuery, eraseQuery } from './query.ts';
+
+const tags = ['history'];
+/** How far the clock of a client may be ahead: what it calls now is then now. */
+const ahead_ms_max = 60_000;
+
+const erasing = (
+  path: '/api/kits/{kit_id}/history' | '/api/kits/{kit_id}/assets/{asset_id}/history',
+  what: string,
+) =>
+  createRoute({
+    method: 'delete',
+    path,
+    operationId: path.includes('asset_id') ? 'eraseAssetHistory' : 'eraseHistory',
+    summary: `Erase the history of ${what}`,
+    description: `Erases what was observed of ${what} before a time, also what arrives later of that time; an erasure before an earlier time changes nothing. Newest values and tasks stay. Needs the scope \`history:erase\`. Backups of the database keep it.`,
+    tags,
+    request: { params: path.includes('asset_id') ? assetParams : kitParams, query: eraseQuery },
+    responses: {
+      204: { description: 'erased' },
+      ...anyProblem,
+      422: asProblem(422, 'the time is ahead of the clock of the service'),
+    },
+  });
+const eraseKit = erasing('/api/kits/{kit_id}/history', 'a kit');
+const eraseAsset = erasing('/api/kits/{kit_id}/assets/{asset_id}/history', 'an asset');
+const listErasures = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/history/erasures',
+  operationId: 'listErasures',
+  summary: 'List erasures in force',
+  description:
+    'Returns the erasures of the history of the kit, that of the whole kit first, then those of its assets by their ids.',
+  tags,
+  request: { params: kitParams, query: erasuresQuery },
+  responses: { 200: okJson(erasureList, 'the erasures in force'), ...anyProblem },
+});
+
+interface Parts {
+  readonly service: Service;
+  readonly history: HistoryOperations;
+  readonly log: ServiceLog;
+}
+
+export function erasureRoutes({ service, history, log }: Parts): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  const erase = async (principal: Principal, erasure: Asked): Promise<void> => {
+    demandScope(principal, 'history:erase');
+    const { kit_id, asset_id } = erasure;
+    await service.kit(principal, kit_id);
+    const now_ms = Date.now();
+    const before_ms = boundOf(erasure.before, now_ms);
+    if (asset_id !== undefined) await history.demandErasable(kit_id, asset_id);
+    await history.erase({ kit_id, asset_id, before_ms }, now_ms);
+    const facts = erasureResource({ kit_id, asset_id, before_ms, erased_ms: now_ms });
+    log.info({ kit_id, ...facts, key: principal.label, key_id: principal.key_id }, texts.log_erased);
+  };
+  routes.openapi(eraseKit, async (c) => {
+    const { before } = c.req.valid('query');
+    await erase(c.var.principal, { kit_id: c.req.valid('param').kit_id, asset_id: undefined, before });
+    return c.body(null, 204);
+  });
+  routes.openapi(eraseAsset, async (c) => {
+    const { before } = c.req.valid('query');
+    await erase(c.var.principal, { ...assetParams.parse(c.req.valid('param')), before });
+    return c.body(null, 204);
+  });
+  routes.openapi(listErasures, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    await service.kit(c.var.principal, kit_id);
+    const { limit, cursor } = c.req.valid('query');
+    return c.json(await history.erasures({ kit_id, limit, after: cursor }), 200);
+  });
+  return routes;
+}
+
+interface Asked {
+  readonly kit_id: string;
+  readonly asset_id: string | undefined;
+  readonly before: number;
+}
+
+/** An erasure concerns what was there when it was asked for. */
+function boundOf(before_ms: number, now_ms: number): number {
+  if (before_ms <= now_ms + ahead_ms_max) return Math.min(before_ms, now_ms);
+  const [before, now] = [before_ms, now_ms].map((ms) => new Date(ms).toISOString());
+  throw new RequestProblem('out-of-range', texts.erased_ahead(before ?? '', now ?? ''));
+}
