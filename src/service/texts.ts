@@ -96,8 +96,8 @@ export const texts = {
   cursor_of_other: 'the cursor belongs to another query; only the cursor may change between pages',
   no_time: (text: string) =>
     `"${text}" is no time; write ISO 8601 with seconds and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00 (in an address: %2B for +), or the milliseconds since 1970 (13 digits)`,
-  no_zoned_time:
-    'must be ISO 8601 with seconds and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00',
+  no_zoned_time: (text: string) =>
+    `"${text.slice(0, 40)}" is no time; write ISO 8601 with seconds and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00`,
   empty_list: 'name at least one, or leave the parameter out',
   no_id: (text: string) => `"${text}" is no UUID`,
   turned_span: '"from" is later than "to"',

@@ -1,7 +1,7 @@
 /** The subcommand `service` and its options. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { readTime } from '../../contract/times.ts';
+import { readTime } from '../../service/api/times.ts';
 import { standalone_file_default } from '../../config/standalone.ts';
 import type { AddKeyOptions } from './key.ts';
 import type { Shell } from '../terminal/shell.ts';

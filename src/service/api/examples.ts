@@ -314,6 +314,7 @@ give(setRetention, kept);
 give(historyRetention, { ...kept, source: 'configuration' });
 give(completeness, {
   since: time,
+  more_dropped: false,
   epochs: [
     {
       epoch: 17,

@@ -119,6 +119,11 @@ const reportedDrop = z
 export const completeness = z
   .strictObject({
     since: timestamp.nullable().describe('since when this service keeps history; null: it keeps none'),
+    more_dropped: z
+      .boolean()
+      .describe(
+        'the kit reported more drops than are listed, those of the oldest epochs: reasons may be absent there',
+      ),
     epochs: z.array(
       z
         .strictObject({

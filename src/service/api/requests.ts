@@ -8,7 +8,7 @@ import { latitude, longitude } from '../../contract/assets.ts';
 import { type Json, jsonObject } from '../../contract/json.ts';
 import { time_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
-import { texts } from '../texts.ts';
+import { zonedTime } from './times.ts';
 
 export const name_chars_max = 100;
 /** Of the JSON text. */
@@ -74,8 +74,7 @@ const fix = {
   alt_m: z.number().min(-1_000).max(100_000).nullish().describe('metres above the WGS-84 ellipsoid'),
   bearing: z.number().min(0).max(360).nullish().describe('degrees true north'),
   speed_mps: z.number().min(0).max(100_000).nullish().describe('metres per second'),
-  timestamp: z.iso
-    .datetime({ offset: true, error: texts.no_zoned_time })
+  timestamp: zonedTime
     .max(time_chars_max)
     .nullish()
     .describe(

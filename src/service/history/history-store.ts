@@ -97,6 +97,7 @@ export interface HistoryStore {
   readonly mendErasures: () => Promise<readonly StoredErasure[]>;
   /** Figures of a feed that are up to date. */
   readonly historyDays: (query: DayQuery) => Promise<readonly StoredDay[]>;
+  /** By epoch, newest first: one more than `holes_max` where there are more. */
   readonly historyHoles: (kit_id: string) => Promise<readonly Hole[]>;
   /** Notes since when history is kept, unless it is noted: what came before was acknowledged and not kept. */
   readonly beginHistory: (now_ms: number) => Promise<void>;

@@ -3,6 +3,9 @@ import type { DropReport } from '../../contract/drops.ts';
 import type { Queries, Row, SqlValue } from '../store/sql/database.ts';
 import { places, portions } from '../store/sql/many-rows.ts';
 
+/** Reports of one kit that are read, those of the newest epochs. */
+export const holes_max = 10_000;
+
 export interface Hole {
   readonly epoch: number;
   /** The dropped numbers lie between these, both included. */

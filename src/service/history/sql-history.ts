@@ -16,7 +16,7 @@ import type {
   StoredLanded,
   StoredSegment,
 } from './history-store.ts';
-import { type Hole, holeOf } from './holes.ts';
+import { type Hole, holeOf, holes_max } from './holes.ts';
 import type { HistoryMessage } from './message.ts';
 import { type Retention, storedRetention } from './retention.ts';
 import { rollUpDay } from './roll-up.ts';
@@ -26,7 +26,6 @@ import { limitLanded, trim } from './trim.ts';
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
 const landed_bytes_max = 32 * 1024 * 1024;
-const holes_max = 10_000;
 const retention_name = 'history_retention';
 
 export abstract class SqlHistory implements HistoryStore {
@@ -114,7 +113,7 @@ export abstract class SqlHistory implements HistoryStore {
       `SELECT epoch, lo, hi, lane, reason, messages, reported_ms FROM history_holes
        WHERE kit_id = ? ORDER BY epoch DESC, lo LIMIT ?`,
       kit_id,
-      holes_max,
+      holes_max + 1,
     );
     return rows.map(holeOf);
   }

@@ -32,7 +32,7 @@ import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { inTurn } from './in-turn.ts';
-import { knownParameters } from './known-parameters.ts';
+import { knownParameters } from './server/known-parameters.ts';
 import { methodFinder } from './methods.ts';
 import { answerFile, servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';

@@ -40,7 +40,8 @@ it('a key is made for some kits and some purposes, listed without its secret, an
 it.each([
   [['add', 'x'], /--kit UUID, or --all-kits/u],
   [['add', 'x', '--kit', 'seven'], /not a UUID/u],
-  [['add', 'x', '--all-kits', '--expires', '2020-01-01'], /a future date, such as 2027-01-31/u],
+  [['add', 'x', '--all-kits', '--expires', '2020-01-01'], /a future date or time, such as 2027-01-31/u],
+  [['add', 'x', '--all-kits', '--expires', 'tomorrow 2050'], /a future date or time/u],
   [['add', 'x', '--all-kits', '--scope', 'fly'], /"fly" is not a scope; use read, assets:write, commands/u],
 ])('refuses %j with the remedy', async (words, sentence) => {
   await withDirectory(async (dir) => {

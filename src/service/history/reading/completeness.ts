@@ -1,6 +1,6 @@
 /** What is missing of a kit's messages, and why: numbers that were never received, beside what the kit reported as dropped. */
 import type { HistoryStore } from '../history-store.ts';
-import type { Hole } from '../holes.ts';
+import { type Hole, holes_max } from '../holes.ts';
 import type { Store } from '../../store/store.ts';
 
 /** Missing stretches of one epoch that are named. */
@@ -28,9 +28,10 @@ export interface EpochCompleteness {
 export async function readCompleteness(
   store: HistoryStore & Pick<Store, 'acks'>,
   kit_id: string,
-): Promise<readonly EpochCompleteness[]> {
-  const holes = Map.groupBy(await store.historyHoles(kit_id), ({ epoch }) => epoch);
-  return (await store.acks(kit_id)).map(({ epoch, ranges }) => {
+): Promise<{ readonly epochs: readonly EpochCompleteness[]; readonly hasMoreDrops: boolean }> {
+  const reported = await store.historyHoles(kit_id);
+  const holes = Map.groupBy(reported.slice(0, holes_max), ({ epoch }) => epoch);
+  const epochs = (await store.acks(kit_id)).map(({ epoch, ranges }) => {
     const dropped = holes.get(epoch) ?? [];
     const missing = ranges.slice(1).map(([first], index): Missing => {
       const [lo, hi] = [(ranges[index]?.[1] ?? first) + 1, first - 1];
@@ -52,4 +53,5 @@ export async function readCompleteness(
       })),
     };
   });
+  return { epochs, hasMoreDrops: reported.length > holes_max };
 }

@@ -167,9 +167,10 @@ export class HistoryOperations {
 
   async completeness(kit_id: string): Promise<CompletenessResource> {
     const since_ms = await this.#store.historySince(kit_id);
-    const epochs = await readCompleteness(this.#store, kit_id);
+    const { epochs, hasMoreDrops } = await readCompleteness(this.#store, kit_id);
     return {
       since: since_ms === undefined ? null : iso(since_ms),
+      more_dropped: hasMoreDrops,
       epochs: epochs.map(({ epoch, received, missing, more, dropped }) => ({
         epoch,
         received,

@@ -64,7 +64,10 @@ export function erasureRoutes({ service, history, log }: Parts): OpenAPIHono<Env
     if (asset_id !== undefined) await history.demandErasable(kit_id, asset_id);
     await history.erase({ kit_id, asset_id, before_ms }, now_ms);
     const facts = erasureResource({ kit_id, asset_id, before_ms, erased_ms: now_ms });
-    log.info({ kit_id, ...facts, key: principal.label, key_id: principal.key_id }, texts.log_erased);
+    log.info(
+      { kit_id, ...facts, requested_by_name: principal.label, key_id: principal.key_id },
+      texts.log_erased,
+    );
   };
   routes.openapi(eraseKit, async (c) => {
     const { before } = c.req.valid('query');

@@ -1,7 +1,7 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
 import { day_ms, history_classes } from '../../history/message.ts';
-import { readTime } from '../../../contract/times.ts';
+import { readTime } from '../../api/times.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
 

@@ -109,7 +109,12 @@ it('lists the erasures in force page by page, and logs each with who asked for i
   expect(two).toMatchObject({ erasures: [{ asset_id, before }], next: null });
   const logged = lab.log.lines.filter(({ sentence }) => sentence === texts.log_erased);
   expect(
-    logged.map(({ facts }) => [facts['kit_id'], facts['asset_id'], facts['before'], facts['key']]),
+    logged.map(({ facts }) => [
+      facts['kit_id'],
+      facts['asset_id'],
+      facts['before'],
+      facts['requested_by_name'],
+    ]),
   ).toEqual([
     [kit_id, asset_id, before, 'test'],
     [kit_id, asset_id, new Date(first).toISOString(), 'test'],

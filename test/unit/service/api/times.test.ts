@@ -1,6 +1,6 @@
 /** The one reader of times that people and clients write. */
 import { describe, expect, it } from 'vitest';
-import { readTime } from '../../../src/contract/times.ts';
+import { readTime } from '../../../../src/service/api/times.ts';
 
 const noon_ms = Date.UTC(2026, 10, 21, 12);
 

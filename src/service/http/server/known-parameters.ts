@@ -7,9 +7,9 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { z } from 'zod';
-import { RequestProblem } from '../api/problem.ts';
-import { texts } from '../texts.ts';
-import type { Env } from './context.ts';
+import { RequestProblem } from '../../api/problem.ts';
+import { texts } from '../../texts.ts';
+import type { Env } from '../context.ts';
 
 /** Comes after authentication: `app` has its routes by the first request. */
 export function knownParameters(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {

@@ -1,8 +1,12 @@
 /** The one reader of the times that clients and people write. */
 import { z } from 'zod';
+import { texts } from '../texts.ts';
 
 /** With a zone, since the answer may not depend on where the service runs; days that do not exist are refused. */
-export const zonedTime = z.iso.datetime({ offset: true });
+export const zonedTime = z.iso.datetime({
+  offset: true,
+  error: ({ input }) => texts.no_zoned_time(String(input)),
+});
 
 /** Milliseconds since 1970 of 2001 to 2286: numbers of ten digits are seconds, and would be read as 1970. */
 const milliseconds = /^[1-9]\d{12}$/u;
