@@ -50,6 +50,7 @@ function kitTablesOf(sql: string): readonly string[] {
 /** Statements about all kits at once, which every worker answers for its own, each with why there is no kit. */
 const across_kits: readonly (readonly [start: RegExp, why: string])[] = [
   [/^UPDATE tasks SET due_ms = created_ms/u, 'once, when the column is added'],
+  [/^UPDATE history_erased SET before_ms = erased_ms/u, 'at the start, bounds of earlier versions'],
   [/^SELECT SUM\(messages\) AS messages FROM history_in/u, 'what waits for the compactor'],
 ];
 
