@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { degraded_max, name_chars_max, sentence_chars_max, time_chars_max } from './limits.ts';
 
-/** `reason` of the will, which the broker publishes when the connection is lost. */
+/** `reason` of the will, which the broker publishes when the connection is lost: only a will has it. */
 export const connection_lost = 'connection lost';
 
 export const kitState = z.strictObject({
@@ -56,4 +56,9 @@ export function stateSeq(connection: number, state: number): number {
 /** `seq` of the n-th connection's will or clean stop, n from 1. */
 export function deathSeq(connection: number): number {
   return connection * states_per_connection;
+}
+
+/** Whether `seq` is a state of the connection whose will or clean stop has `death`, both of one epoch. */
+export function isOfConnection(seq: number, death: number): boolean {
+  return seq < death && death - seq < states_per_connection;
 }

@@ -8,7 +8,9 @@ const next = z.string().nullable().describe('cursor of the next page; null: this
 
 const historyMessage = z
   .strictObject({
-    time: timestamp.describe('time of observation by the clock of the kit'),
+    time: timestamp.describe(
+      'time of observation by the clock of the kit; of a lost connection, when the service noticed it',
+    ),
     time_quality: z.literal('unsynced').optional().describe('the clock of the kit was not set'),
     channel: z.string().describe('topic of the contract below `k1/{kit_id}/up/`'),
     asset_id: z.uuid().optional(),

@@ -4,7 +4,11 @@ import { jsonObject } from '../../contract/json.ts';
 import type { WebhookType } from '../webhooks/events.ts';
 import { task } from './resources.ts';
 
-const timestamp = z.iso.datetime().describe('time of observation; events that a kit buffered come late');
+const timestamp = z.iso
+  .datetime()
+  .describe(
+    'time of observation, of a lost kit when the service noticed it; events that a kit buffered come late',
+  );
 const kit_id = z.uuid();
 const shortened = z.literal(true).optional().describe('what would not fit is left out; read it from the API');
 
@@ -31,7 +35,7 @@ const alarm = z
   .openapi('AlarmEvent');
 const presence = z.strictObject({
   kit_id,
-  reason: z.string().nullable().describe('why it is offline, such as connection_lost or silent'),
+  reason: z.string().nullable().describe('why it is offline, such as connection lost or silent'),
 });
 const kitOnline = z
   .strictObject({ type: z.literal('kit.online' satisfies WebhookType), timestamp, data: presence })

@@ -56,7 +56,7 @@ export const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
   ],
   [webhookBodies.alarm, event('alarm', { asset_id, feed: 'motion', message: { detected: true } })],
   [webhookBodies['kit.online'], event('kit.online', { reason: null })],
-  [webhookBodies['kit.offline'], event('kit.offline', { reason: 'connection_lost' })],
+  [webhookBodies['kit.offline'], event('kit.offline', { reason: 'connection lost' })],
   [webhook, aWebhook],
   [webhookList, { webhooks: [aWebhook] }],
   [createdWebhook, { ...aWebhook, secret }],

@@ -9,7 +9,8 @@ import {
   type TelemetryArrival,
 } from './apply/apply-telemetry.ts';
 import { isAboutState } from './apply/about-state.ts';
-import { applyMessage, droppedIn } from './apply/apply.ts';
+import { applyMessage, type Arrival, droppedIn } from './apply/apply.ts';
+import { type AppliedState, applyState } from './apply/apply-state.ts';
 import { observed } from './apply/observed.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { eventsOf } from '../webhooks/events.ts';
@@ -185,17 +186,29 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
       feeds.push(...taken.feeds);
     } else {
       const applied =
-        arrival === undefined ? await applyMessage(queries, { kit_id, message, now_ms }) : { fault: arrival };
-      refused += 'fault' in applied ? 1 : 0;
-      const its = 'fault' in applied ? [] : applied;
-      changes.push(...its);
-      // Presence is read again at each connection to the broker: only the first time is news.
-      if (isState(message) && its.length > 0) kept.push(message);
+        arrival === undefined ? await applyOne(queries, { kit_id, message, now_ms }) : { fault: arrival };
+      if ('fault' in applied) refused += 1;
+      else {
+        changes.push(...applied.changes);
+        if (applied.kept) kept.push(applied.kept);
+      }
     }
   }
   kept.push(...fresh.filter(isValidNumbered).map(observed));
   changes.push(...(await clearAssets(queries, delivery)));
   return { changes, feeds, telemetry, refused, kept };
+}
+
+/** Presence is read again at each connection to the broker: only the first time is news. */
+async function applyOne(
+  queries: Queries,
+  arrival: Arrival,
+): Promise<(Partial<AppliedState> & Pick<AppliedState, 'changes'>) | { readonly fault: string }> {
+  const { message } = arrival;
+  if (isState(message) && message.refused === undefined)
+    return (await applyState(queries, arrival)) ?? { changes: [] };
+  const applied = await applyMessage(queries, arrival);
+  return 'fault' in applied ? applied : { changes: applied };
 }
 
 /** A message of a feed, or its fault; undefined for any other message. */

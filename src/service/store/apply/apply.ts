@@ -5,7 +5,6 @@ import { noteHoles } from '../../history/holes.ts';
 import { dropReport } from '../../../contract/drops.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
 import { partnerRecord } from '../../../contract/partners.ts';
-import { connection_lost, kitState, type KitState } from '../../../contract/presence.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import { feeds_of_kit_max } from './apply-feeds.ts';
@@ -13,7 +12,6 @@ import { applyRoster, isRemovedByRoster } from './apply-roster.ts';
 import { applyTask } from './apply-task.ts';
 import type { Queries } from '../sql/database.ts';
 import { type Place, putNewest } from './newest.ts';
-import { stateOf } from '../rows.ts';
 import { takePartner } from '../partner-sync.ts';
 import type { Change } from '../store.ts';
 
@@ -36,7 +34,7 @@ const nothing: Applied = [];
 const openAnnouncement = announcement.extend({ type: z.string().min(1), protocol: z.string().min(1) });
 const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nullish() });
 
-/** Applies a new message: the caller has checked its epoch and seq. */
+/** Applies a new message: the caller has checked its epoch and seq. Presence: `apply-state.ts`. */
 export async function applyMessage(queries: Queries, arrival: Arrival): Promise<Applied> {
   const { channel, refused } = arrival.message;
   if (refused !== undefined) return { fault: refused };
@@ -44,8 +42,6 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
     return announced[channel.kind](queries, arrival, channel.asset_id);
   }
   switch (channel.kind) {
-    case 'state':
-      return applyState(queries, arrival);
     case 'feed':
     case 'event':
       return applyEvent(queries, arrival, channel);
@@ -55,52 +51,12 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
       return applyDrops(queries, arrival);
     case 'roster':
       return applyRoster(queries, arrival);
+    case 'state':
     case 'telemetry':
     case 'batch':
     default:
       return { fault: `${channel.kind}: not a separate message` };
   }
-}
-
-async function applyState(queries: Queries, { kit_id, message, now_ms }: Arrival): Promise<Applied> {
-  const read = readLenient(kitState, message.data);
-  if ('fault' in read) return { fault: `state: ${read.fault}` };
-  // Its sequence counts connections, and a will was written long before it is sent: times do not order states.
-  const [before] = await queries.all(
-    'SELECT state, since_ms FROM kits WHERE kit_id = ? AND (?, ?) > (state_epoch, state_seq)',
-    kit_id,
-    message.epoch,
-    message.seq,
-  );
-  if (!before) return nothing;
-  const was = typeof before['state'] === 'string' ? stateOf.parse(before['state']) : undefined;
-  const kept_ms = before['since_ms'] === null ? null : Number(before['since_ms']);
-  await queries.all(
-    'UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?, since_ms = ? WHERE kit_id = ?',
-    JSON.stringify({ ...read.data, said_ms: message.time_ms }),
-    message.epoch,
-    message.seq,
-    was?.online === read.data.online ? kept_ms : sinceOf(read.data, { was, message, now_ms }),
-    kit_id,
-  );
-  if (was?.online === read.data.online) return [{ kind: 'kit', kit_id }];
-  const { epoch, seq, time_ms } = message;
-  const { online, reason } = read.data;
-  return [{ kind: 'kit', kit_id, turned: { online, reason, epoch, seq, time_ms } }];
-}
-
-interface Turn {
-  readonly was: KitState | undefined;
-  readonly message: Message;
-  readonly now_ms: number;
-}
-
-/** Returns since when the state holds. Births and farewells carry their time if the clock was set; a will only shows that the connection broke after the last known birth. */
-function sinceOf(state: KitState, { was, message, now_ms }: Turn): number | null {
-  const isTimed = state.reason !== connection_lost && !message.unsynced;
-  if (isTimed) return Math.min(message.time_ms, now_ms);
-  if (state.reason !== connection_lost) return now_ms;
-  return was ? now_ms : null;
 }
 
 async function applyAsset(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {
