@@ -2,11 +2,33 @@
 import type { z } from 'zod';
 
 const sentence_chars_max = 300;
+/** Of a value that is wrong, so much is shown. */
+const value_chars_max = 60;
 
-export function firstFault({ issues }: z.ZodError): string {
+interface Refused {
+  readonly value: unknown;
+  /** What it is called, as the first word of the path; empty: nothing. */
+  readonly name: string;
+}
+
+/** `refused`: with it, the sentence has the value that is wrong, where that is a text or a number. */
+export function firstFault({ issues }: z.ZodError, refused?: Refused): string {
   const [first] = issues;
   if (!first) return 'does not fit the contract';
-  const place = first.path.length > 0 ? `${first.path.join('.')}: ` : '';
+  const path = [...(refused?.name ? [refused.name] : []), ...first.path];
+  const place = path.length > 0 ? `${path.join('.')}: ` : '';
+  const message = refused ? first.message.replace(/^Invalid input: /u, '') : first.message;
+  const received = refused ? receivedText(first, refused.value) : '';
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
-  return `${`${place}${first.message}`.slice(0, sentence_chars_max)}${more}`;
+  return `${`${place}${message}${received}`.slice(0, sentence_chars_max)}${more}`;
+}
+
+function receivedText({ path, message }: z.core.$ZodIssue, whole: unknown): string {
+  const value = path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
+    whole,
+  );
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return '';
+  const text = JSON.stringify(typeof value === 'string' ? value.slice(0, value_chars_max) : value);
+  return /, received \w+$/u.test(message) ? ` ${text}` : `, received ${text}`;
 }

@@ -174,7 +174,7 @@ function followers({
     request: async (kit_id) => link.requestSync(kit_id),
     signal,
   });
-  return { acks, syncs, partners: new PartnerUpdates({ store, link, signal }) };
+  return { acks, syncs, partners: new PartnerUpdates({ store, link, log, signal }) };
 }
 
 interface Followers {

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { message_limits, readJson } from '../contract/bounded-json.ts';
+import { firstFault } from '../contract/first-fault.ts';
 import { type PartnerChange, partnerChange } from '../contract/partners.ts';
 import { cloudAck, kitConfig, type CloudAck, type KitConfig } from '../contract/tasks.ts';
 import { parseDown } from '../contract/topics.ts';
@@ -158,10 +159,7 @@ function fitting<T extends z.ZodType>(
 ): z.output<T> | undefined {
   const read = schema.safeParse(raw);
   if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  // Not `key`, which the log takes for a secret.
-  const field = issue?.path.join('.') || undefined;
-  log.warn({ topic, field, reason: issue?.message }, texts.message_invalid);
+  log.warn({ topic, reason: firstFault(read.error, { value: raw, name: '' }) }, texts.message_invalid);
   return undefined;
 }
 

@@ -159,7 +159,7 @@ export const de = {
     dropped: (n) => `${number(n)} Nachrichten vom Kit verworfen`,
     droppedWhy: 'Sein Speicher war voll, oder sie waren zu alt.',
     rejected: (n) => `${number(n)} Nachrichten abgewiesen`,
-    rejectedWhy: 'Sie verletzen den Vertrag.',
+    rejectedWhy: (reason) => `Sie verletzen den Vertrag: ${reason}`,
   },
   tile: {
     battery: 'Akku',

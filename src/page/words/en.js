@@ -184,7 +184,7 @@ export const en = {
     dropped: (/** @type {number} */ n) => `${number(n)} messages dropped by the kit`,
     droppedWhy: 'Its buffer was full, or they were too old.',
     rejected: (/** @type {number} */ n) => `${number(n)} messages rejected`,
-    rejectedWhy: 'They break the contract.',
+    rejectedWhy: (/** @type {string} */ reason) => `They break the contract: ${reason}`,
   },
   tile: {
     battery: 'Battery',

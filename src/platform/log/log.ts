@@ -143,7 +143,7 @@ const identifying_chars_max = 200;
 
 /** Limits a device with ever new texts by its subject, and a device with ever new subjects by its driver. */
 function isNews({ repeats, who, write }: Repeating, level: Level, facts: object, sentence: string): boolean {
-  const subject = identifyingFacts(facts, subject_keys);
+  const subject = identifyingFacts(facts, [...subject_keys, 'kit_id']);
   const all = [...subject, ...identifyingFacts(facts, other_identifying_keys)];
   const summarize =
     (of: readonly IdentifyingFact[], words: string) =>

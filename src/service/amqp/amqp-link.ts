@@ -11,6 +11,7 @@ import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { aborted, sleep, within } from '../../platform/time.ts';
 import type { CloudLink } from '../broker/cloud-link.ts';
 import { cancelOrder, taskOrder } from '../broker/orders.ts';
+import { payload_bytes_max } from '../ingest/read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { TaskOrder } from '../store/store.ts';
@@ -59,7 +60,12 @@ export class AmqpLink implements CloudLink {
       try {
         const session = await AmqpSession.open(url, amqp, {
           onDelivery: (delivery) => void this.#receive(delivery, signal),
-          onTooLarge: ({ topic, bytes }) => this.#parts.log.warn({ topic, bytes }, texts.log_too_large),
+          onTooLarge: ({ topic, bytes }) => {
+            this.#parts.log.warn({ topic, bytes }, texts.log_too_large);
+            void this.#receiver
+              .refuse(topic, texts.message_too_large(bytes, payload_bytes_max))
+              .catch(() => undefined);
+          },
           onBlocked: (reason) => this.#logBlocked(url, reason),
         });
         await this.#serve(session, url, signal);

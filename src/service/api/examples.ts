@@ -128,7 +128,17 @@ const aQueue: z.input<typeof queue> = {
   duplicates: 12,
   missing: 0,
   dropped: 0,
-  refused: 0,
+  refused: 1,
+  refused_last: [
+    {
+      time,
+      since: time,
+      channel: 'telemetry',
+      reason: 'data.battery: expected number, received string "full"',
+      count: 1,
+    },
+  ],
+  dropped_last: [],
   degraded: [],
 };
 

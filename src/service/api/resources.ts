@@ -64,6 +64,13 @@ export const battery = kitTelemetrySnapshot
 export const clientList = z.strictObject({ clients: z.array(clientResource) }).openapi('ClientList');
 export const linkList = z.strictObject({ links: z.array(linkResource) }).openapi('LinkList');
 
+const lossFields = {
+  time: timestamp.describe('when the service learned of the newest one'),
+  since: timestamp.describe('since when they are counted: the first one after a day without any'),
+  reason: z.string(),
+  count: z.int().positive(),
+};
+
 /** The backlog of the kit, from its last birth or report, and what this service has received from it. */
 export const queue = z
   .strictObject({
@@ -85,6 +92,12 @@ export const queue = z
       .nonnegative()
       .describe('messages that the kit reported as dropped; superseded values are not counted'),
     refused: z.int().nonnegative().describe('messages that break the contract'),
+    refused_last: z
+      .array(z.strictObject({ ...lossFields, channel: z.string().describe('topic below `k1/{kit_id}/up/`') }))
+      .describe('why messages were refused, newest first: one entry for each kind, with the newest example'),
+    dropped_last: z
+      .array(z.strictObject({ ...lossFields, lane: z.string() }))
+      .describe('why the kit dropped messages, newest first: one entry for each kind'),
     degraded: z.array(z.string()).describe('degraded conditions as the kit reports them'),
   })
   .openapi('Queue');

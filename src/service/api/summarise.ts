@@ -1,4 +1,5 @@
 /** Makes the summary of a kit from what is stored. Pure. */
+import { lostLately } from '../store/losses.ts';
 import type { AssetState, StoredKit } from '../store/store.ts';
 import type { Attention, KitSummary } from './summary.ts';
 import { isOnline, queueResource, telemetrySnapshot } from './views.ts';
@@ -62,12 +63,14 @@ function ofAssets(kit: StoredKit, assets: readonly AssetState[], now_ms: number)
 }
 
 function ofQueue(kit: StoredKit, now_ms: number): Attention[] {
-  const { online, waiting_rows, oldest, dropped, refused } = queueResource(kit, now_ms);
+  const { online, waiting_rows, oldest } = queueResource(kit, now_ms);
   const age_ms = oldest === null ? 0 : now_ms - Date.parse(oldest);
   const found: Attention[] = [];
   const isLong = (waiting_rows ?? 0) >= waiting_reported_min || age_ms > waiting_age_reported_min_ms;
   if (online && waiting_rows && isLong) found.push({ key: 'queue', level: 'warn', value: waiting_rows });
-  if (dropped > 0) found.push({ key: 'dropped', level: 'warn', value: dropped });
-  if (refused > 0) found.push({ key: 'refused', level: 'warn', value: refused });
+  for (const key of ['dropped', 'refused'] as const) {
+    const value = lostLately(kit.losses[key], now_ms);
+    if (value > 0) found.push({ key, level: 'warn', value });
+  }
   return found;
 }

@@ -21,6 +21,7 @@ import {
   type QueueResource,
   type TaskResource,
 } from './resources.ts';
+import { type Loss, type Losses, no_losses } from '../store/losses.ts';
 import type { StoredAsset, StoredKit, StoredTask } from '../store/store.ts';
 
 /**
@@ -69,7 +70,8 @@ function sinceOf(kit: StoredKit, now_ms: number): number | null {
 /** A kit of a key that has reported nothing yet. */
 export function unreportedKit(kit_id: string): StoredKit {
   const counts = { received: 0, duplicates: 0, missing: 0, dropped: 0, refused: 0 };
-  return { kit_id, state: undefined, heard_ms: null, vouched_ms: null, since_ms: null, parts: {}, counts };
+  const never = { heard_ms: null, vouched_ms: null, since_ms: null };
+  return { kit_id, state: undefined, ...never, parts: {}, counts, losses: no_losses };
 }
 
 /** Without the summary, which needs the kit's assets. */
@@ -145,7 +147,22 @@ export function queueResource(kit: StoredKit, now_ms: number): QueueResource {
     since: isoOrNull(sinceOf(kit, now_ms)),
     ...reported,
     ...kit.counts,
+    ...lossFields(kit.losses),
     degraded: [...reported.degraded],
+  };
+}
+
+function lossFields({ refused, dropped }: Losses): Pick<QueueResource, 'refused_last' | 'dropped_last'> {
+  const timesOf = ({ time_ms, since_ms }: Loss) => ({ time: iso(time_ms), since: iso(since_ms) });
+  return {
+    refused_last: refused.map((loss) => {
+      const { what: channel, reason, count } = loss;
+      return { ...timesOf(loss), channel, reason, count };
+    }),
+    dropped_last: dropped.map((loss) => {
+      const { what: lane, reason, count } = loss;
+      return { ...timesOf(loss), lane, reason, count };
+    }),
   };
 }
 

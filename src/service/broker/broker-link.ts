@@ -150,7 +150,12 @@ export class BrokerLink implements CloudLink {
           await this.#receiver.receive(message);
           return true;
         },
-        onOversize: ({ topic, bytes }) => log.warn({ topic, bytes }, texts.log_too_large),
+        onOversize: ({ topic, bytes }) => {
+          log.warn({ topic, bytes }, texts.log_too_large);
+          void this.#receiver
+            .refuse(topic, texts.message_too_large(bytes, payload_bytes_max))
+            .catch(() => undefined);
+        },
       },
       signal,
     );

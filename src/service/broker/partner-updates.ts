@@ -1,6 +1,8 @@
 /** Sends partner assets and their fixes, which clients pushed here, to kits whose own service keeps them too. */
 import type { PartnerChange } from '../../contract/partners.ts';
 import { every } from '../../platform/time.ts';
+import type { ServiceLog } from '../service-log.ts';
+import { texts } from '../texts.ts';
 import type { PartnerState, Store } from '../store/store.ts';
 import { MessageRefused } from './message-refused.ts';
 
@@ -17,6 +19,7 @@ export interface PartnerUpdateParts {
     /** Rejects with `MessageRefused` when the broker does not accept it, else when it could not be sent. */
     readonly sendPartner: (kit_id: string, asset_id: string, change: PartnerChange) => Promise<void>;
   };
+  readonly log: Pick<ServiceLog, 'warn'>;
   readonly signal: AbortSignal;
 }
 
@@ -53,7 +56,7 @@ export class PartnerUpdates {
 
   /** Returns whether the kit has to answer still. An offline kit is served at its next birth. */
   async #sendTo(kit_id: string): Promise<boolean> {
-    const { store } = this.#parts;
+    const { store, log } = this.#parts;
     const { state } = (await store.kit(kit_id)) ?? {};
     if (state?.online !== true || state.partners !== true) return false;
     let isOpen = false;
@@ -63,6 +66,7 @@ export class PartnerUpdates {
       } catch (error) {
         // An update that the broker refuses must not keep the others from the kit.
         if (!(error instanceof MessageRefused)) throw error;
+        log.warn({ kit_id, asset_id: partner.asset_id, reason: error.message }, texts.log_partner_refused);
       }
       isOpen ||= partner.peer_revision !== partner.revision;
     }

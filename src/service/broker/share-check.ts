@@ -87,7 +87,12 @@ export class ShareCheck {
     while (!signal.aborted && !this.#hasFault) {
       const before = this.#arrived;
       await sleep(times.quiet_ms * (0.5 + random() / 2), signal);
-      if (signal.aborted || this.#arrived !== before) continue;
+      if (signal.aborted) return;
+      if (this.#arrived !== before) {
+        // Only the shared subscription is open.
+        this.#parts.report(undefined);
+        continue;
+      }
       // A lost connection or database: the next look is after them.
       await this.#look(session, signal).catch(() => undefined);
     }

@@ -4,6 +4,7 @@
  */
 import type { Database, Queries } from '../store/sql/database.ts';
 import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
+import { eraseLosses } from '../store/losses.ts';
 import { eraseMessages } from '../webhooks/erase-messages.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
 import type { Erasure, StoredErasure } from './history-store.ts';
@@ -21,6 +22,7 @@ export async function erase(database: Database, asked: Erasure, now_ms: number):
   const { kit_id } = erasure;
   const tombstones = await database.transaction(async (queries) => {
     await bury(queries, erasure, now_ms);
+    await eraseLosses(queries, erasure);
     return readTombstones(queries, kit_id);
   });
   await divideLanded(database, kit_id, { tombstones, now_ms });

@@ -1,11 +1,12 @@
 /** Writes received messages to the database, many in one transaction, and resolves when they are committed. */
 import { messageOf, StorageBusy, StorageUnavailable } from '../../errors.ts';
-import { every, sleep } from '../../platform/time.ts';
+import { sleep } from '../../platform/time.ts';
 import type { Changes } from '../live/changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Committed, Store } from '../store/store.ts';
 import { halves, halvesByKit, halvesOf, refused } from './halves.ts';
 import type { Reception } from './read-message.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { texts } from '../texts.ts';
 
 /** Receptions of one transaction. */
@@ -19,10 +20,6 @@ const retry_ms = 1_000;
 export const waiting_max = 20_000;
 /** A database without an answer for this long counts as unavailable, though no call has failed. */
 const unanswered_ms = 10_000;
-/** Contract violations are logged once per kit and interval. */
-const faults_every_ms = 60_000;
-/** Kits tracked per interval. */
-const faulty_kits_max = 1_000;
 
 export interface IngestParts {
   readonly store: Pick<Store, 'commit'>;
@@ -55,13 +52,13 @@ export class Ingest {
   readonly #onRoom: (() => void)[] = [];
   #running: Promise<void> | undefined;
   #runningHeld: Promise<void> | undefined;
-  readonly #faulty = new Set<string>();
+  readonly #refusals: RefusalLog;
   #isFailing = false;
   #asked_ms: number | undefined;
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
-    every(faults_every_ms, parts.signal, () => this.#faulty.clear());
+    this.#refusals = new RefusalLog(parts.log, () => performance.now(), parts.signal);
     const end = (): void => {
       for (const notify of this.#onRoom.splice(0)) notify();
     };
@@ -78,7 +75,9 @@ export class Ingest {
 
   /** Resolves when the message is on disk. Rejects when the service stops before, or when too many wait already. */
   async take(reception: Reception): Promise<void> {
-    this.#logFaults(reception);
+    const { kit_id, unknown: what } = reception;
+    if (what !== undefined)
+      this.#refusals.note(texts.log_topic_unknown, { kit_id, what, reason: '', count: 1 });
     if (this.#count >= waiting_max) {
       throw new StorageUnavailable(texts.database_behind);
     }
@@ -234,6 +233,7 @@ export class Ingest {
       const committed = await store.commit(receptions, Date.now());
       if (this.#isFailing) log.info({}, texts.log_writes_restored);
       this.#isFailing = false;
+      for (const each of committed.refused) this.#refusals.note(texts.log_message_invalid, each);
       changes.publish(committed.changes);
       onCommitted(committed);
     } catch (error) {
@@ -247,13 +247,6 @@ export class Ingest {
     } finally {
       if (this.#asked_ms === asked_ms) this.#asked_ms = undefined;
     }
-  }
-
-  #logFaults({ kit_id, faults }: Reception): void {
-    const [reason] = faults;
-    if (reason === undefined || this.#faulty.has(kit_id) || this.#faulty.size >= faulty_kits_max) return;
-    this.#faulty.add(kit_id);
-    this.#parts.log.warn({ kit_id, reason }, texts.log_message_invalid);
   }
 }
 

@@ -18,7 +18,7 @@ export function readLenient<S extends z.ZodType>(
     if (read.success) return { data: read.data };
     const unknown = read.error.issues.filter((issue) => issue.code === 'unrecognized_keys');
     if (unknown.length < read.error.issues.length || round === rounds_max) {
-      return { fault: firstFault(read.error) };
+      return { fault: firstFault(read.error, { value, name: 'data' }) };
     }
     for (const { path, keys } of unknown) {
       const holder = path.reduce<unknown>(

@@ -7,8 +7,10 @@ import { timeQuality } from '../../contract/envelope.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { json, type Json } from '../../contract/json.ts';
 import { finish, Pace, type Steps } from '../../contract/batch/steps.ts';
-import { type Channel, parseUp, readChannel } from '../../contract/topics.ts';
+import { type Channel, channels, parseUp, readChannel } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
+import type { Refusal } from '../store/losses.ts';
+import { texts } from '../texts.ts';
 import { cleanTexts, cleanTextsBut } from '../../platform/foreign-text.ts';
 
 /** Bytes of a packed batch; a larger one is rejected unread. A kit packs 64 KiB of messages, or a single message of 256 KiB. */
@@ -57,8 +59,10 @@ export interface Reception {
   readonly historical: boolean;
   /** From an export: nothing happens because of it beside storing it. */
   readonly imported?: boolean;
-  /** Faults of unreadable messages, a sentence each. */
-  readonly faults: readonly string[];
+  /** Why messages could not be read. */
+  readonly faults: readonly Refusal[];
+  /** A channel that this version does not know. */
+  readonly unknown?: string;
   /** Bytes of memory that its messages take, roughly; a small message when absent. */
   readonly weight?: number;
   /** The batch as it came, when all of it could be read and nothing had to be cleaned. */
@@ -92,13 +96,22 @@ export function* readMessageSteps(
   const nothing: Reception = { kit_id, messages: [], cleared: [], retained, historical: false, faults: [] };
   const channel = readChannel(place.channel);
   // A later minor version may have channels that this one does not know.
-  if (!channel) return nothing;
+  if (!channel) return { ...nothing, unknown: place.channel };
   try {
     checkIds(channel);
     return { ...nothing, ...(yield* readPayload(channel, payload)) };
   } catch (error) {
-    return { ...nothing, faults: [`${place.channel}: ${reasonOf(error)}`] };
+    return { ...nothing, faults: [{ channel: place.channel, reason: reasonOf(error) }] };
   }
+}
+
+/** A message that is not read, as refused; undefined for a topic of no kit. */
+export function refusedUnread(topic: string, reason: string, retained = false): Reception | undefined {
+  const place = parseUp(topic);
+  const kit_id = uuid.safeParse(place?.kit_id).data?.toLowerCase();
+  if (!place || !kit_id) return undefined;
+  const faults = [{ channel: place.channel, reason }];
+  return { kit_id, messages: [], cleared: [], retained, historical: false, faults };
 }
 
 function* readPayload(channel: Channel, payload: Uint8Array): Steps<Partial<Reception>> {
@@ -110,7 +123,10 @@ function* readPayload(channel: Channel, payload: Uint8Array): Steps<Partial<Rece
   }
   const text = decodedText(payload, message_limits);
   const values = countValues(text, message_limits);
-  const { data, time, time_quality, epoch, seq } = envelope.parse(JSON.parse(text));
+  const value: unknown = JSON.parse(text);
+  const read = envelope.safeParse(value);
+  if (!read.success) throw new RangeError(firstFault(read.error, { value, name: '' }));
+  const { data, time, time_quality, epoch, seq } = read.data;
   const unsynced = time_quality === 'unsynced';
   const time_ms = Date.parse(time);
   const message = { channel, epoch, seq, time_ms, unsynced, data: cleaned(channel, data ?? null) };
@@ -134,26 +150,27 @@ function* readBatch(payload: Uint8Array): Steps<Partial<Reception>> {
   const opened = yield* openBatchSteps(payload, pace);
   const items = yield* batchItemSteps(opened, pace);
   const messages: Message[] = [];
-  const faults: string[] = [];
+  const faults: Refusal[] = [];
+  const refuse = (reason: string): void => void faults.push({ channel: channels.batch, reason });
   const budget = { values_left: batch_values_max, cleaned: 0 };
   const epochs = new Set<number>();
   for (const [index, item] of items.entries()) {
     const rest = items.length - index;
     epochs.add(item.epoch);
     if (epochs.size > batch_epochs_max) {
-      faults.push(`batch: more than ${batch_epochs_max} epochs; ${rest} messages not read`);
+      refuse(`more than ${batch_epochs_max} epochs; ${rest} messages not read`);
       break;
     }
     const reason = reasonToLeave(budget, faults);
     if (reason !== undefined) {
-      faults.push(`batch: ${reason}; ${rest} messages not read`);
+      refuse(`${reason}; ${rest} messages not read`);
       break;
     }
     try {
       const message = messageOfItem(item, budget);
       if (message) messages.push(message);
     } catch (error) {
-      faults.push(`batch, ${item.channel}: ${reasonOf(error)}`);
+      faults.push({ channel: item.channel, reason: reasonOf(error), time_ms: item.time_ms });
     }
     if (pace.isDue(item.data.length * message_work + message_chars)) yield;
   }
@@ -166,7 +183,7 @@ function* readBatch(payload: Uint8Array): Steps<Partial<Reception>> {
 /** Why the rest of a batch is not read. */
 function reasonToLeave(
   { values_left }: { readonly values_left: number },
-  faults: readonly string[],
+  faults: readonly Refusal[],
 ): string | undefined {
   if (values_left < 0) return `more than ${batch_values_max} values`;
   return faults.length >= batch_faults_max ? 'too many faults' : undefined;
@@ -177,7 +194,8 @@ function messageOfItem(
   budget: { values_left: number; cleaned: number },
 ): Message | undefined {
   const channel = readChannel(item.channel);
-  if (!channel || channel.kind === 'batch' || channel.kind === 'state') return undefined;
+  if (!channel) return undefined;
+  if (channel.kind === 'batch' || channel.kind === 'state') throw new RangeError(texts.no_message_of_batch);
   checkIds(channel);
   const { epoch, seq, time_ms } = item;
   budget.values_left -= countValues(item.data, message_limits);

@@ -2,7 +2,9 @@
 import { channels, parseUp } from '../../contract/topics.ts';
 import { finishBetween } from '../../contract/batch/steps.ts';
 import { turn } from '../../platform/time.ts';
-import { type Reception, readMessage, readMessageSteps } from './read-message.ts';
+import type { ServiceLog } from '../service-log.ts';
+import { texts } from '../texts.ts';
+import { type Reception, readMessage, readMessageSteps, refusedUnread } from './read-message.ts';
 import type { SetAside } from './set-aside.ts';
 
 export interface Delivered {
@@ -16,12 +18,16 @@ export interface ReceiverParts {
   readonly take: (reception: Reception) => Promise<void>;
   /** Resolves when the messages that wait for the database leave room for another batch. Left out: at once. */
   readonly room?: (() => Promise<void>) | undefined;
+  /** Left out: nothing is logged. */
+  readonly log?: ServiceLog | undefined;
   /** Quarantine of messages that crashed the process. Left out: none. */
   readonly aside?: SetAside | undefined;
 }
 
 /** A larger message takes a multiple of its bytes once it is read: packed, as it came, it waits until the database has stored others. */
 const small_bytes_max = 16 * 1024;
+/** Of a topic of no kit, so much is logged. */
+const topic_chars_max = 200;
 
 export class Receiver {
   readonly #parts: ReceiverParts;
@@ -37,8 +43,17 @@ export class Receiver {
     const { topic, payload, retained } = delivered;
     const isLarge = payload.length > small_bytes_max;
     if (isLarge || parseUp(topic)?.channel === channels.batch) return this.#receiveLarge(delivered);
-    const reception = readMessage(topic, payload, retained);
+    await this.#take(topic, readMessage(topic, payload, retained));
+  }
+
+  /** A message that is not read counts as refused. */
+  async refuse(topic: string, reason: string): Promise<void> {
+    await this.#take(topic, refusedUnread(topic, reason));
+  }
+
+  async #take(topic: string, reception: Reception | undefined): Promise<void> {
     if (reception) await this.#parts.take(reception);
+    else this.#parts.log?.warn({ topic: topic.slice(0, topic_chars_max) }, texts.log_topic_without_kit);
   }
 
   /**
@@ -46,7 +61,7 @@ export class Receiver {
    * is room for it; small messages do not wait.
    */
   async #receiveLarge({ topic, payload, retained }: Delivered): Promise<void> {
-    const { take, room, aside } = this.#parts;
+    const { room, aside } = this.#parts;
     const before = this.#before;
     const done = Promise.withResolvers<void>();
     this.#before = done.promise;
@@ -55,10 +70,16 @@ export class Receiver {
       await before;
       await turn();
       await room?.();
-      const read = async (): Promise<Reception | undefined> =>
-        finishBetween(readMessageSteps(topic, payload, retained), turn);
+      let isRead = false;
+      const read = async (): Promise<Reception | undefined> => {
+        isRead = true;
+        return finishBetween(readMessageSteps(topic, payload, retained), turn);
+      };
       const reception = aside ? await aside.guard(topic, payload, read) : await read();
-      if (reception) stored = take(reception);
+      stored = this.#take(
+        topic,
+        isRead ? reception : refusedUnread(topic, texts.message_quarantined, retained),
+      );
     } finally {
       done.resolve();
     }

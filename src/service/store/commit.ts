@@ -1,13 +1,9 @@
 /** Stores receptions in one transaction: each message once, independent of order and repetition. */
 import type { CloudAck } from '../../contract/tasks.ts';
+import { channelOf } from '../../contract/topics.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
 import { type FeedArrival, putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
-import {
-  putTelemetry,
-  readTelemetry,
-  type StoredTelemetry,
-  type TelemetryArrival,
-} from './apply/apply-telemetry.ts';
+import { putTelemetry, readTelemetry, type TelemetryArrival } from './apply/apply-telemetry.ts';
 import { isAboutState } from './apply/about-state.ts';
 import { applyMessage, type Arrival, droppedIn } from './apply/apply.ts';
 import { type AppliedState, applyState } from './apply/apply-state.ts';
@@ -22,6 +18,7 @@ import { allSettled } from './sql/many-rows.ts';
 import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';
 import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
 import { type Delivery, deliveriesOf, expectedOf, isState, isValidNumbered } from './delivery.ts';
+import { newsOf, noteLosses, type Refusal, withoutErased } from './losses.ts';
 import { stateOf } from './rows.ts';
 import type { Change, Committed } from './store.ts';
 
@@ -43,17 +40,28 @@ export async function commitReceptions(
   });
   const results = await allSettled(applied);
   const stored = await storeTogether(queries, { results, known, keepsHistory, now_ms });
+  const refused = results.map(({ delivery: { kit_id }, done }) => [
+    ...done.refused,
+    ...(stored.feeds.refused.get(kit_id) ?? []),
+  ]);
   const isNew = new Set(new_kits);
   const corrections = results.flatMap((result, index) => {
-    const actual = countOf(result, stored, index);
+    const { landings } = stored;
+    const actual = countOf(result, { landings, refused: refused[index]?.length ?? 0 }, index);
     return correctionOf(actual, expected[index] ?? actual, isNew.has(actual.kit_id));
   });
   await count(queries, corrections, now_ms);
+  const reasons = await allSettled(
+    results.map(async ({ delivery: { kit_id } }, index) =>
+      noteRefused(queries, kit_id, refused[index] ?? [], now_ms),
+    ),
+  );
   const without_presence = deliveries
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);
   return {
-    changes: changesOf(results, stored),
+    changes: changesOf(results, stored, reasons.flat()),
+    refused: reasons.flat(),
     acks: results.flatMap(({ delivery: { kit_id }, separated }) =>
       separated.acks.map((ack) => ({ kit_id, ack })),
     ),
@@ -73,7 +81,8 @@ interface Result {
 
 interface StoredTogether {
   readonly feeds: StoredFeeds;
-  readonly telemetry: StoredTelemetry;
+  /** Kits with a new value of their telemetry. */
+  readonly measured: ReadonlySet<string>;
   /** Of each kit, in the order of the results; none without history. */
   readonly landings: readonly Landing[];
   readonly has_events: boolean;
@@ -114,17 +123,16 @@ async function storeTogether(
     enqueue(queries, events, now_ms),
     known.write(queries, now_ms),
   ]);
-  return { feeds: await feeds, telemetry: await telemetry, landings, has_events: events.length > 0 };
+  return { feeds: await feeds, measured: await telemetry, landings, has_events: events.length > 0 };
 }
 
 function countOf(
-  { delivery, separated, done }: Result,
-  { feeds, telemetry, landings }: StoredTogether,
+  { delivery, separated }: Result,
+  { landings, refused }: { readonly landings: readonly Landing[]; readonly refused: number },
   index: number,
 ): Count {
   const { kit_id, heard_ms, vouched_ms } = delivery;
   const { received, duplicates } = separated;
-  const refused = done.refused + (feeds.refused.get(kit_id) ?? 0) + (telemetry.refused.get(kit_id) ?? 0);
   const landing = landings[index];
   return {
     kit_id,
@@ -137,11 +145,28 @@ function countOf(
   };
 }
 
-function changesOf(results: readonly Result[], { feeds, telemetry }: StoredTogether): readonly Change[] {
+function changesOf(
+  results: readonly Result[],
+  { feeds, measured }: StoredTogether,
+  refused: Committed['refused'],
+): readonly Change[] {
+  const changed = new Set([...measured, ...refused.map(({ kit_id }) => kit_id)]);
   const others = results.flatMap(({ delivery: { kit_id }, done }): readonly Change[] =>
-    telemetry.changed.has(kit_id) ? [...done.changes, { kind: 'kit', kit_id }] : done.changes,
+    changed.has(kit_id) ? [...done.changes, { kind: 'kit', kit_id }] : done.changes,
   );
   return [...others, ...feeds.changes];
+}
+
+/** Keeps the reasons, and returns them for the log. */
+async function noteRefused(
+  queries: Queries,
+  kit_id: string,
+  refusals: readonly Refusal[],
+  now_ms: number,
+): Promise<Committed['refused']> {
+  const refused = newsOf(await withoutErased(queries, kit_id, refusals));
+  await noteLosses(queries, kit_id, { refused }, now_ms);
+  return refused.map(({ what, reason, count }) => ({ kit_id, what, reason, count }));
 }
 
 interface Work {
@@ -155,7 +180,7 @@ interface Done {
   readonly changes: readonly Change[];
   readonly feeds: readonly FeedArrival[];
   readonly telemetry: readonly TelemetryArrival[];
-  readonly refused: number;
+  readonly refused: readonly Refusal[];
   /** What belongs into the history. */
   readonly kept: readonly Message[];
 }
@@ -176,18 +201,22 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
   const feeds: FeedArrival[] = [];
   const telemetry: TelemetryArrival[] = [];
   const kept: Message[] = [];
-  let { refused } = delivery;
+  const refused = [...delivery.refused];
+  const refuse = ({ channel, time_ms }: Message, reason: string): void =>
+    void refused.push({ channel: channelOf(channel), reason, time_ms });
   for (const message of withoutSuperseded(fresh, delivery.historical)) {
     const arrival = feedArrivalOf(message, delivery) ?? telemetryArrivalOf(message, kit_id);
-    if (typeof arrival === 'object' && 'parts' in arrival) telemetry.push(arrival);
-    else if (typeof arrival === 'object') {
+    if (typeof arrival === 'object' && 'parts' in arrival) {
+      telemetry.push(arrival);
+      if (arrival.fault !== undefined) refuse(message, arrival.fault);
+    } else if (typeof arrival === 'object') {
       const taken = await takeFeed(queries, arrival, now_ms);
       changes.push(...taken.changes);
       feeds.push(...taken.feeds);
     } else {
       const applied =
         arrival === undefined ? await applyOne(queries, { kit_id, message, now_ms }) : { fault: arrival };
-      if ('fault' in applied) refused += 1;
+      if ('fault' in applied) refuse(message, applied.fault);
       else {
         changes.push(...applied.changes);
         if (applied.kept) kept.push(applied.kept);

@@ -3,6 +3,7 @@ import type { Json } from '../../contract/json.ts';
 import type { Message, Reception } from '../ingest/read-message.ts';
 import type { WholeBatch } from '../history/landing.ts';
 import type { Count } from './commit-rows.ts';
+import type { Refusal } from './losses.ts';
 
 /** The messages of one kit, from all receptions of the transaction. */
 export interface Delivery {
@@ -13,7 +14,8 @@ export interface Delivery {
   /** Messages from the buffer of the kit. */
   readonly historical: Set<Message>;
   readonly cleared: string[];
-  refused: number;
+  /** Why messages could not be read. */
+  readonly refused: Refusal[];
   heard_ms: number;
   vouched_ms: number | null;
   /** The kit itself has sent something now. */
@@ -34,7 +36,7 @@ export function deliveriesOf(receptions: readonly Reception[], now_ms: number): 
       batches: [],
       historical: new Set<Message>(),
       cleared: [],
-      refused: 0,
+      refused: [],
       heard_ms: 0,
       vouched_ms: null,
       isLive: false,
@@ -46,7 +48,7 @@ export function deliveriesOf(receptions: readonly Reception[], now_ms: number): 
     if (reception.packed) delivery.batches.push({ body: reception.packed, messages });
     if (reception.historical) for (const message of messages) delivery.historical.add(message);
     delivery.cleared.push(...cleared);
-    delivery.refused += faults.length;
+    delivery.refused.push(...faults);
     delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
     if (isVouched(reception)) delivery.vouched_ms = now_ms;
     delivery.isImported ||= reception.imported === true;

@@ -171,7 +171,7 @@ export async function takePartner(
   const { record } = change;
   const changes: Change[] = [];
   if (!known && (await isFull(queries, kit_id))) {
-    return { fault: `partner/${asset_id}: a kit has at most ${partner_assets_max} partner assets` };
+    return { fault: `a kit has at most ${partner_assets_max} partner assets` };
   }
   if (!known?.record || isOver(record, known.record, from)) {
     await putRecord(queries, kit_id, record);

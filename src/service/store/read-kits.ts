@@ -1,6 +1,7 @@
 /** Reads kits with the newest parts of their telemetry. */
 import type { Queries, Row } from './sql/database.ts';
 import { type Holes, readHoles } from './received/read-received.ts';
+import { lossesOf } from './losses.ts';
 import { jsonOf, stateOf } from './rows.ts';
 import type { StoredKit } from './store.ts';
 
@@ -41,7 +42,8 @@ function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; rea
   return {
     kit_id: String(row['kit_id']),
     state: row['state'] === null ? undefined : stateOf.parse(row['state']),
-    heard_ms: row['heard_ms'] === null ? null : count('heard_ms'),
+    // 0: only retained messages that could not be read.
+    heard_ms: count('heard_ms') || null,
     vouched_ms: row['vouched_ms'] === null ? null : count('vouched_ms'),
     since_ms: row['since_ms'] === null ? null : count('since_ms'),
     parts: Object.fromEntries(
@@ -57,6 +59,7 @@ function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; rea
       dropped,
       refused: count('refused'),
     },
+    losses: lossesOf(row['losses']),
   };
 }
 

@@ -6,6 +6,7 @@ import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { HistoryStore } from '../history/history-store.ts';
 import type { Reception } from '../ingest/read-message.ts';
+import type { Losses, News } from './losses.ts';
 import type { WebhookStore } from '../webhooks/webhook-store.ts';
 
 /** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
@@ -28,6 +29,7 @@ export interface StoredKit {
   /** Newest value of each part of the telemetry, with the time of its observation. */
   readonly parts: Readonly<Record<string, { readonly time_ms: number; readonly data: Json }>>;
   readonly counts: KitCounts;
+  readonly losses: Losses;
 }
 
 export interface KitCounts {
@@ -108,6 +110,8 @@ export interface Committed {
   readonly new_kits: readonly string[];
   /** Kits that sent messages without a known online presence: it is missing here, or older than the messages. */
   readonly without_presence: readonly string[];
+  /** Kinds of messages that were refused: `what` is the channel. */
+  readonly refused: readonly (News & { readonly kit_id: string })[];
   /** Messages may have been queued for webhooks. */
   readonly has_events: boolean;
 }

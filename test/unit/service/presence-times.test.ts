@@ -63,7 +63,7 @@ onEachDatabase('the end of a connection', (open) => {
     const store = new SqlStore(await open());
     await store.beginHistory(start_ms);
     return {
-      async send(sent: Sent) {
+      send: async (sent: Sent) => {
         const { seq, channel = channels.state, data, said, arrives = said, retained = false } = sent;
         const { epoch = 1, isUnsynced = false } = sent;
         const quality = isUnsynced ? { time_quality: 'unsynced' as const } : {};
@@ -73,12 +73,12 @@ onEachDatabase('the end of a connection', (open) => {
         const { changes } = await store.commit([read], at(arrives));
         return changes.flatMap((change) => (change.kind === 'kit' && change.turned ? [change.turned] : []));
       },
-      async queue(minutes: number) {
+      queue: async (minutes: number) => {
         const kit = await store.kit(kit_id);
         if (!kit) throw new Error('the kit is not known');
         return queueResource(kit, at(minutes));
       },
-      async events() {
+      events: async () => {
         const span = { from_ms: 0, to_ms: at(100_000), order: 'asc', limit: 100 } as const;
         const { events } = await new HistoryOperations(store).events(kit_id, { ...span, types: ['state'] });
         return events.map(({ time, data }) => [time, data['online'] === true ? 'online' : data['reason']]);

@@ -10,6 +10,7 @@ const task_id = '00000000-0000-4000-8000-000000000001';
 
 function inbox(handlers: Partial<InboxHandlers>) {
   const said: string[] = [];
+  const facts: object[] = [];
   const time = { now_ms: 0 };
   const rooms = { count: 0 };
   const box = new Inbox({
@@ -23,18 +24,23 @@ function inbox(handlers: Partial<InboxHandlers>) {
       partner: () => undefined,
       ...handlers,
     },
-    log: { warn: (_, sentence) => said.push(sentence) },
+    log: {
+      warn: (its, sentence) => {
+        said.push(sentence);
+        facts.push(its);
+      },
+    },
     now: () => time.now_ms,
     onRoom: () => (rooms.count += 1),
   });
-  const receive = async (down: Down, body: object = {}): Promise<boolean> =>
+  const receive = async (down: Down, body: unknown = {}): Promise<boolean> =>
     box.receive({
       topic: downTopic(test_kit, down),
       payload: Buffer.from(JSON.stringify(body)),
       retained: false,
       duplicate: false,
     });
-  return { box, receive, said, time, rooms };
+  return { box, receive, said, facts, time, rooms };
 }
 
 describe('Inbox', () => {
@@ -54,6 +60,19 @@ describe('Inbox', () => {
       const [{ name = '', model = '' } = {}] = records as { name?: string; model?: string }[];
       expect(name).toContain('gate');
       expect(isDeceptive(name + model)).toBe(false);
+    },
+  );
+
+  it.each([
+    ['ack', { epoch: 'x', ranges: [] }, 'epoch: expected number, received string "x"'],
+    ['config', { rates_hz: { gps: 'fast' } }, 'rates_hz.gps: expected number, received string "fast"'],
+    ['config', 'none', 'expected object, received string "none"'],
+  ] as const)(
+    'names the fault and the value of a message that breaks the contract: %s (%#)',
+    async (kind, body, reason) => {
+      const { receive, facts } = inbox({});
+      expect(await receive({ kind }, body)).toBe(true);
+      expect(facts).toEqual([{ topic: downTopic(test_kit, { kind }), reason }]);
     },
   );
 

@@ -8,7 +8,7 @@ import { t } from '../../words/words.js';
 import { iconOfLink, iconOfType } from '../parts/icon.js';
 
 /** @import { Icon } from '../parts/icon.js' */
-/** @import { LiveAsset, Now } from '../../types.d.ts' */
+/** @import { LiveAsset, Now, QueueResource } from '../../types.d.ts' */
 
 /**
  * @typedef {object} Attention
@@ -23,6 +23,7 @@ import { iconOfLink, iconOfType } from '../parts/icon.js';
 const battery_low_pct = 20;
 const queue_rows_reported_min = 100;
 const queue_age_reported_min_ms = 60_000;
+const day_ms = 86_400_000;
 
 /** Of the moment that is drawn: several parts of the page show it. */
 /** @type {WeakMap<Now, readonly Attention[]>} */
@@ -218,7 +219,7 @@ function ofAsset(asset, now) {
 function ofQueue(now) {
   const { queue, kit } = now.world;
   if (!queue || !kit) return [];
-  const { waiting_rows, waiting_bytes, oldest, dropped, refused } = queue;
+  const { waiting_rows, waiting_bytes, oldest } = queue;
   const about = {
     level: /** @type {const} */ ('warn'),
     icon: /** @type {const} */ ('layers'),
@@ -236,19 +237,29 @@ function ofQueue(now) {
       ...about,
     });
   }
-  if (dropped > 0)
-    found.push({
-      key: 'dropped',
-      title: t.attention.dropped(dropped),
-      detail: t.attention.droppedWhy,
-      ...about,
-    });
-  if (refused > 0)
-    found.push({
-      key: 'refused',
-      title: t.attention.rejected(refused),
-      detail: t.attention.rejectedWhy,
-      ...about,
-    });
-  return found;
+  return [...found, ...lossesOf(now, queue).map((loss) => ({ ...loss, ...about }))];
+}
+
+/**
+ * What was lost in the last day needs a person; the totals stay in the queue's card.
+ * @param {Now} now
+ * @param {QueueResource} queue
+ */
+function lossesOf({ time_ms }, { dropped_last, refused_last }) {
+  const dropped = lostLately(dropped_last, time_ms);
+  const refused = lostLately(refused_last, time_ms);
+  const why = t.attention.rejectedWhy(refused_last[0]?.reason ?? '');
+  return [
+    { key: 'dropped', lost: dropped, title: t.attention.dropped(dropped), detail: t.attention.droppedWhy },
+    { key: 'refused', lost: refused, title: t.attention.rejected(refused), detail: why },
+  ].filter(({ lost }) => lost > 0);
+}
+
+/**
+ * @param {readonly { readonly time: string, readonly count: number }[]} kinds
+ * @param {number} time_ms
+ */
+function lostLately(kinds, time_ms) {
+  const late = kinds.filter(({ time }) => time_ms - Date.parse(time) < day_ms);
+  return late.reduce((sum, { count }) => sum + count, 0);
 }

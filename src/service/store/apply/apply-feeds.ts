@@ -1,6 +1,9 @@
 /** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import type { Message } from '../../ingest/read-message.ts';
+import { channelOf } from '../../../contract/topics.ts';
+import { texts } from '../../texts.ts';
+import type { Refusal } from '../losses.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { inJoinedPortions, places } from '../sql/many-rows.ts';
 import type { Change } from '../store.ts';
@@ -24,12 +27,9 @@ export interface FeedArrival {
 
 /** Reads a message of a feed; a sentence when it violates the contract. */
 export function readFeed(arrival: Omit<FeedArrival, 'data'>): FeedArrival | string {
-  const { asset_id, feed, message } = arrival;
-  if (feed.length === 0 || feed.length > feed_name_max)
-    return `feed/${asset_id}: the name of the feed is too long`;
-  return isObject(message.data)
-    ? { ...arrival, data: message.data }
-    : `feed/${asset_id}/${feed}: not an object`;
+  const { feed, message } = arrival;
+  if (feed.length === 0 || feed.length > feed_name_max) return texts.feed_name(feed_name_max);
+  return isObject(message.data) ? { ...arrival, data: message.data } : texts.no_object;
 }
 
 /** The data was read as JSON before: a schema would look at each of its values once more. */
@@ -45,16 +45,19 @@ interface Newest extends FeedArrival {
 
 export interface StoredFeeds {
   readonly changes: readonly Change[];
-  /** Messages that were not taken, by kit. */
-  readonly refused: ReadonlyMap<string, number>;
+  /** Why messages were not taken, by kit. */
+  readonly refused: ReadonlyMap<string, readonly Refusal[]>;
 }
 
 /** Stores the newest of each feed unless the row has a newer stamp. */
 export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[]): Promise<StoredFeeds> {
-  const refused = new Map<string, number>();
-  const count = (kit_id: string, messages: number): void =>
-    void refused.set(kit_id, (refused.get(kit_id) ?? 0) + messages);
-  const newest = newestOf(arrivals, ({ kit_id }) => count(kit_id, 1));
+  const refused = new Map<string, Refusal[]>();
+  const refuse = ({ kit_id, message: { channel, time_ms } }: FeedArrival, reason: string): void => {
+    const its = refused.get(kit_id) ?? [];
+    its.push({ channel: channelOf(channel), reason, time_ms });
+    refused.set(kit_id, its);
+  };
+  const newest = newestOf(arrivals, refuse);
   const before = await readStamps(queries, newest.filter(hasOlderLive));
   const stored = new Set<string>();
   for (const row of await inJoinedPortions(queries, newest, async (some) => putSome(queries, some)))
@@ -63,7 +66,8 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const known = new Set<string>();
   for (const row of await inJoinedPortions(queries, others, async (some) => readSome(queries, some)))
     known.add(keyOf(row));
-  for (const each of others) if (!known.has(keyOf(each))) count(each.kit_id, each.all.length);
+  for (const each of others)
+    if (!known.has(keyOf(each))) for (const one of each.all) refuse(one, texts.too_many_feeds(feeds_of_kit_max));
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))
     .flatMap((each) => changesOf(each, before.get(keyOf(each))));
@@ -91,14 +95,17 @@ function isNewer(message: Order, than: Order): boolean {
 }
 
 /** The newest message of each feed that is not too large; `refuse` is called with each that is, and newer than that. */
-function newestOf(arrivals: readonly FeedArrival[], refuse: (arrival: FeedArrival) => void): Newest[] {
+function newestOf(
+  arrivals: readonly FeedArrival[],
+  refuse: (arrival: FeedArrival, reason: string) => void,
+): Newest[] {
   const byFeed = Map.groupBy(arrivals, keyOf);
   return [...byFeed.values()].flatMap((some) => {
     const all = some.sort((a, b) => a.message.epoch - b.message.epoch || a.message.seq - b.message.seq);
     for (let last = all.at(-1); last; last = all.at(-1)) {
       const text = JSON.stringify(last.data);
       if (text.length <= feed_chars_max) return [{ ...last, text, all }];
-      refuse(last);
+      refuse(last, texts.feed_too_large(text.length, feed_chars_max));
       all.pop();
     }
     return [];

@@ -12,7 +12,7 @@ const ids = jsonOf.pipe(z.array(z.string()));
 
 export async function applyRoster(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
   const read = readLenient(roster, message.data);
-  if ('fault' in read) return { fault: `roster: ${read.fault}` };
+  if ('fault' in read) return read;
   const place: Place = { table: 'rosters', key: { kit_id }, rows_max: 1 };
   const assets = JSON.stringify(read.data.assets);
   if ((await putNewest(queries, place, { assets }, message)) !== 'stored') return [];

@@ -3,6 +3,7 @@
  * a later report of the kit replaces a failure for lack of an answer.
  */
 import { type TaskReport, taskReport } from '../../../contract/tasks.ts';
+import { texts } from '../../texts.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Applied, Arrival } from './apply.ts';
 import type { Queries } from '../sql/database.ts';
@@ -23,10 +24,9 @@ export async function applyTask(
   task_id: string,
 ): Promise<Applied> {
   const read = readLenient(taskReport, message.data);
-  if ('fault' in read) return { fault: `task/${task_id}: ${read.fault}` };
+  if ('fault' in read) return read;
   const { asset_id, command_name, status, revision, result, progress } = read.data;
-  if (read.data.task_id !== task_id)
-    return { fault: `task/${task_id}: contains the id ${read.data.task_id}` };
+  if (read.data.task_id !== task_id) return { fault: texts.other_id('task_id', read.data.task_id) };
   const dispatched = dispatchOf(read.data, message.time_ms);
   const values = [
     status,

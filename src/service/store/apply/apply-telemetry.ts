@@ -1,6 +1,7 @@
 /** Stores the newest value of each part of the telemetry of kits with as few statements as possible. */
 import { kitTelemetry } from '../../../contract/kit.ts';
 import { readLenient } from '../../ingest/lenient.ts';
+import { texts } from '../../texts.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { inJoinedPortions, places } from '../sql/many-rows.ts';
@@ -11,23 +12,23 @@ export interface TelemetryArrival {
   readonly message: Message;
   /** JSON text of each valid part. */
   readonly parts: ReadonlyMap<string, string>;
-  /** What violates the contract in other parts. */
-  readonly faults: readonly string[];
+  /** Why other parts are refused; undefined: they are not. */
+  readonly fault: string | undefined;
 }
 
 /** Reads a message of the telemetry; a sentence when it violates the contract as a whole. */
 export function readTelemetry(kit_id: string, message: Message): TelemetryArrival | string {
   const { data } = message;
-  if (typeof data !== 'object' || data === null) return 'telemetry: not an object';
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return texts.no_object;
   const parts = new Map<string, string>();
   const faults: string[] = [];
   for (const [part, value] of Object.entries(data)) {
     if (!Object.hasOwn(kitTelemetry.shape, part)) continue;
     const read = readLenient(kitTelemetry, { [part]: value });
-    if ('fault' in read) faults.push(`telemetry ${part}: ${read.fault}`);
+    if ('fault' in read) faults.push(read.fault);
     else parts.set(part, JSON.stringify(Reflect.get(read.data, part) ?? null));
   }
-  return { kit_id, message, parts, faults };
+  return { kit_id, message, parts, fault: faults.length > 0 ? faults.join('; ') : undefined };
 }
 
 interface Newest {
@@ -37,29 +38,16 @@ interface Newest {
   readonly message: Message;
 }
 
-export interface StoredTelemetry {
-  /** Kits with a new value. */
-  readonly changed: ReadonlySet<string>;
-  /** Messages with a fault of which nothing was stored, by kit. */
-  readonly refused: ReadonlyMap<string, number>;
-}
-
-/** Stores the newest value of each part unless the row has a newer stamp. */
+/** Stores the newest value of each part unless the row has a newer stamp. Returns the kits with a new value. */
 export async function putTelemetry(
   queries: Queries,
   arrivals: readonly TelemetryArrival[],
-): Promise<StoredTelemetry> {
+): Promise<ReadonlySet<string>> {
   const newest = newestOf(arrivals);
   const stored = new Set<string>();
   for (const row of await inJoinedPortions(queries, newest, async (some) => putSome(queries, some)))
     stored.add(keyOf(row));
-  const changed = new Set(newest.filter((each) => stored.has(keyOf(each))).map(({ kit_id }) => kit_id));
-  const refused = new Map<string, number>();
-  for (const { kit_id, parts, faults } of arrivals) {
-    const isStored = parts.keys().some((part) => stored.has(keyOf({ kit_id, part })));
-    if (faults.length > 0 && !isStored) refused.set(kit_id, (refused.get(kit_id) ?? 0) + 1);
-  }
-  return { changed, refused };
+  return new Set(newest.filter((each) => stored.has(keyOf(each))).map(({ kit_id }) => kit_id));
 }
 
 /** In the order of the kits, which are locked in this order. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { announcement, assetStatus, commandList } from '../../../contract/assets.ts';
 import { noteHoles } from '../../history/holes.ts';
-import { dropReport } from '../../../contract/drops.ts';
+import { type DropReport, dropReport } from '../../../contract/drops.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
 import { partnerRecord } from '../../../contract/partners.ts';
 import { readLenient } from '../../ingest/lenient.ts';
@@ -12,6 +12,8 @@ import { applyRoster, isRemovedByRoster } from './apply-roster.ts';
 import { applyTask } from './apply-task.ts';
 import type { Queries } from '../sql/database.ts';
 import { type Place, putNewest } from './newest.ts';
+import { type News, noteLosses } from '../losses.ts';
+import { texts } from '../../texts.ts';
 import { takePartner } from '../partner-sync.ts';
 import type { Change } from '../store.ts';
 
@@ -23,7 +25,7 @@ export interface Arrival {
   readonly now_ms: number;
 }
 
-/** The changes of the message, or its contract violation. */
+/** The changes of the message, or why it is refused. */
 export type Applied = readonly Change[] | { readonly fault: string };
 
 /** Limits of one kit; a connector announces at most 768 assets, and partners add theirs. */
@@ -55,7 +57,7 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
     case 'telemetry':
     case 'batch':
     default:
-      return { fault: `${channel.kind}: not a separate message` };
+      return { fault: texts.not_separate };
   }
 }
 
@@ -67,22 +69,23 @@ async function applyAsset(queries: Queries, arrival: Arrival, asset_id: string):
     return put === 'stored' ? [{ kind: 'asset_gone', kit_id, asset_id }] : nothing;
   }
   const read = readLenient(openAnnouncement, message.data);
-  if ('fault' in read) return { fault: `asset/${asset_id}: ${read.fault}` };
-  if (read.data.id !== asset_id) return { fault: `asset/${asset_id}: contains the id ${read.data.id}` };
+  if ('fault' in read) return read;
+  if (read.data.id !== asset_id) return { fault: texts.other_id('id', read.data.id) };
   if (await isRemovedByRoster(queries, arrival, asset_id)) return nothing;
   const put = await putNewest(queries, place, { data: JSON.stringify(read.data), gone: 0 }, message);
   const { status, status_reason } = read.data;
   await applyStatus(queries, arrival, { asset_id, status, reason: status_reason });
-  if (put === 'full') return { fault: `asset/${asset_id}: a kit has at most ${kit_limits.assets} assets` };
+  if (put === 'full') return { fault: texts.too_many_assets(kit_limits.assets) };
   return put === 'stored' ? [{ kind: 'asset', kit_id, asset_id }] : nothing;
 }
 
 async function applyCommands(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {
   const { kit_id, message } = arrival;
   const read = readLenient(commandList, message.data ?? { revision: 1, commands: [] });
-  if ('fault' in read) return { fault: `asset/${asset_id}/commands: ${read.fault}` };
+  if ('fault' in read) return read;
   const place: Place = { table: 'commands', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
   const put = await putNewest(queries, place, { data: JSON.stringify(read.data.commands) }, message);
+  if (put === 'full') return { fault: texts.too_many_assets(kit_limits.assets) };
   return put === 'stored' ? [{ kind: 'commands', kit_id, asset_id }] : nothing;
 }
 
@@ -94,9 +97,10 @@ async function applyEvent(
 ): Promise<Applied> {
   if (feed !== 'asset_status') return nothing;
   const edge = statusEdge.safeParse(arrival.message.data);
-  if (!edge.success) return { fault: `event/${asset_id}/asset_status: ${firstFault(edge.error)}` };
+  if (!edge.success) return { fault: firstFault(edge.error, { value: arrival.message.data, name: 'data' }) };
   const { status, reason } = edge.data;
   const put = await applyStatus(queries, arrival, { asset_id, status, reason: reason ?? null });
+  if (put === 'full') return { fault: texts.too_many_assets(kit_limits.assets) };
   return put === 'stored' ? [{ kind: 'asset', kit_id: arrival.kit_id, asset_id }] : nothing;
 }
 
@@ -107,9 +111,8 @@ async function applyPartner(
   asset_id: string,
 ): Promise<Applied> {
   const read = message.data === null ? { data: null } : readLenient(partnerRecord, message.data);
-  if ('fault' in read) return { fault: `partner/${asset_id}: ${read.fault}` };
-  if (read.data && read.data.id !== asset_id)
-    return { fault: `partner/${asset_id}: contains the id ${read.data.id}` };
+  if ('fault' in read) return read;
+  if (read.data && read.data.id !== asset_id) return { fault: texts.other_id('id', read.data.id) };
   return takePartner(queries, { kit_id, asset_id, change: { record: read.data }, from: 'kit', now_ms });
 }
 
@@ -140,9 +143,9 @@ export function droppedIn({
   return 'fault' in read ? [] : read.data.drops.filter((drop) => drop.epoch <= epoch);
 }
 
-async function applyDrops(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
+async function applyDrops(queries: Queries, { kit_id, message, now_ms }: Arrival): Promise<Applied> {
   const read = readLenient(dropReport, message.data);
-  if ('fault' in read) return { fault: `drops: ${read.fault}` };
+  if ('fault' in read) return read;
   await noteHoles(queries, { kit_id, report: read.data, reported_ms: message.time_ms });
   const rowsOf = (drops: typeof read.data.drops): number => drops.reduce((sum, { rows }) => sum + rows, 0);
   // A superseded value is not a loss.
@@ -153,5 +156,17 @@ async function applyDrops(queries: Queries, { kit_id, message }: Arrival): Promi
     superseded,
     kit_id,
   );
+  await noteLosses(queries, kit_id, { dropped: droppedNews(read.data) }, now_ms);
   return [{ kind: 'kit', kit_id }];
+}
+
+/** By lane and reason. */
+function droppedNews({ drops }: DropReport): readonly News[] {
+  const lost = drops.filter(({ reason }) => reason !== 'superseded');
+  const kinds = Map.groupBy(lost, ({ lane, reason }) => `${lane} ${reason}`);
+  return [...kinds.values()].flatMap((some) => {
+    const [first] = some;
+    const count = some.reduce((sum, { rows }) => sum + rows, 0);
+    return first ? [{ what: first.lane, reason: first.reason, count }] : [];
+  });
 }

@@ -17,6 +17,8 @@ export const added_columns: readonly {
   { table: 'kits', column: 'vouched_ms', type: 'BIGINT' },
   // When a kit was last present whose silence was announced; null: it is not silent.
   { table: 'kits', column: 'silent_ms', type: 'BIGINT' },
+  // What was refused and dropped lately, as JSON (`losses.ts`); null: nothing.
+  { table: 'kits', column: 'losses', type: 'TEXT' },
   // Messages in `history_in`, and since when there are some.
   { table: 'kits', column: 'landed', type: 'BIGINT NOT NULL DEFAULT 0' },
   { table: 'kits', column: 'landed_ms', type: 'BIGINT NOT NULL DEFAULT 0' },
@@ -59,12 +61,13 @@ export const erasable_tables = [
 
 /** Columns of these tables that hold what kits reported. PostgreSQL keeps examples of values in its statistics, but not of these. */
 export const content_columns: readonly (readonly [
-  table: (typeof erasable_tables)[number],
+  table: (typeof erasable_tables)[number] | 'kits',
   column: string,
 ])[] = [
   ['history_in', 'body'],
   ['history', 'body'],
   ['history_days', 'body'],
+  ['kits', 'losses'],
   ['feeds', 'data'],
   ['partner_fixes', 'data'],
   ['kit_parts', 'data'],

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MessageRefused } from '../../../../src/service/broker/message-refused.ts';
 import { PartnerUpdates } from '../../../../src/service/broker/partner-updates.ts';
 import type { PartnerState } from '../../../../src/service/store/store.ts';
+import { texts } from '../../../../src/service/texts.ts';
+import { type RecordingLog, recordingLog } from '../../../support/recording-log.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 
@@ -24,9 +26,11 @@ const store = {
 describe('PartnerUpdates', () => {
   let ends: AbortController;
   let sent: string[];
+  let log: RecordingLog;
   beforeEach(() => {
     ends = new AbortController();
     sent = [];
+    log = recordingLog();
   });
   afterEach(() => ends.abort());
 
@@ -39,14 +43,18 @@ describe('PartnerUpdates', () => {
     return new PartnerUpdates({
       store: store as never,
       link: { sendPartner },
+      log,
       signal: ends.signal,
     });
   };
 
-  it('sends the other assets of a kit when the broker refuses one of them', async () => {
+  it('sends the other assets of a kit when the broker refuses one of them, and reports which', async () => {
     start(new MessageRefused(0x95, 'packet too large')).note([kit_id]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(sent).toEqual([small]);
+    expect(log.lines).toMatchObject([
+      { sentence: texts.log_partner_refused, facts: { kit_id, asset_id: large } },
+    ]);
   });
 
   it('sends none after a lost connection', async () => {

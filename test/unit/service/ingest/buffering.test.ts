@@ -34,7 +34,7 @@ it('refuses what is beyond the limit, reports once that the database is away, an
   const commit = async (receptions: readonly Reception[]) => {
     if (isAway) throw new StorageUnavailable('the disk is full');
     stored += receptions.length;
-    return { changes: [], acks: [], births: [], new_kits: [], without_presence: [], has_events: false };
+    return nothing;
   };
   const { signal } = ends;
   const parts = { store: { commit }, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
@@ -59,6 +59,7 @@ const nothing: Committed = {
   births: [],
   new_kits: [],
   without_presence: [],
+  refused: [],
   has_events: false,
 };
 
