@@ -237,21 +237,28 @@ function ofQueue(now) {
       ...about,
     });
   }
-  return [...found, ...lossesOf(now, queue).map((loss) => ({ ...loss, ...about }))];
+  return [...found, ...lossesOf(now, queue, about)];
 }
 
 /**
  * What was lost in the last day needs a person; the totals stay in the queue's card.
  * @param {Now} now
  * @param {QueueResource} queue
+ * @param {Pick<Attention, 'level' | 'icon' | 'href'>} about
  */
-function lossesOf({ time_ms }, { dropped_last, refused_last }) {
+function lossesOf({ time_ms }, { dropped_last, refused_last }, about) {
   const dropped = lostLately(dropped_last, time_ms);
   const refused = lostLately(refused_last, time_ms);
   const why = t.attention.rejectedWhy(refused_last[0]?.reason ?? '');
   return [
-    { key: 'dropped', lost: dropped, title: t.attention.dropped(dropped), detail: t.attention.droppedWhy },
-    { key: 'refused', lost: refused, title: t.attention.rejected(refused), detail: why },
+    {
+      key: 'dropped',
+      lost: dropped,
+      title: t.attention.dropped(dropped),
+      detail: t.attention.droppedWhy,
+      ...about,
+    },
+    { key: 'refused', lost: refused, title: t.attention.rejected(refused), detail: why, ...about },
   ].filter(({ lost }) => lost > 0);
 }
 
