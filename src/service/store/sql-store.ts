@@ -190,7 +190,8 @@ export class SqlStore extends SqlWebhooks implements Store {
   async takePartner(kit_id: string, asset_id: string, change: PartnerChange, now_ms: number) {
     return this.database.transaction(async (queries) => {
       const taken = await takePartner(queries, { kit_id, asset_id, change, from: 'cloud', now_ms });
-      return 'fault' in taken ? [] : taken;
+      if ('fault' in taken) throw new Error(taken.fault);
+      return taken;
     });
   }
 

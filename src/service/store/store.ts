@@ -235,7 +235,7 @@ export interface Store extends HistoryStore, WebhookStore {
   ) => Promise<readonly LandedFix[]>;
   /** All partner assets of the kit, and the removed ones that the other side may not know. */
   readonly partners: (kit_id: string) => Promise<readonly PartnerState[]>;
-  /** Applies what the cloud has of a partner asset. */
+  /** Applies what the cloud has of a partner asset. Rejects with the reason when it cannot be taken. */
   readonly takePartner: (
     kit_id: string,
     asset_id: string,

@@ -159,6 +159,8 @@ onEachDatabase('a partner asset of two services', (open) => {
       await store.takePartner(kit_id, id, { record: record({ id }) }, start_ms);
     }
     await fromKit(store, record());
+    const fromCloud = store.takePartner(kit_id, asset_id, { record: record() }, start_ms);
+    await expect(fromCloud).rejects.toThrow(`at most ${partner_assets_max} partner assets`);
     await fromKit(store, record({ id: task_id }));
     expect(await store.assets(kit_id)).toHaveLength(partner_assets_max);
     expect((await store.kit(kit_id))?.counts.refused).toBe(2);
