@@ -177,6 +177,6 @@ export function itemOf({ channel, epoch, seq, time_ms, data }: HistoryMessage) {
 
 function read({ topic, bytes }: Payload): Reception {
   const reception = readMessage(topic, bytes);
-  if (!reception || reception.faults.length > 0) throw new Error(`not read: ${reception?.faults[0]}`);
+  if (!reception || reception.faults.length > 0) throw new Error(`not read: ${reception?.faults[0]?.reason}`);
   return reception;
 }
