@@ -164,7 +164,7 @@ async function noteRefused(
   refusals: readonly Refusal[],
   now_ms: number,
 ): Promise<Committed['refused']> {
-  const refused = newsOf(await withoutErased(queries, kit_id, refusals));
+  const refused = newsOf(await withoutErased(queries, kit_id, refusals, now_ms));
   await noteLosses(queries, kit_id, { refused }, now_ms);
   return refused.map(({ what, reason, count }) => ({ kit_id, what, reason, count }));
 }

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { cleanText } from '../../platform/foreign-text.ts';
-import { readErased, isOfErased } from '../history/erasure.ts';
+import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
 import type { Erasure } from '../history/history-store.ts';
 import { day_ms } from '../history/message.ts';
 import { readChannel } from '../../contract/topics.ts';
@@ -107,13 +107,15 @@ export async function withoutErased(
   queries: Queries,
   kit_id: string,
   refusals: readonly Refusal[],
+  now_ms: number,
 ): Promise<readonly Refusal[]> {
   if (refusals.length === 0) return refusals;
   const erased = await readErased(queries, [kit_id]);
-  return refusals.filter(
-    ({ channel, time_ms }) =>
-      time_ms === undefined || !isOfErased(erased, { kit_id, asset_id: assetIn(channel), time_ms }),
-  );
+  return refusals.filter(({ channel, time_ms }) => {
+    if (time_ms === undefined) return true;
+    const observed_ms = observedMs({ time_ms, unsynced: false }, now_ms);
+    return !isOfErased(erased, { kit_id, asset_id: assetIn(channel), observed_ms });
+  });
 }
 
 /** Forgets the reasons, which have values of the messages in them, whenever those were observed. */

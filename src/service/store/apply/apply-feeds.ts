@@ -67,7 +67,8 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   for (const row of await inJoinedPortions(queries, others, async (some) => readSome(queries, some)))
     known.add(keyOf(row));
   for (const each of others)
-    if (!known.has(keyOf(each))) for (const one of each.all) refuse(one, texts.too_many_feeds(feeds_of_kit_max));
+    if (!known.has(keyOf(each)))
+      for (const one of each.all) refuse(one, texts.too_many_feeds(feeds_of_kit_max));
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))
     .flatMap((each) => changesOf(each, before.get(keyOf(each))));

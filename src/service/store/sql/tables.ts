@@ -8,7 +8,10 @@ export const schema_version = 2;
 /** The oldest version whose writing this one understands. A later version raises it and takes away what only older ones need. */
 export const writers_from = 2;
 
-/** Columns that later versions added to existing tables. An older version ignores them. */
+/**
+ * Columns that later versions added to existing tables. An older version ignores them, and those added so far left the version at 2: the
+ * releases that have no `writers_from` refuse to start on any other.
+ */
 export const added_columns: readonly {
   readonly table: string;
   readonly column: string;
