@@ -16,9 +16,9 @@ it.each([
     const store = new SqlStore(database);
     try {
       await database.all(
-        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-       INSERT INTO history_holes (kit_id, epoch, lo, hi, lane, reason, messages, reported_ms)
-       SELECT ?, 1, n, n, 'feed', 'expired', 1, 0 FROM numbers`,
+        `INSERT INTO history_holes (kit_id, epoch, lo, hi, lane, reason, messages, reported_ms)
+         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+         SELECT ?, 1, n, n, 'feed', 'expired', 1, 0 FROM numbers`,
         reports,
         kit_id,
       );
