@@ -17,8 +17,9 @@ import { DiskState } from './live/disk/disk-state.ts';
 import { Dispatch } from './live/dispatch.ts';
 import { DropReports } from './live/drops/reports.ts';
 import type { Stored } from './live/in-flight.ts';
+import { hoursSince2026 } from './epochs/choice.ts';
 import { EpochRollover } from './epochs/rollover.ts';
-import { Numbering } from './live/numbering.ts';
+import { Numbering, type Numbers } from './live/numbering.ts';
 import { Ledger, type LedgerReport } from './ledger.ts';
 import { MemoryLimit } from './live/disk/memory-limit.ts';
 import type { Live } from './live/outgoing.ts';
@@ -67,8 +68,8 @@ export interface OutboxOptions {
   readonly form?: Readonly<BacklogForm>;
   /** Called with every epoch that begins while the process runs. */
   readonly onEpoch?: (epoch: number) => void;
-  /** Numbers of an epoch; left out: all that there are. */
-  readonly epoch_numbers?: number;
+  /** Left out: as they are. */
+  readonly numbers?: Numbers | undefined;
   /** Where the buffer file is served; left out: in a separate thread. */
   readonly startStore?: StartStore | undefined;
   /** Left out: those of this process. */
@@ -83,8 +84,7 @@ export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
   const start: StartStore = options.startStore ?? startStore;
   const { file, limits, clock, kit_id, runtime_dir, machine, onSalvage } = options;
   const { boot_id } = clock;
-  const clock_synced = clock.stamp().synced;
-  const store = { file, limits, boot_id, kit_id, runtime_dir, machine, clock_synced };
+  const store = { file, limits, boot_id, kit_id, runtime_dir, machine };
   const { client, opened } = await start(store, onSalvage);
   return new Outbox(client, opened, options);
 }
@@ -107,6 +107,7 @@ export class Outbox implements Appender, Journal {
   readonly #client: StoreClient;
   readonly #ledger: Ledger;
   readonly #numbering: Numbering;
+  readonly #began_mono_ms: number;
   readonly #epochs: EpochRollover;
   readonly #committer: Committer;
   readonly #log: OutboxLog;
@@ -130,7 +131,8 @@ export class Outbox implements Appender, Journal {
     this.#disk = new DiskState(opened, options.log);
     this.#ledger = new Ledger(opened, (drop) => this.#committer.dropped(drop));
     const now = (): number => performance.now();
-    this.#numbering = new Numbering(opened.epoch, options.clock, now, options.epoch_numbers);
+    this.#numbering = new Numbering(opened.epoch, options.clock, now, options.numbers);
+    this.#began_mono_ms = options.clock.stamp().mono_ms;
     this.#epochs = this.#newRollover(client, options.onEpoch);
     this.#committer = new Committer({
       now: () => performance.now(),
@@ -190,7 +192,7 @@ export class Outbox implements Appender, Journal {
   #newRelease(client: StoreClient): AckRelease {
     return new AckRelease({
       client,
-      lastSeq: (epoch) => this.#numbering.lastSeq(epoch),
+      lastSeq: (epoch) => this.#numbering.used(epoch)?.[1],
       ledger: this.#ledger,
       resender: this.#resender,
       dispatch: () => this.dispatch,
@@ -377,7 +379,8 @@ export class Outbox implements Appender, Journal {
     const offset_ms = this.#numbering.clockBecameRight();
     if (offset_ms === undefined) return;
     this.#client.setClockOffset(offset_ms).catch((error: unknown) => this.#diskFailed(error));
-    if (this.opened.epoch_is_provisional)
+    // It was chosen without the time: an old copy of the state may have been put back, or the file is new.
+    if (this.epoch < hoursSince2026(offset_ms + this.#began_mono_ms))
       this.beginEpoch(0).catch((error: unknown) => this.#diskFailed(error));
   }
 }

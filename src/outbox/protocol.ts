@@ -164,8 +164,6 @@ export interface Opened extends Found {
   readonly epoch: number;
   /** For so long nothing may be published: the disk refuses, and an earlier start may have chosen the same epoch. */
   readonly epoch_wait_ms: number;
-  /** The file was begun without a right clock: as soon as that is right, a new epoch has to begin. */
-  readonly epoch_is_provisional: boolean;
   /** The file was used on another machine before: it is a copy, or has moved. */
   readonly machine_changed: boolean;
   readonly depth: Readonly<Record<Lane, LaneDepth>>;
@@ -247,8 +245,6 @@ export interface StoreOptions {
   readonly runtime_dir?: string | undefined;
   /** Names this machine, so that a copied file is noticed; left out: not known. */
   readonly machine?: string | undefined;
-  /** False: the time of day may be wrong. Left out: it is right. */
-  readonly clock_synced?: boolean | undefined;
 }
 
 /** As the thread opens the file. */

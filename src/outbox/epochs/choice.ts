@@ -8,8 +8,8 @@ import { epochs_end } from '../store/row-shapes.ts';
 
 const first_hour_ms = Date.UTC(2026, 0, 1);
 const hour_ms = 3_600_000;
-/** Below the hours since 2026 of any kit, so that the first epoch with a clock is above it. */
-const provisional_max = 4_096;
+/** A new file without a clock: below the hours since 2026 of any kit, so that the first epoch with a clock is above it. */
+const clockless_max = 4_096;
 /** More starts than a kit ever makes without leaving a row behind. */
 const unsure_step = 1_000;
 /** A daemon that ends at once is started again every few seconds. A day of these intervals uses 4 % of all epochs. */
@@ -18,12 +18,12 @@ const restarts_for_ms = 86_400_000;
 /** After that day; the longest wait of a start. After three months without a disk a quarter of all epochs is used up; it grows no further. */
 const unsure_interval_ms = 30_000;
 const unsure_intervals_max = 2 ** 18;
-/** How far one acknowledgement may push the epoch: beyond that it is an error or an attack. */
+/** How far one acknowledgement, or the clock, may push the epoch: beyond that it is an error or an attack. */
 const leap_max = 2 ** 17;
 
 /**
- * Where the numbers of a new file begin: at the hours since 2026. A kit that starts less than once an hour on average
- * stays behind that, so a reinstalled kit does not use its old numbers again, and 2^20 epochs last for a century.
+ * The least epoch of a start. A kit that starts less than once an hour on average stays behind that, so a kit that was
+ * reinstalled, or got an old copy of its state back, begins above all epochs before, and 2^20 epochs last for a century.
  * 0 when the clock is not set.
  */
 export function hoursSince2026(now_ms: number): number {
@@ -43,7 +43,8 @@ export class EpochChoice {
   /** For a file that can be written and names its `last` epoch; undefined: it is new. */
   next(last: number | undefined): number {
     const seen = Math.max(last ?? 0, this.#memory.last);
-    return seen > 0 ? seen + 1 : this.#first();
+    if (seen === 0) return this.#hours() || 1 + Math.floor(Math.random() * clockless_max);
+    return Math.max(seen + 1, this.#hoursAfter(seen));
   }
 
   /**
@@ -75,12 +76,7 @@ export class EpochChoice {
   rollOver(current: number, min: number): number {
     const above = Math.max(current, this.#memory.last);
     const wanted = Number.isSafeInteger(min) && min <= Math.min(above + leap_max, epochs_end - 1) ? min : 0;
-    return Math.max(above + 1, wanted, this.#hours());
-  }
-
-  /** A new file without a clock: numbers that a reinstalled kit hardly uses a second time. */
-  #first(): number {
-    return this.#hours() || 1 + Math.floor(Math.random() * provisional_max);
+    return Math.max(above + 1, wanted, this.#hoursAfter(above));
   }
 
   /**
@@ -107,5 +103,11 @@ export class EpochChoice {
 
   #hours(): number {
     return hoursSince2026(this.#clock.wall());
+  }
+
+  /** 0 when the clock is years ahead: it may be wrong, and no epoch below would be used any more. */
+  #hoursAfter(seen: number): number {
+    const hours = this.#hours();
+    return hours <= seen + leap_max ? hours : 0;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * New epochs in the running process: when the numbers of one are nearly used up, when the clock became right for the first
  * time, and when the cloud acknowledges numbers that this process has not given out. Then a copy of this kit is running, or
- * the kit was reset: in the old epoch, the cloud would discard our messages as duplicates.
+ * an old copy of its state was put back: in the old epoch, the cloud would take our values for older than those it has.
  */
 import { messageOf } from '../../errors.ts';
 import { backoff } from '../../platform/time.ts';
@@ -56,8 +56,8 @@ export class EpochRollover {
   claimed({ epoch, ranges }: Stored): void {
     const { numbering, log, now } = this.#options;
     if (epoch < numbering.epoch || epoch >= this.#unreachable || now() < this.#claims_from_ms) return;
-    const last_seq = numbering.lastSeq(epoch) ?? 0;
-    if (epoch === numbering.epoch && !ranges.some(([, hi]) => hi > last_seq)) return;
+    const [first, last] = numbering.used(epoch) ?? [1, 0];
+    if (epoch === numbering.epoch && !ranges.some(([, hi]) => hi < first || hi > last)) return;
     this.#claims_from_ms = now() + this.#claim_pauses.next().value;
     log.warn({ epoch: numbering.epoch, acknowledged_epoch: epoch }, texts.epoch_claimed);
     void this.#answer(epoch);

@@ -8,24 +8,43 @@ import { positionOf, rowId, seq_max } from '../row.ts';
 
 /** The share of the numbers of an epoch after which a new one is requested. */
 const runs_out_at = 0.99;
-/** Epochs of this run whose last number is remembered. */
+/** Epochs of this run whose numbers are remembered. */
 const ended_max = 16;
+/** Receivers keep numbers in blocks: an epoch begins with a whole one. */
+const block = 4_096;
+
+type Range = readonly [first: number, last: number];
+
+export interface Numbers {
+  /** How many an epoch has; left out: all that there are. */
+  readonly numbers?: number | undefined;
+  /** Chooses the first number of an epoch; left out: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
 
 export class Numbering {
   readonly #clock: Clock;
   readonly #now: () => number;
   readonly #numbers: number;
-  readonly #ended = new Map<number, number>();
+  readonly #random: () => number;
+  readonly #ended = new Map<number, Range>();
   #epoch: number;
-  #next_seq = 1;
+  #first_seq: number;
+  #next_seq: number;
   #offset_ms: ClockOffset;
 
-  /** `numbers`: how many an epoch has. */
-  constructor(epoch: number, clock: Clock, now: () => number, numbers = seq_max) {
+  constructor(
+    epoch: number,
+    clock: Clock,
+    now: () => number,
+    { numbers = seq_max, random = Math.random }: Numbers = {},
+  ) {
     this.#epoch = epoch;
     this.#clock = clock;
     this.#now = now;
     this.#numbers = numbers;
+    this.#random = random;
+    this.#first_seq = this.#next_seq = this.#firstSeq();
   }
 
   get epoch(): number {
@@ -63,16 +82,28 @@ export class Numbering {
 
   /** Continues with the first number of this epoch. */
   begin(epoch: number): void {
-    this.#ended.set(this.#epoch, this.#next_seq - 1);
+    this.#ended.set(this.#epoch, this.#used);
     const [oldest] = this.#ended.size > ended_max ? this.#ended.keys() : [];
     if (oldest !== undefined) this.#ended.delete(oldest);
     this.#epoch = epoch;
-    this.#next_seq = 1;
+    this.#first_seq = this.#next_seq = this.#firstSeq();
   }
 
-  /** The last number given out in an epoch of this run. */
-  lastSeq(epoch: number): number | undefined {
-    return epoch === this.#epoch ? this.#next_seq - 1 : this.#ended.get(epoch);
+  /** The numbers given out in an epoch of this run; the last one is below the first while there are none. */
+  used(epoch: number): Range | undefined {
+    return epoch === this.#epoch ? this.#used : this.#ended.get(epoch);
+  }
+
+  get #used(): Range {
+    return [this.#first_seq, this.#next_seq - 1];
+  }
+
+  /**
+   * Somewhere in the first half of the epoch. The state on disk may be an old copy that was put back, and the clock may be
+   * wrong: another run of this kit may have used the same epoch. Its numbers are others.
+   */
+  #firstSeq(): number {
+    return 1 + block * Math.floor((this.#random() * this.#numbers) / 2 / block);
   }
 
   position(live: Live): Position {

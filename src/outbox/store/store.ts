@@ -55,7 +55,6 @@ function describeOpened(file: BufferFile): Opened {
     ...found,
     epoch: file.epoch,
     epoch_wait_ms: file.epoch_wait_ms,
-    epoch_is_provisional: file.epoch_is_provisional,
     machine_changed: file.machine_changed,
     depth: file.depth,
     quarantined_rows: file.quarantined_rows,

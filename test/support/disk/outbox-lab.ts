@@ -6,6 +6,8 @@ import type { Lane } from '../../../src/contract/lanes.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import type { AckRule } from '../../../src/outbox/api.ts';
 import { openOutbox, type Outbox } from '../../../src/outbox/outbox.ts';
+import type { StartStore } from '../../../src/outbox/live/disk/store-client.ts';
+import type { Numbers } from '../../../src/outbox/live/numbering.ts';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import type { StoreLimits } from '../../../src/outbox/protocol.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
@@ -33,7 +35,8 @@ export async function openLab(
     readonly limits?: Partial<StoreLimits>;
     readonly batch_rows?: number;
     readonly disk?: FaultyDisk;
-    readonly epoch_numbers?: number;
+    readonly start?: StartStore;
+    readonly numbers?: Numbers;
     readonly onEpoch?: (epoch: number) => void;
     readonly runtime_dir?: string;
   } = {},
@@ -45,8 +48,8 @@ export async function openLab(
     limits: { ...roomy_limits, ...options.limits },
     clock: options.clock ?? steadyClock(),
     log: { info: () => undefined, warn: capture, error: capture },
-    startStore: options.disk?.start,
-    ...(options.epoch_numbers !== undefined && { epoch_numbers: options.epoch_numbers }),
+    startStore: options.start ?? options.disk?.start,
+    numbers: { random: () => 0, ...options.numbers },
     ...(options.onEpoch && { onEpoch: options.onEpoch }),
     ...(options.runtime_dir !== undefined && { runtime_dir: options.runtime_dir }),
     form: { batch_rows: options.batch_rows ?? 200, batch_bytes: 64 * 1024 },

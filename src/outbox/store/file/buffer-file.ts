@@ -21,7 +21,7 @@ import { peekEpoch } from './peek.ts';
 import { replaceDamaged } from './replacement.ts';
 import type { Salvaged } from './salvage.ts';
 import { type How, Transactions, type Work } from './transactions.ts';
-import { checkpoint_pages, openFile, readMeta, readMetaText, writeMeta, type Handle } from '../schema.ts';
+import { checkpoint_pages, openFile, readMetaText, writeMeta, type Handle } from '../schema.ts';
 import { openTables, type Tables } from '../tables/tables.ts';
 import { texts } from '../../texts.ts';
 
@@ -47,7 +47,6 @@ export class BufferFile {
   /** 0 until it is known. */
   #epoch = 0;
   #synced_ms = Number.NEGATIVE_INFINITY;
-  #provisional = false;
   #machine_changed = false;
   #salvage: Salvage | undefined;
   /** Of the first handle: later ones hold what this run has written, too. */
@@ -72,7 +71,6 @@ export class BufferFile {
       this.#guarded(() => this.#lookAfter());
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
-      this.#provisional = options.clock_synced === false;
       this.#epoch = this.#epoch_choice.unsure(peekEpoch(options.file));
       this.#epoch_memory.keep(this.#epoch);
     }
@@ -87,11 +85,6 @@ export class BufferFile {
     return this.#tables ? 0 : this.#epoch_choice.wait_ms;
   }
 
-  /** It began in a new file while the clock was not right. */
-  get epoch_is_provisional(): boolean {
-    return this.#provisional;
-  }
-
   get machine_changed(): boolean {
     return this.#machine_changed;
   }
@@ -99,7 +92,6 @@ export class BufferFile {
   /** Begins a higher epoch, at least `min` where that is reasonable; a disk that refuses learns of it later. */
   beginEpoch(min: number): number {
     this.#epoch = this.#epoch_choice.rollOver(this.#epoch, min);
-    this.#provisional = false;
     this.#epoch_memory.keep(this.#epoch);
     try {
       this.write(() => undefined);
@@ -327,23 +319,18 @@ export class BufferFile {
   }
 
   #chooseEpoch({ db, epochs }: Tables): number {
-    const { machine, clock_synced } = this.#options;
+    const { machine } = this.#options;
     const last = epochs.last();
     const marked = readMetaText(db, 'machine');
     this.#machine_changed = machine !== undefined && marked !== undefined && marked !== machine;
-    const was_provisional = readMeta(db, 'provisional_epoch') === 1;
-    this.#provisional = clock_synced === false && (last === undefined || was_provisional);
-    if (last === undefined) return this.#epoch_choice.next(last);
-    if (this.#machine_changed) return this.#epoch_choice.apart(last);
-    const is_right_now = was_provisional && !this.#provisional;
-    return is_right_now ? this.#epoch_choice.rollOver(last, 0) : this.#epoch_choice.next(last);
+    const isCopy = last !== undefined && this.#machine_changed;
+    return isCopy ? this.#epoch_choice.apart(last) : this.#epoch_choice.next(last);
   }
 
   /** Notes an epoch in the file, and whose file it is. Needs a transaction. */
   #enterEpoch({ db, epochs }: Tables, epoch: number): void {
     const { boot_id, kit_id, machine } = this.#options;
     for (const each of [...this.#epoch_memory.ofRun, epoch]) epochs.begin(each, boot_id);
-    writeMeta(db, 'provisional_epoch', Number(this.#provisional));
     if (kit_id !== undefined) writeMeta(db, 'kit_id', kit_id);
     if (machine !== undefined) writeMeta(db, 'machine', machine);
   }

@@ -12,13 +12,13 @@ let disk: FaultyDisk;
 let lab: OutboxLab;
 let begun: number[];
 
-const epoch_numbers = 1_000;
+const numbers = { numbers: 1_000 };
 
 beforeEach(async () => {
   dir = await makeDirectory();
   disk = new FaultyDisk();
   begun = [];
-  lab = await openLab(dir, { disk, epoch_numbers, onEpoch: (epoch) => begun.push(epoch) });
+  lab = await openLab(dir, { disk, numbers, onEpoch: (epoch) => begun.push(epoch) });
 });
 afterEach(async () => {
   expect(lab.outbox.ledger().balanced).toBe(true);

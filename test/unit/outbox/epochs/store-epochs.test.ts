@@ -173,12 +173,10 @@ describe('the epoch of a start', () => {
       lab.clock.wall_ms = year_2025_ms;
       lab.store.close();
       for (const part of ['', '-wal', '-shm', '.epoch']) rmSync(lab.file + part, { force: true });
-      const opened = lab.open({ clock_synced: false });
-      expect(opened).toMatchObject({ epoch_is_provisional: true });
-      expect(lab.reopen()).toMatchObject({ epoch: opened.epoch + 1, epoch_is_provisional: true });
+      const opened = lab.open();
+      expect(lab.reopen().epoch).toBe(opened.epoch + 1);
       lab.clock.wall_ms = Date.UTC(2026, 10, 21);
-      expect(lab.reopen({ clock_synced: true })).toMatchObject({ epoch_is_provisional: false });
-      expect(lab.opened.epoch).toBe((lab.clock.wall_ms - year_2026_ms) / hour_ms);
+      expect(lab.reopen().epoch).toBe((lab.clock.wall_ms - year_2026_ms) / hour_ms);
       return opened.epoch;
     });
     expect(new Set(first).size).toBeGreaterThan(3);
@@ -240,7 +238,7 @@ describe('an epoch that begins in the running process', () => {
     });
   });
 
-  test('leaves a provisional epoch for the hours since 2026', () => {
+  test('leaves an epoch without a clock for the hours since 2026', () => {
     using lab = new StoreLab();
     const choice = new EpochChoice(new EpochMemory(join(lab.dir, 'other.db'), undefined), lab.clock);
     expect(choice.rollOver(17, 0)).toBe((lab.clock.wall_ms - year_2026_ms) / hour_ms);
