@@ -16,7 +16,7 @@ export type TimeQuality = z.output<typeof timeQuality>;
 export interface Position {
   /** Rises at every start of the connector. */
   readonly epoch: number;
-  /** Rises by one with every message of an epoch. */
+  /** Rises by one with every message of an epoch; each epoch begins somewhere else. */
   readonly seq: number;
 }
 

@@ -24,6 +24,8 @@ export const texts = {
   log_writes_restored: 'database writes restored',
   log_write_failed: 'database write failed; the broker keeps the messages',
   log_message_invalid: 'kit message violated the contract; ignoring it',
+  number_reused: (epoch: number, seq: number, channel: string) =>
+    `number ${seq} of epoch ${epoch} came before with another message, on ${channel}: an old copy of the state of the kit may have been put back, or two kits may have one id`,
   log_topic_unknown: 'kit published on a topic that this version does not know; ignoring it',
   log_topic_without_kit: 'message arrived on a topic of no kit; ignoring it',
   log_partner_refused: 'broker refused a change of a partner asset; the kit does not have it',

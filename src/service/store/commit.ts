@@ -11,6 +11,7 @@ import { observed } from './apply/observed.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { eventsOf } from '../webhooks/events.ts';
 import { type Landing, land, sizeOf } from '../history/landing.ts';
+import { findReused, refusalOf } from '../history/reused.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
 import { takeKitFix } from './partner-sync.ts';
 import type { Queries } from './sql/database.ts';
@@ -35,13 +36,16 @@ export async function commitReceptions(
   // Kits are independent: over a network their statements need not wait for each other.
   const applied = deliveries.map(async (delivery) => {
     const separated = separate(delivery, known);
-    const { fresh } = separated;
-    return { delivery, separated, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
+    const { fresh, repeats } = separated;
+    const found = await allSettled(repeats.map(async (some) => findReused(queries, delivery.kit_id, some)));
+    const reused = [...separated.refused, ...found.flat()];
+    return { delivery, separated, reused, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
   const results = await allSettled(applied);
   const stored = await storeTogether(queries, { results, known, keepsHistory, now_ms });
-  const refused = results.map(({ delivery: { kit_id }, done }) => [
+  const refused = results.map(({ delivery: { kit_id }, reused, done }) => [
     ...done.refused,
+    ...reused,
     ...(stored.feeds.refused.get(kit_id) ?? []),
   ]);
   const isNew = new Set(new_kits);
@@ -76,6 +80,8 @@ export async function commitReceptions(
 interface Result {
   readonly delivery: Delivery;
   readonly separated: ReturnType<typeof separate>;
+  /** Messages with the number of another one. */
+  readonly reused: readonly Refusal[];
   readonly done: Done;
 }
 
@@ -274,17 +280,30 @@ function landingOf({ delivery, done }: { readonly delivery: Delivery; readonly d
 function separate({ kit_id, messages }: Delivery, known: ReceivedNumbers) {
   const fresh: Message[] = messages.filter(isState);
   const acks: CloudAck[] = [];
+  /** By epoch: those whose numbers are stored already. */
+  const repeats: Message[][] = [];
+  const refused: Refusal[] = [];
   let received = 0;
   let duplicates = 0;
   for (const [epoch, ofEpoch] of countedByEpoch(messages)) {
     const bySeq = new Map(ofEpoch.map((message) => [message.seq, message]));
     const { unseen, ranges } = known.add({ kit_id, epoch, seqs: [...bySeq.keys()] });
     for (const [seq, message] of bySeq) if (unseen.has(seq) && message.isOwn !== true) fresh.push(message);
+    for (const each of ofEpoch.length > bySeq.size ? ofEpoch : []) {
+      const reused = unseen.has(each.seq) ? refusalOf(each, bySeq.get(each.seq)) : undefined;
+      if (reused) refused.push(reused);
+    }
+    if (unseen.size < bySeq.size) repeats.push(ofEpoch.filter((each) => isRepeat(each, unseen)));
     received += unseen.size;
     duplicates += ofEpoch.length - unseen.size;
     acks.push({ epoch, ranges: ranges.map(([first, last]) => [first, last]) });
   }
-  return { fresh, acks, received, duplicates };
+  return { fresh, acks, repeats, refused, received, duplicates };
+}
+
+/** A repeated message whose content the history may have. */
+function isRepeat(message: Message, unseen: ReadonlySet<number>): boolean {
+  return !unseen.has(message.seq) && isValidNumbered(message) && message.isOwn !== true;
 }
 
 function countedByEpoch(messages: readonly Message[]): ReadonlyMap<number, readonly Message[]> {

@@ -6,7 +6,7 @@ import { type Range, sizeOf } from './ranges.ts';
 export const block_size = 4_096;
 const text_chars_max = 684;
 
-/** Sequence numbers begin with 1, so a kit that leaves no hole fills its first block. */
+/** An epoch begins with the first number of a block, so a kit that leaves no hole fills it. */
 export function blockOf(seq: number): number {
   return Math.floor((seq - 1) / block_size);
 }
