@@ -260,7 +260,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     dispatch: outbox.dispatch,
     inbox: inboxHandlers({ outbox, hub, tasks, pace, own }),
     state: (how) => ({ ...kitState(parts, how) }),
-    onConnected: announceTo(hub, own),
+    onConnected: announceTo(outbox, hub, own),
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
     log: log.child({ part: 'uplink' }),
     openSocket,
@@ -328,8 +328,9 @@ function announce(hub: Hub, own: Own): void {
   void own.service?.announcePartners();
 }
 
-/** A broker that knows nothing of the kit has forgotten what was retained too. */
-function announceTo(hub: Hub, own: Own): UplinkOptions['onConnected'] {
+/** A broker that knows nothing of the kit has forgotten what was retained too; in a new epoch the cloud may have newer values than ours. */
+function announceTo(outbox: Outbox, hub: Hub, own: Own): UplinkOptions['onConnected'] {
+  outbox.onEpoch = () => announce(hub, own);
   return ({ session_present }) => {
     if (!session_present) announce(hub, own);
   };

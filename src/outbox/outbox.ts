@@ -66,8 +66,6 @@ export interface OutboxOptions {
   readonly machine?: string | undefined;
   /** Rows and bytes in one batch of the backlog. */
   readonly form?: Readonly<BacklogForm>;
-  /** Called with every epoch that begins while the process runs. */
-  readonly onEpoch?: (epoch: number) => void;
   /** Left out: as they are. */
   readonly numbers?: Numbers | undefined;
   /** Where the buffer file is served; left out: in a separate thread. */
@@ -103,6 +101,8 @@ export class Outbox implements Appender, Journal {
   onLeftOpen: (entries: readonly JournalEntry[]) => void = () => undefined;
   /** Called with what an earlier run left announced, in the same case. */
   onAnnounced: (announced: Found['announced']) => void = () => undefined;
+  /** Called with every epoch that begins while the process runs: the cloud may take what was sent before for older than what it has. */
+  onEpoch: (epoch: number) => void = () => undefined;
 
   readonly #client: StoreClient;
   readonly #ledger: Ledger;
@@ -133,7 +133,7 @@ export class Outbox implements Appender, Journal {
     const now = (): number => performance.now();
     this.#numbering = new Numbering(opened.epoch, options.clock, now, options.numbers);
     this.#began_mono_ms = options.clock.stamp().mono_ms;
-    this.#epochs = this.#newRollover(client, options.onEpoch);
+    this.#epochs = this.#newRollover(client);
     this.#committer = new Committer({
       now: () => performance.now(),
       stalls: options.stalls,
@@ -179,11 +179,11 @@ export class Outbox implements Appender, Journal {
     if (opened.health.state === 'failing') this.#committer.suspect();
   }
 
-  #newRollover(client: StoreClient, observe: OutboxOptions['onEpoch'] = () => undefined): EpochRollover {
+  #newRollover(client: StoreClient): EpochRollover {
     return new EpochRollover({
       numbering: this.#numbering,
       begin: async (min) => client.beginEpoch(min),
-      observe,
+      observe: (epoch) => this.onEpoch(epoch),
       log: this.#log,
       now: () => performance.now(),
     });

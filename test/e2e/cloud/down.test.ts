@@ -52,6 +52,19 @@ describe.skipIf(peerMissing('mosquitto'))('a kit that receives messages of its c
     });
   });
 
+  it('announces everything again in the epoch that it begins after an acknowledgement of numbers it has not used', async () => {
+    await withScene({}, async (kit, cloud) => {
+      const foreign = Math.max(...cloud.heard.map(({ epoch }) => epoch)) + 3;
+      await cloud.send({ kind: 'ack' }, { epoch: foreign, ranges: [[1, 10]] }, { retain: true });
+      const again = await cloud.until(
+        'the asset in another epoch',
+        ({ channel, epoch }) => channel === `asset/${kit.drone()}` && epoch >= foreign,
+      );
+      expect(again.epoch).toBeGreaterThan(foreign);
+      await cloud.send({ kind: 'ack' }, '', { retain: true });
+    });
+  });
+
   it('publishes at most as fast as the cloud requests, and never faster than its own configuration allows', async () => {
     await withScene({}, async (kit, cloud) => {
       const channel = `feed/${kit.drone()}/gps`;

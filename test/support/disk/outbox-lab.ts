@@ -50,10 +50,10 @@ export async function openLab(
     log: { info: () => undefined, warn: capture, error: capture },
     startStore: options.start ?? options.disk?.start,
     numbers: { random: () => 0, ...options.numbers },
-    ...(options.onEpoch && { onEpoch: options.onEpoch }),
     ...(options.runtime_dir !== undefined && { runtime_dir: options.runtime_dir }),
     form: { batch_rows: options.batch_rows ?? 200, batch_bytes: 64 * 1024 },
   });
+  if (options.onEpoch) outbox.onEpoch = options.onEpoch;
   return {
     outbox,
     lines,
