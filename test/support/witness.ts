@@ -42,7 +42,8 @@ const sent_key = Buffer.from('"sent_us":');
 const batch_topic_end = `/up/${channels.batch}`;
 /** The state message counts connections instead of messages. */
 const state_topic_end = `/up/${channels.state}`;
-const first_capacity = 4_096;
+/** Numbers of one block: an epoch begins anywhere. */
+const block_size = 4_096;
 
 /** Microseconds of the machine's monotonic clock, the same in every process. */
 export function monotonic_us(): number {
@@ -50,8 +51,8 @@ export function monotonic_us(): number {
 }
 
 interface Seen {
-  /** How often each number came; 255 stands for more. */
-  counts: Uint8Array<ArrayBuffer>;
+  /** How often each number came, by block; 255 stands for more. */
+  readonly blocks: Map<number, Uint8Array>;
   unique: number;
   readonly first_us: number;
   last_us: number;
@@ -116,7 +117,7 @@ export class Witness {
   /** What came of every epoch, as ranges. */
   ranges(): Record<number, Range[]> {
     this.#open();
-    return Object.fromEntries([...this.#seen].map(([epoch, { counts }]) => [epoch, rangesOf(counts)]));
+    return Object.fromEntries([...this.#seen].map(([epoch, { blocks }]) => [epoch, rangesOf(blocks)]));
   }
 
   /** The same for the epochs of which something came since the last call. */
@@ -125,7 +126,7 @@ export class Witness {
     const touched = [...this.#touched];
     this.#touched.clear();
     return Object.fromEntries(
-      touched.map((epoch) => [epoch, rangesOf(this.#seen.get(epoch)?.counts ?? new Uint8Array(0))]),
+      touched.map((epoch) => [epoch, rangesOf(this.#seen.get(epoch)?.blocks ?? new Map())]),
     );
   }
 
@@ -142,20 +143,19 @@ export class Witness {
 
   #count(epoch: number, seq: number, at_us: number): void {
     const seen = this.#seen.get(epoch) ?? {
-      counts: new Uint8Array(0),
+      blocks: new Map<number, Uint8Array>(),
       unique: 0,
       first_us: at_us,
       last_us: at_us,
     };
     this.#seen.set(epoch, seen);
-    if (seq >= seen.counts.length) {
-      const grown = new Uint8Array(Math.max(first_capacity, 2 ** Math.ceil(Math.log2(seq + 1))));
-      grown.set(seen.counts);
-      seen.counts = grown;
-    }
-    const before = seen.counts[seq] ?? 0;
+    const block = Math.floor(seq / block_size);
+    const counts = seen.blocks.get(block) ?? new Uint8Array(block_size);
+    seen.blocks.set(block, counts);
+    const at = seq % block_size;
+    const before = counts[at] ?? 0;
     if (before === 0) seen.unique += 1;
-    if (before < 255) seen.counts[seq] = before + 1;
+    if (before < 255) counts[at] = before + 1;
     seen.last_us = at_us;
     this.#messages += 1;
     this.#touched.add(epoch);
@@ -180,18 +180,24 @@ function numberAfter(bytes: Buffer, key: Buffer): number | undefined {
   return at > found + key.length ? value : undefined;
 }
 
-function rangesOf(counts: Uint8Array): Range[] {
-  const ranges: Range[] = [];
-  let lo = -1;
-  for (let seq = 0; seq <= counts.length; seq++) {
-    const seen = (counts[seq] ?? 0) > 0;
-    if (seen && lo < 0) lo = seq;
-    if (!seen && lo >= 0) {
-      ranges.push([lo, seq - 1]);
-      lo = -1;
+function rangesOf(blocks: ReadonlyMap<number, Uint8Array>): Range[] {
+  const ranges: [number, number][] = [];
+  for (const [block, counts] of [...blocks].sort(([a], [b]) => a - b)) {
+    for (const [at, count] of counts.entries()) {
+      const seq = block * block_size + at;
+      const last = ranges.at(-1);
+      if (count === 0) continue;
+      if (last && last[1] === seq - 1) last[1] = seq;
+      else ranges.push([seq, seq]);
     }
   }
   return ranges;
+}
+
+/** The number that an epoch began with, of which some have come: that of their first block. */
+export function firstNumber(seqs: Iterable<number>): number {
+  const lowest = [...seqs].reduce((least, seq) => Math.min(least, seq), Number.POSITIVE_INFINITY);
+  return Math.floor((lowest - 1) / block_size) * block_size + 1;
 }
 
 function latencyOf(latencies_us: readonly number[]): Latency | undefined {

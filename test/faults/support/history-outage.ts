@@ -20,6 +20,7 @@ import { command_file, type Kit, withKit } from '../../support/kit/kit.ts';
 import { roomy_limits } from '../../support/kit/connector.ts';
 import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
 import { freePort } from '../../support/ports.ts';
+import { firstNumber } from '../../support/witness.ts';
 
 export interface OutageSpec {
   readonly database: 'SQLite' | 'PostgreSQL';
@@ -363,7 +364,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 /**
- * Numbers below the highest of their epoch that were not answered. A report names ranges and how many of them were dropped:
+ * Numbers between the first and the highest of their epoch that were not answered. A report names ranges and how many of them were dropped:
  * where fewer are missing than that, or more, the difference is not explained.
  */
 function holesOf(answered: Answered) {
@@ -375,7 +376,7 @@ function holesOf(answered: Answered) {
     const ofDrops = drops.filter((each) => each.epoch === epoch);
     const highest = ofEpoch.reduce((most, { seq }) => Math.max(most, seq), 0);
     let missing = 0;
-    for (let seq = 1; seq <= highest; seq += 1) {
+    for (let seq = firstNumber(seqs); seq <= highest; seq += 1) {
       if (seqs.has(seq)) continue;
       missing += 1;
       if (ofDrops.some(({ lo, hi }) => lo <= seq && seq <= hi)) explained.add(`${epoch}/${seq}`);
