@@ -61,6 +61,7 @@ function salvageReason({ kind, cause, rows_saved, rows_lost, moved_to }: Salvage
   if (kind === 'other_kit') return texts.file_other_kit(cause, moved_to);
   if (kind === 'too_new') return texts.file_too_new(cause, moved_to);
   const lost = rows_lost === null ? texts.unknown_number : String(rows_lost);
+  if (kind === 'replaced') return texts.file_replaced(rows_saved, lost, moved_to);
   return texts.file_damaged(cause, rows_saved, lost, moved_to);
 }
 

@@ -30,6 +30,9 @@ export const texts = {
     `the buffer file needs a later release (${cause}): it was moved to ${moved_to}, and a new one was created`,
   file_damaged: (cause: string, saved: number, lost: string, moved_to: string) =>
     `the buffer file was damaged (${cause}): ${saved} messages saved, ${lost} lost; it is kept as ${moved_to}`,
+  file_replaced: (saved: number, lost: string, moved_to: string | null) =>
+    `the buffer file was deleted or replaced while in use: ${saved} messages were rescued into a new file, ${lost} lost` +
+    (moved_to === null ? '' : `; the file in its place was moved to ${moved_to}`),
   unknown_number: 'an unknown number',
   quarantined: (messages: number) =>
     `${messages} messages are refused by the broker; see kit-connector buffer quarantine list`,

@@ -14,6 +14,7 @@ import { AckRelease } from './live/ack-release.ts';
 import { CloudAcks } from './live/cloud-acks.ts';
 import { Committer, type CommitFailure } from './live/disk/committer.ts';
 import { DiskState } from './live/disk/disk-state.ts';
+import { lookAtFile } from './live/disk/file-look.ts';
 import { Dispatch } from './live/dispatch.ts';
 import { DropReports } from './live/drops/reports.ts';
 import type { Stored } from './live/in-flight.ts';
@@ -174,7 +175,7 @@ export class Outbox implements Appender, Journal {
     this.quarantine = new Quarantine(client, this.#ledger, () => this.dispatch.touchAll());
     const bounded = { ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch };
     this.#memory = new MemoryLimit(bounded, () => this.#disk.is_failing);
-    this.#startTimers();
+    this.#startTimers(client);
     this.#learnClock();
     if (opened.health.state === 'failing') this.#committer.suspect();
   }
@@ -210,7 +211,14 @@ export class Outbox implements Appender, Journal {
     });
   }
 
-  #startTimers(): void {
+  #startTimers(client: StoreClient): void {
+    const look = {
+      client,
+      isDiskFailing: () => this.#disk.is_failing,
+      seen: (done: Done) => this.#written([], done),
+      failed: (error: unknown) => this.#diskFailed(error),
+    };
+    lookAtFile(look, this.#end.signal);
     every(sweep_ms, this.#end.signal, () => this.#sweep());
     every(drops_report_every_ms, this.#end.signal, () => this.#drop_reports.tick());
     every(resend_look_every_ms, this.#end.signal, () => void this.#resender.tick());

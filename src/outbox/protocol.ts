@@ -111,7 +111,7 @@ export interface Done {
   readonly health: DiskHealth;
   /** The file could not be opened at the start and could now: what an earlier run left in it. Once, with a commit. */
   readonly found?: Found | undefined;
-  /** The file turned out to be damaged while it was in use. What was lost is among `removed`. */
+  /** The file turned out to be damaged, or gone, while it was in use. What was lost is among `removed`. Only of `commit` and `look`. */
   readonly salvage?: Salvage | undefined;
 }
 
@@ -192,16 +192,26 @@ export interface SalvageProgress {
   readonly done: boolean;
 }
 
-export interface Salvage {
-  /** `other_kit`: the file is whole and holds the messages of another kit. */
-  readonly kind: 'damaged' | 'too_new' | 'other_kit';
+export type Salvage = SalvageOf & {
   readonly cause: string;
-  /** Where the old file lies now. */
-  readonly moved_to: string;
   readonly rows_saved: number;
   /** Rows that the damaged file's own counters knew of and that could not be read; null when the counters were lost too. */
   readonly rows_lost: number | null;
-}
+};
+
+type SalvageOf =
+  | {
+      /** `other_kit`: the file is whole and holds the messages of another kit. */
+      readonly kind: 'damaged' | 'too_new' | 'other_kit';
+      /** Where the old file lies now. */
+      readonly moved_to: string;
+    }
+  | {
+      /** It was deleted or replaced while in use. */
+      readonly kind: 'replaced';
+      /** Where the file lies now that was found in its place; null: there was none. */
+      readonly moved_to: string | null;
+    };
 
 export interface QuarantinedRow {
   readonly id: RowId;
@@ -258,6 +268,8 @@ export interface OpenOptions extends StoreOptions {
 /** The requests, by name. The worker answers in order. */
 export interface StoreRequests {
   commit(work: Work): Done;
+  /** Looks whether the file is still where it was opened, and does what a commit would. */
+  look(): Done;
   take(request: TakeRequest): Taken;
   /** Releases unsent rows and batches: `take` may return them again. */
   release(given: { readonly rows: readonly RowRef[]; readonly batches: readonly number[] }): void;

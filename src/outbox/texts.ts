@@ -24,6 +24,8 @@ export const texts = {
   system_error: (cause: string) => `disk error (${cause})`,
 
   // The buffer file and its thread
+  file_gone: 'buffer file was deleted or replaced while in use',
+  file_replaced: 'buffer file was deleted or replaced; rescued its messages into a new one',
   file_damaged: 'buffer file was damaged; moved it aside and salvaged readable messages',
   file_too_new: 'buffer file needs a later release; moved it aside and began a new one',
   file_other_kit: 'buffer file belongs to another kit; moved it aside and began a new one',

@@ -24,6 +24,8 @@ export interface Unwritten {
   readonly rows: readonly Drop[];
   /** Drops that were not recorded on disk. */
   readonly drops: readonly Drop[];
+  /** Messages in the file of that run, which was out of reach: they are lost if another file is there now. */
+  readonly stored: readonly Drop[];
 }
 
 type DropTuple = readonly [
@@ -49,14 +51,20 @@ export function noteRest(
 ): boolean {
   const rows = runsOf([...rows_under_way, ...waiting]);
   if (rows.length === 0 && drops.length === 0) return false;
-  return noteUnwritten(runtime_dir, { epoch, kit_id, rows, drops });
+  return noteUnwritten(runtime_dir, { epoch, kit_id, rows, drops, stored: [] });
 }
 
 /** Adds a note. False when it could not be written. */
-function noteUnwritten(runtime_dir: string | undefined, note: Unwritten): boolean {
+export function noteUnwritten(runtime_dir: string | undefined, note: Unwritten): boolean {
   if (runtime_dir === undefined) return false;
-  const { epoch, kit_id, rows, drops } = note;
-  const text = JSON.stringify({ epoch, kit_id, rows: rows.map(tupleOf), drops: drops.map(tupleOf) });
+  const { epoch, kit_id, rows, drops, stored } = note;
+  const text = JSON.stringify({
+    epoch,
+    kit_id,
+    rows: rows.map(tupleOf),
+    drops: drops.map(tupleOf),
+    stored: stored.map(tupleOf),
+  });
   try {
     const file = fileIn(runtime_dir);
     if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) >= file_bytes_max) return false;
@@ -116,9 +124,10 @@ function tupleOf({ epoch, lane, reason, rows, lo, hi }: Drop): DropTuple {
 function noteOf(line: string): Unwritten | undefined {
   const value = parsed(line);
   if (typeof value !== 'object' || value === null) return undefined;
-  const { epoch, kit_id, rows, drops } = { epoch: 0, kit_id: undefined, rows: [], drops: [], ...value };
+  const none = { epoch: 0, kit_id: undefined, rows: [], drops: [], stored: [] };
+  const { epoch, kit_id, rows, drops, stored } = { ...none, ...value };
   if (!epochNumber(epoch) || (kit_id !== undefined && typeof kit_id !== 'string')) return undefined;
-  return { epoch, kit_id, rows: dropsOf(rows), drops: dropsOf(drops) };
+  return { epoch, kit_id, rows: dropsOf(rows), drops: dropsOf(drops), stored: dropsOf(stored) };
 }
 
 function dropsOf(tuples: unknown): readonly Drop[] {

@@ -28,8 +28,9 @@ function takeOver(notes: readonly Unwritten[], tables: Tables): void {
   const known = readMeta(tables.db, noted_epoch) ?? 0;
   const fresh = notes.filter(({ epoch }) => epoch > known);
   if (fresh.length === 0) return;
-  for (const { rows, drops } of fresh) {
+  for (const { epoch, rows, drops, stored } of fresh) {
     for (const drop of drops) tables.drops.add(drop);
+    if (!tables.epochs.knows(epoch)) for (const drop of stored) tables.drops.add(drop);
     for (const run of rows) for (const drop of lostOf(run, tables)) tables.drops.add(drop);
   }
   writeMeta(tables.db, noted_epoch, Math.max(...fresh.map(({ epoch }) => epoch)));

@@ -112,7 +112,12 @@ export class Store implements StoreRequests {
     for (const { row } of work.quarantined) this.#in_flight.gone(row.lane, row.id);
     for (const token of work.delivered_batches) this.#in_flight.dropBatch(token);
     for (const { lane, id } of this.#unreadable.splice(0)) this.#in_flight.gone(lane, id);
-    return { ...this.#done(), found: this.#file.takeFound() };
+    return this.#answer();
+  }
+
+  look(): Done {
+    this.#file.read(() => undefined);
+    return this.#answer();
   }
 
   take(request: TakeRequest): Taken {
@@ -306,13 +311,17 @@ export class Store implements StoreRequests {
     this.#in_flight.dropBatch(token);
   }
 
+  /** With what the caller logs. */
+  #answer(): Done {
+    return { ...this.#done(), found: this.#file.takeFound(), salvage: this.#file.takeSalvage() };
+  }
+
   #done(): Done {
     return {
       depth: this.#file.depth,
       removed: this.#file.takeUntold(),
       quarantined_rows: this.#file.quarantined_rows,
       health: this.#file.health(),
-      salvage: this.#file.takeSalvage(),
     };
   }
 }

@@ -1,5 +1,5 @@
 /** The disk of the service's database is full: what was acknowledged is stored, the rest waits, and it heals by itself. */
-import { chownSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { chownSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packBatch } from '../../../src/contract/batch/pack.ts';
@@ -13,7 +13,7 @@ import { Changes } from '../../../src/service/live/changes.ts';
 import { openStore } from '../../../src/service/store/open-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
 import { asset_id, kit_id } from '../../support/contract-samples.ts';
-import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
+import { diskMissing, fillUp, withTmpfs } from '../../support/disk/disks.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { seededRandom } from '../../support/random.ts';
@@ -24,24 +24,7 @@ import { run } from '../../support/temporary.ts';
 const start_ms = Date.UTC(2026, 10, 21, 10);
 const batch_messages = 200;
 const disk_mb = 48;
-const block_bytes = [1024 ** 2, 4_096];
 const heal_ms = 20_000;
-
-/** Something else writes until nothing is free. */
-function fillUp(dir: string): string {
-  const hog = join(dir, 'hog');
-  const fd = openSync(hog, 'w');
-  for (const size of block_bytes) {
-    const block = Buffer.alloc(size);
-    try {
-      for (;;) writeSync(fd, block);
-    } catch {
-      // Full for blocks of this size.
-    }
-  }
-  closeSync(fd);
-  return hog;
-}
 
 /** Batches that no compression makes small. */
 function* batches(): Generator<Reception, never> {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Lane } from '../../../src/contract/lanes.ts';
@@ -8,27 +8,9 @@ import { openStore } from '../../../src/outbox/store/store.ts';
 import type { Done } from '../../../src/outbox/protocol.ts';
 import { rowId, type Row } from '../../../src/outbox/row.ts';
 import { eventually } from '../../support/eventually.ts';
-import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
+import { diskMissing, fillUp, withTmpfs } from '../../support/disk/disks.ts';
 import { openLab } from '../../support/disk/outbox-lab.ts';
 import { countRows, FakeClock, storeOptions, work } from '../../support/disk/store-lab.ts';
-
-const mb = 1024 ** 2;
-
-/** Somebody else writes until nothing is free. */
-function fillUp(dir: string): string {
-  const hog = join(dir, 'hog');
-  const fd = openSync(hog, 'w');
-  for (const size of [mb, 4096, 1]) {
-    const block = Buffer.alloc(size);
-    try {
-      for (;;) writeSync(fd, block);
-    } catch {
-      // Full for blocks of this size.
-    }
-  }
-  closeSync(fd);
-  return hog;
-}
 
 function rowsOf(epoch: number, from: number, count: number, lane: Lane = 'feed'): Row[] {
   return Array.from({ length: count }, (_, index) => ({

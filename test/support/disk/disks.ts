@@ -3,7 +3,7 @@
  * a test has to be skipped for want of them.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { peerMissing, program, rootMissing } from '../peers.ts';
@@ -18,6 +18,8 @@ export interface Ext4 {
   shutdown(): void;
   /** What a defect does: the kernel finds the file system broken and makes it read-only until `remount`. */
   breakDown(): void;
+  /** Unmounts it, also while files of it are open: the folder below is empty. */
+  takeAway(): void;
   /** Unmounts and mounts again. Every file of the disk must be closed. */
   remount(): void;
 }
@@ -40,6 +42,7 @@ export async function withExt4<T>(
   const disk: Ext4 = {
     shutdown: () => shutDown(dir),
     breakDown: () => writeFileSync(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, 'broken for a test'),
+    takeAway: () => unmount(dir),
     remount: () => {
       run('umount', dir);
       mount();
@@ -75,6 +78,22 @@ function shutDown(dir: string): void {
   const script =
     'open(my $dir, "<", $ARGV[0]) or die $!; my $flag = pack("I", 2); ioctl($dir, 0x8004587D, $flag) or die $!';
   run('perl', '-e', script, dir);
+}
+
+/** Somebody else writes until nothing is free. Returns the file that takes the space. */
+export function fillUp(dir: string): string {
+  const hog = join(dir, 'hog');
+  const fd = openSync(hog, 'w');
+  for (const size of [1024 ** 2, 4096, 1]) {
+    const block = Buffer.alloc(size);
+    try {
+      for (;;) writeSync(fd, block);
+    } catch {
+      // Full for blocks of this size.
+    }
+  }
+  closeSync(fd);
+  return hog;
 }
 
 /** Lazily: a test that failed may have left a file open. */

@@ -8,6 +8,7 @@ const salvage_sentences: Readonly<Record<Salvage['kind'], string>> = {
   damaged: texts.file_damaged,
   too_new: texts.file_too_new,
   other_kit: texts.file_other_kit,
+  replaced: texts.file_replaced,
 };
 
 export class DiskState {

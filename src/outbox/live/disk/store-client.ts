@@ -69,6 +69,7 @@ function clientOf(calls: Calls): StoreClient {
     commit: async (work) => calls.ask<Done>({ method: 'commit', work: packWork(work) }),
     take: async (request) =>
       unpackTaken(request.lane, await calls.ask<PackedTaken>({ method: 'take', request })),
+    look: calls.method('look'),
     release: calls.method('release'),
     releaseAll: calls.method('releaseAll'),
     resendUnconfirmed: calls.method('resendUnconfirmed'),

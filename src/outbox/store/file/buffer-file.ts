@@ -1,6 +1,6 @@
 /**
  * The buffer file as something that can break: opens it, runs transactions on it, and when the disk or the file fails
- * makes room, opens it again, or begins a new file with what the damaged one still holds.
+ * makes room, opens it again, or begins a new file with what the damaged one, or the deleted one, still holds.
  */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,7 +9,8 @@ import type { StoreClock } from '../ages.ts';
 import type { Commit } from './accounts.ts';
 import type { Depth } from '../changes.ts';
 import { diskFault, troubleOf, type DiskFault } from './disk-fault.ts';
-import { Disk, emptyLog, fileBytes } from './disk.ts';
+import { closeTables, endHandle, noteStored } from './closing.ts';
+import { Disk, emptiesLog, fileBytes, tidyPages } from './disk.ts';
 import { EpochChoice } from '../../epochs/choice.ts';
 import { EpochMemory } from '../../epochs/memory.ts';
 import { enterWithNotes } from '../found-notes.ts';
@@ -18,21 +19,17 @@ import type { Row } from '../../row.ts';
 import type { DiskHealth, Found, Removal, Salvage, OpenOptions } from '../../protocol.ts';
 import { foundIn, openOwn } from './opening.ts';
 import { peekEpoch } from './peek.ts';
-import { replaceDamaged } from './replacement.ts';
+import { placeOf, type Place } from './place.ts';
+import { reopen } from './reopening.ts';
+import { replaceFile, type Replacement } from './replacement.ts';
 import type { Salvaged } from './salvage.ts';
 import { type How, Transactions, type Work } from './transactions.ts';
-import { checkpoint_pages, openFile, readMetaText, writeMeta, type Handle } from '../schema.ts';
+import { openFile, readMetaText, writeMeta, type Handle } from '../schema.ts';
 import { openTables, type Tables } from '../tables/tables.ts';
 import { texts } from '../../texts.ts';
 
 /** What was delivered is removed without waiting for the disk each time: a power cut sends so much of it once more. */
 const sync_every_ms = 1_000;
-/** Given up at once when the disk is full, beside what the commit itself needs. */
-const make_room_bytes = 512 * 1024;
-/** Free pages beyond this are returned to the file system, a few at a time. */
-const free_pages_max = 16_384;
-const vacuum_pages = 256;
-const checkpoint_pages_when_full = 100;
 
 export class BufferFile {
   readonly #options: OpenOptions;
@@ -42,6 +39,8 @@ export class BufferFile {
   readonly #transactions = new Transactions((tables, epoch) => this.#enterEpoch(tables, epoch));
   /** Undefined while the file cannot be used. */
   #tables: Tables | undefined;
+  /** Of the tables. */
+  #place: Place | undefined;
   readonly #epoch_memory: EpochMemory;
   readonly #epoch_choice: EpochChoice;
   /** 0 until it is known. */
@@ -177,20 +176,18 @@ export class BufferFile {
   }
 
   close(): void {
+    if (this.#closed) return;
+    try {
+      if (this.#tables) this.read(() => undefined);
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+    }
     const tables = this.#tables;
+    const isInReach = tables !== undefined && this.#place?.look() !== 'lost';
+    if (this.#was_opened && !isInReach) noteStored(this.#options, this.#epoch, this.depth);
     this.#closed = true;
     this.#tables = undefined;
-    if (!tables) return;
-    try {
-      tables.db.transaction(() => tables.ages.save())();
-      tables.db.pragma('optimize');
-      tables.db.pragma('wal_checkpoint(TRUNCATE)');
-    } catch (error) {
-      // Everything is in the file or its log by now: a disk that fails at the very end costs nothing.
-      if (!diskFault(error)) throw error;
-    } finally {
-      tables.db.close();
-    }
+    if (tables) closeTables(tables);
   }
 
   #write<T>(durable: 'now' | 'soon', transact: () => T): T {
@@ -213,6 +210,7 @@ export class BufferFile {
   #guarded<T>(work: (tables: Tables) => T): T {
     if (this.#closed) throw new StorageUnavailable(texts.closed);
     try {
+      this.#keepPlace();
       const value = this.#tryTwice(work);
       this.#trouble = undefined;
       return value;
@@ -237,11 +235,12 @@ export class BufferFile {
     }
   }
 
-  /** What the tables remember of a transaction that was rolled back is wrong; a handle that failed is of no use. */
+  /** What the tables remember of a rolled back transaction is wrong; a handle that failed is useless, unless it alone has its file. */
   #afterRollback(fault: DiskFault | undefined): void {
     const { db } = this.#tables ?? {};
     if (!db) return;
-    if (fault && fault.kind !== 'full' && fault.kind !== 'busy') return this.#letGo();
+    const isUseless = fault && fault.kind !== 'full' && fault.kind !== 'busy';
+    if (isUseless && this.#place?.look() !== 'lost') return this.#letGo();
     this.#transactions.accounts.rolledBack();
     try {
       this.#tables = this.#tablesOf(db);
@@ -252,45 +251,34 @@ export class BufferFile {
   }
 
   #mend(fault: DiskFault): void {
-    switch (fault.kind) {
-      case 'full':
-        return this.#makeRoom();
-      case 'damaged':
-        return this.#beginAgain(fault.sentence);
-      case 'read_only':
-      case 'failing':
-      case 'busy':
-        return this.#letGo();
-    }
+    if (fault.kind === 'full') this.#makeRoom();
+    else if (fault.kind === 'damaged') this.#beginAgain(fault.sentence);
+    else this.#letGo();
   }
 
-  /**
-   * The reserve gives room to delete with. The log is not cut down: its blocks are ours, while free ones may be taken by
-   * other programs. From now on it is emptied early, so that it never needs more than the reserve gave.
-   */
+  /** The reserve gives room to delete with. */
   #makeRoom(): void {
     this.#disk.giveUpReserve();
     if (!this.#tables) return;
-    const tables = this.#tablesOf(this.#tables.db);
-    this.#tables = tables;
-    tables.db.pragma(`wal_autocheckpoint = ${checkpoint_pages_when_full}`);
-    emptyLog(tables.db);
-    const { bytes } = tables.retention.sizeOf(this.#transactions.accounts.begin().changes);
-    const goal = { rows: Number.POSITIVE_INFINITY, bytes: Math.max(0, bytes - make_room_bytes) };
-    const makeRoom: Work<void> = ({ retention }, changes) => retention.evict(changes, goal);
-    this.#transactions.run(tables, makeRoom, { epoch: this.#epoch, shortage: 'none' });
-    emptyLog(tables.db);
+    this.#tables = this.#tablesOf(this.#tables.db);
+    this.#transactions.makeRoom(this.#tables, this.#epoch);
   }
 
   /** Ends a handle that is of no use any more; the next request opens a new one. */
   #letGo(): void {
     const tables = this.#tables;
     this.#tables = undefined;
-    try {
-      tables?.db.close();
-    } catch (error) {
-      if (!diskFault(error)) throw error;
-    }
+    if (tables) endHandle(tables.db);
+  }
+
+  /** A file that was deleted or replaced is still open: what it holds goes into a new one. */
+  #keepPlace(): void {
+    const tables = this.#tables;
+    const where = this.#place?.look();
+    if (!tables || where === 'kept') return;
+    // A power cut would lose what stands in a deleted log alone.
+    if (where === 'log_lost' && emptiesLog(tables.db)) this.#letGo();
+    else this.#beginAgain(texts.file_gone, tables);
   }
 
   // --- Opening --------------------------------------------------------------------------------------------------
@@ -301,16 +289,23 @@ export class BufferFile {
   }
 
   #open(): Tables {
-    const tables = this.#openCurrent();
+    const open = (): Tables => this.#openCurrent();
+    const of_run = { file: this.#options.file, epochs: this.#epoch_memory.ofRun, depth: this.depth };
+    const { tables, replacement } = this.#was_opened ? reopen(open, of_run) : { tables: open() };
     try {
       const epoch = this.#epoch || this.#chooseEpoch(tables);
-      enterWithNotes(tables, this.#options, () => this.#enterEpoch(tables, epoch));
+      enterWithNotes(tables, this.#options, () => {
+        this.#enterEpoch(tables, epoch);
+        tables.drops.note(replacement?.lost ?? []);
+      });
+      if (replacement) this.#replaced(replacement);
       this.#epoch = epoch;
       this.#epoch_memory.keep(epoch);
       this.#in_flight.rewind();
       this.#transactions.opened(tables, epoch);
       if (!this.#was_opened) this.#found = foundIn(tables);
       this.#was_opened = true;
+      this.#place = placeOf(this.#options.file);
       return tables;
     } catch (error) {
       tables.db.close();
@@ -337,10 +332,8 @@ export class BufferFile {
 
   #openCurrent(): Tables {
     const { file } = this.#options;
-    const { db, salvage } = openOwn(
-      this.#options,
-      () => this.#epoch || this.#epoch_choice.unsure(peekEpoch(file)),
-    );
+    const lastEpoch = (): number => this.#epoch || this.#epoch_choice.unsure(peekEpoch(file));
+    const { db, salvage } = openOwn(this.#options, lastEpoch);
     if (salvage) this.#salvage = salvage;
     return this.#tablesOf(db);
   }
@@ -349,21 +342,30 @@ export class BufferFile {
     return openTables(db, this.#options.limits, this.#in_flight, this.#clock);
   }
 
-  /** Replaces the damaged file by a new one with what can be read of it. */
-  #beginAgain(cause: string): void {
+  /** Replaces the file by a new one with what can be read of it: from the disk, or through the handle of a file that is gone. */
+  #beginAgain(cause: string, displaced?: Tables): void {
     const depth = this.#tables && this.#transactions.accounts.depth;
-    this.#letGo();
+    if (!displaced) this.#letGo();
     this.#disk.giveUpReserve();
     const { limits } = this.#options;
-    const { salvage, lost } = replaceDamaged({
+    const letGo = (): void => {
+      this.#place?.removeLog();
+      this.#letGo();
+    };
+    const replacement = replaceFile({
       options: this.#options,
       cause,
+      ...(displaced && { displaced: { db: displaced.db, letGo } }),
       depth,
       open: (path) => this.#tablesOf(openFile(path, limits.bytes_max)),
       epochAfter: (saved) => this.#epoch || this.#epochAfter(saved),
     });
+    this.#replaced(replacement);
     this.#disk.look();
     this.#disk.keepReserve();
+  }
+
+  #replaced({ salvage, lost }: Replacement): void {
     this.#salvage = salvage;
     for (const removal of lost) this.#transactions.accounts.add(removal);
   }
@@ -380,8 +382,6 @@ export class BufferFile {
     const { db } = this.#opened();
     this.#disk.look();
     this.#disk.keepReserve();
-    if (this.#disk.shortage !== 'full') db.pragma(`wal_autocheckpoint = ${checkpoint_pages}`);
-    const free_pages = Number(db.pragma('freelist_count', { simple: true }));
-    if (free_pages > free_pages_max) db.pragma(`incremental_vacuum(${vacuum_pages})`);
+    tidyPages(db, this.#disk.shortage);
   }
 }

@@ -16,19 +16,21 @@ import { diskFault } from './disk-fault.ts';
 import { page_bytes, patchHeader } from './file-header.ts';
 import type { Handle } from '../schema.ts';
 
-const labels = ['damaged', 'too-new', 'other-kit'] as const;
+const labels = ['damaged', 'too-new', 'other-kit', 'replaced'] as const;
 type Label = (typeof labels)[number];
+/** These may come again and again. */
+const erased_in_time: readonly Label[] = ['damaged', 'replaced'];
 const kept_max = 2;
 const page_rows = 500;
 
-/** Moves the file and its log aside as `<file>.<label>-<n>` and answers the new path. Only damaged ones are erased in time. */
+/** Moves the file and its log aside as `<file>.<label>-<n>` and answers the new path. Damaged ones, and those found in place of our own, are erased in time. */
 export function moveAside(file: string, label: Label): string {
   const earlier = asideNumbers(file, label);
   const to = `${file}.${label}-${(earlier.at(-1) ?? 0) + 1}`;
   renameSync(file, to);
   for (const part of ['-wal', '-page1']) if (existsSync(file + part)) renameSync(file + part, to + part);
   rmSync(`${file}-shm`, { force: true });
-  if (label === 'damaged')
+  if (erased_in_time.includes(label))
     for (const n of earlier.slice(0, -(kept_max - 1))) eraseAside(`${file}.${label}-${n}`);
   return to;
 }

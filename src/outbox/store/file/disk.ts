@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync
 import { dirname } from 'node:path';
 import { diskFault } from './disk-fault.ts';
 import type { DiskHealth } from '../../protocol.ts';
-import type { Handle } from '../schema.ts';
+import { checkpoint_pages, type Handle } from '../schema.ts';
 import { texts } from '../../texts.ts';
 
 /**
@@ -14,6 +14,9 @@ export const reserve_bytes = 4 * 1024 * 1024;
 /** With less free space than this, the reserve alone would fill the disk. */
 const reserve_needs_free_bytes = 2 * reserve_bytes;
 const look_every_ms = 2_000;
+/** Free pages beyond this are returned to the file system. */
+const free_pages_max = 16_384;
+const vacuum_pages = 256;
 
 /** `short`: less is free than must stay free for other programs. `full`: the reserve was needed and is not back yet. */
 export type Shortage = 'none' | 'short' | 'full';
@@ -115,6 +118,18 @@ function toMegabytes(bytes: number): number {
 export function fileBytes(file: string): number {
   const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   return bytesOf(file) + bytesOf(`${file}-wal`);
+}
+
+/** Writes the whole log back into the file; false while another program reads. */
+export function emptiesLog(db: Handle): boolean {
+  return db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0;
+}
+
+/** After a full disk the log may grow again; pages that have long been free are returned, a few at a time. */
+export function tidyPages(db: Handle, shortage: Shortage): void {
+  if (shortage !== 'full') db.pragma(`wal_autocheckpoint = ${checkpoint_pages}`);
+  const free_pages = Number(db.pragma('freelist_count', { simple: true }));
+  if (free_pages > free_pages_max) db.pragma(`incremental_vacuum(${vacuum_pages})`);
 }
 
 /** Writes the log back so that its blocks are used again. On a full disk that may fail, and the log still have room. */

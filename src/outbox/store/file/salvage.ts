@@ -56,8 +56,9 @@ export function salvage(
   into: Tables,
   kit_id: string | undefined,
   report: (progress: SalvageProgress) => void,
+  ms_max = salvage_ms_max,
 ): Salvaged {
-  const end_ms = performance.now() + salvage_ms_max;
+  const end_ms = performance.now() + ms_max;
   const goOn = (): boolean => performance.now() < end_ms;
   const stored = readEnds(damaged, 'meta', columns.meta);
   const meta = new Map(valid(rowShapes.meta, stored));

@@ -1,9 +1,13 @@
 /** Runs transactions on an open buffer file, keeps it within its limits, and its accounts. */
 import { Accounts, type Commit } from './accounts.ts';
 import type { Changes } from '../changes.ts';
-import type { Shortage } from './disk.ts';
+import { emptyLog, type Shortage } from './disk.ts';
 import type { Row } from '../../row.ts';
 import type { Tables } from '../tables/tables.ts';
+
+/** Given up at once when the disk is full, beside what the commit itself needs. */
+const make_room_bytes = 512 * 1024;
+const checkpoint_pages_when_full = 100;
 
 export type Work<T> = (tables: Tables, changes: Changes) => T;
 
@@ -38,6 +42,20 @@ export class Transactions {
   /** The same for a commit, whose outcome may have to be found out when the file is opened again. */
   commit(tables: Tables, work: Work<readonly Row[]>, how: How, { found }: Commit): readonly Row[] {
     return this.#run(tables, work, how, (rows) => ({ rows, found: () => found(rows) }));
+  }
+
+  /**
+   * On a full disk. The log is not cut down: its blocks are ours, while free ones may be taken by other programs. From now on it is
+   * emptied early, so that it never needs more than the reserve gave.
+   */
+  makeRoom(tables: Tables, epoch: number): void {
+    tables.db.pragma(`wal_autocheckpoint = ${checkpoint_pages_when_full}`);
+    emptyLog(tables.db);
+    const { bytes } = tables.retention.sizeOf(this.accounts.begin().changes);
+    const goal = { rows: Number.POSITIVE_INFINITY, bytes: Math.max(0, bytes - make_room_bytes) };
+    const evict: Work<void> = ({ retention }, changes) => retention.evict(changes, goal);
+    this.run(tables, evict, { epoch, shortage: 'none' });
+    emptyLog(tables.db);
   }
 
   #run<T>(
