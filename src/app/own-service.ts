@@ -23,6 +23,7 @@ import type { OnPartner } from '../service/on-partner.ts';
 import type { PictureSource } from '../service/pictures.ts';
 import type { Dispatcher } from '../service/service.ts';
 import { type RunningService, startService } from '../service/start.ts';
+import type { ServiceLog } from '../service/service-log.ts';
 import { openSqlite } from '../service/store/sql/sqlite.ts';
 import { SqlStore } from '../service/store/sql-store.ts';
 import type { Store } from '../service/store/store.ts';
@@ -178,8 +179,9 @@ async function openOwnStore(state_dir: string, { history }: OwnServiceConfig, lo
   const file = join(state_dir, database_file);
   const keepsHistory = history !== undefined;
   const history_file = keepsHistory ? join(state_dir, history_database_file) : undefined;
+  const error: ServiceLog['error'] = (facts, sentence) => log.error(facts, sentence);
   const open = (): Store =>
-    new SqlStore(openSqlite(file, { keeping: 'memory', history_file }), { keepsHistory });
+    new SqlStore(openSqlite(file, { keeping: 'memory', history_file, error }), { keepsHistory });
   try {
     return open();
   } catch (error) {

@@ -32,7 +32,12 @@ export async function service(file: string, shell: Shell): Promise<number> {
   for (const warning of config.warnings) log.warn({ file }, warning);
   shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
   const { retention } = config;
-  const opened = await openStore(config.database, { keepsHistory: retention !== undefined });
+  const service_log = log.child({ part: 'service' });
+  const keepsHistory = retention !== undefined;
+  const opened = await openStore(config.database, {
+    keepsHistory,
+    error: (facts, sentence) => service_log.error(facts, sentence),
+  });
   const metrics = config.metrics && (await import('../service/metrics.ts')).openServiceMetrics(version());
   const running = await startStandalone({
     ...config,
@@ -43,7 +48,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
     aside_dir: asideOf(config.database, shell),
     page: pageOnDemand(),
     version: version(),
-    log: log.child({ part: 'service' }),
+    log: service_log,
   });
   log.info(
     {

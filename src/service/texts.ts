@@ -187,6 +187,10 @@ export const texts = {
   log_attention_over: 'service no longer needs attention',
   database_closed: 'the database is closed',
   cannot_open: (file: string, reason: string) => `cannot open ${file}: ${reason}`,
+  file_gone: (files: string, reason: string) =>
+    `${files} was deleted or replaced while in use, and what it held cannot be saved into a new file: ${reason}`,
+  file_not_rescued: 'database file was deleted or replaced; refusing work until a new one can be made',
+  file_rescued: 'database file was deleted or replaced; rescued what it held into a new one',
   check_directory: 'check the directory and its permissions',
   disk_full: 'disk full, free some space',
   disk_full_or_failing: 'disk full or failing, free some space',

@@ -1,6 +1,7 @@
 /** The availability window on disk: one small JSON file, replaced whole, so that a power cut leaves the old one or the new one. */
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { minute_ms, window_minutes } from './day-window.ts';
 import { hasCode } from '../../../src/errors.ts';
@@ -50,6 +51,7 @@ export async function writeRecord(
   boots: readonly BootRecord[],
   isOutdated: () => boolean,
 ): Promise<void> {
+  makeFolder(file);
   const fresh = `${file}.new`;
   const handle = await open(fresh, 'w', owner_only);
   try {
@@ -63,6 +65,7 @@ export async function writeRecord(
 
 /** For the end of the daemon, when nothing else runs any more. */
 export function writeRecordNow(file: string, boots: readonly BootRecord[]): void {
+  makeFolder(file);
   const fresh = `${file}.last`;
   const fd = openSync(fresh, 'w', owner_only);
   try {
@@ -72,4 +75,9 @@ export function writeRecordNow(file: string, boots: readonly BootRecord[]): void
     closeSync(fd);
   }
   renameSync(fresh, file);
+}
+
+/** It may have been deleted since the start. */
+function makeFolder(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
 }

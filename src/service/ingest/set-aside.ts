@@ -11,6 +11,7 @@ import type { ServiceLog } from '../service-log.ts';
 import { tryReading } from './trial.ts';
 import { texts } from '../texts.ts';
 import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
+import { watchPlaces } from '../../platform/file-identity.ts';
 
 /** Ends of the process, without a complete reading between them, after which a message is quarantined whatever the trial gives. */
 const ends_max = 3;
@@ -23,7 +24,10 @@ export class SetAside {
   readonly #dir: string;
   readonly #log: ServiceLog;
   readonly #digests: string[];
-  readonly #reading: number;
+  /** Holds the digest of what is being read. */
+  #reading: number;
+  /** Whether the file was deleted or replaced since it was opened. */
+  #displaced: () => readonly string[];
   readonly #trial: typeof tryReading;
   #kept = 0;
   #isClosed = false;
@@ -46,13 +50,18 @@ export class SetAside {
         log.error({ digest: left }, texts.log_crashed_process);
       }
     }
-    // Written without a sync: it has to outlive the process, not the machine.
-    this.#reading = openSync(join(dir, 'reading'), 'w', 0o640);
+    this.#reading = this.#open();
+    this.#displaced = watchPlaces([join(dir, 'reading')]);
   }
 
   /** Calls `read`; resolves with undefined for a quarantined message. One call at a time. */
   async guard<T>(topic: string, payload: Uint8Array, read: () => T | Promise<T>): Promise<T | undefined> {
     const digest = createHash('sha256').update(payload).digest('hex');
+    if (!this.#isClosed && this.#displaced().length > 0) {
+      closeSync(this.#reading);
+      this.#reading = this.#open();
+      this.#displaced = watchPlaces([join(this.#dir, 'reading')]);
+    }
     if (this.#isAside(digest)) {
       this.#keep(digest, topic, payload);
       return undefined;
@@ -89,6 +98,12 @@ export class SetAside {
   #clear(digest: string): void {
     this.#digests.splice(0, this.#digests.length, ...this.#digests.filter((each) => each !== digest));
     this.#remember();
+  }
+
+  /** Written without a sync: it has to outlive the process, not the machine. */
+  #open(): number {
+    mkdirSync(this.#dir, { recursive: true, mode: 0o750 });
+    return openSync(join(this.#dir, 'reading'), 'w', 0o640);
   }
 
   #remember(): void {

@@ -39,12 +39,17 @@ export async function openStore(
   {
     keepsHistory = true,
     upgrade = 'alone',
-  }: { readonly keepsHistory?: boolean; readonly upgrade?: Upgrade } = {},
+    error,
+  }: {
+    readonly keepsHistory?: boolean;
+    readonly upgrade?: Upgrade;
+    readonly error?: ServiceLog['error'];
+  } = {},
 ): Promise<OpenedStore> {
   if (choice.kind === 'sqlite') {
     await mkdir(dirname(choice.file), { recursive: true, mode: 0o750 });
     return {
-      store: await openThreadStore(choice.file, { keepsHistory, upgrade }),
+      store: await openThreadStore(choice.file, { keepsHistory, upgrade, error }),
       followReplicas: undefined,
       isReceived: undefined,
       replicationFault: undefined,

@@ -3,6 +3,7 @@ import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
 import type { HistoryStore } from '../history/history-store.ts';
+import type { ServiceLog } from '../service-log.ts';
 import type { Upgrade } from './sql/schema.ts';
 import type { Store } from './store.ts';
 import { texts } from '../texts.ts';
@@ -24,6 +25,12 @@ export interface ThreadReply {
   readonly id: number;
   readonly value?: unknown;
   readonly fault?: { readonly kind: 'refused' | 'unavailable' | 'broken'; readonly message: string };
+}
+
+/** An error for the log, sent without a call. */
+export interface ThreadNotice {
+  readonly facts: object;
+  readonly sentence: string;
 }
 
 /** Only the caller can type the value. */
@@ -48,9 +55,15 @@ export async function openThreadStore(
     heap_mb = heap_default_mb,
     keepsHistory = true,
     upgrade = 'alone',
-  }: { readonly heap_mb?: number; readonly keepsHistory?: boolean; readonly upgrade?: Upgrade } = {},
+    error = () => undefined,
+  }: {
+    readonly heap_mb?: number;
+    readonly keepsHistory?: boolean;
+    readonly upgrade?: Upgrade;
+    readonly error?: ServiceLog['error'] | undefined;
+  } = {},
 ): Promise<Store> {
-  const store = new ThreadStore({ file, keepsHistory, upgrade }, heap_mb);
+  const store = new ThreadStore({ file, keepsHistory, upgrade }, heap_mb, error);
   await store.open();
   return methodsOf(
     <K extends keyof Store>(name: K) =>
@@ -67,6 +80,7 @@ class ThreadStore {
   readonly #options: ThreadOptions;
   readonly #limits: ResourceLimits;
   readonly #waiting = new Map<number, Waiting>();
+  readonly #error: ServiceLog['error'];
   #worker: Worker | undefined;
   #opening: Promise<void> | undefined;
   #last_id = 0;
@@ -74,8 +88,9 @@ class ThreadStore {
   /** Whether the last thread had answered anything: else the restart is delayed. */
   #hasAnswered = true;
 
-  constructor(options: ThreadOptions, heap_mb: number) {
+  constructor(options: ThreadOptions, heap_mb: number, error: ServiceLog['error']) {
     this.#options = options;
+    this.#error = error;
     this.#limits = { maxYoungGenerationSizeMb: young_mb, maxOldGenerationSizeMb: heap_mb };
   }
 
@@ -105,7 +120,10 @@ class ThreadStore {
     this.#hasAnswered = false;
     const worker = new Worker(new URL('./thread.ts', import.meta.url), { resourceLimits: this.#limits });
     let reason = 'exited';
-    worker.on('message', (reply: Received) => this.#settle(reply));
+    worker.on('message', (message: Received | ThreadNotice) => {
+      if ('sentence' in message) this.#error(message.facts, message.sentence);
+      else this.#settle(message);
+    });
     worker.on('error', (error) => (reason = messageOf(error)));
     worker.on('exit', () => this.#onExit(worker, reason));
     const opened = new Promise<void>((resolve, reject) =>

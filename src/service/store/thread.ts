@@ -4,14 +4,17 @@ import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '.
 import { openSqlite } from './sql/sqlite.ts';
 import { SqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
-import type { ThreadCall, ThreadOptions, ThreadReply } from './thread-store.ts';
+import type { ServiceLog } from '../service-log.ts';
+import type { ThreadCall, ThreadNotice, ThreadOptions, ThreadReply } from './thread-store.ts';
 
 if (!parentPort) throw new InvariantBroken('thread.ts runs as a thread of the service only');
 const port = parentPort;
 
 port.once('message', ({ file, keepsHistory, upgrade }: ThreadOptions) => {
   try {
-    const store = new SqlStore(openSqlite(file, { upgrade }), { keepsHistory });
+    const error: ServiceLog['error'] = (facts, sentence) =>
+      port.postMessage({ facts, sentence } satisfies ThreadNotice);
+    const store = new SqlStore(openSqlite(file, { upgrade, error }), { keepsHistory });
     port.on('message', (call: ThreadCall) => void answer(store, call));
     port.postMessage({ id: 0, value: undefined } satisfies ThreadReply);
   } catch (error) {

@@ -1,5 +1,5 @@
 /** The small files of devices: bounded, whole or not there, and no reason to stop when the disk fails. */
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -46,11 +46,12 @@ describe('DeviceMemory', () => {
       const folder = join(dir, 'state');
       const log = recordingLog();
       const memory = await DeviceMemory.open(join(folder, 'radio.json'), schema, log);
+      await writeFile(folder, 'no folder');
       await memory.change({ mac: 'a' });
       await memory.change({ mac: 'b' });
       expect(memory.facts.mac).toBe('b');
       expect(log.at('warn')).toEqual([texts.state_not_saved]);
-      await mkdir(folder);
+      await rm(folder);
       await memory.change({ mac: 'c' });
       expect(await readStateText(join(folder, 'radio.json'))).toBe('{"mac":"c","owed":[]}');
       expect(log.lines).toHaveLength(1);

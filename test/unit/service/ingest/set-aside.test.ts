@@ -42,6 +42,13 @@ describe('SetAside', () => {
     aside.close();
   });
 
+  it('marks a message also after its folder was deleted: else no crash would ever be counted', async () => {
+    const aside = new SetAside(dir, recordingLog());
+    rmSync(dir, { recursive: true });
+    expect(await aside.guard('a', poison, reading)).toBe(digest);
+    aside.close();
+  });
+
   it(
     'reads again what was being read when the process was killed, as with a power cut, and forgets the suspicion',
     { timeout: 120_000 },
