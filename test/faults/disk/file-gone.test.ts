@@ -3,7 +3,16 @@
  * nothing in WAL mode (WiseLibs/better-sqlite3#1237), a log that stays would be replayed over the next file
  * (DeusData/codebase-memory-mcp#897), and log and index alone may be deleted (holon-run/holon#2850, nfrastack/db-backup#423).
  */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../../src/contract/lanes.ts';
@@ -130,6 +139,29 @@ describe('Buffer file that is gone while it is in use', () => {
     });
     expect(lab.counted().feed.rows).toBe(1_001);
     expect(lab.store.findTask(task.task_id)).toEqual(task);
+  });
+
+  // Whoever restores a copy while the daemon runs mostly overwrites the file in place (vavallee/bindery#2337, Basekick-Labs/arc#635).
+  it.each<[string, (lab: Lab) => void]>([
+    ['cut off', ({ file }) => truncateSync(file, 0)],
+    ['overwritten by an older copy', (lab) => copyFileSync(lab.copy(''), lab.file)],
+  ])('names each row that cannot be read any more when the file is %s in place', (_, deed) => {
+    using lab = new Lab();
+    lab.fill();
+    lab.reopen();
+    deed(lab);
+    let named = 0;
+    let delivered = 0;
+    for (let turn = 0; turn < 30; turn += 1) {
+      const { rows } = lab.store.take({ lane: 'feed', form: 'rows', rows_max: 100, bytes_max: 1e9 });
+      const { removed } = lab.store.commit(work({ delivered: rows }));
+      for (const { lane, why, rows: gone } of removed) {
+        if (lane === 'feed' && why === 'unreadable') named += gone;
+        if (lane === 'feed' && why === 'delivered') delivered += gone;
+      }
+    }
+    expect(delivered + named).toBe(1_000);
+    expect(lab.store.commit(work({})).depth.feed.rows).toBe(0);
   });
 
   it('is reported once, with where the file in its place was moved to', () => {

@@ -1,5 +1,5 @@
 /** The small files of devices: bounded, whole or not there, and no reason to stop when the disk fails. */
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -71,15 +71,18 @@ describe('StateFile', () => {
     });
   });
 
-  it('continues after a failed write', async () => {
+  it('continues after a failed write, and where its folder was deleted', async () => {
     await withDirectory(async (dir) => {
       const folder = join(dir, 'state');
       const file = new StateFile(join(folder, 'zone.json'), z.int());
-      await expect(file.write(1)).rejects.toThrow(/ENOENT/u);
-      await mkdir(folder);
+      await writeFile(folder, 'no folder');
+      await expect(file.write(1)).rejects.toThrow(/EEXIST|ENOTDIR/u);
+      await rm(folder);
       await file.write(2);
       expect(await file.read()).toBe(2);
-      await chmod(folder, 0o700);
+      await rm(folder, { recursive: true });
+      await file.write(3);
+      expect(await file.read()).toBe(3);
     });
   });
 });

@@ -137,11 +137,15 @@ export function* readPast(
   { columns, anchors, goOn }: Reading,
 ): Generator<readonly unknown[]> {
   const [key] = columns;
-  const select = db
-    .prepare<[number, number], readonly unknown[]>(
-      `SELECT ${columns.join(', ')} FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`,
-    )
-    .raw();
+  const select = unlessDamaged(() =>
+    db
+      .prepare<[number, number], readonly unknown[]>(
+        `SELECT ${columns.join(', ')} FROM ${table} WHERE ${key} > ? ORDER BY ${key} LIMIT ?`,
+      )
+      .raw(),
+  );
+  // A file that was cut off has lost the table itself.
+  if (!select) return;
   const isReadable = (after: number): boolean =>
     progresses(
       unlessDamaged(() => select.all(after, 1)),

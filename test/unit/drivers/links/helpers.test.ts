@@ -1,5 +1,5 @@
 /** What the driver asks others for: probers that follow the interfaces, public addresses, and the file of the links. */
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/links/texts.ts';
@@ -159,11 +159,12 @@ describe('the file of the links', () => {
       const log = recordingLog();
       const away = join(dir, 'away');
       const memory = new Memory(join(away, 'links.json'), log, 0);
+      await writeFile(away, 'no folder');
       memory.update('eth0', 'ethernet', {});
       await memory.save();
       await memory.save();
       expect(log.at('warn')).toEqual([texts.usage_not_saved]);
-      await mkdir(away);
+      await rm(away);
       await memory.save();
       expect(log.at('info')).toEqual([texts.usage_saved]);
       expect(new Memory(join(away, 'links.json'), log, 0).names()).toEqual(['eth0']);

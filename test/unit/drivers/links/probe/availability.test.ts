@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openAvailability } from '../../../../../drivers/links/probe/availability.ts';
@@ -187,13 +187,14 @@ describe('availability', () => {
     await withDirectory(async (dir) => {
       const folder = join(dir, 'state');
       const kept = open(join(folder, 'availability.json'));
+      await writeFile(folder, 'no folder');
       kept.observe(true, [0, hour_ms]);
       kept.flush();
       kept.observe(true, [hour_ms, 2 * hour_ms]);
       kept.flush();
       expect(kept.log.at('warn')).toHaveLength(1);
       expect(kept.pct('wan')).toBe(100);
-      await mkdir(folder);
+      await rm(folder);
       kept.observe(true, [2 * hour_ms, 3 * hour_ms]);
       kept.flush();
       expect(kept.log.at('info')).toEqual([texts.availability_saved]);

@@ -132,7 +132,7 @@ it('The signing clock logs a damaged or unwritable file once and keeps working',
     expect(damaged.at('warn')).toEqual([texts.clock_damaged]);
     expect(clock.next()).toBeGreaterThan(0);
     const unwritable = recordingLog();
-    const other = await openSigningClock(join(dir, 'missing', 'clock'), {
+    const other = await openSigningClock(join(file, 'clock'), {
       signal: over.signal,
       log: unwritable,
     });
