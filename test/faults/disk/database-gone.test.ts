@@ -20,6 +20,7 @@ let dir: string;
 let file: string;
 let history_file: string;
 let log: ReturnType<typeof recordingLog>;
+const error = (facts: object, sentence: string): void => log.error(facts, sentence);
 
 beforeEach(async () => {
   dir = await makeDirectory();
@@ -33,17 +34,17 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 /** The service of its own, and that of a gateway, whose file for what lasts and whose history are beside a database in memory. */
 const kinds = {
   'standalone service': {
-    open: () => openSqlite(file, { error: log.error }),
+    open: () => openSqlite(file, { error }),
     table: 'noted',
     of: () => file,
   },
   'service of a gateway': {
-    open: () => openSqlite(file, { keeping: 'memory', history_file, error: log.error }),
+    open: () => openSqlite(file, { keeping: 'memory', history_file, error }),
     table: 'kept.noted',
     of: () => file,
   },
   'history of a gateway': {
-    open: () => openSqlite(file, { keeping: 'memory', history_file, error: log.error }),
+    open: () => openSqlite(file, { keeping: 'memory', history_file, error }),
     table: 'history.noted',
     of: () => history_file,
   },
@@ -102,7 +103,7 @@ describe('Database file of the service that is gone while it is in use', () => {
   );
 
   it('is noticed while nothing is asked, said once, and what was found in its place is moved aside', async () => {
-    const store = await openThreadStore(file, { error: log.error });
+    const store = await openThreadStore(file, { error });
     writeFileSync(`${file}.other`, 'of another program');
     renameSync(`${file}.other`, file);
     await eventually('it is noticed', () => log.lines.length > 0);
@@ -114,7 +115,7 @@ describe('Database file of the service that is gone while it is in use', () => {
   });
 
   it('acknowledges nothing while no new file can be made, and goes on then', async () => {
-    const database = openSqlite(file, { error: log.error });
+    const database = openSqlite(file, { error });
     await database.all('CREATE TABLE noted (n)');
     renameSync(dirname(file), join(dir, 'away'));
     writeFileSync(dirname(file), '');

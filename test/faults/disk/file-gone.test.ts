@@ -226,21 +226,21 @@ function block({ state_dir, dir }: Lab): void {
 }
 
 describe.skipIf(diskMissing())('Buffer file on a disk that is taken away', () => {
-  const rowsOf = (epoch: number, from: number, to: number, lane: Lane = 'feed', chars = 100): Row[] =>
+  const rowsOf = (epoch: number, [from, to]: readonly [number, number], lane: Lane = 'feed'): Row[] =>
     Array.from({ length: to - from + 1 }, (_, index) => {
       const id = rowId({ epoch, seq: from + index });
-      const body = JSON.stringify({ pad: 'x'.repeat(chars) });
+      const body = JSON.stringify({ pad: 'x'.repeat(9_000) });
       return { id, lane, channel: `feed/a/${lane}`, time_ms: 1, mono_ms: null, body };
     });
 
   it('is named, and a new one begins in the folder below the mount', async () => {
     await withExt4(32, (dir, disk) => {
       const { store, opened } = openStore(storeOptions(dir));
-      store.commit(work({ rows: rowsOf(opened.epoch, 1, 40) }));
+      store.commit(work({ rows: rowsOf(opened.epoch, [1, 40]) }));
       disk.shutdown();
-      expect(() => store.commit(work({ rows: rowsOf(opened.epoch, 41, 41) }))).toThrow(StorageUnavailable);
+      expect(() => store.commit(work({ rows: rowsOf(opened.epoch, [41, 41]) }))).toThrow(StorageUnavailable);
       disk.takeAway();
-      expect(store.commit(work({ rows: rowsOf(opened.epoch, 41, 42) }))).toMatchObject({
+      expect(store.commit(work({ rows: rowsOf(opened.epoch, [41, 42]) }))).toMatchObject({
         depth: { feed: { rows: 2 } },
         removed: [{ lane: 'feed', why: 'unreadable', rows: 40 }],
         salvage: { kind: 'replaced', rows_saved: 0, rows_lost: 40 },
@@ -253,9 +253,9 @@ describe.skipIf(diskMissing())('Buffer file on a disk that is taken away', () =>
   it('is rescued as far as the disk has room, the most important first, and the rest is named', async () => {
     await withTmpfs(24, (dir) => {
       const { store, opened } = openStore(storeOptions(dir));
-      store.commit(work({ rows: rowsOf(opened.epoch, 1, 50, 'task'), journal: [task] }));
+      store.commit(work({ rows: rowsOf(opened.epoch, [1, 50], 'task'), journal: [task] }));
       for (let from = 51; from < 1_051; from += 100)
-        store.commit(work({ rows: rowsOf(opened.epoch, from, from + 99, 'feed', 9_000) }));
+        store.commit(work({ rows: rowsOf(opened.epoch, [from, from + 99]) }));
       rmSync(join(dir, 'buffer.db'));
       rmSync(join(dir, 'buffer.db-wal'));
       const hog = fillUp(dir);

@@ -19,7 +19,7 @@ import type { Handle } from '../schema.ts';
 const labels = ['damaged', 'too-new', 'other-kit', 'replaced'] as const;
 type Label = (typeof labels)[number];
 /** These may come again and again. */
-const erased_in_time: readonly Label[] = ['damaged', 'replaced'];
+const erased_in_time: ReadonlySet<Label> = new Set(['damaged', 'replaced']);
 const kept_max = 2;
 const page_rows = 500;
 
@@ -30,7 +30,7 @@ export function moveAside(file: string, label: Label): string {
   renameSync(file, to);
   for (const part of ['-wal', '-page1']) if (existsSync(file + part)) renameSync(file + part, to + part);
   rmSync(`${file}-shm`, { force: true });
-  if (erased_in_time.includes(label))
+  if (erased_in_time.has(label))
     for (const n of earlier.slice(0, -(kept_max - 1))) eraseAside(`${file}.${label}-${n}`);
   return to;
 }

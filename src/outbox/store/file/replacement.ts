@@ -71,7 +71,10 @@ function makeNew(options: ReplacementOptions): { saved: Salvaged; lost: readonly
   try {
     // A log beside it would take the room of as many rows, and a disk may be full.
     tables.db.pragma('journal_mode = MEMORY');
-    const saved = displaced ? fillFrom(displaced.db, tables, options.options) : fill(tables, options.options);
+    // Without a limit of time: what is not read now is lost with the handle.
+    const saved = displaced
+      ? salvage(displaced.db, tables, options.options, Number.POSITIVE_INFINITY)
+      : fill(tables, options.options);
     const epoch = options.epochAfter(saved);
     const newest = saved.epoch ?? (saved.epoch_seen || epoch);
     const lost = lostRows(depth ?? saved.expected, saved.depth, newest);
@@ -96,21 +99,11 @@ function newFile(file: string): string {
   return `${file}.new`;
 }
 
-/** Without a limit of time: what is not read now is lost with the handle. */
-function fillFrom(
-  db: Handle,
-  tables: Tables,
-  { kit_id, onSalvage = () => undefined }: OpenOptions,
-): Salvaged {
-  return salvage(db, tables, kit_id, onSalvage, Number.POSITIVE_INFINITY);
-}
-
 function fill(tables: Tables, options: OpenOptions): Salvaged {
-  const { file, kit_id, onSalvage = () => undefined } = options;
-  const damaged = openDamaged(file, tables.db.name);
+  const damaged = openDamaged(options.file, tables.db.name);
   if (!damaged) return nothing_salvaged;
   try {
-    return salvage(damaged, tables, kit_id, onSalvage);
+    return salvage(damaged, tables, options);
   } finally {
     damaged.close();
   }

@@ -5,7 +5,7 @@ import { lastKey, readEnds, readPast } from './damaged-file.ts';
 import { diskFault } from './disk-fault.ts';
 import { positionOf, rowId, type RowId } from '../../row.ts';
 import { epochNumber, rowShapes, valid } from '../row-shapes.ts';
-import type { SalvageProgress } from '../../protocol.ts';
+import type { OpenOptions } from '../../protocol.ts';
 import { isOtherKit, laneTable, writeMeta, type Handle } from '../schema.ts';
 import type { Tables } from '../tables/tables.ts';
 
@@ -48,14 +48,13 @@ const columns = {
 } as const;
 
 /**
- * Reads `damaged` into the tables of a new file; of another kit than `kit_id` only the epoch. `report` receives the progress:
+ * Reads `damaged` into the tables of a new file; of another kit than `kit_id` only the epoch. `onSalvage` receives the progress:
  * at the beginning, twice a second, and at the end. Throws what SQLite throws when the new file does not take it.
  */
 export function salvage(
   damaged: Handle,
   into: Tables,
-  kit_id: string | undefined,
-  report: (progress: SalvageProgress) => void,
+  { kit_id, onSalvage: report = () => undefined }: Pick<OpenOptions, 'kit_id' | 'onSalvage'>,
   ms_max = salvage_ms_max,
 ): Salvaged {
   const end_ms = performance.now() + ms_max;
