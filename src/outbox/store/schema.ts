@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { lanes, type Lane } from '../../contract/lanes.ts';
-import { keepPrivate } from '../../platform/private-file.ts';
+import { keepPrivate } from '../../platform/files/private-file.ts';
 import { page_bytes } from './file/file-header.ts';
 import { texts } from '../texts.ts';
 

@@ -11,7 +11,7 @@ import type { ServiceLog } from '../service-log.ts';
 import { tryReading } from './trial.ts';
 import { texts } from '../texts.ts';
 import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
-import { watchPlaces } from '../../platform/file-identity.ts';
+import { watchPlaces } from '../../platform/files/file-identity.ts';
 
 /** Ends of the process, without a complete reading between them, after which a message is quarantined whatever the trial gives. */
 const ends_max = 3;

@@ -1,6 +1,6 @@
 /** Where an open buffer file is: somebody may have deleted or replaced it, its log, or their folder. */
 import { rmSync } from 'node:fs';
-import { watchPlaces } from '../../../platform/file-identity.ts';
+import { watchPlaces } from '../../../platform/files/file-identity.ts';
 
 export interface Place {
   /** `log_lost`: only the log, or its index, was deleted or replaced. */

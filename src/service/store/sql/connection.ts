@@ -1,8 +1,8 @@
 /** The connection of the service to its SQLite files, which are rescued when they are deleted or replaced while in use. */
 import Sqlite from 'better-sqlite3';
 import { SchemaRefused, StorageUnavailable } from '../../../errors.ts';
-import { watchPlaces } from '../../../platform/file-identity.ts';
-import { keepPrivate } from '../../../platform/private-file.ts';
+import { watchPlaces } from '../../../platform/files/file-identity.ts';
+import { keepPrivate } from '../../../platform/files/private-file.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import type { Row, SqlValue } from './database.ts';
 import { copyDisplaced, takePlace } from './displaced.ts';

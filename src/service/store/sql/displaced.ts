@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type Sqlite from 'better-sqlite3';
 import { StorageUnavailable } from '../../../errors.ts';
-import { keepPrivate } from '../../../platform/private-file.ts';
+import { keepPrivate } from '../../../platform/files/private-file.ts';
 import { texts } from '../../texts.ts';
 
 /** Pages for each turn of the event loop: on a gateway, it serves the vehicles, too. */

@@ -2,8 +2,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { watchPlaces } from '../../../src/platform/file-identity.ts';
-import { makeDirectory } from '../../support/temporary.ts';
+import { watchPlaces } from '../../../../src/platform/files/file-identity.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 
 it('names the paths that were deleted or name another file, and no longer once they name the first one again', async () => {
   const dir = await makeDirectory();
