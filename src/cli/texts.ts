@@ -50,7 +50,7 @@ export const texts = {
 
   internal_error: 'internal error; exiting',
   opening_buffer: 'opening the buffer',
-  salvaging: 'salvaging messages from the damaged buffer file',
+  salvaging: 'salvaging messages from the buffer file',
   clock_back: 'clock stepped back; earlier times may be ahead',
   clock_forward: 'clock stepped forward',
   stop_timed_out: (seconds: number) => `shutdown timed out after ${seconds} s; data on disk is safe`,
