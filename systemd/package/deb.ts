@@ -1,10 +1,11 @@
 /** Makes a .deb of a tree of files, byte for byte the same each time. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, copyFile, lutimes, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { runTool } from './command-line.ts';
+import { entry_file } from './program-dir.ts';
 
 export interface Deb {
   readonly version: string;
@@ -21,7 +22,7 @@ const maintainer = 'kit-connector developers <dev@kit-connector.invalid>';
 export async function writeDeb(tree: string, debian: string, out: string, deb: Deb): Promise<string> {
   await setModes(tree);
   const files = await filesIn(tree);
-  const control = join(tree, 'DEBIAN');
+  const control = `${tree}-control`;
   await mkdir(control);
   for (const script of scripts) {
     await copyFile(join(debian, script), join(control, script));
@@ -32,16 +33,49 @@ export async function writeDeb(tree: string, debian: string, out: string, deb: D
   await writeFile(join(control, 'control'), controlText(deb, installedSize(sizes)));
   await setModes(control);
   for (const script of scripts) await chmod(join(control, script), 0o755);
-  await setTimes(tree, deb.time);
 
   const file = join(out, `kit-connector_${deb.version}_${deb.architecture}.deb`);
   await mkdir(dirname(file), { recursive: true });
-  // More threads would make other blocks, and so another file on a machine with more cores.
-  const packing = deb.compression === 'xz' ? ['-Zxz', '-z6', '--threads-max=1'] : ['-Znone'];
-  await runTool('dpkg-deb', ['--root-owner-group', ...packing, '--build', tree, file], {
-    variables: { SOURCE_DATE_EPOCH: String(deb.time.getTime() / 1000) },
-  });
+  await writeFile(file, '!<arch>\n');
+  await addMember(file, 'debian-binary', Buffer.from('2.0\n'), deb);
+  await addTar(file, 'control', control, deb);
+  await addTar(file, 'data', tree, deb);
+  await rm(control, { recursive: true });
   return file;
+}
+
+/** dpkg replaces files in the order of the archive; `dpkg-deb --build` would order them by name. */
+async function addTar(file: string, name: string, dir: string, deb: Deb): Promise<void> {
+  const packed = `${file}.${name}`;
+  const list = `${packed}.list`;
+  await writeFile(list, (await inOrder(dir)).join('\0'));
+  const seconds = Math.floor(deb.time.getTime() / 1000);
+  // More threads would make other blocks, and so another file on a machine with more cores.
+  const packing = deb.compression === 'xz' ? ['--use-compress-program=xz -6 --threads=1'] : [];
+  const owner = ['--owner=root:0', '--group=root:0', `--mtime=@${seconds}`];
+  const listed = ['--no-recursion', `--directory=${dir}`, '--null', `--files-from=${list}`];
+  await runTool('tar', ['--create', '--format=gnu', `--file=${packed}`, ...packing, ...owner, ...listed]);
+  const suffix = deb.compression === 'xz' ? '.tar.xz' : '.tar';
+  await addMember(file, `${name}${suffix}`, await readFile(packed), deb);
+  await rm(packed);
+  await rm(list);
+}
+
+/** A directory before what it holds, and the file that leads to the program after everything else. */
+async function inOrder(dir: string): Promise<readonly string[]> {
+  const entries = await readdir(dir, { recursive: true });
+  const others = entries.filter((path) => path !== entry_file).toSorted();
+  const last = entries.filter((path) => path === entry_file);
+  return ['.', ...[...others, ...last].map((path) => `./${path}`)];
+}
+
+/** As deb(5) describes it: a header of 60 bytes, and the next one begins at an even place. */
+async function addMember(file: string, name: string, content: Buffer, { time }: Deb): Promise<void> {
+  const seconds = String(Math.floor(time.getTime() / 1000));
+  const fields = [name.padEnd(16), seconds.padEnd(12), '0'.padEnd(6), '0'.padEnd(6), '100644'.padEnd(8)];
+  await appendFile(file, `${fields.join('')}${String(content.length).padEnd(10)}\`\n`);
+  await appendFile(file, content);
+  if (content.length % 2 === 1) await appendFile(file, '\n');
 }
 
 /** The changelog of the package, as Debian wants it. */
@@ -93,12 +127,6 @@ async function setModes(tree: string): Promise<void> {
     const is_run = entry.isDirectory() || /\/bin\/[^/]+$/.test(path);
     await chmod(path, is_run ? 0o755 : 0o644);
   }
-}
-
-async function setTimes(tree: string, time: Date): Promise<void> {
-  const entries = await readdir(tree, { recursive: true, withFileTypes: true });
-  for (const entry of entries) await lutimes(join(entry.parentPath, entry.name), time, time);
-  await lutimes(tree, time, time);
 }
 
 async function md5(file: string): Promise<string> {

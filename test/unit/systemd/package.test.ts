@@ -59,7 +59,7 @@ test('a machine that no package is made for is refused with the names of those t
 
 test('a tool that is missing for any of the packages is named before the first is made', async () => {
   await withDirectory(async (dir) => {
-    await writeFile(join(dir, 'dpkg-deb'), '');
+    await writeFile(join(dir, 'xz'), '');
     await writeFile(join(dir, 'x86_64-linux-gnu-strip'), '');
     expect(missingTools(targets, `/nonesuch:${dir}`)).toEqual([
       { tool: 'aarch64-linux-gnu-strip', debian: 'binutils-aarch64-linux-gnu' },
