@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { ActivityLog } from './activity-log.ts';
 import { Conditions } from './degraded.ts';
-import { DrainMeter, sample_every_ms } from './drain-meter.ts';
+import { DegradedLog, look_every_ms } from './degraded-log.ts';
+import { DrainMeter, sample_every_ms, waitReason } from './drain-meter.ts';
 import { DriverInstances } from './driver-instances.ts';
 import { kitState } from './kit-state.ts';
 import { localApi } from './local-api.ts';
@@ -11,7 +12,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import { commandPolicy, PacePolicy } from './policy.ts';
 import { battery_look_ms, LowBattery } from './low-battery.ts';
 import { LiveConfig, reload, telemetryPace } from './reload.ts';
-import type { ReportParts, UplinkEvents } from './status-report.ts';
+import { degraded, type ReportParts, type UplinkEvents } from './status-report.ts';
 import type { OwnService } from './own-service.ts';
 import { openStreams } from './streams.ts';
 import { Tail } from './tail.ts';
@@ -107,7 +108,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     () => low_battery.rates(),
   );
   const low_battery = lowBattery(live, deps.log, { hub: () => parts.hub, pace });
-  const own: Own = { service: undefined };
+  const own: Own = { service: undefined, acked_ms: Number.NEGATIVE_INFINITY };
   const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
   every(battery_look_ms, ends.hub.signal, () => low_battery.look());
   (deps.stalls ?? own_stalls).watch(ends.hub.signal);
@@ -204,9 +205,10 @@ async function ownService(config: Config, parts: ReportParts, log: LogRoot): Pro
   return createOwnService(config.service, parts, log.child({ part: 'service' }));
 }
 
-/** The kit's own service, once it exists. */
+/** What becomes known after the parts were joined: the kit's own service, and when the cloud acknowledged last. */
 interface Own {
   service: OwnService | undefined;
+  acked_ms: number;
 }
 
 interface Foundation {
@@ -266,7 +268,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     openSocket,
     routes,
   });
-  const drain = measureDrain({ outbox, uplink, clock }, log, signal);
+  const drain = measureDrain({ outbox, uplink, clock, own }, log, signal);
   const parts: ReportParts = {
     get config() {
       return live.config;
@@ -278,6 +280,8 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     uplink,
     drain,
   };
+  const degraded_log = new DegradedLog(() => performance.now(), log.child({ part: 'kit' }));
+  every(look_every_ms, signal, () => degraded_log.look(degraded(parts)));
   return parts;
 }
 
@@ -337,7 +341,7 @@ function announceTo(outbox: Outbox, hub: Hub, own: Own): UplinkOptions['onConnec
 }
 
 function measureDrain(
-  { outbox, uplink, clock }: Pick<ReportParts, 'outbox' | 'uplink' | 'clock'>,
+  { outbox, uplink, clock, own }: Pick<ReportParts, 'outbox' | 'uplink' | 'clock'> & { readonly own: Own },
   log: LogRoot,
   signal: AbortSignal,
 ): DrainMeter {
@@ -349,6 +353,7 @@ function measureDrain(
         .values()
         .reduce((sum, { rows }) => sum + rows, 0),
     isConnected: () => uplink.online,
+    waitReason: () => waitReason(outbox.dispatch, uplink.problems(), performance.now() - own.acked_ms),
     log: log.child({ part: 'outbox' }),
   });
   every(sample_every_ms, signal, () => drain.sample());
@@ -368,7 +373,10 @@ function inboxHandlers({ outbox, hub, tasks, pace, own }: InboxParts): InboxHand
   return {
     task: async (raw, meta) => tasks.receive(raw, meta),
     cancel: (task_id) => tasks.cancel(task_id),
-    ack: async (ack) => outbox.confirm(ack),
+    async ack(ack) {
+      own.acked_ms = performance.now();
+      outbox.confirm(ack);
+    },
     sync: () => announce(hub, own),
     partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
     config: (requested) => {

@@ -2,6 +2,7 @@
 import type { AssetView } from '../hub/assets/asset-view.ts';
 import type { StorageFault } from '../errors.ts';
 import type { DriverView } from '../hub/hub.ts';
+import type { Dropping } from '../outbox/live/drops/episodes.ts';
 import type { LedgerReport } from '../outbox/ledger.ts';
 import type { DiskHealth, Salvage } from '../outbox/protocol.ts';
 import type { RefusedKind } from '../outbox/live/pauses/refusals.ts';
@@ -10,6 +11,8 @@ import { texts } from './texts.ts';
 export interface DegradedFacts {
   readonly health: DiskHealth;
   readonly ledger: LedgerReport;
+  /** For want of room. */
+  readonly dropping: readonly Dropping[];
   readonly salvage: Salvage | undefined;
   readonly unheard: readonly string[];
   /** Between kit and broker. */
@@ -29,6 +32,7 @@ export function degradedReasons(facts: DegradedFacts): string[] {
   return [
     ...diskReasons(facts.health),
     ...(facts.salvage ? [salvageReason(facts.salvage)] : []),
+    ...droppingReasons(facts.dropping),
     ...bufferReasons(facts),
     ...facts.broker,
     ...facts.conditions,
@@ -63,6 +67,10 @@ function salvageReason({ kind, cause, rows_saved, rows_lost, moved_to }: Salvage
   const lost = rows_lost === null ? texts.unknown_number : String(rows_lost);
   if (kind === 'replaced') return texts.file_replaced(rows_saved, lost, moved_to);
   return texts.file_damaged(cause, rows_saved, lost, moved_to);
+}
+
+export function droppingReasons(dropping: readonly Dropping[]): string[] {
+  return dropping.map(({ cause, lanes }) => texts.dropping[cause](lanes.join(', ')));
 }
 
 function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {

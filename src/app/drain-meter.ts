@@ -1,4 +1,6 @@
 /** How fast the backlog drains, from what is on disk each second. Pure but for the clock that is passed in. */
+import type { Outbox } from '../outbox/outbox.ts';
+import { texts } from './texts.ts';
 
 /** Below this many messages a backlog is gone before a person has read of it. */
 export const backlog_min = 500;
@@ -14,6 +16,8 @@ export interface DrainReport {
   readonly per_s: number;
   /** Null while nothing leaves. */
   readonly left_s: number | null;
+  /** Why nothing leaves, where that is known. */
+  readonly waits: string | null;
 }
 
 export interface DrainMeterOptions {
@@ -21,7 +25,9 @@ export interface DrainMeterOptions {
   /** Messages on disk. */
   readonly waiting: () => number;
   readonly isConnected: () => boolean;
-  readonly log: { info(facts: object, sentence: string): void };
+  /** Why nothing may leave. */
+  readonly waitReason: () => string | undefined;
+  readonly log: { info(facts: object, sentence: string): void; warn(facts: object, sentence: string): void };
 }
 
 interface Sample {
@@ -36,6 +42,8 @@ export class DrainMeter {
   #from = 0;
   #began_ms = 0;
   #logged_ms = 0;
+  /** The reason that was logged last; null while messages leave. */
+  #waits: string | null = null;
 
   constructor(options: DrainMeterOptions) {
     this.#options = options;
@@ -53,7 +61,8 @@ export class DrainMeter {
     if (left < backlog_min) {
       this.#samples = [];
       if (isDraining)
-        log.info({ messages: this.#from, took_s: (at_ms - this.#began_ms) / 1_000 }, 'backlog drained');
+        log.info({ messages: this.#from, took_s: (at_ms - this.#began_ms) / 1_000 }, texts.backlog_drained);
+      this.#waits = null;
       return;
     }
     if (!isDraining) {
@@ -65,7 +74,18 @@ export class DrainMeter {
     this.#samples = [...this.#samples.filter((sample) => at_ms - sample.at_ms <= window_ms), { at_ms, left }];
     if (at_ms - this.#logged_ms < log_every_ms) return;
     this.#logged_ms = at_ms;
-    log.info({ ...this.report() }, 'backlog draining');
+    this.#logProgress(this.report());
+  }
+
+  /** Progress each minute; what it waits for once, and when that changes. */
+  #logProgress(report: DrainReport | null): void {
+    if (!report) return;
+    const { waits, ...figures } = report;
+    const { log } = this.#options;
+    if (waits === null)
+      log.info({ ...figures }, figures.per_s > 0 ? texts.backlog_draining : texts.backlog_not_shrinking);
+    else if (waits !== this.#waits) log.warn({ left: report.left, reason: waits }, texts.backlog_waits);
+    this.#waits = waits;
   }
 
   /** Null while no backlog drains. */
@@ -75,6 +95,32 @@ export class DrainMeter {
     const gone = first.left - last.left;
     const per_s = gone > 0 ? gone / ((last.at_ms - first.at_ms) / 1_000) : 0;
     const left_s = per_s > 0 ? last.left / per_s : null;
-    return { from: this.#from, left: last.left, per_s, left_s };
+    const waits = per_s > 0 ? null : (this.#options.waitReason() ?? null);
+    return { from: this.#from, left: last.left, per_s, left_s, waits };
   }
+}
+
+/** A cloud that acknowledges does so within seconds. */
+const cloud_silent_ms = 30_000;
+
+type Pauses = Pick<Outbox['dispatch'], 'withoutSubscribers' | 'refusedKinds' | 'delivery'>;
+
+/**
+ * Why messages of the backlog may not leave; undefined: not known. `problems`: between kit and broker. `silent_ms`: since the
+ * cloud acknowledged anything.
+ */
+export function waitReason(
+  dispatch: Pauses,
+  problems: readonly string[],
+  silent_ms: number,
+): string | undefined {
+  const unheard = dispatch.withoutSubscribers();
+  const reasons = [
+    ...(unheard.length > 0 ? [texts.no_subscriber(unheard.join(', '))] : []),
+    ...dispatch.refusedKinds().map(({ kind, reason }) => texts.kind_refused(kind, reason)),
+    ...problems,
+  ];
+  if (reasons.length > 0) return reasons.join('. ');
+  const isSilent = dispatch.delivery.delivered_to === 'cloud' && silent_ms >= cloud_silent_ms;
+  return isSilent ? texts.waits_for_cloud : undefined;
 }

@@ -1,7 +1,6 @@
 /** The line of `systemctl status`: what is wrong first, since a narrow terminal cuts its end. */
 import { no_broker } from '../config/broker.ts';
 import type { DriverView } from '../hub/hub.ts';
-import type { UplinkStatus } from '../uplink/uplink.ts';
 import { degraded, type ReportParts } from './status-report.ts';
 import { texts } from './texts.ts';
 
@@ -25,7 +24,7 @@ export function statusLine(parts: ReportParts): string {
   ];
   const faults = [
     ...reasons.slice(0, disk),
-    ...connectionFault(uplink.status(), config.broker?.url, host),
+    ...connectionFault(parts, host),
     ...reasons.slice(disk),
     ...hub.drivers().flatMap(driverFaults),
   ];
@@ -33,13 +32,11 @@ export function statusLine(parts: ReportParts): string {
 }
 
 /** A kit without a broker is named among the reasons already. */
-function connectionFault(
-  { state, last_error }: Pick<UplinkStatus, 'state' | 'last_error'>,
-  url: string | undefined,
-  host: string,
-): readonly string[] {
-  if (state === 'connected' || url === no_broker) return [];
-  return [texts.line_not_connected(inShort(last_error ?? texts.line_connecting(host)))];
+function connectionFault({ uplink, config, outbox }: ReportParts, host: string): readonly string[] {
+  const { state, last_error } = uplink.status();
+  if (state === 'connected' || config.broker?.url === no_broker) return [];
+  const line = outbox.drop_episodes.current.length === 0 ? texts.line_not_connected : texts.line_dropping;
+  return [line(inShort(last_error ?? texts.line_connecting(host)))];
 }
 
 /** Drivers and devices that are not served, beside the drivers that are among the reasons. */

@@ -9,8 +9,9 @@ import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import type { Acknowledged } from '../uplink/sender.ts';
 import type { Uplink } from '../uplink/uplink.ts';
-import { type Conditions, degradedReasons, otherReasons } from './degraded.ts';
+import { type Conditions, degradedReasons, droppingReasons, otherReasons } from './degraded.ts';
 import type { DrainMeter } from './drain-meter.ts';
+import { texts } from './texts.ts';
 
 /** What listeners learn of while the uplink runs. */
 export interface UplinkEvents {
@@ -63,8 +64,15 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     links: [...hub.links()],
     location: hub.location(),
     // While the disk cannot be read, this report is what the technician needs most.
-    tasks: { ...parts.tasks.stats(), recent: [...(await parts.tasks.list(recent_tasks).catch(() => []))] },
+    tasks: { ...taskCounts(parts), recent: [...(await parts.tasks.list(recent_tasks).catch(() => []))] },
   };
+}
+
+/** With the tasks of earlier runs that the journal has: `recent` lists those, too. */
+function taskCounts({ tasks, outbox }: ReportParts): Omit<StatusReport['tasks'], 'recent'> {
+  const { pending, running, completed, failed } = tasks.stats();
+  const before = outbox.opened.ended_tasks;
+  return { pending, running, completed: completed + before.completed, failed: failed + before.failed };
 }
 
 /** UTC of the start, by the clock as it is set now if it was not set at the start. */
@@ -79,6 +87,7 @@ export function degraded(parts: ReportParts): string[] {
   return degradedReasons({
     health: outbox.health(),
     ledger: outbox.ledger(),
+    dropping: outbox.drop_episodes.current,
     salvage: outbox.salvage,
     unheard: outbox.dispatch.withoutSubscribers(),
     broker: uplink.problems(),
@@ -99,7 +108,7 @@ function uplinkReport({ uplink, outbox, broker_url }: ReportParts): StatusReport
     broker: broker_url,
     protocol: status.protocol,
     since: iso(status.since_ms),
-    detail: status.state === 'connected' ? '' : 'messages are kept until the broker is back',
+    detail: status.state === 'connected' ? '' : keeping(outbox),
     attempts: status.attempts,
     next_try_ms: status.next_try_in_ms,
     in_flight: status.in_flight,
@@ -107,6 +116,10 @@ function uplinkReport({ uplink, outbox, broker_url }: ReportParts): StatusReport
     last_error: status.last_error,
     unheard: [...outbox.dispatch.withoutSubscribers()],
   };
+}
+
+function keeping({ drop_episodes }: Pick<Outbox, 'drop_episodes'>): string {
+  return drop_episodes.current.length === 0 ? texts.kept_until_broker : texts.not_all_kept;
 }
 
 async function outboxReport({
@@ -119,10 +132,13 @@ async function outboxReport({
     (least, { oldest_ms }) => Math.min(least, oldest_ms ?? Infinity),
     Infinity,
   );
+  const { since_ms, ...ledger } = outbox.ledger();
   return {
-    ...outbox.ledger(),
+    ...ledger,
+    since: since_ms === null ? null : iso(since_ms),
+    dropping: droppingReasons(outbox.drop_episodes.current),
     delivered_to: outbox.dispatch.delivery.delivered_to,
-    dropped: { ...outbox.ledger().dropped },
+    dropped: { ...ledger.dropped },
     by_lane,
     oldest: Number.isFinite(oldest) ? iso(oldest) : null,
     file_bytes,

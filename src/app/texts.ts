@@ -34,12 +34,22 @@ export const texts = {
     `the buffer file was deleted or replaced while in use: ${saved} messages were rescued into a new file, ${lost} lost` +
     (moved_to === null ? '' : `; the file in its place was moved to ${moved_to}`),
   unknown_number: 'an unknown number',
+  dropping: {
+    limit: (lanes: string) =>
+      `the buffer is at its limit: messages of ${lanes} are thinned and dropped, the least important first; restore the connection to the broker, or raise outbox.bytes_max_mb and outbox.rows_max`,
+    disk: (lanes: string) =>
+      `the disk has no room for more messages: those of ${lanes} are dropped, the least important first; free some space`,
+    age: (lanes: string) =>
+      `messages of ${lanes} older than outbox.age_max_days are dropped; restore the connection to the broker`,
+    memory: (lanes: string) =>
+      `the disk is slower than the messages come, or refuses them: those of ${lanes} are dropped; check the disk`,
+  },
   quarantined: (messages: number) =>
     `${messages} messages are refused by the broker; see kit-connector buffer quarantine list`,
   no_subscriber: (kinds: string) =>
-    `no client of the broker is subscribed to ${kinds}: these messages are kept; check the cloud's subscriptions`,
+    `no client of the broker is subscribed to ${kinds}: these messages wait in the buffer; check the cloud's subscriptions`,
   kind_refused: (kind: string, reason: string) =>
-    `broker refuses messages of kind ${kind} (${reason}): they are kept; check its access rules`,
+    `broker refuses messages of kind ${kind} (${reason}): they wait in the buffer; check its access rules`,
   accounting_mismatch:
     'the accounting of the buffer does not balance: report this with the output of status --json',
   no_video: (cameras: string, fault: string) => `no video of ${cameras}: ${fault}`,
@@ -63,11 +73,22 @@ export const texts = {
   line_connected: (host: string) => `connected to ${host}`,
   line_connecting: (host: string) => `connecting to ${host}`,
   line_not_connected: (reason: string) => `not connected (${reason}), messages are kept`,
+  line_dropping: (reason: string) => `not connected (${reason}), not all messages are kept`,
+  kept_until_broker: 'messages are kept until the broker is back',
+  not_all_kept: 'not all messages are kept until the broker is back',
   line_assets: (online: number) => `${online} ${online === 1 ? 'asset' : 'assets'} online`,
   line_waiting: (messages: number) => `${messages} messages waiting`,
   line_driver_down: (name: string, reason: string) => `driver ${name} is down: ${reason}`,
   line_device_rejected: (name: string, reason: string) => `${name} rejected the connector: ${reason}`,
   line_more_faults: (more: number) => `${more} more faults: see kit-connector status`,
+
+  degraded_began: 'kit degraded',
+  degraded_ended: 'kit no longer degraded by this',
+  backlog_draining: 'backlog draining',
+  backlog_drained: 'backlog drained',
+  backlog_not_shrinking: 'backlog not shrinking',
+  backlog_waits: 'backlog waits',
+  waits_for_cloud: 'the cloud acknowledges nothing; check its service',
 
   key_created: 'API key created; stored in the file',
   level_configured: 'log level reset to the configured one',

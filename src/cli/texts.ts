@@ -39,6 +39,7 @@ export const texts = {
     compress: 'compressing',
   },
   draining: 'draining',
+  waiting: (count: number, reason: string) => `${counted(count, 'message', 'messages')} waiting: ${reason}`,
   salvage: 'salvaging',
   salvaged: (saved: number, expected: number | null) =>
     expected === null

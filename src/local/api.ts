@@ -37,6 +37,8 @@ const laneReport = z.object({
 });
 
 const outboxReport = z.object({
+  /** Since when `accepted`, `delivered` and `dropped` count; null: the clock was not set then. Absent from older daemons, which count since their start. */
+  since: time.nullish(),
   accepted: count,
   delivered: count,
   /** Whose acknowledgement counts as delivery: the cloud's once it has sent one (`uplink.ack`). Absent from older daemons. */
@@ -45,6 +47,8 @@ const outboxReport = z.object({
   /** By reason. */
   dropped: z.record(z.string(), count),
   quarantined: count,
+  /** What is being dropped for want of room, one sentence each; absent from older daemons. */
+  dropping: z.array(z.string()).optional(),
   /** `accepted = delivered + buffered + dropped + quarantined` holds. */
   balanced: z.boolean(),
   by_lane: z.record(z.string(), laneReport),
@@ -59,6 +63,8 @@ const outboxReport = z.object({
       per_s: z.number().nonnegative(),
       /** Null: nothing leaves now. */
       left_s: z.number().nonnegative().nullable(),
+      /** Why nothing leaves, where that is known; absent from older daemons. */
+      waits: z.string().nullish(),
     })
     .nullish(),
   health: z.object({

@@ -1,12 +1,26 @@
 /** The message accounts: accepted = delivered + buffered + quarantined + dropped(by reason), at all times. */
+import { drop_reasons } from '../contract/drop-reasons.ts';
 import { lanes, type Lane } from '../contract/lanes.ts';
-import type { Done, Drop, DropReason, LaneDepth, Opened, Removal } from './protocol.ts';
+import type { Committer } from './live/disk/committer.ts';
+import {
+  nothing_left,
+  type Done,
+  type Drop,
+  type DropReason,
+  type LaneDepth,
+  type Left,
+  type Opened,
+  type Removal,
+} from './protocol.ts';
+import type { DropEpisodes } from './live/drops/episodes.ts';
 import { addDrop, type DropSums } from './live/drops/sums.ts';
 import { positionOf } from './row.ts';
 
 /** What `kit-connector status` shows of the accounts. */
 export interface LedgerReport {
-  /** Of this run, and what an earlier run left in the buffer. */
+  /** Since when they count; null: since a start at which the clock was not set. */
+  readonly since_ms: number | null;
+  /** What left the buffer in this run or an earlier one, and what is in it. */
   readonly accepted: number;
   readonly delivered: number;
   /** On disk and in memory. */
@@ -29,24 +43,35 @@ export class Ledger {
   /** The file could not be opened yet, so its content is unknown. */
   #blind: boolean;
 
-  readonly #droppedFromMemory: (drop: Drop) => void;
+  /** What left before this run. */
+  #before: Left = nothing_left;
 
-  /** `droppedFromMemory`: receives what no commit would otherwise record. */
-  constructor(opened: Opened, droppedFromMemory: (drop: Drop) => void) {
-    this.#droppedFromMemory = droppedFromMemory;
+  /** Records what no commit would otherwise record. */
+  readonly #record: () => Pick<Committer, 'dropped' | 'delivered'>;
+
+  readonly #episodes: Pick<DropEpisodes, 'dropped'> | undefined;
+
+  constructor(
+    opened: Opened,
+    record: () => Pick<Committer, 'dropped' | 'delivered'>,
+    episodes?: Pick<DropEpisodes, 'dropped'>,
+  ) {
+    this.#record = record;
+    this.#episodes = episodes;
     this.#depth = opened.depth;
     this.#quarantined = opened.quarantined_rows;
     this.#blind = opened.health.state === 'failing';
     this.#accepted = this.disk_rows + opened.quarantined_rows;
-    this.found(opened.drops);
-    const lost = opened.salvage?.rows_lost ?? 0;
-    this.#accepted += lost;
-    if (lost > 0) this.#dropped.set('unreadable', lost);
+    this.found(opened.drops, opened.left);
   }
 
-  /** Adds drops of an earlier run that were not reported to the cloud. */
-  found(drops: readonly Drop[]): void {
+  /** Adds what an earlier run counted, and its drops that were not reported to the cloud. */
+  found(drops: readonly Drop[], left: Left): void {
     for (const drop of drops) addDrop(this.#unreported, drop);
+    this.#before = left;
+    this.#delivered += left.delivered;
+    for (const [reason, rows] of rowsByReason(left.dropped)) this.#addDropped(reason, rows);
+    this.#accepted += left.delivered + sumOf(left.dropped);
   }
 
   get quarantined_rows(): number {
@@ -73,6 +98,7 @@ export class Ledger {
   deliveredFromMemory(rows: number): void {
     this.#memory -= rows;
     this.#delivered += rows;
+    this.#record().delivered(rows);
   }
 
   /** A message that is not even taken into memory. */
@@ -83,7 +109,7 @@ export class Ledger {
 
   droppedFromMemory(reason: DropReason, lane: Lane, id: number): void {
     this.#memory -= 1;
-    this.#droppedFromMemory(this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason));
+    this.#record().dropped(this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason));
   }
 
   /** A commit was answered; `from_memory` rows are now on disk instead. */
@@ -107,15 +133,29 @@ export class Ledger {
   }
 
   report(): LedgerReport {
+    return this.#reportSince(nothing_left);
+  }
+
+  /** Without what left before this run: a figure that a power cut sets back a little would look as if it began anew. */
+  reportOfRun(): LedgerReport {
+    return this.#reportSince(this.#before);
+  }
+
+  #reportSince(before: Left): LedgerReport {
+    const accepted = this.#accepted - before.delivered - sumOf(before.dropped);
+    const delivered = this.#delivered - before.delivered;
     const buffered = this.disk_rows + this.#memory;
-    const dropped = [...this.#dropped.values()].reduce((sum, rows) => sum + rows, 0);
+    const dropped = Object.fromEntries(
+      Array.from(this.#dropped, ([reason, rows]) => [reason, rows - (before.dropped[reason] ?? 0)]),
+    );
     return {
-      accepted: this.#accepted,
-      delivered: this.#delivered,
+      since_ms: this.#before.since_ms,
+      accepted,
+      delivered,
       buffered,
-      dropped: Object.fromEntries(this.#dropped),
+      dropped,
       quarantined: this.#quarantined,
-      balanced: this.#accepted === this.#delivered + buffered + this.#quarantined + dropped,
+      balanced: accepted === delivered + buffered + this.#quarantined + sumOf(dropped),
     };
   }
 
@@ -127,11 +167,27 @@ export class Ledger {
   }
 
   #drop(removal: Removal, reason: DropReason): Drop {
-    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + removal.rows);
+    this.#addDropped(reason, removal.rows);
+    this.#episodes?.dropped(removal.lane, reason, removal.rows);
     const { epoch, seq: lo } = positionOf(removal.lo);
     const { lane, rows } = removal;
     const drop = { epoch, lane, reason, rows, lo, hi: positionOf(removal.hi).seq };
     addDrop(this.#unreported, drop);
     return drop;
   }
+
+  #addDropped(reason: DropReason, rows: number): void {
+    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + rows);
+  }
+}
+
+function rowsByReason(dropped: Left['dropped']): readonly (readonly [DropReason, number])[] {
+  return drop_reasons.flatMap((reason) => {
+    const rows = dropped[reason];
+    return rows === undefined ? [] : [[reason, rows] as const];
+  });
+}
+
+function sumOf(dropped: Left['dropped']): number {
+  return rowsByReason(dropped).reduce((sum, [, rows]) => sum + rows, 0);
 }

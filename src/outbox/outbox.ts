@@ -16,6 +16,7 @@ import { Committer, type CommitFailure } from './live/disk/committer.ts';
 import { DiskState } from './live/disk/disk-state.ts';
 import { lookAtFile } from './live/disk/file-look.ts';
 import { Dispatch } from './live/dispatch.ts';
+import { DropEpisodes } from './live/drops/episodes.ts';
 import { DropReports } from './live/drops/reports.ts';
 import type { Stored } from './live/in-flight.ts';
 import { hoursSince2026 } from './epochs/choice.ts';
@@ -96,6 +97,7 @@ export class Outbox implements Appender, Journal {
   /** The interface for the uplink. */
   readonly dispatch: Dispatch;
   readonly quarantine: Quarantine;
+  readonly drop_episodes: DropEpisodes;
   /** Sees every message as it is accepted. */
   onAccepted: (row: Row) => void = () => undefined;
   /** Receives the tasks that an earlier run left open when the file could not be read at the start. */
@@ -130,8 +132,10 @@ export class Outbox implements Appender, Journal {
     this.crashed = client.closed;
     this.left_open = opened.open_tasks;
     this.#disk = new DiskState(opened, options.log);
-    this.#ledger = new Ledger(opened, (drop) => this.#committer.dropped(drop));
     const now = (): number => performance.now();
+    const isDiskFull = (): boolean => this.#disk.health.state === 'full';
+    this.drop_episodes = new DropEpisodes({ now, isDiskFull, log: options.log });
+    this.#ledger = new Ledger(opened, () => this.#committer, this.drop_episodes);
     this.#numbering = new Numbering(opened.epoch, options.clock, now, options.numbers);
     this.#began_mono_ms = options.clock.stamp().mono_ms;
     this.#epochs = this.#newRollover(client);
@@ -285,6 +289,11 @@ export class Outbox implements Appender, Journal {
     return this.#ledger.report();
   }
 
+  /** Without what left the buffer before this run. */
+  ledgerOfRun(): LedgerReport {
+    return this.#ledger.reportOfRun();
+  }
+
   health(): DiskHealth {
     return this.#disk.health;
   }
@@ -323,6 +332,7 @@ export class Outbox implements Appender, Journal {
   /** Writes everything that is still in memory only; rejects when the disk refuses it. */
   async flush(): Promise<void> {
     this.dispatch.spillAll();
+    this.#committer.closeBooks();
     await this.#committer.settled(0);
   }
 
@@ -339,6 +349,7 @@ export class Outbox implements Appender, Journal {
     const is_noted = this.#note(this.epoch);
     const { memory_rows: rows } = this.#ledger;
     if (rows > 0) this.#log.error({ rows, reason, is_noted }, texts.not_written);
+    this.drop_episodes.close();
     await within(end_thread_ms, this.#client.close());
   }
 
@@ -358,8 +369,8 @@ export class Outbox implements Appender, Journal {
   }
 
   /** The file could not be read at the start and now is. */
-  #takeUp({ drops, open_tasks, announced, cloud_acks }: Found): void {
-    this.#ledger.found(drops);
+  #takeUp({ drops, open_tasks, announced, cloud_acks, left }: Found): void {
+    this.#ledger.found(drops, left);
     if (cloud_acks) this.dispatch.cloudAckFound();
     this.#log.info({ open_tasks: open_tasks.length }, texts.file_opened_late);
     this.onLeftOpen(open_tasks);
@@ -380,6 +391,7 @@ export class Outbox implements Appender, Journal {
     if (!disk) this.#memory.apply();
     else void this.#cloud_acks.retry();
     this.#epochs.tick();
+    this.drop_episodes.tick();
     this.#learnClock();
   }
 

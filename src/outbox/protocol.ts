@@ -81,6 +81,8 @@ export interface Work {
   readonly journal: readonly JournalEntry[];
   /** Messages that were given up before they were on disk. */
   readonly dropped: readonly Drop[];
+  /** How many were delivered from memory, without ever being on disk, since the last commit. */
+  readonly delivered_from_memory: number;
   /** Drops that were reported by a row of this very commit. */
   readonly reported: readonly Drop[];
 }
@@ -182,7 +184,20 @@ export interface Found {
   readonly announced: readonly { readonly channel: string; readonly body: string }[];
   /** A `down/ack` was seen in this or an earlier run. */
   readonly cloud_acks: boolean;
+  readonly left: Left;
+  /** Tasks of the journal. */
+  readonly ended_tasks: { readonly completed: number; readonly failed: number };
 }
+
+/** How many messages left the buffer until this run began. */
+export interface Left {
+  /** Since when they are counted; null: the clock was not set then. */
+  readonly since_ms: number | null;
+  readonly delivered: number;
+  readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
+}
+
+export const nothing_left: Left = { since_ms: null, delivered: 0, dropped: {} };
 
 /** How far the reading of a damaged file is. */
 export interface SalvageProgress {

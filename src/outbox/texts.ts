@@ -2,16 +2,16 @@
 export const texts = {
   // The disk
   disk_failed: 'disk write failed; buffering in memory',
-  disk_full: 'disk full; dropping the least important messages',
+  disk_full: 'disk full; limiting the buffer to its present size',
   disk_recovered: 'disk writes resumed',
   disk_timed_out: 'disk did not answer in time',
   commit_slow: (seconds: number) => `disk took ${seconds} s for a commit`,
   commit_unanswered: (seconds: number) => `disk has not answered a commit for ${seconds} s`,
   not_written: 'disk did not store the last messages; they are lost',
   reserve_used: (dir: string, wanted_mb: number) =>
-    `disk of ${dir} was full; dropping the oldest messages until ${wanted_mb} MB are free`,
+    `disk of ${dir} was full; the buffer does not grow until ${wanted_mb} MB are free`,
   space_short: (dir: string, free_mb: number, min_mb: number) =>
-    `${dir}: ${free_mb} MB free, below outbox.free_disk_min_mb ${min_mb}; dropping the oldest messages for new ones`,
+    `${dir}: ${free_mb} MB free, below outbox.free_disk_min_mb ${min_mb}; the buffer does not grow`,
   sqlite_full: 'disk full, free some space',
   sqlite_no_room: 'disk full or failing, free some space',
   sqlite_corrupt: 'buffer file is damaged',
@@ -46,6 +46,18 @@ export const texts = {
   epoch_claimed: 'cloud acknowledged numbers this kit has not used; beginning a new epoch',
 
   // Messages
+  dropping: {
+    limit: 'buffer at its limit; dropping the least important messages',
+    disk: 'disk full; dropping the least important messages',
+    age: 'messages older than outbox.age_max_days; dropping them',
+    memory: 'memory for unwritten messages full; dropping messages',
+  },
+  dropped: {
+    limit: 'buffer below its limit; dropping ended',
+    disk: 'buffer fits on the disk; dropping ended',
+    age: 'no more messages too old; dropping ended',
+    memory: 'unwritten messages fit into memory; dropping ended',
+  },
   too_large: 'message exceeded the size limit; dropped',
   ack_ignored: 'cloud acknowledged messages that this kit has not sent; ignoring them',
   message_quarantined: 'broker refused a message; quarantined',

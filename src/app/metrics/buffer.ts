@@ -18,30 +18,30 @@ function books(registry: Registry, { outbox }: ReportParts): void {
       name: 'messages_accepted_total',
       help: 'Messages of this run, and what an earlier one left in the buffer',
     },
-    () => one(outbox.ledger().accepted),
+    () => one(outbox.ledgerOfRun().accepted),
   );
   counter(registry, { name: 'messages_delivered_total', help: 'Messages that the broker has' }, () =>
-    one(outbox.ledger().delivered),
+    one(outbox.ledgerOfRun().delivered),
   );
   counter(
     registry,
     { name: 'messages_dropped_total', help: 'Messages that were given up', labels: ['reason'] },
     // Every reason from the start on: an increase from nothing would not be seen by those who watch.
     () => {
-      const dropped = { ...none_dropped, ...outbox.ledger().dropped };
+      const dropped = { ...none_dropped, ...outbox.ledgerOfRun().dropped };
       return Object.entries(dropped).map(([reason, value]) => ({ value, labels: { reason } }));
     },
   );
   gauge(registry, { name: 'messages_buffered', help: 'Messages that wait for delivery' }, () =>
-    one(outbox.ledger().buffered),
+    one(outbox.ledgerOfRun().buffered),
   );
   gauge(registry, { name: 'messages_quarantined', help: 'Messages that the broker refuses for good' }, () =>
-    one(outbox.ledger().quarantined),
+    one(outbox.ledgerOfRun().quarantined),
   );
   gauge(
     registry,
     { name: 'books_balanced', help: '1: accepted = delivered + buffered + quarantined + dropped' },
-    () => one(outbox.ledger().balanced ? 1 : 0),
+    () => one(outbox.ledgerOfRun().balanced ? 1 : 0),
   );
 }
 

@@ -104,8 +104,13 @@ function bufferFindings(outbox: StatusReport['outbox']): readonly Finding[] {
           (isFull ? texts.disk_full : texts.disk_write_failed)(plain(detail)),
           state === 'full' ? texts.free_space_until : disk_remedies[fault ?? 'other'],
         );
-  if (outbox.balanced) return [disk];
-  return [disk, fail('buffer counters', texts.accounting_mismatch, texts.bundle_and_report)];
+  const dropping = (outbox.dropping ?? []).map((sentence) => {
+    const [what, remedy = ''] = halves(plain(sentence));
+    return fail('buffer', `${what} (${balance(outbox)})`, remedy);
+  });
+  const findings = dropping.length > 0 && state === 'ok' ? dropping : [disk, ...dropping];
+  if (outbox.balanced) return findings;
+  return [...findings, fail('buffer counters', texts.accounting_mismatch, texts.bundle_and_report)];
 }
 
 /** While messages are buffered in memory. */

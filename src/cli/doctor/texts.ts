@@ -86,7 +86,7 @@ export const texts = {
   start_cloud_services: 'start the services of the cloud, or correct their subscriptions',
   disk_full: (detail: string) => `the disk is full: ${detail}`,
   disk_write_failed: (detail: string) => `disk write failed: ${detail}`,
-  free_space_until: 'free some space; until then the oldest messages of the lowest priority are dropped',
+  free_space_until: 'free some space; until then the buffer does not grow',
   check_disk_buffering: 'check the disk and its mount (dmesg); until then messages are buffered in memory',
   free_space_buffering: 'free some space; until then messages are buffered in memory',
   unlock_buffering:

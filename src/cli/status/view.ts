@@ -69,7 +69,7 @@ function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly str
   const { state, detail, fault } = outbox.health;
   return [
     `${paint('bold', 'buffer')}   ${balance(outbox)}${outbox.balanced ? '' : `  ${paint('bad', 'counters do not match')}`}`,
-    `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${localTime(outbox.oldest)}` : ''}`,
+    `         file ${size(outbox.file_bytes)}${outbox.oldest ? `, oldest message of ${localTime(outbox.oldest)}` : ''}${outbox.since ? `, counted since ${localTime(outbox.since)}` : ''}`,
     ...(state === 'ok'
       ? []
       : [`         ${paint('bad', `disk ${fault === 'full' ? fault : state}: ${detail}`)}`]),

@@ -7,7 +7,8 @@ import { progressText } from './progress.ts';
 export type DrainReport = NonNullable<StatusReport['outbox']['drain']>;
 
 /** `draining  ██████░░░░  62 %  12,340 messages left  1,211/s  10s left` */
-export function drainText({ from, left, per_s, left_s }: DrainReport): string {
+export function drainText({ from, left, per_s, left_s, waits }: DrainReport): string {
+  if (typeof waits === 'string') return texts.waiting(left, waits);
   const facts = [
     texts.messages_left(left),
     texts.per_second(per_s),

@@ -13,12 +13,13 @@ const run_rows_max = 100_000;
 /** Runs `enter` in a transaction that also takes over the notes. Those of another kit, and those taken over before, change nothing. */
 export function enterWithNotes(
   tables: Tables,
-  { runtime_dir, kit_id }: StoreOptions,
+  { runtime_dir, kit_id, clock_synced }: StoreOptions,
   enter: () => void,
 ): void {
   const notes = readUnwritten(runtime_dir).filter((note) => !isOtherKit(note.kit_id, kit_id));
   tables.db.transaction(() => {
     enter();
+    tables.totals.begin(clock_synced !== false);
     takeOver(notes, tables);
   })();
   if (notes.length > 0) forgetUnwritten(runtime_dir);

@@ -29,6 +29,7 @@ export const rowShapes = {
   channels: row(text, whole),
   lane: row(rowKey, whole, whole, orNull(whole), jsonText),
   depth: row(laneName, count, count),
+  total: row(text, count, count),
   meta: row(text, number),
   metaText: row(text, text),
   announced: row(text, rowKey, jsonText),

@@ -8,6 +8,7 @@ import { BufferFile } from './file/buffer-file.ts';
 import { perLane, type Changes } from './changes.ts';
 import { InFlightRows } from './in-flight-rows.ts';
 import {
+  nothing_left,
   quarantine_page_rows,
   type CloudAck,
   type Confirmed,
@@ -63,7 +64,14 @@ function describeOpened(file: BufferFile): Opened {
   };
 }
 
-const nothing_found: Found = { drops: [], open_tasks: [], announced: [], cloud_acks: false };
+const nothing_found: Found = {
+  drops: [],
+  open_tasks: [],
+  announced: [],
+  cloud_acks: false,
+  left: nothing_left,
+  ended_tasks: { completed: 0, failed: 0 },
+};
 
 interface StoreParts {
   readonly in_flight: InFlightRows;
@@ -273,6 +281,7 @@ export class Store implements StoreRequests {
     if (work.journal.length > 0) tables.journal.trim();
     for (const drop of work.dropped) tables.drops.add(drop);
     tables.drops.reported(work.reported);
+    tables.totals.add('delivered', work.delivered_from_memory);
     return inserted;
   }
 

@@ -36,6 +36,7 @@ const empty_work: Work = {
   journal: [],
   dropped: [],
   reported: [],
+  delivered_from_memory: 0,
 };
 
 export function work(parts: Partial<Work>): Work {

@@ -15,7 +15,16 @@ import { noteUndelivered } from '../../../src/uplink/undelivered.ts';
 
 export const well: DegradedFacts = {
   health: { state: 'ok', detail: '' },
-  ledger: { accepted: 0, delivered: 0, buffered: 0, quarantined: 0, dropped: {}, balanced: true },
+  ledger: {
+    since_ms: null,
+    accepted: 0,
+    delivered: 0,
+    buffered: 0,
+    quarantined: 0,
+    dropped: {},
+    balanced: true,
+  },
+  dropping: [],
   salvage: undefined,
   unheard: [],
   broker: [],
@@ -96,6 +105,9 @@ export const troubles: readonly Partial<DegradedFacts>[] = [
   { salvage: { ...salvage, kind: 'too_new' } },
   { salvage: { ...salvage, kind: 'other_kit' } },
   { ledger: { ...well.ledger, quarantined: 2 } },
+  ...(['limit', 'disk', 'age', 'memory'] as const).map((cause): Partial<DegradedFacts> => ({
+    dropping: [{ cause, lanes: ['feed'] }],
+  })),
   { unheard: ['feed'] },
   { refused: [{ kind: 'feed', code: 0x87, reason: 'not authorised to publish here' }] },
   condition('configuration', texts.configuration_rejected(1)),

@@ -34,6 +34,7 @@ function startedAt(how: { readonly synced_at_start: boolean; readonly synced: bo
       oldest_ms: null,
       health: () => ({ state: 'ok', detail: '' }),
       ledger: () => ({ dropped: {} }),
+      drop_episodes: { current: [] },
       dispatch: { withoutSubscribers: none, refusedKinds: none },
       salvage: undefined,
     },

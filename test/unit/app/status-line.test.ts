@@ -51,6 +51,7 @@ function partsOf({ last_error, url = 'mqtts://broker.example.com:8883', ...troub
     outbox: {
       health: () => known.health,
       ledger: () => ({ ...known.ledger, buffered: 3 }),
+      drop_episodes: { current: known.dropping },
       salvage: known.salvage,
       dispatch: { withoutSubscribers: () => known.unheard, refusedKinds: () => known.refused },
     },

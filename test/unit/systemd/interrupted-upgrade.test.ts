@@ -53,7 +53,7 @@ function unpack(root: string, file: string, before: readonly string[] = []): num
   const force = ['not-root', 'bad-path', 'script-chrootless', 'depends', 'unsafe-io'].map(
     (each) => `--force-${each}`,
   );
-  const [command = '', ...args] = [...before, program('dpkg'), `--root=${root}`, ...force, '--unpack', file];
+  const [command, ...args] = [...before, program('dpkg'), `--root=${root}`, ...force, '--unpack', file];
   return spawnSync(command, args, { stdio: 'ignore' }).status;
 }
 

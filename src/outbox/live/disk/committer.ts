@@ -137,6 +137,16 @@ export class Committer {
     this.#schedule(dropped_soon_ms);
   }
 
+  /** Messages that never were on disk were delivered. */
+  delivered(rows: number): void {
+    this.#pending.delivered_from_memory += rows;
+  }
+
+  /** The next `settled` writes the counts, too. */
+  closeBooks(): void {
+    this.#pending.counts_due = true;
+  }
+
   /** Resolves once the entry, and all that was added before it, is on disk. */
   async journal(entry: JournalEntry): Promise<void> {
     this.#pending.journal.push({ after: this.#order, value: entry });
@@ -296,6 +306,7 @@ export class Committer {
       quarantined: pending.quarantined.map(({ value }) => value),
       journal: [...new Map(pending.journal.map(({ value }) => [value.task_id, value])).values()],
       dropped: [...pending.dropped.values()],
+      delivered_from_memory: pending.delivered_from_memory,
       reported: pending.reported.flatMap(({ value }) => value),
     };
   }

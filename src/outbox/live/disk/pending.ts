@@ -51,6 +51,9 @@ export interface Pending extends Removals {
   /** Of messages that never were on disk. */
   readonly dropped: DropSums;
   readonly waiters: Bound<Waiter>[];
+  /** Counts go with a commit that happens anyway: by themselves they cause none, but for the last one of a run. */
+  delivered_from_memory: number;
+  counts_due: boolean;
 }
 
 export function emptyPending(): Pending {
@@ -66,11 +69,14 @@ export function emptyPending(): Pending {
     reported: [],
     dropped: new Map(),
     waiters: [],
+    delivered_from_memory: 0,
+    counts_due: false,
   };
 }
 
 export function isEmpty(pending: Pending): boolean {
-  const { dropped, ...parts } = pending;
+  const { dropped, delivered_from_memory, counts_due, ...parts } = pending;
+  if (counts_due && delivered_from_memory > 0) return false;
   return dropped.size === 0 && Object.values(parts).every((part: readonly unknown[]) => part.length === 0);
 }
 
@@ -110,6 +116,8 @@ export function kept(old: Pending, now: Pending): Pending {
     reported: [...old.reported, ...now.reported],
     dropped: old.dropped,
     waiters: [...old.waiters, ...now.waiters],
+    delivered_from_memory: old.delivered_from_memory + now.delivered_from_memory,
+    counts_due: old.counts_due || now.counts_due,
   };
 }
 

@@ -64,11 +64,13 @@ function begunAfter(epoch: number, { file, limits }: StoreOptions): Handle {
 }
 
 /** What an earlier run left, beside its messages. */
-export function foundIn({ db, drops, journal, announced }: Tables): Found {
+export function foundIn({ db, drops, journal, announced, totals }: Tables): Found {
   return {
     drops: drops.list(),
     open_tasks: journal.open(),
     announced: announced.list(),
     cloud_acks: readMeta(db, 'cloud_acks') === 1,
+    left: totals.read(),
+    ended_tasks: journal.ended(),
   };
 }

@@ -77,6 +77,7 @@ export function salvage(
   report({ rows_saved: 0, rows_expected, done: false });
   into.db.transaction(() => {
     copyRecords(damaged, into, goOn);
+    copyTotals(damaged, into);
     if (meta.get('cloud_acks') === 1) writeMeta(into.db, 'cloud_acks', 1);
   })();
   let reported_ms = performance.now();
@@ -187,6 +188,14 @@ function copyRecords(damaged: Handle, into: Tables, goOn: () => boolean): void {
   }
   const announced = valid(rowShapes.announced, readEnds(damaged, 'announced', columns.announced));
   for (const [channel, id, body] of announced) into.announced.put({ channel, id, body });
+}
+
+/** After the drops, which count themselves. */
+function copyTotals(damaged: Handle, into: Tables): void {
+  into.totals.restore(
+    [...valid(rowShapes.total, readEnds(damaged, 'depth', columns.depth))],
+    new Map(valid(rowShapes.meta, readEnds(damaged, 'meta', columns.meta))),
+  );
 }
 
 function* inParts<T>(items: Iterable<T>, charsOf: (item: T) => number): Generator<readonly T[]> {

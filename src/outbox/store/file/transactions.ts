@@ -74,7 +74,9 @@ export class Transactions {
       if (this.#epoch_in_file !== epoch) this.#enterEpoch(tables, epoch);
       const value = work(tables, changes);
       tables.retention.keep(changes, before, shortage);
-      tables.drops.note(changes.removals());
+      const removals = changes.removals();
+      tables.drops.note(removals);
+      for (const { why, rows } of removals) if (why === 'delivered') tables.totals.add(why, rows);
       tables.writeDepth(changes);
       tables.writeNumber(number);
       if (changes.rows === 0) {

@@ -4,14 +4,17 @@ import { isDrop } from '../changes.ts';
 import type { Drop, Removal } from '../../protocol.ts';
 import { positionOf } from '../../row.ts';
 import type { Handle } from '../schema.ts';
+import type { TotalsTable } from './totals.ts';
 
 export class DropTable {
   readonly #add: Statement<[number, string, string, number, number, number]>;
   readonly #subtract: Statement<[number, number, string, string]>;
   readonly #clean: Statement<[number, string, string]>;
   readonly #list: Statement<[], Drop>;
+  readonly #totals: TotalsTable;
 
-  constructor(db: Handle) {
+  constructor(db: Handle, totals: TotalsTable) {
+    this.#totals = totals;
     this.#add = db.prepare(
       `INSERT INTO drops (epoch, lane, reason, rows, lo, hi) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (epoch, lane, reason) DO UPDATE
@@ -28,6 +31,7 @@ export class DropTable {
 
   add({ epoch, lane, reason, rows, lo, hi }: Drop): void {
     this.#add.run(epoch, lane, reason, rows, lo, hi);
+    this.#totals.add(reason, rows);
   }
 
   /** Stores the removals that must be reported to the cloud. */

@@ -19,6 +19,7 @@ export class JournalTable {
   readonly #find: Statement<[string], JournalEntry>;
   readonly #newest: Statement<[number], JournalEntry>;
   readonly #open: Statement<[], JournalEntry>;
+  readonly #ended: Statement<[], { readonly state: string; readonly tasks: number }>;
   readonly #trim: Statement<[number]>;
   readonly #bytesOf: Statement<[string], number>;
   readonly #total: Statement<[], number>;
@@ -36,6 +37,7 @@ export class JournalTable {
     this.#find = db.prepare(`SELECT ${columns} FROM tasks WHERE task_id = ?`);
     this.#newest = db.prepare(`SELECT ${columns} FROM tasks ORDER BY arrival DESC LIMIT ?`);
     this.#open = db.prepare(`SELECT ${columns} FROM tasks WHERE NOT ${finished} ORDER BY arrival`);
+    this.#ended = db.prepare(`SELECT state, count(*) AS tasks FROM tasks WHERE ${finished} GROUP BY state`);
     this.#trim = db.prepare(
       `DELETE FROM tasks WHERE ${finished} AND arrival <= (SELECT max(arrival) FROM tasks) - ?`,
     );
@@ -55,6 +57,12 @@ export class JournalTable {
     this.#bytes -= this.#bytesOf.get(task_id) ?? 0;
     this.#put.run(task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms);
     this.#bytes += this.#bytesOf.get(task_id) ?? 0;
+  }
+
+  /** How many of those that are remembered have ended. */
+  ended(): { readonly completed: number; readonly failed: number } {
+    const counts = new Map(this.#ended.all().map(({ state, tasks }) => [state, tasks]));
+    return { completed: counts.get('completed') ?? 0, failed: counts.get('failed') ?? 0 };
   }
 
   find(task_id: string): JournalEntry | undefined {

@@ -15,6 +15,7 @@ import { Retention } from '../retention.ts';
 import type { Row, RowId } from '../../row.ts';
 import type { Handle } from '../schema.ts';
 import { Thinning } from '../thinning.ts';
+import { TotalsTable } from './totals.ts';
 import { texts } from '../../texts.ts';
 
 type IsHeld = (lane: Lane, id: RowId) => boolean;
@@ -24,6 +25,7 @@ export interface Tables {
   readonly channels: ChannelIds;
   readonly announced: AnnouncedTable;
   readonly drops: DropTable;
+  readonly totals: TotalsTable;
   readonly epochs: Epochs;
   readonly journal: JournalTable;
   readonly quarantine: Quarantine;
@@ -61,12 +63,14 @@ export function openTables(
     'INSERT INTO depth (lane, rows, bytes) VALUES (?, ?, 0) ON CONFLICT (lane) DO UPDATE SET rows = excluded.rows',
   );
   const quarantine = new Quarantine(db);
+  const totals = new TotalsTable(db, clock);
   return {
     db,
     channels,
     announced,
     ages,
-    drops: new DropTable(db),
+    drops: new DropTable(db, totals),
+    totals,
     epochs: new Epochs(db),
     journal: new JournalTable(db, limits.journal_rows_max),
     quarantine,

@@ -26,7 +26,7 @@ beforeEach(() => {
   now_ms = 0;
   is_connected = false;
   appended = [];
-  ledger = new Ledger(store.opened, (lost) => committer.dropped(lost));
+  ledger = new Ledger(store.opened, () => committer);
   committer = new Committer({
     now: () => now_ms,
     commit: async (work) => store.store.commit(work),

@@ -1,0 +1,96 @@
+/** Episodes in which the buffer drops messages for want of room: each is logged when it begins, and with its figures when it ends. */
+import type { Lane } from '../../../contract/lanes.ts';
+import type { OutboxLog } from '../../api.ts';
+import type { DropReason } from '../../protocol.ts';
+import { texts } from '../../texts.ts';
+
+/** Why there is no room: limits of the configuration, the disk, the age of messages, or the memory for what is not written yet. */
+export type DropCause = 'limit' | 'disk' | 'age' | 'memory';
+
+/** An episode that is not over. */
+export interface Dropping {
+  readonly cause: DropCause;
+  readonly lanes: readonly Lane[];
+}
+
+/** Without a drop for so long an episode is over: the buffer makes a little room at a time. */
+export const quiet_ms = 60_000;
+
+interface Episode {
+  readonly began_ms: number;
+  last_ms: number;
+  readonly by_reason: Map<DropReason, number>;
+  readonly by_lane: Map<Lane, number>;
+}
+
+interface DropEpisodesOptions {
+  readonly now: () => number;
+  /** Other programs have filled the disk. */
+  readonly isDiskFull: () => boolean;
+  readonly log: Pick<OutboxLog, 'warn'>;
+}
+
+export class DropEpisodes {
+  readonly #options: DropEpisodesOptions;
+  readonly #episodes = new Map<DropCause, Episode>();
+
+  constructor(options: DropEpisodesOptions) {
+    this.#options = options;
+  }
+
+  get current(): readonly Dropping[] {
+    return Array.from(this.#episodes, ([cause, { by_lane }]) => ({ cause, lanes: [...by_lane.keys()] }));
+  }
+
+  dropped(lane: Lane, reason: DropReason, rows: number): void {
+    const cause = this.#causeOf(reason);
+    if (cause === undefined) return;
+    const now_ms = this.#options.now();
+    const known = this.#episodes.get(cause);
+    if (!known) this.#options.log.warn({ lane, reason }, texts.dropping[cause]);
+    const episode: Episode = known ?? {
+      began_ms: now_ms,
+      last_ms: now_ms,
+      by_reason: new Map(),
+      by_lane: new Map(),
+    };
+    episode.last_ms = now_ms;
+    episode.by_reason.set(reason, (episode.by_reason.get(reason) ?? 0) + rows);
+    episode.by_lane.set(lane, (episode.by_lane.get(lane) ?? 0) + rows);
+    this.#episodes.set(cause, episode);
+  }
+
+  /** Ends what has been quiet for long. */
+  tick(): void {
+    this.#end(({ last_ms }) => this.#options.now() - last_ms >= quiet_ms);
+  }
+
+  /** The process stops. */
+  close(): void {
+    this.#end(() => true);
+  }
+
+  #end(isOver: (episode: Episode) => boolean): void {
+    for (const [cause, episode] of this.#episodes) {
+      if (!isOver(episode)) continue;
+      this.#episodes.delete(cause);
+      const { began_ms, last_ms, by_reason, by_lane } = episode;
+      const messages = [...by_reason.values()].reduce((sum, rows) => sum + rows, 0);
+      const figures = { ...Object.fromEntries(by_reason), lanes: Object.fromEntries(by_lane) };
+      const took_s = Math.round((last_ms - began_ms) / 1_000);
+      this.#options.log.warn({ messages, ...figures, took_s }, texts.dropped[cause]);
+    }
+  }
+
+  /** Undefined: not for want of room, or reported in another way. */
+  #causeOf(reason: DropReason): DropCause | undefined {
+    if (reason === 'evicted') return this.#options.isDiskFull() ? 'disk' : 'limit';
+    return causes[reason];
+  }
+}
+
+const causes: Partial<Record<DropReason, DropCause>> = {
+  thinned: 'limit',
+  expired: 'age',
+  memory_full: 'memory',
+};
