@@ -2,8 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { ActivityLog } from './activity-log.ts';
-import { Conditions } from './degraded.ts';
-import { DegradedLog, look_every_ms } from './degraded-log.ts';
+import { Conditions, DegradedLog, look_every_ms } from './degraded.ts';
 import { DrainMeter, sample_every_ms, waitReason } from './drain-meter.ts';
 import { DriverInstances } from './driver-instances.ts';
 import { kitState } from './kit-state.ts';

@@ -1,6 +1,6 @@
 /** The log has a line when a reason for a degraded kit begins, and one when it ends. */
 import { beforeEach, expect, test } from 'vitest';
-import { begins_after_ms, DegradedLog, ends_after_ms, look_every_ms } from '../../../src/app/degraded-log.ts';
+import { begins_after_ms, DegradedLog, ends_after_ms, look_every_ms } from '../../../src/app/degraded.ts';
 import { texts } from '../../../src/app/texts.ts';
 
 const lines: [object, string][] = [];
