@@ -110,7 +110,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const own: Own = { service: undefined, acked_ms: Number.NEGATIVE_INFINITY };
   const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
   every(battery_look_ms, ends.hub.signal, () => low_battery.look());
-  (deps.stalls ?? own_stalls).watch(ends.hub.signal);
+  watch(parts, deps, ends.hub.signal);
   const { hub, tasks, uplink } = parts;
   const tail = new Tail((id) => hub.assetNamed(id));
   const service = await ownService(config, parts, deps.log);
@@ -154,6 +154,13 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
       await outbox.close();
     },
   };
+}
+
+/** Notices stalls of the process, and logs why the kit is degraded. */
+function watch(parts: ReportParts, { log, stalls = own_stalls }: AppDeps, signal: AbortSignal): void {
+  stalls.watch(signal);
+  const degraded_log = new DegradedLog(() => performance.now(), log.child({ part: 'kit' }));
+  every(look_every_ms, signal, () => degraded_log.look(degraded(parts)));
 }
 
 async function openBuffer(config: Config, deps: AppDeps): Promise<Outbox> {
@@ -279,8 +286,6 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     uplink,
     drain,
   };
-  const degraded_log = new DegradedLog(() => performance.now(), log.child({ part: 'kit' }));
-  every(look_every_ms, signal, () => degraded_log.look(degraded(parts)));
   return parts;
 }
 
