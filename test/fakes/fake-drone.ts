@@ -59,6 +59,13 @@ export class FakeDrone extends SimVehicle {
   sign: SignFrame | undefined;
   /** Its frames are MAVLink 1, and messages that do not fit are not sent. */
   speaks_mavlink1 = false;
+  /**
+   * It changes to MAVLink 2 with the first such frame that it receives: PX4 up to 1.16 as delivered (MAV_PROTO_VER 0, until
+   * PX4-Autopilot#25583), and ArduPilot (mavlink#630).
+   */
+  changes_to_mavlink2 = false;
+  /** Its longer hardware id, which MAVLink 1 cannot carry. */
+  uid2: readonly number[] = [];
   /** MAVLink 2 frames are noise to it. */
   reads_mavlink1_only = false;
   /** It returns home when the station with system id 255, once heard, is silent for this long (FS_GCS_ENABLE). */
@@ -246,6 +253,7 @@ export class FakeDrone extends SimVehicle {
     if (this.withheld.has(name)) return;
     const { odd_mode } = this;
     const is_odd = odd_mode !== undefined && name === 'HEARTBEAT';
+    if (name === 'AUTOPILOT_VERSION') Object.assign(fields, { uid2: [...this.uid2] });
     super.send(name, is_odd ? { ...fields, custom_mode: odd_mode } : fields, from_compid);
   }
 
@@ -265,6 +273,7 @@ export class FakeDrone extends SimVehicle {
   protected override receive(bytes: Uint8Array): void {
     this.received += 1;
     this.received_bytes += bytes.length;
+    if (this.changes_to_mavlink2 && bytes[0] === stx_v2) this.speaks_mavlink1 = false;
     if (this.forwards) this.#forward(bytes);
     const isNoise = this.reads_mavlink1_only && bytes[0] === stx_v2;
     if (!this.silent && !isNoise) super.receive(bytes);

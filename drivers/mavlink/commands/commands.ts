@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { latitude, longitude } from '../../../src/contract/assets.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
+import { CommandRefused } from '../../../src/errors.ts';
 import { altitudeInput } from './altitude.ts';
 import { admit, type Bounded, type Commanded, notSent, reach } from './admission.ts';
 import { awaitArrival, journeyTo } from './arrival.ts';
@@ -53,7 +54,29 @@ export function vehicleCommands(
     ? ['return_home', ...airborne_only]
     : ['surface', ...lackedBy(kind)];
   const has = (name: string): boolean => !lacks.includes(name);
-  return all.filter(({ name }) => has(name) && enabled.some((each) => each === name));
+  return all
+    .filter(({ name }) => has(name) && enabled.some((each) => each === name))
+    .map((command) => unlessShared(command, commanded));
+}
+
+/**
+ * Two vehicles may receive what is sent to one of them: that is refused, except for what makes both safer. Where they have one
+ * address, either one may have shown its effect.
+ */
+function unlessShared(command: Command, { conflict, mixture }: Commanded): Command {
+  const read: Command['read'] = (payload) => {
+    const { is_safety, run } = command.read(payload);
+    const runKnowing: typeof run = async (context) => {
+      const obstacle = is_safety ? undefined : conflict();
+      if (obstacle !== undefined) throw notSent(obstacle);
+      const result = await run(context);
+      const doubt = mixture();
+      if (doubt !== undefined) throw new CommandRefused(texts.unknown_outcome(doubt));
+      return result;
+    };
+    return { is_safety, run: runKnowing };
+  };
+  return { ...command, read };
 }
 
 const airborne_only = ['takeoff', 'land', 'set_altitude'] as const;

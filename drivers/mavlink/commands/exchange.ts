@@ -53,7 +53,6 @@ export interface Order {
   readonly causes?: (contact: Contact) => readonly string[];
 }
 
-/** How the effect was confirmed. */
 export interface Evidence {
   /** False: no answer came, but the change of the vehicle was observed. */
   readonly acknowledged: boolean;
@@ -353,13 +352,15 @@ class Attempt {
   async #wait<T>(look: () => T | undefined, ms: number): Promise<T | undefined> {
     const { signal } = this.#context;
     const hasChanged = (): boolean => this.#to.incarnation() !== this.#incarnation;
-    const seen = await this.#to.changes.until(
-      () => (hasChanged() || this.#to.conflict() !== undefined ? { found: undefined } : found(look())),
+    const { name, changes } = this.#to;
+    // What makes a vehicle safer goes on, whoever else receives it.
+    const conflictOf = (): string | undefined => (this.#order.may_resend ? undefined : this.#to.conflict());
+    const seen = await changes.until(
+      () => (hasChanged() || conflictOf() !== undefined ? { found: undefined } : found(look())),
       this.#within(ms),
       signal,
     );
-    const { name } = this.#to;
-    const conflict = this.#to.conflict();
+    const conflict = conflictOf();
     if (conflict !== undefined) this.#failUnknown(texts.about(name, conflict));
     if (signal.aborted && seen === undefined) this.#failUnknown(texts.stopped(name, this.#order.what));
     if (!hasChanged()) return seen?.found;

@@ -21,14 +21,16 @@ export class Repeats {
   }
 
   isAllowed(now_ms: number): boolean {
-    const { contact, conflict } = this.#to;
-    if (!this.#order.may_resend || conflict() !== undefined || this.#isTakenOver()) return false;
+    const { contact } = this.#to;
+    if (!this.#order.may_resend || this.#isTakenOver()) return false;
     return this.#order.obstacle?.(situationOf(contact, now_ms)) === undefined;
   }
 
   /** Whether a pilot, another station or a failsafe has changed the mode: another copy would undo that. */
   #isTakenOver(): boolean {
-    if (this.#order.ignores_mode === true || !this.#isSettled) return false;
+    // Behind a shared address the mode of the other vehicle shows too.
+    const isShared = this.#to.contact.isShared(performance.now());
+    if (this.#order.ignores_mode === true || isShared || !this.#isSettled) return false;
     return this.#to.contact.latest.last('HEARTBEAT')?.custom_mode !== this.#mode_before;
   }
 }

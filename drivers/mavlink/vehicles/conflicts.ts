@@ -1,16 +1,13 @@
 /** Finds vehicles that share a system id: a command for one could reach the other. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import type { Link } from '../links/link.ts';
+import { isSameHardware } from '../reports/hardware.ts';
 import type { Contact } from './contact.ts';
 import { texts } from './texts.ts';
 import type { Vehicle } from './vehicle.ts';
 
 const live_ms = 2_500;
-/** Boot times of one autopilot received over two links differ by the delays of the links. */
-const same_boot_ms = 2_000;
 const hosts_shown_max = 4;
-/** Of `time_boot_ms`. */
-const clock_range_ms = 2 ** 32;
 
 /** Contacts whose system id another live vehicle uses as well. */
 export interface SharedIds {
@@ -57,12 +54,9 @@ function areDifferent(
   if (vehicle === undefined || other_vehicle === undefined) return false;
   // Over a satellite a vehicle reports neither.
   if (one.isHighLatency || other.isHighLatency) return vehicle !== other_vehicle;
-  if (one.uid !== undefined && other.uid !== undefined) return one.uid !== other.uid;
-  // Without a hardware id, a vehicle is recognised by its boot time.
-  if (one.booted_at_ms === undefined || other.booted_at_ms === undefined) return true;
-  const apart_ms = Math.abs(one.booted_at_ms - other.booted_at_ms);
-  // While the 32 bits of the clock start again, one link may still report the earlier count.
-  return Math.min(apart_ms, Math.abs(apart_ms - clock_range_ms)) > same_boot_ms;
+  const is_same = isSameHardware(one.hardware.id, other.hardware.id);
+  // Without a hardware id, a vehicle that is received from both places at once is recognised by its clock.
+  return is_same === undefined ? one.clock.hasSameStart(other.clock) === false : !is_same;
 }
 
 /** Whether each was received after the first frame of the other: not one vehicle that changed its address. */

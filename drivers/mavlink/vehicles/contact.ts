@@ -3,6 +3,7 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 import { BootClock } from '../reports/boot-clock.ts';
 import { Burst } from '../reports/burst.ts';
 import { EventIntake } from '../reports/event-intake.ts';
+import { Hardware, isSameHardware } from '../reports/hardware.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
@@ -16,6 +17,7 @@ import { needsModeList } from './modes.ts';
 import { sourceOf } from './newcomers.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
+import { isArmed, isInAir } from './situation.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, type StreamRequest, Streams, type StreamRates } from './streams.ts';
 import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
@@ -45,20 +47,20 @@ export interface ContactParts {
   readonly onEvent: (contact: Contact, event: VehicleEvent) => void;
 }
 
-/** This many restarts within `flap_window_ms` mean two vehicles that share an address. */
-const flaps_max = 3;
-const flap_window_ms = 15_000;
 /** An autopilot does not start twice within this time. */
 const restart_pause_ms = 1_000;
 /** Two vehicles that share an address keep producing evidence, so it expires after this time. */
 const shared_evidence_ms = 75_000;
-const uids_max = 8;
 const acks_max = 16;
 const texts_max = 20;
 const modes_max = 128;
 /** One vehicle sends one heartbeat a second. So many within `beats_window_ms` may come from two. */
 const beats_of_two = 8;
 const beats_window_ms = 5_000;
+/** Two clocks were seen as lately as that. */
+const two_clocks_ms = 15_000;
+/** Its longer id is awaited for this long after its shorter one: it changes to MAVLink 2 with the next heartbeat of the kit. */
+const longer_id_wait_ms = 3_000;
 /** Without a heartbeat for this long, a vehicle is received by HIGH_LATENCY2 alone. */
 const beat_fresh_ms = 3_000;
 const command_set_interval = 511;
@@ -83,8 +85,10 @@ export class Contact {
   readonly clock = new BootClock();
   readonly first_ms: number;
   last_ms: number;
-  /** MAVLink version of its latest frame, in which it is addressed: an old autopilot reads version 1 only. */
-  version: MavlinkVersion = 2;
+  #version: MavlinkVersion = 2;
+  /** When it was last seen armed, and in the air: of two vehicles behind one address, either one of them. */
+  armed_ms = Number.NEGATIVE_INFINITY;
+  airborne_ms = Number.NEGATIVE_INFINITY;
   /** Heartbeats so far. */
   beats = 0;
   autopilot: Autopilot = 'other';
@@ -111,15 +115,13 @@ export class Contact {
   readonly #rates: StreamRates;
   readonly #passive: boolean;
   #streams: Streams | undefined;
-  readonly #restarts = new Burst(flaps_max, flap_window_ms);
   #restarted_ms = Number.NEGATIVE_INFINITY;
-  /** Hardware ids that this address reported before the current one. */
-  readonly #earlier_uids = new Set<string>();
   #shared_ms = Number.NEGATIVE_INFINITY;
   readonly #quadplane = new QuadplaneEvidence();
-  #uid: string | undefined;
-  #uid_boots = 0;
-  #uid_ms = Number.NEGATIVE_INFINITY;
+  readonly hardware = new Hardware();
+  /** It has the key of its vehicle. */
+  #isSettled = false;
+  #answered_ms = Number.POSITIVE_INFINITY;
   readonly #beats = new Burst(beats_of_two, beats_window_ms);
   /** When it last answered another station about missions. */
   #other: { readonly target_system: number; readonly at_ms: number } | undefined;
@@ -149,20 +151,31 @@ export class Contact {
     return this.#isHighLatency;
   }
 
-  /** Takes the identity of a vehicle with the same system id: over a satellite it reports none. */
+  /** Takes the key of its vehicle: over a satellite it reports no identity, and near it may have reported several. */
   assume(asset_key: string): void {
     this.asset_key = asset_key;
+    this.#isSettled = true;
   }
 
-  /** The hardware id; undefined until it is reported. */
-  get uid(): string | undefined {
-    return this.#uid;
+  /** MAVLink version of its latest frame, in which it is addressed: an old autopilot reads version 1 only. */
+  get version(): MavlinkVersion {
+    return this.#version;
   }
 
-  /** Whether the autopilot has no hardware id, by its own answer. */
-  get isWithoutUid(): boolean {
-    const has_reported = this.latest.last('AUTOPILOT_VERSION') !== undefined;
-    return this.#uid === undefined && (has_reported || this.#streams?.hasNoIdentity === true);
+  /** Notes the version of a frame. An autopilot that changes to MAVLink 2 can report its longer id. */
+  speaks(version: MavlinkVersion, now_ms: number): void {
+    const isNewer = version > this.#version;
+    this.#version = version;
+    if (isNewer && this.hardware.awaitsLonger) this.#streams?.requestIdentity(now_ms);
+  }
+
+  /** Whether it has said which hardware it is, or that it cannot, and will not say more soon. */
+  hasAnswered(now_ms: number): boolean {
+    const { id, awaitsLonger } = this.hardware;
+    if (awaitsLonger && !this.#passive)
+      return id !== undefined && now_ms - this.#answered_ms > longer_id_wait_ms;
+    const hasReported = this.latest.last('AUTOPILOT_VERSION') !== undefined;
+    return id !== undefined || hasReported || this.#streams?.hasNoIdentity === true;
   }
 
   /** Boot time of the autopilot on our clock; undefined until it is reported. */
@@ -214,20 +227,24 @@ export class Contact {
   receive(message: Decoded, now_ms: number): void {
     this.last_ms = now_ms;
     if (this.clock.receive(message, now_ms)) this.#restart(now_ms);
-    if (isTransfer(message) && !this.isToUs(message.fields))
-      this.#other = { ...message.fields, at_ms: now_ms };
-    else this.latest.put(message, now_ms);
+    this.#store(message, now_ms);
     this.#streams?.received(message.name, now_ms);
     const { name, fields } = message;
     if (name === 'HEARTBEAT') this.#beat(fields, now_ms);
     else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
     else if (name === 'STATUSTEXT') this.#addText(this.#statusTexts.receive(fields, now_ms), now_ms);
-    else if (name === 'AUTOPILOT_VERSION') this.#identify(uidOf(fields), now_ms);
-    else if (name === 'EXTENDED_SYS_STATE')
-      this.#detectQuadplane(() => this.#quadplane.receiveState(fields, this.mav_type));
+    else if (name === 'AUTOPILOT_VERSION') this.#identify(fields, now_ms);
+    else if (name === 'EXTENDED_SYS_STATE') this.#receiveState(fields, now_ms);
     else if (name === 'PARAM_VALUE') this.#detectQuadplane(() => this.#quadplane.receiveParameter(fields));
     else if (name === 'HIGH_LATENCY2') this.#receiveHighLatency(fields, now_ms);
     else this.#collect(message);
+  }
+
+  /** An answer to another station is not what the vehicle reports to this one. */
+  #store(message: Decoded, now_ms: number): void {
+    if (isTransfer(message) && !this.isToUs(message.fields))
+      this.#other = { ...message.fields, at_ms: now_ms };
+    else this.latest.put(message, now_ms);
   }
 
   tick(now_ms: number): void {
@@ -260,10 +277,14 @@ export class Contact {
     const found = this.#classify(heartbeat);
     this.#isHighLatency = false;
     this.#beat_ms = now_ms;
+    if (isArmed(heartbeat)) this.armed_ms = now_ms;
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
     if (needsModeList(found, this.kind, heartbeat)) this.#streams.requestModes();
-    if (this.#beats.note(now_ms)) this.#streams.recheckIdentity(now_ms);
+    if (!this.#beats.note(now_ms)) return;
+    this.#streams.recheckIdentity(now_ms);
+    // Neither shows two vehicles alone: another program may send heartbeats, and a second radio of the same vehicle may be slow.
+    if (now_ms - this.clock.twofold_ms < two_clocks_ms) this.#shared_ms = now_ms;
   }
 
   #classify({ type, autopilot }: Pick<Messages['HEARTBEAT'], 'autopilot' | 'type'>): Autopilot {
@@ -303,32 +324,34 @@ export class Contact {
     this.#onText(this, text);
   }
 
+  #receiveState(state: Messages['EXTENDED_SYS_STATE'], now_ms: number): void {
+    if (isInAir(state)) this.airborne_ms = now_ms;
+    this.#detectQuadplane(() => this.#quadplane.receiveState(state, this.mav_type));
+  }
+
   #detectQuadplane(note: () => void): void {
     if (this.autopilot !== 'ardupilot') return;
     note();
     if (this.#quadplane.isQuadplane) this.kind = 'vtol';
   }
 
-  /** Another hardware id without a restart means two vehicles; so does a replaced id that returns. */
-  #identify(uid: string | undefined, now_ms: number): void {
-    if (uid === undefined) return;
-    if (this.uid !== undefined && this.uid !== uid) {
-      const is_replaced = this.boots !== this.#uid_boots || now_ms - this.#uid_ms > shared_evidence_ms;
-      if (!is_replaced || this.#earlier_uids.has(uid) || this.#earlier_uids.size >= uids_max) {
-        this.#shared_ms = now_ms;
-        return;
-      }
-      this.#earlier_uids.add(this.uid);
-    }
-    this.#uid = uid;
-    this.asset_key = assetKeyOf(this);
-    this.#uid_boots = this.boots;
-    this.#uid_ms = now_ms;
+  #identify(version: Messages['AUTOPILOT_VERSION'], now_ms: number): void {
+    const { hardware, boots } = this;
+    this.#answered_ms = Math.min(this.#answered_ms, now_ms);
+    const before = hardware.id;
+    const isOther = hardware.receive(version, { in: this.#version, boots, now_ms });
+    // The next answers show whether the earlier one comes back.
+    if (isOther && !this.isShared(now_ms)) this.#streams?.requestIdentity(now_ms);
+    if (hardware.twofold_ms === now_ms) this.#shared_ms = now_ms;
+    const [uid] = hardware.names;
+    // Another number of the same vehicle does not change its key.
+    if (uid === undefined || (this.#isSettled && isSameHardware(before, hardware.id) === true)) return;
+    this.#isSettled = false;
+    this.asset_key = assetKeyOf({ uid, sysid: this.sysid, compid: this.compid });
   }
 
   #restart(now_ms: number): void {
     this.boots += 1;
-    if (this.#restarts.note(now_ms)) this.#shared_ms = now_ms;
     this.latest.clear();
     this.modes.clear();
     this.#quadplane.restart();
@@ -373,12 +396,3 @@ const legacy_streams = [
   [11, 'position_hz'],
   [12, 'status_hz'],
 ] as const;
-
-/** The uid of every simulated PX4. */
-const px4_simulator_uid = '4954414c44494e4f';
-
-/** Returns undefined when the autopilot has no hardware id: software in the loop, old boards. */
-function uidOf({ uid, uid2 }: Messages['AUTOPILOT_VERSION']): string | undefined {
-  if (uid2.some((byte) => byte !== 0)) return Buffer.from(uid2).toString('hex');
-  return /^0*$/u.test(uid) || uid === px4_simulator_uid ? undefined : uid;
-}

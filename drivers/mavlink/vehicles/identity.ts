@@ -2,6 +2,9 @@
 import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { Contact } from './contact.ts';
 import { assetTypeOf, kindOf, modelOf } from './kind.ts';
+import type { MavlinkOptions } from '../options.ts';
+import { isSameHardware } from '../reports/hardware.ts';
+import type { Vehicle } from './vehicle.ts';
 import type { Messages } from '../wire/messages.ts';
 
 const usual_component = 1;
@@ -26,11 +29,27 @@ const release_names: ReadonlyMap<number, string> = new Map([
 const provisional_prefix = 'mavlink:system-';
 
 /** Returns the key from the hardware id, or from the configured system and component ids if there is none. */
-export function assetKeyOf({ uid, sysid, compid }: Pick<Contact, 'uid' | 'sysid' | 'compid'>): string {
+export function assetKeyOf({
+  uid,
+  sysid,
+  compid,
+}: Pick<Contact, 'sysid' | 'compid'> & { readonly uid: string | undefined }): string {
   if (uid !== undefined) return `mavlink:${uid}`;
   return compid === usual_component
     ? `mavlink:system-${sysid}`
     : `mavlink:system-${sysid}-component-${compid}`;
+}
+
+/** Returns the key of the vehicle that has this hardware, whichever of its numbers the key is made of. */
+export function hardwareKeyOf(
+  { hardware, asset_key }: Contact,
+  vehicles: readonly Vehicle[],
+  configured: MavlinkOptions['vehicles'],
+): string {
+  const known = vehicles.find(({ hardware_id }) => isSameHardware(hardware_id, hardware.id) === true);
+  if (known) return known.hardware_key;
+  const keys = hardware.names.map((name) => `mavlink:${name}`);
+  return keys.find((key) => Object.hasOwn(configured, key)) ?? keys[0] ?? asset_key;
 }
 
 /** Whether the key is not derived from the hardware. */

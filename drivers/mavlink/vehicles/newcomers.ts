@@ -29,8 +29,8 @@ export const unannounced_silence_ms = 5_000;
 const established_after_ms = 60_000;
 
 /** Vehicles announced in a minute; configured ones do not count. */
-export const appearances_max = 64;
-export const appearances_window_ms = 60_000;
+const appearances_max = 64;
+const appearances_window_ms = 60_000;
 /** Minimum interval between accepted changes of an autopilot's hardware id. */
 export const identity_every_ms = 5_000;
 /** A vehicle that is not established is removed this long after it was lost. */
@@ -66,6 +66,30 @@ export function isConfirmed({ beats, first_ms, last_ms, isHighLatency }: Contact
 /** Whether it keeps its slot while it is offline. */
 export function isEstablished({ online_total_ms, isConfigured }: Vehicle): boolean {
   return isConfigured || online_total_ms >= established_after_ms;
+}
+
+/** A configured vehicle always has one. */
+export const configured_slot = { hasSlot: true, victim: undefined } as const;
+
+/** Slots for vehicles that are not configured. */
+export class VehicleSlots {
+  #appearances_ms: readonly number[] = [];
+
+  /** Whether one more may appear, and which one must be removed for it: one that is offline and was online only briefly. */
+  slotFor(
+    vehicles: readonly Vehicle[],
+    now_ms: number,
+  ): { readonly hasSlot: boolean; readonly victim: Vehicle | undefined } {
+    const recent = this.#appearances_ms.filter((at_ms) => now_ms - at_ms < appearances_window_ms);
+    const unconfigured = vehicles.filter(({ isConfigured }) => !isConfigured);
+    const offline = unconfigured.filter((each) => !each.online && !isEstablished(each));
+    const [longest] = offline.toSorted((a, b) => b.offline_ms - a.offline_ms);
+    const victim = unconfigured.length >= vehicles_max ? longest : undefined;
+    const isFull = unconfigured.length >= vehicles_max && !victim;
+    const hasSlot = recent.length < appearances_max && !isFull;
+    this.#appearances_ms = hasSlot ? [...recent, now_ms] : recent;
+    return { hasSlot, victim: hasSlot ? victim : undefined };
+  }
 }
 
 export interface Roles {

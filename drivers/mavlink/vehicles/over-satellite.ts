@@ -14,8 +14,8 @@ export function isOfAutopilot({ name, fields }: Decoded): boolean {
 
 /** Over a satellite a vehicle reports no hardware id: the known vehicle with its system id is the same one. */
 export function assumeIdentity(contact: Contact, vehicles: readonly Vehicle[]): void {
-  const { isHighLatency, uid, sysid, compid, asset_key } = contact;
-  if (!isHighLatency || uid !== undefined || !isProvisional(asset_key)) return;
+  const { isHighLatency, hardware, sysid, compid, asset_key } = contact;
+  if (!isHighLatency || hardware.id !== undefined || !isProvisional(asset_key)) return;
   const same = vehicles.filter(
     ({ active, asset_key: key }) => !isProvisional(key) && active.sysid === sysid && active.compid === compid,
   );

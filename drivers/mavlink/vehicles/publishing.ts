@@ -101,12 +101,6 @@ export class Publishing {
     });
   }
 
-  /** Publishes alarms with an otherwise unknown status. */
-  warn(alarms: readonly string[]): void {
-    const unknown = { armed: null, flight_mode: null, ekf_ok: null, pre_arm_check: null };
-    this.#sink.publish('sys_status', { ...unknown, alarms: [...alarms] });
-  }
-
   #position(position: Messages['GLOBAL_POSITION_INT'], contact: Contact, now_ms: number): void {
     if (!isPositionValid(contact, now_ms)) return;
     const { latest, autopilot } = contact;

@@ -45,6 +45,8 @@ const pre_arm_bit = 0x1000_0000;
 const fix_2d = 2;
 const landed_on_ground = 1;
 const landed_unknown = 0;
+/** LANDED_STATE in which a vehicle takes off, flies or lands. */
+const landed_states_in_air: ReadonlySet<number> = new Set([2, 3, 4]);
 /** A vehicle that does not report its landed state counts as airborne above this height over home. */
 const flying_height_m = 1;
 const reason_pattern = /^(?:PreArm|Arm|Preflight Fail|Arming denied)[:! ]/u;
@@ -61,7 +63,7 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
     autopilot,
     kind,
     is_high_latency: isHighLatency,
-    armed: heartbeat ? armedOf(contact, heartbeat) : null,
+    armed: heartbeat ? armedOf(contact, heartbeat, now_ms) : null,
     mode,
     modes: contact.modes,
     airborne: isAirborne(contact, now_ms),
@@ -75,17 +77,20 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
   };
 }
 
-/** Null: its report over the satellite does not contain it. */
-function armedOf(
-  { isHighLatency, latest, autopilot }: Contact,
-  heartbeat: Messages['HEARTBEAT'],
-): boolean | null {
+/** Null: its report over the satellite does not contain it. Of two vehicles behind one address: whether one of them is. */
+function armedOf(contact: Contact, heartbeat: Messages['HEARTBEAT'], now_ms: number): boolean | null {
+  const { isHighLatency, latest, autopilot, armed_ms } = contact;
+  if (contact.isShared(now_ms)) return now_ms - armed_ms < heartbeat_fresh_ms;
   const report = isHighLatency ? latest.last('HIGH_LATENCY2') : undefined;
   return report ? highLatencyArmed(report, autopilot) : isArmed(heartbeat);
 }
 
 export function isArmed({ base_mode }: Messages['HEARTBEAT']): boolean {
   return (base_mode & armed_bit) !== 0;
+}
+
+export function isInAir({ landed_state }: Messages['EXTENDED_SYS_STATE']): boolean {
+  return landed_states_in_air.has(landed_state);
 }
 
 /** Returns undefined without a recent report of the estimator. */
@@ -143,6 +148,7 @@ function homeOf({ latest }: Contact, now_ms: number): Situation['home'] {
  */
 function isAirborne(contact: Contact, now_ms: number): boolean | null {
   if (assetTypeOf(contact.kind) === 'vehicle') return false;
+  if (contact.isShared(now_ms) && now_ms - contact.airborne_ms < status_fresh_ms) return true;
   const landed = contact.latest.fresh('EXTENDED_SYS_STATE', status_fresh_ms, now_ms)?.landed_state;
   if (landed !== undefined && landed !== landed_unknown) return landed !== landed_on_ground;
   const position = positionOf(contact, now_ms);

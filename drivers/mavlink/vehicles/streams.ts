@@ -187,7 +187,13 @@ export class Streams {
   /** Requests the identity again immediately, since there may be a second vehicle. */
   recheckIdentity(now_ms: number): void {
     const want = this.#wants.get('AUTOPILOT_VERSION');
-    if (!want || now_ms - want.asked_ms < recheck_every_ms) return;
+    if (want && now_ms - want.asked_ms >= recheck_every_ms) this.requestIdentity(now_ms);
+  }
+
+  /** Requests the identity now. */
+  requestIdentity(now_ms: number): void {
+    const want = this.#wants.get('AUTOPILOT_VERSION');
+    if (!want) return;
     want.received_ms = Number.NEGATIVE_INFINITY;
     want.asks = 0;
     this.#next_check_ms = now_ms;

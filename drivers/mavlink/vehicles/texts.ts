@@ -15,13 +15,13 @@ export const texts = {
   address_refused: 'ignoring what is sent as this vehicle from an address that is not among its hosts',
   address_reused: 'another vehicle sends from its address',
   id_shared: (system_id: number) =>
-    `system id ${system_id} is used by two vehicles; give each vehicle a unique id`,
+    `system id ${system_id} is used by two vehicles, and what is sent to one may reach the other: only commands that make a vehicle safer are sent; give each vehicle a unique id`,
   id_elsewhere: (system_id: number) =>
     `another address sends as system id ${system_id}; if it is a vehicle of yours, give each a unique id; if not, add the vehicle's address to its hosts, or set up signing`,
   own_id_shared: (system_id: number, component_id: number) =>
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
   rival: 'another station uses the system and component id of this kit; set another system_id',
-  conflict: 'two vehicles have the same system id; refusing their commands',
+  conflict: 'two vehicles have the same system id; sending them only commands that make a vehicle safer',
   conflict_resolved: 'system id conflict resolved',
   limit_reached: 'sender limit reached; ignoring further senders',
   id_of_all: 'vehicle has id 0, which stands for all; ignoring it until it has another id',

@@ -8,14 +8,14 @@ import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
-import { assetKeyOf, cloneKeyOf, isKeyOf, isProvisional, vehicleAsset } from './identity.ts';
+import { assetKeyOf, cloneKeyOf, hardwareKeyOf, isKeyOf, isProvisional, vehicleAsset } from './identity.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
 import {
-  appearances_max,
-  appearances_window_ms,
+  configured_slot,
   contacts_max,
+  VehicleSlots,
   vehicles_max,
   remove_after_ms,
   isConfirmed,
@@ -68,7 +68,7 @@ export class VehicleRegistry {
   readonly #full = new Set<string>();
   readonly #log: VehicleLog;
   readonly #identified_ms = new WeakMap<Contact, number>();
-  #appearances_ms: readonly number[] = [];
+  readonly #vehicleSlots = new VehicleSlots();
   readonly #appearing = {
     known: new Announcements(appearing_max),
     unknown: new Announcements(appearing_max),
@@ -162,7 +162,7 @@ export class VehicleRegistry {
   }
 
   #contact(contact: Contact, message: Decoded, { frame, now_ms }: From): void {
-    contact.version = frame.version;
+    contact.speaks(frame.version, now_ms);
     contact.receive(message, now_ms);
     if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
     this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);
@@ -196,10 +196,11 @@ export class VehicleRegistry {
   #identify(contact: Contact, now_ms: number): void {
     const known = this.#vehicleOf.get(contact);
     assumeIdentity(contact, this.vehicles);
-    if (!this.#isIdentifiable(contact, now_ms) || !this.#isFromItsHost(contact)) return;
-    if (known ? isKeyOf(known.asset_key, contact) : !this.#isAdmitted(contact)) return;
-    const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
-    if (known && !isProvisional(known.asset_key) && now_ms - identified_ms < identity_every_ms) return;
+    if (!this.#isIdentifiable(contact, now_ms)) return;
+    if (known) known.learn(contact);
+    else contact.assume(hardwareKeyOf(contact, this.vehicles, this.#parts.options.vehicles));
+    if (!this.#isFromItsHost(contact)) return;
+    if (known ? !this.#mayChange(contact, known, now_ms) : !this.#isAdmitted(contact)) return;
     if (known) this.#unassign(contact, known);
     const asset_key = this.#keyOf(contact, now_ms);
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact, now_ms);
@@ -210,11 +211,18 @@ export class VehicleRegistry {
     this.#vehicleOf.set(contact, vehicle);
   }
 
+  /** Whether another vehicle sends from the address now, as far as that may change so soon. */
+  #mayChange(contact: Contact, known: Vehicle, now_ms: number): boolean {
+    if (isKeyOf(known.asset_key, contact)) return false;
+    const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
+    return isProvisional(known.asset_key) || now_ms - identified_ms >= identity_every_ms;
+  }
+
   /** Whether its hardware id is known, or will not be. */
   #isIdentifiable(contact: Contact, now_ms: number): boolean {
     const wait_ms = this.#parts.options.passive ? identity_wait_passive_ms : identity_wait_ms;
     if (contact.isHighLatency) return true;
-    return contact.uid !== undefined || contact.isWithoutUid || now_ms - contact.first_ms >= wait_ms;
+    return contact.hasAnswered(now_ms) || now_ms - contact.first_ms >= wait_ms;
   }
 
   /** Removes what an earlier run announced of this vehicle before its hardware id was known. */
@@ -254,9 +262,12 @@ export class VehicleRegistry {
     const { host, options } = this.#parts;
     const own = Object.hasOwn(options.vehicles, asset_key) ? options.vehicles[asset_key] : undefined;
     if (!this.#appearing[own ? 'known' : 'unknown'].take(now_ms)) return undefined;
-    if (!own && !this.#reserveSlot(now_ms)) return this.#refuse('vehicles', vehicles_max);
+    const { hasSlot, victim } = own ? configured_slot : this.#vehicleSlots.slotFor(this.vehicles, now_ms);
+    if (!hasSlot) return this.#refuse('vehicles', vehicles_max);
+    if (victim) this.#remove(victim);
     const vehicle = new Vehicle({
       asset_key,
+      hardware_key: contact.asset_key,
       contact,
       passive: options.passive,
       offlineAfter_ms: (each) => offlineAfter_ms(each, options),
@@ -275,21 +286,6 @@ export class VehicleRegistry {
     });
     this.#vehicles.set(asset_key, vehicle);
     return vehicle;
-  }
-
-  /** Reserves a slot for one more vehicle, if necessary by removing an offline vehicle that was online only briefly. */
-  #reserveSlot(now_ms: number): boolean {
-    this.#appearances_ms = this.#appearances_ms.filter((at_ms) => now_ms - at_ms < appearances_window_ms);
-    if (this.#appearances_ms.length >= appearances_max) return false;
-    const unconfigured = this.vehicles.filter(({ isConfigured }) => !isConfigured);
-    if (unconfigured.length >= vehicles_max) {
-      const offline = unconfigured.filter((each) => !each.online && !isEstablished(each));
-      const [longest] = offline.toSorted((a, b) => b.offline_ms - a.offline_ms);
-      if (!longest) return false;
-      this.#remove(longest);
-    }
-    this.#appearances_ms = [...this.#appearances_ms, now_ms];
-    return true;
   }
 
   /** Removes a vehicle, its contacts and its parts. */

@@ -14,12 +14,15 @@ import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
 import { Announcements, changes_max } from '../reports/announcements.ts';
 import { FlightLog } from '../reports/flight-log.ts';
+import type { HardwareId } from '../reports/hardware.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 
 export interface VehicleParts {
   readonly asset_key: string;
+  /** Its key without what distinguishes it from another vehicle with the same hardware id. */
+  readonly hardware_key: string;
   readonly contact: Contact;
   readonly passive: boolean;
   /** Silence after which a vehicle received in this way is offline. */
@@ -45,7 +48,7 @@ export class Vehicle {
   /** Restarts of its autopilot when something was last received. */
   #boots = 0;
   readonly contacts = new Set<Contact>();
-  /** Set while two vehicles use its system id: no commands are sent, and its messages cannot be attributed. */
+  /** Set while two vehicles use its system id: only commands that make it safer are sent, perhaps to both. */
   conflict: string | undefined;
   /** Set while a vehicle at another host, which may be a stranger, uses its system id: that prevents no command. */
   namesake: string | undefined;
@@ -54,6 +57,7 @@ export class Vehicle {
   readonly #known = new KnownSource();
   /** A foreign contact was logged. */
   #hasWarned = false;
+  #hardware_id: HardwareId | undefined;
   #active: Contact;
   #switches = 0;
   #online = true;
@@ -75,7 +79,12 @@ export class Vehicle {
     this.add(parts.contact);
     this.#commands = parts.passive
       ? []
-      : parts.commandsOf({ address: () => this.#address(), stored: this.#stored });
+      : parts.commandsOf({
+          address: () => this.#address(),
+          conflict: () => this.#conflictAt(performance.now()),
+          mixture: () => this.#mixtureAt(performance.now()),
+          stored: this.#stored,
+        });
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
     this.#flightLog = new FlightLog(parts.log);
@@ -112,9 +121,24 @@ export class Vehicle {
     return { situation: situationOf(this.#active, now_ms), charge: this.#publishing.charge };
   }
 
+  get hardware_key(): string {
+    return this.#parts.hardware_key;
+  }
+
+  /** The hardware that it was last known to be; undefined if it has not reported it. */
+  get hardware_id(): HardwareId | undefined {
+    return this.#hardware_id;
+  }
+
+  /** Takes over what a contact knows of its hardware. */
+  learn({ hardware }: Contact): void {
+    this.#hardware_id = hardware.id ?? this.#hardware_id;
+  }
+
   /** Adds a contact that receives it. */
   add(contact: Contact): void {
     this.contacts.add(contact);
+    this.learn(contact);
     if (!this.#parts.hasHosts) this.#known.add(contact);
   }
 
@@ -133,7 +157,7 @@ export class Vehicle {
     if (!this.#online) this.#goOnline();
     if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
     else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
-    else if (!contact.isShared(now_ms)) this.#publishing.receive(message, contact, now_ms);
+    else this.#publishing.receive(message, contact, now_ms);
     this.#receiveMission(message, contact, now_ms);
     if (isDescribing(message)) this.#announceIfChanged(now_ms);
     this.changes.notify();
@@ -145,7 +169,7 @@ export class Vehicle {
     this.#boots = contact.boots;
     if (name === 'MISSION_REQUEST' || name === 'MISSION_REQUEST_INT' || name === 'MISSION_ACK') {
       if (!contact.isToUs(fields)) this.#stored.forget(kindOfType(fields.mission_type));
-    } else if ((name === 'MISSION_CURRENT' || name === 'MISSION_ITEM_REACHED') && !contact.isShared(now_ms)) {
+    } else if (name === 'MISSION_CURRENT' || name === 'MISSION_ITEM_REACHED') {
       if (name === 'MISSION_CURRENT') this.#stored.receive(fields, contact.autopilot, now_ms);
       else this.#stored.reached(fields.seq, contact.autopilot);
       const feed = this.#stored.feed();
@@ -156,10 +180,6 @@ export class Vehicle {
   #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
     const conflict = this.#conflictAt(now_ms);
     const alarms = this.#alarms(conflict);
-    if (this.#active.isShared(now_ms)) {
-      this.#publishing.warn(alarms);
-      return;
-    }
     this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
     const { autopilot, kind, modes: offered } = this.#active;
     const mode = flightMode(autopilot, kind, { ...heartbeat, offered });
@@ -269,8 +289,6 @@ export class Vehicle {
   #address(): ReturnType<Commanded['address']> {
     const now_ms = performance.now();
     if (!this.#online) return { obstacle: command_texts.vehicle_offline(this.name) };
-    const conflict = this.#conflictAt(now_ms);
-    if (conflict !== undefined) return { obstacle: command_texts.about(this.name, conflict) };
     const contact = this.#active;
     return {
       to: {
@@ -286,8 +304,11 @@ export class Vehicle {
 
   /** Also checks the contact: a command may arrive before the registry has detected a second vehicle. */
   #conflictAt(now_ms: number): string | undefined {
-    const { sysid } = this.#active;
-    return this.conflict ?? (this.#active.isShared(now_ms) ? texts.id_shared(sysid) : undefined);
+    return this.conflict ?? this.#mixtureAt(now_ms);
+  }
+
+  #mixtureAt(now_ms: number): string | undefined {
+    return this.#active.isShared(now_ms) ? texts.id_shared(this.#active.sysid) : undefined;
   }
 
   #announce(): DroneSink {

@@ -66,18 +66,18 @@ describe.concurrent('A command without an answer is not sent again', () => {
       expect(drone.commands).toHaveLength(1);
     });
   });
+});
 
-  it('when another vehicle with its system id is found behind its radio, whose effects do not count', async () => {
-    await withDrone({ airborne: true }, async (lab, drone) => {
-      drone.react = () => {
-        drone.send('AUTOPILOT_VERSION', autopilotVersion('00000000c0ffee02'));
-        beat(drone, { custom_mode: rtl, armed: true });
-        return undefined;
-      };
-      const failed = lab.command('return_home');
-      await expect(failed).rejects.toThrow(`${texts.id_shared(1)}; outcome unknown`);
-      expect(drone.commands).toHaveLength(1);
-    });
+it('The effect of another vehicle that is found behind the same radio does not complete a command', async () => {
+  await withDrone({ airborne: true }, async (lab, drone) => {
+    drone.react = () => {
+      for (const uid of ['00000000c0ffee02', drone.uid, '00000000c0ffee02'])
+        drone.send('AUTOPILOT_VERSION', autopilotVersion(uid));
+      beat(drone, { custom_mode: rtl, armed: true });
+      return undefined;
+    };
+    const failed = lab.command('return_home');
+    await expect(failed).rejects.toThrow(`${texts.id_shared(1)}; outcome unknown`);
   });
 });
 

@@ -9,48 +9,61 @@ import { eventually } from '../../../../support/eventually.ts';
 import { drone_key, withLab } from '../mavlink-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
 
+const no_uid = '0000000000000000';
+
 describe.concurrent('A vehicle', () => {
-  it('is a separate asset without commands while another vehicle has the same system id', async () => {
+  it('is a separate asset while another vehicle has the same system id, and gets only what makes it safer', async () => {
     await withLab(async (lab) => {
       await lab.fly({ airborne: true });
       await lab.until('online');
       const other = await lab.fly({ airborne: true, uid: '00000000c0ffee02' });
       await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms));
       expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, 'mavlink:00000000c0ffee02']);
-      await expect(lab.command('return_home')).rejects.toThrow(
-        refusals.not_sent(refusals.about('Quadrotor 1', texts.id_shared(1))),
-      );
+      const loiter = async () => lab.command('set_mode', { mode: 'LOITER' });
+      await expect(loiter()).rejects.toThrow(refusals.not_sent(texts.id_shared(1)));
+      expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
       expect(lab.log.at('error')).toEqual([texts.conflict]);
       other.silent = true;
       await lab.until('offline', 'mavlink:00000000c0ffee02');
-      expect(await lab.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+      expect(await loiter()).toMatchObject({ flight_mode: 'LOITER' });
     });
   });
 
-  it('has no feeds and commands while two send with one system id from one address', async () => {
-    await withLab(async (lab) => {
-      const drone = await lab.fly({ airborne: true, autopilot: 'px4' });
-      await lab.until('online');
-      const other = new FakeDrone({
-        port: lab.port,
-        uid: '00000000c0ffee02',
-        uptime_ms: 100_000,
-        autopilot: 'px4',
+  it.each([
+    { name: 'with two hardware ids', uids: ['00000000c0ffee01', '00000000c0ffee02'], key: drone_key },
+    { name: 'without hardware ids, with two clocks', uids: [no_uid, no_uid], key: 'mavlink:system-1' },
+  ])(
+    'goes on while two send with one system id from one address, and both get what makes them safer: $name',
+    async ({ uids, key }) => {
+      await withLab(async (lab) => {
+        const [uid, other_uid] = uids as [string, string];
+        const drone = await lab.fly({ airborne: true, autopilot: 'px4', uid });
+        await lab.until('online', key);
+        const other = new FakeDrone({ port: lab.port, uid: other_uid, uptime_ms: 100_000, autopilot: 'px4' });
+        other.shareAddressOf(drone);
+        await other.start();
+        await lab.sees(
+          'sys_status',
+          ({ alarms }) => JSON.stringify(alarms ?? '').includes(texts.id_shared(1)),
+          key,
+        );
+        lab.outbox.clear();
+        for (const feed of ['gps', 'attitude', 'battery']) await lab.sees(feed, () => true, key);
+        await lab.sees('sys_status', ({ armed, flight_mode }) => armed === true && flight_mode !== null, key);
+        const refused = refusals.not_sent(texts.id_shared(1));
+        await expect(lab.command('set_mode', { mode: 'GUIDED' }, { key })).rejects.toThrow(refused);
+        // One of the two flies.
+        await expect(lab.command('disarm', {}, { key })).rejects.toThrow(refusals.airborne);
+        expect([drone.commands, other.commands]).toEqual([[], []]);
+        // The one on the ground is disarmed: that keeps the other one from nothing.
+        await expect(lab.command('return_home', {}, { key })).rejects.toThrow(refusals.unknown_outcome(''));
+        expect([drone.flight.mode, other.flight.mode]).toEqual(['RTL', 'RTL']);
+        await eventually('it is logged', () => lab.log.at('error').length > 0);
+        expect(lab.log.at('error')).toEqual([texts.conflict]);
+        other.stop();
       });
-      other.shareAddressOf(drone);
-      await other.start();
-      await lab.outbox.until(({ data }) => data?.['armed'] === null && Array.isArray(data['alarms']));
-      lab.outbox.clear();
-      await expect(lab.command('return_home')).rejects.toThrow(refusals.not_sent(texts.id_shared(1)));
-      expect(drone.commands).toEqual([]);
-      await lab.outbox.until(({ channel }) => channel.endsWith('/sys_status'));
-      expect(lab.outbox.drafts.filter(({ channel }) => channel.endsWith('/gps'))).toEqual([]);
-      // The next look at all vehicles finds it, which may come after two heartbeats.
-      await eventually('it is logged', () => lab.log.at('error').length > 0);
-      expect(lab.log.at('error')).toEqual([texts.conflict]);
-      other.stop();
-    });
-  });
+    },
+  );
 
   it('is recognised as two when the second one comes later and sends only heartbeats', async () => {
     await withLab(async (lab) => {
@@ -60,7 +73,7 @@ describe.concurrent('A vehicle', () => {
       other.shareAddressOf(drone);
       await other.start();
       await lab.outbox.until(({ data }) => Array.isArray(data?.['alarms']));
-      await expect(lab.command('return_home')).rejects.toThrow(refusals.not_sent(texts.id_shared(1)));
+      await expect(lab.command('arm')).rejects.toThrow(refusals.not_sent(texts.id_shared(1)));
       expect(drone.commands).toEqual([]);
       other.stop();
     });

@@ -10,6 +10,7 @@ import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-v
 import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
 import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
 import { aborted } from '../../../../../src/platform/time.ts';
+import { asMavlink1 } from '../../../../fakes/mavlink1.ts';
 import { hubLab } from '../../../../support/kit/hub-lab.ts';
 import { framesOfDatagram } from '../frames.ts';
 
@@ -69,7 +70,7 @@ export function useRegistry(): void {
   afterEach(async () => lab.stop());
 }
 
-type Sender = number | { readonly sysid: number; readonly compid: number };
+type Sender = number | { readonly sysid: number; readonly compid: number; readonly version?: 1 | 2 };
 
 export function receive<K extends MessageName>(
   peer: string,
@@ -77,8 +78,9 @@ export function receive<K extends MessageName>(
   name: K,
   fields: Messages[K],
 ): void {
-  const sender = typeof from === 'number' ? { sysid: from, compid: 1 } : from;
-  const bytes = encode(name, fields, { ...sender, seq: 0 });
+  const { version = 2, ...sender } = typeof from === 'number' ? { sysid: from, compid: 1 } : from;
+  const newer = encode(name, fields, { ...sender, seq: 0 });
+  const bytes = (version === 1 ? asMavlink1(newer) : undefined) ?? newer;
   for (const frame of framesOfDatagram(bytes).frames) {
     if (frame instanceof FrameView) registry.frame(link, frame, peer, clock.now_ms);
   }
