@@ -43,7 +43,7 @@ function vehicleFacts(vehicles: readonly Vehicle[]): Readonly<Record<string, str
 }
 
 /** Formats a vehicle, such as `GUIDED, armed, airborne, battery 76 %`. */
-function vehicleText({ situation, charge }: ReturnType<Vehicle['report']>): string {
+function vehicleText({ situation, charge, alarms }: ReturnType<Vehicle['report']>): string {
   const { mode, armed, airborne, pre_arm_check, pre_arm_reasons } = situation;
   const { remaining_pct = null, voltage = null } = charge ?? {};
   return [
@@ -52,6 +52,7 @@ function vehicleText({ situation, charge }: ReturnType<Vehicle['report']>): stri
     ...(armed === true && airborne === true ? [texts.airborne] : []),
     ...(armed === false && pre_arm_check === false ? [command_texts.pre_arm_failed(pre_arm_reasons)] : []),
     ...(remaining_pct === null && voltage === null ? [] : [texts.battery(remaining_pct, voltage)]),
+    ...alarms.map((alarm) => texts.alarm(alarm)),
   ].join(', ');
 }
 

@@ -2,6 +2,7 @@
 export const texts = {
   vehicle: (name: string, sysid: number) => `${name} (system ${sysid})`,
   offline: (ms: number) => `offline for ${Math.round(ms / 1_000)} s`,
+  alarm: (reason: string) => `alarm: ${reason}`,
   mode_unknown: 'mode unknown',
   airborne: 'airborne',
   armed: (armed: boolean | null) => (armed === null ? 'unknown whether armed' : armed ? 'armed' : 'disarmed'),

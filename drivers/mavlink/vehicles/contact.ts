@@ -17,9 +17,10 @@ import { needsModeList } from './modes.ts';
 import { sourceOf } from './newcomers.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
+import { OwnHeartbeats } from '../reports/own-heartbeats.ts';
 import { isArmed, isInAir } from './situation.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
-import { type EffectReport, type StreamRequest, Streams, type StreamRates } from './streams.ts';
+import { type EffectReport, sendRequest, Streams, type StreamRates } from './streams.ts';
 import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
 import { UnansweredCopies } from '../commands/unanswered.ts';
 
@@ -122,6 +123,7 @@ export class Contact {
   /** It has the key of its vehicle. */
   #isSettled = false;
   #answered_ms = Number.POSITIVE_INFINITY;
+  readonly #heartbeats = new OwnHeartbeats();
   readonly #beats = new Burst(beats_of_two, beats_window_ms);
   /** When it last answered another station about missions. */
   #other: { readonly target_system: number; readonly at_ms: number } | undefined;
@@ -224,7 +226,14 @@ export class Contact {
     this.#streams?.requestReport(report);
   }
 
-  receive(message: Decoded, now_ms: number): void {
+  /** Whether another program sends heartbeats under its ids. */
+  hasAlien(now_ms: number): boolean {
+    return this.#heartbeats.hasAlien(now_ms);
+  }
+
+  /** Returns whether the message counts: what another program sends in its place is not of the vehicle. */
+  receive(message: Decoded, now_ms: number): boolean {
+    if (message.name === 'HEARTBEAT' && !this.#heartbeats.isOwn(message.fields, now_ms)) return false;
     this.last_ms = now_ms;
     if (this.clock.receive(message, now_ms)) this.#restart(now_ms);
     this.#store(message, now_ms);
@@ -238,6 +247,7 @@ export class Contact {
     else if (name === 'PARAM_VALUE') this.#detectQuadplane(() => this.#quadplane.receiveParameter(fields));
     else if (name === 'HIGH_LATENCY2') this.#receiveHighLatency(fields, now_ms);
     else this.#collect(message);
+    return true;
   }
 
   /** An answer to another station is not what the vehicle reports to this one. */
@@ -251,7 +261,7 @@ export class Contact {
     for (const text of this.#statusTexts.overdue(now_ms)) this.#addText(text, now_ms);
     if (this.#passive || this.isHighLatency || !this.link.hasRoom(this.peer)) return;
     const request = this.#streams?.next(now_ms);
-    if (request) this.#request(request);
+    if (request) sendRequest(request, this);
     const target = { target_system: this.sysid, target_component: this.compid };
     if (this.#quadplane.isDue(now_ms))
       this.send('PARAM_REQUEST_READ', { ...target, param_id: quadplane_parameter, param_index: -1 });
@@ -355,44 +365,10 @@ export class Contact {
     this.latest.clear();
     this.modes.clear();
     this.#quadplane.restart();
+    this.#heartbeats.restart();
     this.events.restart();
     // While a vehicle seems to restart with each message, nothing is requested from it.
     if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);
     this.#restarted_ms = now_ms;
   }
-
-  #request(request: StreamRequest): void {
-    const target = { target_system: this.sysid, target_component: this.compid };
-    if (request.command === 'data_streams') {
-      for (const [req_stream_id, rate] of legacy_streams) {
-        this.send('REQUEST_DATA_STREAM', {
-          ...target,
-          req_stream_id,
-          req_message_rate: Math.max(1, Math.round(request.rates[rate])),
-          start_stop: 1,
-        });
-      }
-      return;
-    }
-    const param1 = request.command === command_request_capabilities ? 1 : request.msgid;
-    const param2 = request.command === command_set_interval ? request.interval_us : 0;
-    const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
-    this.send('COMMAND_LONG', {
-      ...target,
-      command: request.command,
-      confirmation: 0,
-      param1,
-      param2,
-      ...rest,
-    });
-  }
 }
-
-/** Extended status, position, attitude, VFR_HUD, estimator and battery, with the rate of each. */
-const legacy_streams = [
-  [2, 'status_hz'],
-  [6, 'position_hz'],
-  [10, 'attitude_hz'],
-  [11, 'position_hz'],
-  [12, 'status_hz'],
-] as const;

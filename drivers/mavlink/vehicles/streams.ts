@@ -76,6 +76,7 @@ const result_accepted = 0;
 const result_temporarily_rejected = 1;
 const result_unsupported = 3;
 const result_in_progress = 5;
+const command_set_interval = 511;
 const command_request_capabilities = 520;
 
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
@@ -340,3 +341,36 @@ function presentUntil_ms({ received_ms, asks, wanted: { interval_ms, once } }: W
   if (interval_ms === undefined) return received_ms + identity_every_ms;
   return received_ms + Math.max(absent_min_ms, absent_intervals * interval_ms);
 }
+
+/** What can receive a request. */
+interface Asked {
+  readonly sysid: number;
+  readonly compid: number;
+  readonly send: <K extends keyof Messages>(name: K, fields: Messages[K]) => boolean;
+}
+
+/** Sends a request to an autopilot. */
+export function sendRequest(request: StreamRequest, asked: Asked): void {
+  const target = { target_system: asked.sysid, target_component: asked.compid };
+  if (request.command === 'data_streams') {
+    for (const [req_stream_id, rate] of legacy_streams) {
+      const req_message_rate = Math.max(1, Math.round(request.rates[rate]));
+      asked.send('REQUEST_DATA_STREAM', { ...target, req_stream_id, req_message_rate, start_stop: 1 });
+    }
+    return;
+  }
+  const { command } = request;
+  const param1 = command === command_request_capabilities ? 1 : request.msgid;
+  const param2 = command === command_set_interval ? request.interval_us : 0;
+  const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
+  asked.send('COMMAND_LONG', { ...target, command, confirmation: 0, param1, param2, ...rest });
+}
+
+/** Extended status, position, attitude, VFR_HUD, estimator and battery, with the rate of each. */
+const legacy_streams = [
+  [2, 'status_hz'],
+  [6, 'position_hz'],
+  [10, 'attitude_hz'],
+  [11, 'position_hz'],
+  [12, 'status_hz'],
+] as const;

@@ -18,6 +18,8 @@ export const texts = {
     `system id ${system_id} is used by two vehicles, and what is sent to one may reach the other: only commands that make a vehicle safer are sent; give each vehicle a unique id`,
   id_elsewhere: (system_id: number) =>
     `another address sends as system id ${system_id}; if it is a vehicle of yours, give each a unique id; if not, add the vehicle's address to its hosts, or set up signing`,
+  alien_heartbeats: (system_id: number, component_id: number) =>
+    `another program sends heartbeats as the autopilot (system ${system_id}, component ${component_id}), which are ignored; give it a component id of its own`,
   own_id_shared: (system_id: number, component_id: number) =>
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
   rival: 'another station uses the system and component id of this kit; set another system_id',

@@ -163,7 +163,7 @@ export class VehicleRegistry {
 
   #contact(contact: Contact, message: Decoded, { frame, now_ms }: From): void {
     contact.speaks(frame.version, now_ms);
-    contact.receive(message, now_ms);
+    if (!contact.receive(message, now_ms)) return;
     if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
     this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);
   }

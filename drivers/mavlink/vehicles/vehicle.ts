@@ -57,6 +57,8 @@ export class Vehicle {
   readonly #known = new KnownSource();
   /** A foreign contact was logged. */
   #hasWarned = false;
+  /** Heartbeats of another program under its ids are logged. */
+  #hasAlien = false;
   #hardware_id: HardwareId | undefined;
   #active: Contact;
   #switches = 0;
@@ -116,9 +118,14 @@ export class Vehicle {
     return this.#parts.describe(this.#active).name;
   }
 
-  /** What it reported last, for the status. */
-  report(now_ms: number): { readonly situation: Situation; readonly charge: Charge | undefined } {
-    return { situation: situationOf(this.#active, now_ms), charge: this.#publishing.charge };
+  /** What it reported last and what is wrong with its identity, for the status. */
+  report(now_ms: number): {
+    readonly situation: Situation;
+    readonly charge: Charge | undefined;
+    readonly alarms: readonly string[];
+  } {
+    const situation = situationOf(this.#active, now_ms);
+    return { situation, charge: this.#publishing.charge, alarms: this.#alarms(now_ms) };
   }
 
   get hardware_key(): string {
@@ -179,7 +186,7 @@ export class Vehicle {
 
   #publishStatus(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
     const conflict = this.#conflictAt(now_ms);
-    const alarms = this.#alarms(conflict);
+    const alarms = this.#alarms(now_ms);
     this.#publishing.status(heartbeat, this.#active, { now_ms, alarms });
     const { autopilot, kind, modes: offered } = this.#active;
     const mode = flightMode(autopilot, kind, { ...heartbeat, offered });
@@ -188,14 +195,30 @@ export class Vehicle {
       this.#flightLog.note({ armed: isArmed(heartbeat), mode }, { asset_key, name });
   }
 
-  #alarms(conflict: string | undefined): readonly string[] {
-    const foreign = this.isForeign(this.#active) ? texts.address_changed(this.#active.source) : undefined;
-    return [conflict, foreign, this.namesake, this.warning].filter((each) => each !== undefined);
+  #alarms(now_ms: number): readonly string[] {
+    const { source } = this.#active;
+    const foreign = this.isForeign(this.#active) ? texts.address_changed(source) : undefined;
+    const alien = this.#alienAt(now_ms);
+    const all = [this.#conflictAt(now_ms), foreign, this.namesake, alien, this.warning];
+    return all.filter((each) => each !== undefined);
+  }
+
+  /** Why heartbeats under its ids are ignored. */
+  #alienAt(now_ms: number): string | undefined {
+    const { sysid, compid } = this.#active;
+    return this.#active.hasAlien(now_ms) ? texts.alien_heartbeats(sysid, compid) : undefined;
+  }
+
+  #warnOfAlien(now_ms: number): void {
+    const alien = this.#alienAt(now_ms);
+    const { asset_key, name } = this;
+    if (alien !== undefined && !this.#hasAlien) this.#parts.log.warn({ asset_key, name }, alien);
+    this.#hasAlien = alien !== undefined;
   }
 
   #publishHighLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, now_ms: number): void {
     if (!contact.isHighLatency) return;
-    const alarms = this.#alarms(this.#conflictAt(now_ms));
+    const alarms = this.#alarms(now_ms);
     this.#publishing.highLatency(report, contact, { now_ms, alarms });
   }
 
@@ -207,6 +230,7 @@ export class Vehicle {
   tick(now_ms: number): void {
     this.#known.tick(this.contacts, this.#active, now_ms);
     this.#switch(now_ms);
+    this.#warnOfAlien(now_ms);
     if (this.#online) this.#checkSilence(now_ms);
     this.changes.notify();
   }

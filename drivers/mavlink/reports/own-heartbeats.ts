@@ -1,0 +1,57 @@
+/**
+ * Tells the heartbeats of an autopilot from those that another program sends under its ids: a companion computer, a camera, a
+ * router (ArduPilot#7088, mavros#646, MAVProxy#598, mavp2p#46). Its mode and arming would change each second.
+ */
+import { type Autopilot, autopilotOf, senderOf } from '../vehicles/kind.ts';
+import type { Messages } from '../wire/messages.ts';
+
+type Heartbeat = Pick<Messages['HEARTBEAT'], 'autopilot' | 'base_mode' | 'type'>;
+
+/** MAV_AUTOPILOT_GENERIC, which programs send that are none. */
+const generic = 0;
+/** ArduPilot and PX4 name their mode in each heartbeat. */
+const base_mode_custom = 1;
+const named: ReadonlySet<Autopilot> = new Set(['ardupilot', 'px4']);
+const alarm_ms = 30_000;
+
+export class OwnHeartbeats {
+  #autopilot: number | undefined;
+  #namesMode = false;
+  #alien_ms = Number.NEGATIVE_INFINITY;
+
+  /** Whether the autopilot may have sent it. */
+  isOwn(heartbeat: Heartbeat, now_ms: number): boolean {
+    const isOwn = this.#isPossible(heartbeat);
+    if (isOwn) this.#adopt(heartbeat);
+    else this.#alien_ms = now_ms;
+    return isOwn;
+  }
+
+  /** Whether another program has lately sent some. */
+  hasAlien(now_ms: number): boolean {
+    return now_ms - this.#alien_ms < alarm_ms;
+  }
+
+  /** After a restart another autopilot may be there. */
+  restart(): void {
+    this.#autopilot = undefined;
+    this.#namesMode = false;
+  }
+
+  #isPossible(heartbeat: Heartbeat): boolean {
+    if (senderOf(heartbeat).is !== 'autopilot') return false;
+    if (this.#autopilot === undefined || this.#autopilot === generic) return true;
+    return heartbeat.autopilot === this.#autopilot && !(this.#namesMode && !namesMode(heartbeat));
+  }
+
+  /** The program may have been there first: what names an autopilot and a mode counts from then on. */
+  #adopt(heartbeat: Heartbeat): void {
+    if (heartbeat.autopilot !== this.#autopilot && this.#autopilot !== undefined) this.#namesMode = false;
+    this.#autopilot = heartbeat.autopilot;
+    this.#namesMode ||= named.has(autopilotOf(heartbeat)) && namesMode(heartbeat);
+  }
+}
+
+function namesMode({ base_mode }: Heartbeat): boolean {
+  return (base_mode & base_mode_custom) !== 0;
+}
