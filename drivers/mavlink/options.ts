@@ -165,18 +165,49 @@ export const mavlinkOptions = z.strictObject({
 });
 export type MavlinkOptions = z.output<typeof mavlinkOptions>;
 
+type VehicleOptions = MavlinkOptions['vehicles'][string];
+
+/** Returns what is configured for the vehicle with this key. */
+export function ownOptions({ vehicles }: MavlinkOptions, asset_key: string): VehicleOptions | undefined {
+  return Object.hasOwn(vehicles, asset_key) ? vehicles[asset_key] : undefined;
+}
+
+/** What brings a vehicle home or stops it. */
+const safety_names: ReadonlySet<CommandName> = new Set([
+  'disarm',
+  'return_home',
+  'hold',
+  'land',
+  'surface',
+  'pause_mission',
+]);
+
 /**
- * Returns the commands of a vehicle. A provisional one may be any of the configured vehicles, so it has no command that one
- * of them lacks.
+ * Returns the commands of a vehicle. `keys`: the one of its asset first, then all by which its hardware is known: its limits follow
+ * the hardware. A provisional one may be any of the configured vehicles.
  */
 export function commandsOf(
-  { commands, vehicles }: MavlinkOptions,
-  asset_key: string,
-  is_provisional: boolean,
+  options: MavlinkOptions,
+  keys: readonly string[],
+  { isProvisional }: { readonly isProvisional: boolean },
 ): readonly CommandName[] {
-  const own = Object.hasOwn(vehicles, asset_key) ? vehicles[asset_key]?.commands : undefined;
+  const { commands, vehicles } = options;
+  const [own, ...others] = keys.map((key) => ownOptions(options, key)?.commands);
   if (own) return own;
-  if (!is_provisional) return commands;
-  const limited = Object.values(vehicles).flatMap((vehicle) => (vehicle.commands ? [vehicle.commands] : []));
-  return commands.filter((name) => limited.every((names) => names.includes(name)));
+  const of_hardware = others.filter((each) => each !== undefined);
+  const of_any = Object.values(vehicles).flatMap((vehicle) => (vehicle.commands ? [vehicle.commands] : []));
+  const limits = of_hardware.length > 0 || !isProvisional ? of_hardware : of_any;
+  return limits.length > 0 ? strictest(commands, limits) : commands;
+}
+
+/** What none of them lacks; and what makes a vehicle safer if one of them has it, since it may be that one. */
+function strictest(
+  commands: readonly CommandName[],
+  limits: readonly (readonly CommandName[])[],
+): readonly CommandName[] {
+  return command_names.filter((name) =>
+    safety_names.has(name)
+      ? limits.some((names) => names.includes(name))
+      : commands.includes(name) && limits.every((names) => names.includes(name)),
+  );
 }

@@ -3,6 +3,20 @@ import type { Link } from './link.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 
 type RadioReport = Messages['RADIO_STATUS'];
+type RadioMessage = Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>;
+
+interface RadioSource<C> {
+  readonly link: Link;
+  readonly peer: string;
+  readonly contact: C | undefined;
+  readonly now_ms: number;
+}
+
+/** A vehicle, and the contact by which it is served. */
+interface Served<C> {
+  readonly active: C & { readonly link: Link; readonly peer: string };
+  readonly receiveRadio: (report: RadioReport) => void;
+}
 
 /** Old radios send each report in two messages. */
 const twice_ms = 5_000;
@@ -20,12 +34,22 @@ export class Radios {
     return newest && now_ms - newest.at_ms < fresh_ms ? newest.report : undefined;
   }
 
-  note(link: Link, report: RadioReport, now_ms: number): void {
-    this.#newest.set(link, { report, at_ms: now_ms });
+  /** Gives a report to all vehicles behind the radio, which has its own ids unless `contact` is set: then it is of that one. */
+  receive<C>(
+    { name, fields }: RadioMessage,
+    { link, peer, contact, now_ms }: RadioSource<C>,
+    vehicles: readonly Served<C>[],
+  ): void {
+    this.#newest.set(link, { report: fields, at_ms: now_ms });
+    const behind = vehicles.filter(({ active }) =>
+      contact ? active === contact : active.link === link && active.peer === peer,
+    );
+    if (behind.length === 0 || this.#isSecond(name, `${link.name}|${peer}`, now_ms)) return;
+    for (const vehicle of behind) vehicle.receiveRadio(fields);
   }
 
   /** Whether the radio at `place` has reported the same in the usual message. */
-  isSecond(name: Decoded['name'], place: string, now_ms: number): boolean {
+  #isSecond(name: Decoded['name'], place: string, now_ms: number): boolean {
     if (name !== 'RADIO_STATUS')
       return now_ms - (this.#usual_ms.get(place) ?? Number.NEGATIVE_INFINITY) < twice_ms;
     if (this.#usual_ms.size >= places_max && !this.#usual_ms.has(place)) this.#usual_ms.clear();

@@ -47,9 +47,10 @@ export function hardwareKeyOf(
   configured: MavlinkOptions['vehicles'],
 ): string {
   const known = vehicles.find(({ hardware_id }) => isSameHardware(hardware_id, hardware.id) === true);
-  if (known) return known.hardware_key;
   const keys = hardware.names.map((name) => `mavlink:${name}`);
-  return keys.find((key) => Object.hasOwn(configured, key)) ?? keys[0] ?? asset_key;
+  const own = keys.find((key) => Object.hasOwn(configured, key));
+  if (own !== undefined && known?.isConfigured !== true) return own;
+  return known?.hardware_key ?? keys[0] ?? asset_key;
 }
 
 /** Whether the key is not derived from the hardware. */
@@ -67,12 +68,17 @@ export function cloneKeyOf({ asset_key, sysid }: Pick<Contact, 'asset_key' | 'sy
   return `${asset_key}:system-${sysid}`;
 }
 
+/** Two vehicles with one hardware id do not have one name. */
+export function nameOfClone(name: string | undefined, { sysid }: Pick<Contact, 'sysid'>): string | undefined {
+  return name === undefined ? undefined : `${name} (system ${sysid})`;
+}
+
+/** `sysid`: the one that it had first, since its name stays when its system id is changed. */
 export function vehicleAsset(
-  contact: Contact,
+  { latest, autopilot, mav_type: type }: Contact,
   asset_key: string,
-  name: string | undefined,
+  { name, sysid }: { readonly name: string | undefined; readonly sysid: number },
 ): AssetDescription {
-  const { latest, autopilot, sysid, mav_type: type } = contact;
   const version = latest.last('AUTOPILOT_VERSION');
   const model = modelOf(type);
   const software = autopilot_names[autopilot];

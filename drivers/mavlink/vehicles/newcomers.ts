@@ -22,7 +22,10 @@ const identified_after_ms = 5_000;
 const steady_beats = 4;
 /** Senders that wait for a slot, of each of two generations: more than a flood of invented ones brings between two heartbeats of a real one. */
 const waiting_max = 4_096;
-const clone_silence_ms = 5_000;
+/** A system id that was changed is silent afterwards, on a radio that loses two heartbeats too. */
+const gone_silence_ms = 3_000;
+/** A router may deliver the last frames of the former system id so much later. */
+const late_max_ms = 1_000;
 /** An autopilot that was never announced is dropped after this silence. */
 export const unannounced_silence_ms = 5_000;
 /** A vehicle that was online for this long is established: it keeps its slot while it is offline. */
@@ -41,15 +44,18 @@ export function isForAll({ sysid, compid }: Pick<Contact, 'compid' | 'sysid'>): 
   return sysid === 0 || compid === 0;
 }
 
-/** Whether another system id has the same hardware id and is received now, as with simulators and clones: then they are two vehicles. */
-export function isTaken(
-  other: Contact | undefined,
-  { sysid }: Pick<Contact, 'sysid'>,
+/**
+ * Whether hardware that is received with a new system id is the vehicle that had another one, which then is silent, or a second
+ * vehicle with the same hardware id, as with simulators; undefined until that shows.
+ */
+export function isMoved(
+  from: Contact | undefined,
+  { sysid, first_ms }: Pick<Contact, 'sysid' | 'first_ms'>,
   now_ms: number,
-): boolean {
-  return (
-    other !== undefined && other.sysid !== sysid && silenceSince(other.last_ms, now_ms) < clone_silence_ms
-  );
+): boolean | undefined {
+  if (from === undefined || from.sysid === sysid) return true;
+  if (from.last_ms - first_ms > late_max_ms) return silenceSince(from.last_ms, now_ms) >= gone_silence_ms;
+  return silenceSince(from.last_ms, now_ms) >= gone_silence_ms ? true : undefined;
 }
 
 /** Returns the peer without its UDP or TCP port: a host with many ports is one source. */

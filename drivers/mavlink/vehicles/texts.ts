@@ -24,6 +24,7 @@ export const texts = {
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
   rival: 'another station uses the system and component id of this kit; set another system_id',
   conflict: 'two vehicles have the same system id; sending them only commands that make a vehicle safer',
+  system_id_changed: 'vehicle has another system id now',
   conflict_resolved: 'system id conflict resolved',
   limit_reached: 'sender limit reached; ignoring further senders',
   id_of_all: 'vehicle has id 0, which stands for all; ignoring it until it has another id',

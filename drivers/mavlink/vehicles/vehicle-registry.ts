@@ -8,7 +8,15 @@ import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
-import { assetKeyOf, cloneKeyOf, hardwareKeyOf, isKeyOf, isProvisional, vehicleAsset } from './identity.ts';
+import {
+  assetKeyOf,
+  cloneKeyOf,
+  hardwareKeyOf,
+  isKeyOf,
+  isProvisional,
+  nameOfClone,
+  vehicleAsset,
+} from './identity.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
@@ -22,16 +30,17 @@ import {
   identity_every_ms,
   isEstablished,
   isForAll,
-  isTaken,
+  isMoved,
   sourceOf,
   unannounced_silence_ms,
 } from './newcomers.ts';
-import { commandsOf, type MavlinkOptions } from '../options.ts';
+import { commandsOf, type MavlinkOptions, ownOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
 import { Announcements, appearing_max } from '../reports/announcements.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
+import { isSameHardware } from '../reports/hardware.ts';
 import { Radios } from '../links/radios.ts';
 import { assumeIdentity, isOfAutopilot, isSilent, offlineAfter_ms } from './over-satellite.ts';
 import { type Route, routeOf } from './route.ts';
@@ -103,7 +112,6 @@ export class VehicleRegistry {
     return [...this.#contacts.all].map((contact) => routeOf(contact, this.#vehicleOf.get(contact)));
   }
 
-  /** Returns the latest recent report of the link's radio. */
   radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
     return this.#radios.newestOf(link, performance.now());
   }
@@ -130,7 +138,7 @@ export class VehicleRegistry {
     const contact = this.#dropStale(this.#contacts.find(link, peer, frame), now_ms);
     const from = { link, peer, frame, now_ms };
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
-      this.#radio(message, { link, peer, contact, now_ms });
+      this.#radios.receive(message, { link, peer, contact, now_ms }, this.vehicles);
     } else if (contact) {
       if (contact.isNew(message, frame, now_ms)) this.#contact(contact, message, from);
     } else if (isForAll(frame)) {
@@ -197,18 +205,32 @@ export class VehicleRegistry {
     const known = this.#vehicleOf.get(contact);
     assumeIdentity(contact, this.vehicles);
     if (!this.#isIdentifiable(contact, now_ms)) return;
-    if (known) known.learn(contact);
-    else contact.assume(hardwareKeyOf(contact, this.vehicles, this.#parts.options.vehicles));
+    this.#settle(contact, known);
     if (!this.#isFromItsHost(contact)) return;
     if (known ? !this.#mayChange(contact, known, now_ms) : !this.#isAdmitted(contact)) return;
-    if (known) this.#unassign(contact, known);
     const asset_key = this.#keyOf(contact, now_ms);
+    if (asset_key === undefined) return;
+    if (known) this.#unassign(contact, known);
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact, now_ms);
-    if (!vehicle) return;
+    if (vehicle) this.#assign(contact, vehicle, now_ms);
+  }
+
+  /** Gives the contact the key of its hardware. A number that it reports later may be the one that the configuration names. */
+  #settle(contact: Contact, known: Vehicle | undefined): void {
+    known?.learn(contact);
+    const configured = this.#parts.options.vehicles;
+    const key = hardwareKeyOf(contact, this.vehicles, configured);
+    if (!known || (!known.isConfigured && Object.hasOwn(configured, key))) contact.assume(key);
+  }
+
+  #assign(contact: Contact, vehicle: Vehicle, now_ms: number): void {
     this.#identified_ms.set(contact, now_ms);
-    this.#retractProvisional(asset_key, contact);
+    this.#retractProvisional(vehicle.asset_key, contact);
     vehicle.add(contact);
     this.#vehicleOf.set(contact, vehicle);
+    // Should its former system id be received again, that is identified anew.
+    if (vehicle.isForeign(contact)) return;
+    for (const each of vehicle.contacts) if (each.sysid !== contact.sysid) this.#drop(each);
   }
 
   /** Whether another vehicle sends from the address now, as far as that may change so soon. */
@@ -243,43 +265,48 @@ export class VehicleRegistry {
   #isFromItsHost(contact: Contact): boolean {
     const { options } = this.#parts;
     const { asset_key } = contact;
-    const own = Object.hasOwn(options.vehicles, asset_key) ? options.vehicles[asset_key] : undefined;
+    const own = ownOptions(options, asset_key);
     if (isAmongHosts(own?.hosts, contact)) return true;
     this.#log.refused(asset_key, contact.source);
     return false;
   }
 
-  #keyOf(contact: Contact, now_ms: number): string {
+  /** Undefined until it is known whether the same hardware is there twice. */
+  #keyOf(contact: Contact, now_ms: number): string | undefined {
     const key = contact.asset_key;
     const vehicle = this.#vehicles.get(key);
     // A stranger that serves in its place while it is lost keeps it from nothing.
     const isStandIn = vehicle?.isForeign(vehicle.active) === true && !vehicle.isForeign(contact);
-    return !isStandIn && isTaken(vehicle?.active, contact, now_ms) ? cloneKeyOf(contact) : key;
+    const is_moved = isStandIn || isMoved(vehicle?.active, contact, now_ms);
+    return is_moved === false ? cloneKeyOf(contact) : is_moved && key;
   }
 
   /** Returns undefined if no slot is free, or as long as others have just appeared. */
   #appear(asset_key: string, contact: Contact, now_ms: number): Vehicle | undefined {
     const { host, options } = this.#parts;
-    const own = Object.hasOwn(options.vehicles, asset_key) ? options.vehicles[asset_key] : undefined;
+    const hardware_key = contact.asset_key;
+    const own = ownOptions(options, asset_key);
+    const name = own?.name ?? nameOfClone(ownOptions(options, hardware_key)?.name, contact);
+    const keys = [asset_key, hardware_key, ...contact.hardware.names.map((each) => `mavlink:${each}`)];
     if (!this.#appearing[own ? 'known' : 'unknown'].take(now_ms)) return undefined;
     const { hasSlot, victim } = own ? configured_slot : this.#vehicleSlots.slotFor(this.vehicles, now_ms);
     if (!hasSlot) return this.#refuse('vehicles', vehicles_max);
     if (victim) this.#remove(victim);
     const vehicle = new Vehicle({
       asset_key,
-      hardware_key: contact.asset_key,
+      hardware_key,
       contact,
       passive: options.passive,
       offlineAfter_ms: (each) => offlineAfter_ms(each, options),
       isConfigured: own !== undefined,
       hasHosts: own?.hosts !== undefined,
-      describe: (active) => vehicleAsset(active, asset_key, own?.name),
+      describe: (active) => vehicleAsset(active, asset_key, { name, sysid: contact.sysid }),
       announce: (about, commands) => host.announce(about, commands),
       commandsOf: (commanded) =>
         vehicleCommands(
           commanded,
           options,
-          commandsOf(options, asset_key, isProvisional(asset_key)),
+          commandsOf(options, keys, { isProvisional: isProvisional(asset_key) }),
           contact,
         ),
       log: host.log,
@@ -299,8 +326,9 @@ export class VehicleRegistry {
   #unassign(contact: Contact, vehicle: Vehicle): void {
     this.#vehicleOf.delete(contact);
     vehicle.contacts.delete(contact);
-    if (!vehicle.is_abandoned || !isProvisional(vehicle.asset_key)) return;
-    // It had a provisional key until its hardware id was reported.
+    const isSame = isSameHardware(vehicle.hardware_id, contact.hardware.id) === true;
+    if (!vehicle.is_abandoned || !(isProvisional(vehicle.asset_key) || isSame)) return;
+    // It had another key until the one by which it is known was reported.
     this.#remove(vehicle);
   }
 
@@ -339,20 +367,6 @@ export class VehicleRegistry {
     return same.length === 1 && same[0]?.conflict === undefined ? same[0] : undefined;
   }
 
-  /** Processes a radio report. A radio has its own ids; it serves all vehicles behind it. */
-  #radio(
-    { name, fields }: Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>,
-    { link, peer, contact, now_ms }: RadioSource,
-  ): void {
-    this.#radios.note(link, fields, now_ms);
-    const behind = this.vehicles.filter(({ active }) =>
-      contact ? active === contact : active.link === link && active.peer === peer,
-    );
-    if (behind.length === 0) return;
-    if (this.#radios.isSecond(name, `${link.name}|${peer}`, now_ms)) return;
-    for (const vehicle of behind) vehicle.receiveRadio(fields);
-  }
-
   #findConflicts(now_ms: number): void {
     const shared = sharedIds(this.#contacts.all, (contact) => this.#vehicleOf.get(contact), now_ms);
     this.#sharedIds.note(shared);
@@ -382,12 +396,5 @@ interface From {
   readonly link: Link;
   readonly peer: string;
   readonly frame: Frame;
-  readonly now_ms: number;
-}
-
-interface RadioSource {
-  readonly link: Link;
-  readonly peer: string;
-  readonly contact: Contact | undefined;
   readonly now_ms: number;
 }

@@ -14,7 +14,7 @@ import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
 import { Announcements, changes_max } from '../reports/announcements.ts';
 import { FlightLog } from '../reports/flight-log.ts';
-import type { HardwareId } from '../reports/hardware.ts';
+import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { texts as command_texts } from '../commands/texts.ts';
@@ -139,7 +139,9 @@ export class Vehicle {
 
   /** Takes over what a contact knows of its hardware. */
   learn({ hardware }: Contact): void {
-    this.#hardware_id = hardware.id ?? this.#hardware_id;
+    // Another vehicle may have replaced it behind the same radio.
+    if (isSameHardware(this.#hardware_id, hardware.id) !== false)
+      this.#hardware_id = hardware.id ?? this.#hardware_id;
   }
 
   /** Adds a contact that receives it. */
@@ -258,6 +260,10 @@ export class Vehicle {
     const more = { asset_key, name, address: next.source, before: this.#active.source };
     if (this.isForeign(next)) this.#parts.log.warn(more, texts.address_changed(next.source));
     else if (this.isForeign(this.#active)) this.#parts.log.info(more, texts.address_known_again);
+    if (next.sysid !== this.#active.sysid) {
+      const ids = { system_id: next.sysid, before: this.#active.sysid };
+      this.#parts.log.info({ asset_key, name, ...ids }, texts.system_id_changed);
+    }
     next.unanswered.adopt(this.#active.unanswered);
     this.#active = next;
     this.#switches += 1;
