@@ -271,6 +271,7 @@ export class FakeDrone extends SimVehicle {
   }
 
   protected override receive(bytes: Uint8Array): void {
+    if (this.#first_gone && !this.#is_from_second) return;
     this.received += 1;
     this.received_bytes += bytes.length;
     if (this.changes_to_mavlink2 && bytes[0] === stx_v2) this.speaks_mavlink1 = false;

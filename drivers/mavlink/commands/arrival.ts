@@ -3,14 +3,14 @@ import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
-import { holdNumbers, modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
+import { modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
 import { interruptionOf } from './await-change.ts';
 import { type Addressee, report_reserve_ms, silent_ms } from './exchange.ts';
 import { distance_m, type Place } from './geo.ts';
 import { modeOf } from './orders.ts';
-import { isTargetShown } from './target-shown.ts';
+import { isTargetShown } from '../reports/target-shown.ts';
 import { texts } from './texts.ts';
 
 /** A way of a vehicle, as its messages show it. */
@@ -62,7 +62,7 @@ export function journeyUp(height: Height, { autopilot, kind }: Situation): Journ
     tolerance_m: height_tolerance_m,
     modes:
       autopilot === 'px4'
-        ? [px4_takeoff_mode, holdNumbers(autopilot, kind)?.custom_mode]
+        ? [px4_takeoff_mode, modeNumbers(autopilot, kind, 'LOITER')?.custom_mode]
         : [modeNumbers(autopilot, kind, 'GUIDED')?.custom_mode],
     left_m: ({ latest }, since_ms) => {
       const at = latest.since('GLOBAL_POSITION_INT', since_ms);
@@ -73,16 +73,17 @@ export function journeyUp(height: Height, { autopilot, kind }: Situation): Journ
 
 /** Resolves on arrival. Throws `CommandRefused` when the vehicle leaves its way, is lost, or the time is over. */
 export async function awaitArrival(to: Addressee, journey: Journey, context: CommandContext): Promise<void> {
-  const { name, contact } = to;
+  const { name } = to;
   const interruption = interruptionOf(to, journey.what);
   const from_ms = performance.now();
   let first_m: number | undefined;
-  const left = (): number | undefined => journey.left_m(contact, performance.now() - position_fresh_ms);
+  const left = (): number | undefined => journey.left_m(to.contact, performance.now() - position_fresh_ms);
   const rounded = (): number | undefined => {
     const metres = left();
     return metres === undefined ? undefined : Math.round(metres);
   };
   const look = (): 'arrived' | { readonly lost: string } | undefined => {
+    const { contact } = to;
     const lost = interruption();
     if (lost !== undefined) return { lost };
     const silence_ms = silenceSince(contact.last_ms);

@@ -38,9 +38,9 @@ export class Changes {
 
 /** Returns a function that gives the reason why later messages may not show the effect of the command `what`. */
 export function interruptionOf(to: Addressee, what: string): () => string | undefined {
-  const incarnation = to.incarnation();
+  const hasRestarted = to.watchStart();
   return () => {
-    if (to.incarnation() !== incarnation) return texts.interrupted(to.name, what);
+    if (hasRestarted()) return texts.interrupted(to.name, what);
     const conflict = to.conflict();
     return conflict === undefined ? undefined : texts.about(to.name, conflict);
   };

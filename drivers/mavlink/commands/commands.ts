@@ -7,10 +7,12 @@ import { CommandRefused } from '../../../src/errors.ts';
 import { altitudeInput } from './altitude.ts';
 import { admit, type Bounded, type Commanded, notSent, reach } from './admission.ts';
 import { awaitArrival, journeyTo } from './arrival.ts';
+import { changeMode } from './change-mode.ts';
 import { carryOut } from './exchange.ts';
 import { flightCommands } from './flight-commands.ts';
 import {
   admitTarget,
+  mustForceDisarm,
   obstacleToArm,
   obstacleToDisarm,
   obstacleToMode,
@@ -24,11 +26,12 @@ import { missionFlightCommands } from '../missions/flight.ts';
 import type { CommandName, MavlinkOptions } from '../options.ts';
 import { parameterCommands } from '../parameters/commands.ts';
 import { orbitCommand } from './orbit.ts';
-import { armOrder, gotoOrder, modeOf, modeOrder, returnOrder } from './orders.ts';
-import { isTargetShown } from './target-shown.ts';
+import { armOrder, disarmOrder, gotoOrder, modeOrder, returnOrder } from './orders.ts';
+import { admitStick, isLedByStick } from './throttle-stick.ts';
+import { isTargetShown } from '../reports/target-shown.ts';
 import { refreshChecks } from './pre-arm.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { texts } from './texts.ts';
+import { modeEffects, texts } from './texts.ts';
 
 /** Returns the commands that are enabled for this vehicle. */
 export function vehicleCommands(
@@ -40,7 +43,7 @@ export function vehicleCommands(
   const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
   const all = [
     armCommand(vehicle, options),
-    ...plainCommands(vehicle),
+    ...plainCommands(vehicle, { autopilot, kind }),
     gotoCommand(vehicle, options, kind),
     ...flightCommands(vehicle, options, kind),
     ...orbitCommand(vehicle, options, { autopilot, kind }),
@@ -96,24 +99,26 @@ function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     handle: async (_input, context) => {
       await refreshChecks(vehicle, context, options.arm);
       const { to } = admit(vehicle, context, (situation) => obstacleToArm(situation, options.arm));
-      const evidence = await carryOut(to, armOrder(true), context);
+      const evidence = await carryOut(to, armOrder(), context);
       return { armed: true, ...evidence };
     },
   });
 }
 
-function plainCommands(vehicle: Bounded): readonly Command[] {
+function plainCommands(vehicle: Bounded, about: Pick<Situation, 'autopilot' | 'kind'>): readonly Command[] {
   const disarm = defineCommand({
     name: 'disarm',
-    description: 'Stop the motors of a vehicle on the ground.',
+    description:
+      'Stop the motors of a vehicle on the ground. A multicopter that has lain still on its side or its back for 3 s is on the ground, whatever it reports.',
     risk_level: 'medium',
     requires_approval: false,
     safety: true,
     input: noInput,
     handle: async (_input, context) => {
-      const { to } = admit(vehicle, context, obstacleToDisarm);
-      const evidence = await carryOut(to, armOrder(false), context);
-      return { armed: false, ...evidence };
+      const { to, situation } = admit(vehicle, context, obstacleToDisarm);
+      const isForced = mustForceDisarm(situation);
+      const evidence = await carryOut(to, disarmOrder({ isForced }), context);
+      return { armed: false, ...(isForced ? { forced: true } : {}), ...evidence };
     },
   });
   const return_home = defineCommand({
@@ -125,17 +130,17 @@ function plainCommands(vehicle: Bounded): readonly Command[] {
     input: noInput,
     handle: async (_input, context) => {
       const { to } = admit(vehicle, context, obstacleToReturn, 'any');
-      const evidence = await carryOut(to, returnOrder(), context);
-      return { flight_mode: modeOf(to.contact), ...evidence };
+      return changeMode(to, returnOrder(), context);
     },
   });
+  const effects = modeEffects(about);
   const set_mode = defineCommand({
     name: 'set_mode',
-    description: 'Change the flight mode. AUTO starts or resumes the mission.',
+    description: `Change the flight mode. ${effects}`,
     risk_level: 'high',
     requires_approval: true,
     safety: ({ mode }) => isSafe(mode),
-    input: z.strictObject({ mode: z.enum(mode_names) }),
+    input: z.strictObject({ mode: z.enum(mode_names).describe(effects).meta({ title: 'Flight mode' }) }),
     handle: async ({ mode }, context) => setMode(vehicle, mode, context),
   });
   return [disarm, return_home, set_mode];
@@ -146,16 +151,16 @@ function isSafe(mode: ModeName): boolean {
 }
 
 async function setMode(vehicle: Bounded, mode: ModeName, context: CommandContext): Promise<JsonObject> {
-  const { to, situation } = admit(
-    vehicle,
-    context,
-    (now) => obstacleToMode(now, mode),
-    isSafe(mode) ? 'any' : 'recent',
-  );
+  const admitted = (): ReturnType<typeof admit> =>
+    admit(vehicle, context, (now) => obstacleToMode(now, mode), isSafe(mode) ? 'any' : 'recent');
+  const first = admitted();
+  const warning = isLedByStick(first.situation, mode) ? await admitStick(first.to, context) : undefined;
+  // Looking at the stick took time.
+  const { to, situation } = warning === undefined ? first : admitted();
   const numbers = modeNumbers(situation.autopilot, situation.kind, mode, situation.modes);
   if (!numbers) throw notSent(texts.mode_unsupported(to.name, mode));
-  const evidence = await carryOut(to, modeOrder(mode, numbers, situation), context);
-  return { flight_mode: modeOf(to.contact), ...evidence };
+  const changed = await changeMode(to, modeOrder(mode, numbers, situation), context);
+  return warning === undefined ? changed : { ...changed, warning };
 }
 
 function gotoCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {

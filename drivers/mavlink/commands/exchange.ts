@@ -2,20 +2,23 @@
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { Effect } from '../reports/effect.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Changes } from './await-change.ts';
 import { Repeats } from './repeats.ts';
 import { texts } from './texts.ts';
+import { type Ack, result_in_progress, Ways } from './ways.ts';
 
 /** The vehicle that a command is sent to. */
 export interface Addressee {
   readonly name: string;
+  /** The link in use to it; another one once that is silent. */
   readonly contact: Contact;
+  /** The living links to it, the one in use first. */
+  readonly contacts: readonly Contact[];
   readonly changes: Changes;
-  /** Changes when the autopilot restarts and when commands move to another link. */
-  readonly incarnation: () => string;
+  /** Returns a function that tells whether the autopilot has restarted since, or another sender stands in for it. */
+  readonly watchStart: () => () => boolean;
   /** Why what is received cannot be attributed to it: another vehicle has its system id. */
   readonly conflict: () => string | undefined;
 }
@@ -32,7 +35,7 @@ export interface Order {
   readonly forms: readonly [usual: Form, other?: Form];
   /** Returns whether the link accepted the message. */
   readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => boolean;
-  /** Only for commands that make a vehicle safer: a second copy does no harm, however late. */
+  /** Only for commands that make a vehicle safer: further copies, over each link to it, do no harm, however late. */
   readonly may_resend: boolean;
   /** Returns why another copy would do harm now; also when a pilot has changed the mode, unless `ignores_mode`. */
   readonly obstacle?: (situation: Situation) => string | undefined;
@@ -58,11 +61,13 @@ export interface Evidence {
   readonly acknowledged: boolean;
 }
 
-type Ack = Contact['acks'][number]['ack'];
-
-/** The wait for an answer has this many slices; a command that may be resent is sent at the start of each. */
+/**
+ * The wait for an answer has this many slices. A command that may be resent is sent at the start of each, and of further ones until
+ * the time of the task is over.
+ */
 const answer_slices = 3;
 const answer_slice_ms = 1_000;
+const confirmation_max = 255;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
 /** After the effect was shown, the clock of the vehicle may still appear. */
@@ -91,7 +96,6 @@ const severity_notice = 5;
 const severity_info = 6;
 const result_accepted = 0;
 const result_unsupported = 3;
-const result_in_progress = 5;
 /** The form that an autopilot requests when it refuses the other one, by result. */
 const requested_forms: ReadonlyMap<number, Form> = new Map([
   [7, 'long'],
@@ -116,9 +120,20 @@ const result_names: readonly string[] = [
  * stopped: then the command was sent already.
  */
 export async function carryOut(to: Addressee, order: Order, context: CommandContext): Promise<Evidence> {
+  const { evidence } = await carryOutOver(to, order, context);
+  return evidence;
+}
+
+/** The same, with the link over which the effect was seen. */
+export async function carryOutOver(
+  to: Addressee,
+  order: Order,
+  context: CommandContext,
+): Promise<{ readonly evidence: Evidence; readonly contact: Contact }> {
   const attempt = new Attempt(to, order, context);
   try {
-    return await outcomeOf(attempt, order);
+    const evidence = await outcomeOf(attempt, order);
+    return { evidence, contact: attempt.seen_over };
   } finally {
     attempt.close();
   }
@@ -145,45 +160,35 @@ class Attempt {
   readonly #order: Order;
   readonly #context: CommandContext;
   #sent_ms = performance.now();
-  /** Answers that may still arrive to copies of an earlier command with this number. */
-  #others = 0;
-  /** An answer may be to an earlier command with this number, whose answer is late. */
-  #isAmbiguous = false;
-  /** When the newest answer came. */
-  #newest_ms = 0;
-  /** When the last unanswered copy was sent. */
-  #unanswered_ms: number | undefined;
-  readonly #incarnation: string;
+  #has_sent = false;
+  readonly #hasRestarted: () => boolean;
   readonly #repeats: Repeats;
-  readonly #effect: Effect;
+  readonly #ways: Ways;
 
   constructor(to: Addressee, order: Order, context: CommandContext) {
     this.#to = to;
     this.#order = order;
     this.#context = context;
-    this.#incarnation = to.incarnation();
+    this.#hasRestarted = to.watchStart();
     this.#repeats = new Repeats(to, order, performance.now());
-    this.#effect = new Effect(to.contact, order);
+    this.#ways = new Ways(to, order);
   }
 
   /** Resolves with the final answer, however late; undefined when none came, or when the effect was observed first. */
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
-    this.#effect.sent(this.#sent_ms);
-    const { unanswered } = this.#to.contact;
-    this.#others = unanswered.count(this.#order.command, this.#sent_ms);
-    this.#isAmbiguous ||= unanswered.isAmbiguous(this.#order.command, this.#sent_ms, { isFar: this.#isFar });
-    for (let slice = 0; slice < answer_slices; slice += 1) {
-      if (slice === 0 || this.#mayRepeat()) this.#send(form, slice);
+    this.#ways.begin(this.#sent_ms);
+    for (let copy = 0; copy < answer_slices || this.#goesOn(); copy += 1) {
+      if (copy === 0 || this.#mayRepeat()) this.#send(form, copy);
       const ack = await this.#wait(() => {
-        this.#effect.wasSeen();
-        return this.#newestAck();
+        this.#ways.wasSeen();
+        return this.#ways.newestAck();
       }, this.#slice_ms);
       if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
-      if (this.#effect.was_seen) return undefined;
+      if (this.#ways.was_seen) return undefined;
     }
     const late = await this.#wait(
-      () => this.#newestAck() ?? (this.#effect.wasSeen() ? 'observed' : undefined),
+      () => this.#ways.newestAck() ?? (this.#ways.wasSeen() ? 'observed' : undefined),
       this.#isFar ? satellite.late_wait_ms : late_wait_ms,
     );
     if (late === undefined || late === 'observed') return undefined;
@@ -199,27 +204,39 @@ class Attempt {
     return this.#isFar ? satellite.answer_slice_ms : answer_slice_ms;
   }
 
-  #send(form: Form, confirmation: number): void {
-    const { name, contact } = this.#to;
-    const now_ms = performance.now();
-    if (this.#order.send(contact, { form, confirmation })) {
-      contact.unanswered.sent(this.#order.command, now_ms);
-      this.#unanswered_ms = performance.now();
-    } else if (confirmation === 0) this.#fail(texts.not_sent(texts.link_stalled(name)));
+  #send(form: Form, copy: number): void {
+    const is_sent = this.#ways.send({ form, confirmation: Math.min(copy, confirmation_max) });
+    this.#has_sent ||= is_sent;
+    // A link that accepts nothing now may do so before the time of a command that makes the vehicle safer is over.
+    if (!is_sent && !this.#order.may_resend) this.#fail(this.#unsent);
   }
 
-  /** Discards copies that have not left this machine: the command has ended, and they would still be executed. */
+  get #unsent(): string {
+    return texts.not_sent(texts.link_stalled(this.#to.name));
+  }
+
   close(): void {
-    if (this.#unanswered_ms !== undefined) this.#to.contact.discardUnsent(this.#unanswered_ms);
+    this.#ways.discardUnsent();
   }
 
-  /**
-   * Whether another copy may be sent: not when its effect would come after the report, nor after the effect was shown, where it
-   * would take the vehicle back from a pilot who has taken over.
-   */
+  /** Where the effect was seen. */
+  get seen_over(): Contact {
+    return this.#ways.seen_over;
+  }
+
+  /** Whether copies are sent until the time of the task is over. Over a satellite they would arrive a minute late, and cost. */
+  #goesOn(): boolean {
+    return !this.#isFar && !this.#repeats.isOver && this.#hasTime && !this.#ways.was_shown;
+  }
+
+  /** Whether the effect of another copy would come before the report. */
+  get #hasTime(): boolean {
+    return this.#context.remaining_ms() >= time_min_ms;
+  }
+
+  /** Whether another copy may be sent: not after the effect was shown, where it would take the vehicle back from a pilot who has taken over. */
   #mayRepeat(): boolean {
-    if (this.#effect.was_shown) return false;
-    return this.#context.remaining_ms() >= time_min_ms && this.#repeats.isAllowed(performance.now());
+    return !this.#ways.was_shown && this.#hasTime && this.#repeats.isAllowed(performance.now());
   }
 
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
@@ -230,48 +247,48 @@ class Attempt {
   /** What no message shows is as accepted, if the answer is to this command. */
   acceptance(): Evidence {
     const { name } = this.#to;
-    if (this.#isAmbiguous) this.#failUnknown(texts.ambiguous(texts.accepted(name, this.#order.what)));
+    if (this.#ways.isAmbiguous) this.#failUnknown(texts.ambiguous(texts.accepted(name, this.#order.what)));
     return { acknowledged: true };
   }
 
   /** Awaits the effect of an accepted command: acceptance is no evidence of it. */
   async effect(): Promise<Evidence> {
     const began_ms = performance.now();
-    if (this.#effect.was_seen || (await this.#observeEffect())) return { acknowledged: true };
+    if (this.#ways.was_seen || (await this.#observeEffect())) return { acknowledged: true };
     return this.#failUnobserved(began_ms, texts.accepted(this.#to.name, this.#order.what));
   }
 
   /** Sends the older message, which is not answered, to an autopilot that does not support the command. */
   async sendFallback(ack: Ack, sendOlder: NonNullable<Order['fallback']>): Promise<Evidence> {
-    const obstacle = sendOlder(this.#to.contact);
+    const now_ms = performance.now();
+    const obstacle = this.#ways.sendOlder(sendOlder);
     if (obstacle !== undefined) return this.refused(ack, obstacle);
-    this.#sent_ms = performance.now();
-    this.#unanswered_ms = this.#sent_ms;
-    this.#effect.sent(this.#sent_ms);
+    this.#sent_ms = now_ms;
+    this.#ways.begin(now_ms);
     if (await this.#observeEffect()) return { acknowledged: false };
     return this.#failUnobserved(this.#sent_ms, texts.sent_as_message(this.#to.name, this.#order.what));
   }
 
   async #observeEffect(): Promise<boolean> {
     const wait_ms = this.#isFar ? satellite.effect_wait_ms : this.#order.effect_wait_ms;
-    const look = (): true | undefined => this.#effect.isObserved() || undefined;
+    const look = (): true | undefined => this.#ways.isObserved() || undefined;
     if (await this.#wait(look, wait_ms)) return true;
-    return this.#effect.was_shown && (await this.#wait(look, clock_wait_ms)) === true;
+    return this.#ways.was_shown && (await this.#wait(look, clock_wait_ms)) === true;
   }
 
   #failUnobserved(began_ms: number, sent: string): never {
     const waited_s = ((performance.now() - began_ms) / 1_000).toFixed(1);
-    const unobserved = texts.unobserved(sent, this.#effect.expected, waited_s);
+    const unobserved = texts.unobserved(sent, this.#ways.expected, waited_s);
     const reasons = this.#reasons(severity_info);
     const causes = causesText(reasons, this.#order.causes?.(this.#to.contact) ?? []);
     return this.#failUnknown(`${unobserved}${reasons}${causes}`);
   }
 
   withoutAnswer(): Evidence {
-    if (this.#effect.wasSeen()) return { acknowledged: false };
+    if (this.#ways.wasSeen()) return { acknowledged: false };
     const { name, contact } = this.#to;
     const { what } = this.#order;
-    const { expected } = this.#effect;
+    const { expected } = this.#ways;
     const silence_ms = silenceSince(contact.last_ms);
     const reason =
       silence_ms >= silent_ms && !this.#isFar
@@ -285,7 +302,7 @@ class Attempt {
   async refused({ result }: Ack, obstacle?: string): Promise<never> {
     // The refusal is known: neither a stop of the task nor a restart of the vehicle changes it.
     await this.#to.changes.until(
-      () => void this.#effect.wasSeen(),
+      () => void this.#ways.wasSeen(),
       this.#within(reason_wait_ms),
       this.#context.signal,
     );
@@ -299,10 +316,10 @@ class Attempt {
     const { what, expected } = this.#order;
     const refusal = texts.refused(this.#to.name, what, result_name);
     // It may have answered another command, or another station may have caused it.
-    if (this.#effect.was_shown)
+    if (this.#ways.was_shown)
       this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
     const failure = `${refusal}${reasons}${causes}`;
-    return this.#isAmbiguous ? this.#failUnknown(texts.ambiguous(failure)) : this.#fail(failure);
+    return this.#ways.isAmbiguous ? this.#failUnknown(texts.ambiguous(failure)) : this.#fail(failure);
   }
 
   /**
@@ -318,52 +335,35 @@ class Attempt {
     };
     report(first);
     const silence_max_ms = this.#isFar ? satellite.effect_wait_ms : executing_max_ms;
-    const isSilent = (): boolean => silenceSince(this.#newest_ms) > silence_max_ms;
+    const isSilent = (): boolean => silenceSince(this.#ways.newest_ms) > silence_max_ms;
     const finalAck = (): Ack | undefined => {
-      const ack = this.#newestAck();
+      const ack = this.#ways.newestAck();
       if (ack?.result !== result_in_progress) return ack;
       report(ack);
       return undefined;
     };
     const seen = await this.#wait(
-      () => finalAck() ?? (this.#effect.wasSeen() || isSilent() ? 'over' : undefined),
+      () => finalAck() ?? (this.#ways.wasSeen() || isSilent() ? 'over' : undefined),
       this.#context.remaining_ms(),
     );
-    return seen === 'over' ? this.#wait(finalAck, this.#effect.was_seen ? reason_wait_ms : 0) : seen;
-  }
-
-  /** Returns the newest answer that is not to an earlier command: a refusal of that one does not apply to this one. */
-  #newestAck(): Ack | undefined {
-    const answers = this.#to.contact.acks.filter(
-      ({ ack, at_ms }) => ack.command === this.#order.command && at_ms >= this.#sent_ms,
-    );
-    let others = this.#others;
-    let newest: Ack | undefined;
-    for (const { ack, at_ms } of answers) {
-      if (others === 0) {
-        newest = ack;
-        this.#newest_ms = at_ms;
-      } else if (ack.result !== result_in_progress) others -= 1;
-    }
-    return newest;
+    return seen === 'over' ? this.#wait(finalAck, this.#ways.was_seen ? reason_wait_ms : 0) : seen;
   }
 
   /** Waits within the time of the task; throws `outcome unknown` when the task is stopped or the vehicle restarted. */
   async #wait<T>(look: () => T | undefined, ms: number): Promise<T | undefined> {
     const { signal } = this.#context;
-    const hasChanged = (): boolean => this.#to.incarnation() !== this.#incarnation;
     const { name, changes } = this.#to;
     // What makes a vehicle safer goes on, whoever else receives it.
     const conflictOf = (): string | undefined => (this.#order.may_resend ? undefined : this.#to.conflict());
     const seen = await changes.until(
-      () => (hasChanged() || conflictOf() !== undefined ? { found: undefined } : found(look())),
+      () => (this.#hasRestarted() || conflictOf() !== undefined ? { found: undefined } : found(look())),
       this.#within(ms),
       signal,
     );
     const conflict = conflictOf();
     if (conflict !== undefined) this.#failUnknown(texts.about(name, conflict));
     if (signal.aborted && seen === undefined) this.#failUnknown(texts.stopped(name, this.#order.what));
-    if (!hasChanged()) return seen?.found;
+    if (!this.#hasRestarted()) return seen?.found;
     return this.#failUnknown(texts.interrupted(name, this.#order.what));
   }
 
@@ -374,15 +374,12 @@ class Attempt {
 
   /** Returns the autopilot's texts since the command was sent, as the end of a sentence. */
   #reasons(severity_max: number): string {
-    const written = this.#to.contact.texts.filter(
-      ({ text, at_ms }) => at_ms >= this.#sent_ms && text.severity <= severity_max,
-    );
-    const unique = [...new Set(written.map(({ text }) => text.text))].slice(-reasons_max);
+    const unique = this.#ways.textsSince(this.#sent_ms, severity_max).slice(-reasons_max);
     return unique.length === 0 ? '' : `: ${unique.join('; ')}`;
   }
 
   #failUnknown(reason: string): never {
-    return this.#fail(texts.unknown_outcome(reason));
+    return this.#fail(this.#has_sent ? texts.unknown_outcome(reason) : this.#unsent);
   }
 
   #fail(reason: string): never {

@@ -10,6 +10,7 @@ import type { Situation } from '../vehicles/situation.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
+import { changeMode, hold } from './change-mode.ts';
 import { carryOut, type Order } from './exchange.ts';
 import {
   admitTakeoff,
@@ -20,8 +21,7 @@ import {
   obstacleToSpeed,
   obstacleToTakeOff,
 } from './gate.ts';
-import { hold } from './hold.ts';
-import { gotoOrder, modeOf, modeOrder, speedOrder, takeoffOrder } from './orders.ts';
+import { gotoOrder, modeOrder, speedOrder, takeoffOrder } from './orders.ts';
 import { takeOffAsPlane } from './plane-takeoff.ts';
 import { observeSpeed, speedOf } from './speed-effect.ts';
 import { texts } from './texts.ts';
@@ -80,7 +80,8 @@ async function takeOff(vehicle: Bounded, height_m: number, context: CommandConte
 function safetyCommands(vehicle: Bounded): readonly Command[] {
   const hold_here = defineCommand({
     name: 'hold',
-    description: 'Stop and stay where it is; planes circle. Pre-empts other commands.',
+    description:
+      'Stop and stay where it is, whatever the sticks of a transmitter say; planes circle, and a hovering quadplane climbs and sinks with the throttle stick. Pre-empts other commands.',
     risk_level: 'medium',
     requires_approval: false,
     safety: true,
@@ -99,8 +100,7 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
       const numbers = modeNumbers(situation.autopilot, situation.kind, 'LAND', situation.modes);
       if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'LAND'));
       const order = { ...modeOrder('LAND', numbers, situation), what: 'land' };
-      const evidence = await carryOut(to, order, context);
-      return { flight_mode: modeOf(to.contact), ...evidence };
+      return changeMode(to, order, context);
     },
   });
   return [hold_here, land, surfaceCommand(vehicle)];
@@ -117,8 +117,7 @@ function surfaceCommand(vehicle: Bounded): Command {
     input: noInput,
     handle: async (_input, context) => {
       const { to, situation } = admit(vehicle, context, obstacleToHold);
-      const evidence = await carryOut(to, surfaceOrder(situation), context);
-      return { flight_mode: modeOf(to.contact), ...evidence };
+      return changeMode(to, surfaceOrder(situation), context);
     },
   });
 }

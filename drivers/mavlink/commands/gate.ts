@@ -2,7 +2,7 @@
 import { type Height, heightOf } from './altitude.ts';
 import { crosses, distance_m, isInside, type Place } from './geo.ts';
 import type { MavlinkOptions } from '../options.ts';
-import { holdNumbers, type ModeName, modeNumbers } from '../vehicles/modes.ts';
+import { holdMode, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 
@@ -20,9 +20,19 @@ export function obstacleToArm(situation: Situation, options: MavlinkOptions['arm
   return texts.pre_arm_failed(situation.pre_arm_reasons);
 }
 
-export function obstacleToDisarm({ armed, airborne }: Situation): Obstacle {
+export function obstacleToDisarm(situation: Situation): Obstacle {
+  const { armed, airborne, is_overturned } = situation;
   if (armed === null) return texts.heartbeat_missing;
-  return armed && airborne === true ? texts.airborne : undefined;
+  return armed && airborne === true && !is_overturned ? texts.airborne : undefined;
+}
+
+/** Autopilots refuse to disarm a vehicle that takes itself for flying, unless they are forced. */
+export function mustForceDisarm({ airborne, is_overturned }: Situation): boolean {
+  return airborne === true && is_overturned;
+}
+
+export function obstacleToForcedDisarm(situation: Situation): Obstacle {
+  return situation.is_overturned ? obstacleToDisarm(situation) : texts.airborne;
 }
 
 /** Multicopters and VTOLs take off straight up from where they stand, an ArduPlane in its mode TAKEOFF. */
@@ -57,7 +67,7 @@ function obstacleOnGround(situation: Situation): Obstacle {
 export function obstacleToHold(situation: Situation): Obstacle {
   const { armed, autopilot, kind } = situation;
   if (armed === null) return texts.heartbeat_missing;
-  if (!holdNumbers(autopilot, kind))
+  if (!holdMode(situation))
     return texts.mode_unsupported(`a vehicle of this kind (${autopilot} ${kind})`, 'hold');
   return armed ? undefined : texts.disarmed_mode;
 }
@@ -74,6 +84,11 @@ export function obstacleToSpeed(situation: Situation): Obstacle {
 export function obstacleToReturn({ armed, is_high_latency }: Situation): Obstacle {
   if (armed === null) return is_high_latency ? undefined : texts.heartbeat_missing;
   return armed ? undefined : texts.disarmed_mode;
+}
+
+/** What is not known now, such as during an outage, ends no command that makes a vehicle safer. */
+export function obstacleToRepeat({ armed }: Situation): Obstacle {
+  return armed === false ? texts.disarmed_mode : undefined;
 }
 
 export function obstacleToMode(situation: Situation, mode: ModeName): Obstacle {

@@ -1,12 +1,12 @@
 /** The messages that make a vehicle circle around a place, and the effect that completes the command. */
 import type { Kind } from '../vehicles/kind.ts';
-import { holdNumbers, px4_orbit_mode } from '../vehicles/modes.ts';
+import { modeNumbers, px4_orbit_mode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
 import type { Order } from './exchange.ts';
 import type { Waypoint } from './gate.ts';
 import { gotoOrder, sendCommand } from './orders.ts';
-import { isNear } from './target-shown.ts';
+import { isNear } from '../reports/target-shown.ts';
 import { texts } from './texts.ts';
 
 export interface Orbit extends Waypoint {
@@ -57,7 +57,7 @@ function circleOrder(orbit: Orbit, { amsl_m }: Height, { autopilot, kind }: Situ
   const as_it_is = Number.NaN;
   const fields = { command: command_orbit, param1: radius, param2: speed_mps, param3: as_it_is, param4: 0 };
   // Planes circle in their hold mode.
-  const hold_mode = kind === 'copter' ? undefined : holdNumbers(autopilot, kind)?.custom_mode;
+  const hold_mode = kind === 'copter' ? undefined : modeNumbers(autopilot, kind, 'LOITER')?.custom_mode;
   return {
     what: 'orbit',
     command: command_orbit,

@@ -2,8 +2,8 @@
 import type { Height } from './altitude.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Form, Order } from './exchange.ts';
-import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
-import { obstacleToDisarm, obstacleToHold, obstacleToReturn, type Waypoint } from './gate.ts';
+import { isOnWayTo, isTargetShown, mayGoAround } from '../reports/target-shown.ts';
+import { obstacleToDisarm, obstacleToForcedDisarm, obstacleToRepeat, type Waypoint } from './gate.ts';
 import { distance_m } from './geo.ts';
 import { texts } from './texts.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
@@ -13,6 +13,8 @@ const command_return = 20;
 const command_set_mode = 176;
 const command_reposition = 192;
 const command_arm = 400;
+/** Of ArduPilot and PX4. */
+const disarm_forced = 21_196;
 const command_takeoff = 22;
 const command_mission_start = 300;
 const command_change_speed = 178;
@@ -33,18 +35,31 @@ const frame_global_relative_int = 6;
 const stop_near_m = 15;
 const stop_time_s = 4;
 
-/** Modes that stop a vehicle or bring it to safety. */
-const resent_modes: ReadonlySet<string> = new Set(['RTL', 'LAND', 'LOITER', 'hold', 'SURFACE']);
+/** Modes that stop a vehicle or bring it to safety, which LOITER does not: the height of a copter follows the pilot's stick in it. */
+const resent_modes: ReadonlySet<string> = new Set(['RTL', 'LAND', 'hold', 'SURFACE']);
 
-export function armOrder(armed: boolean): Order {
+export function armOrder(): Order {
+  return { ...armingOrder(true, 0), what: 'arm', may_resend: false, causes: armingCauses };
+}
+
+/** `isForced`: also a vehicle that takes itself for flying. */
+export function disarmOrder({ isForced }: { readonly isForced: boolean }): Order {
   return {
-    what: armed ? 'arm' : 'disarm',
+    ...armingOrder(false, isForced ? disarm_forced : 0),
+    what: 'disarm',
+    may_resend: true,
+    obstacle: isForced ? obstacleToForcedDisarm : obstacleToDisarm,
+    ignores_mode: true,
+  };
+}
+
+/** Arming is never forced. */
+function armingOrder(armed: boolean, param2: number): Omit<Order, 'may_resend' | 'what'> {
+  return {
     command: command_arm,
     forms: ['long', 'int'],
-    // param2 stays 0: the value that forces arming does not occur in this program.
-    send: (contact, how) => sendCommand(contact, { command: command_arm, param1: armed ? 1 : 0 }, how),
-    may_resend: !armed,
-    ...(armed ? { causes: armingCauses } : { obstacle: obstacleToDisarm, ignores_mode: true }),
+    send: (contact, how) =>
+      sendCommand(contact, { command: command_arm, param1: armed ? 1 : 0, param2 }, how),
     expected: armed ? texts.expects_armed : texts.expects_disarmed,
     effect_wait_ms,
     isObserved: ({ latest }, since_ms) => {
@@ -61,7 +76,7 @@ export function returnOrder(): Order {
     forms: ['long', 'int'],
     send: (contact, how) => sendCommand(contact, { command: command_return }, how),
     may_resend: true,
-    obstacle: obstacleToReturn,
+    obstacle: obstacleToRepeat,
     expected: texts.expects_homeward,
     effect_wait_ms,
     isObserved: (contact, since_ms) => isHomeward(modeOf(contact, since_ms)),
@@ -82,7 +97,7 @@ export function modeOrder(
     send: (contact, how) =>
       sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
     may_resend: resent_modes.has(mode),
-    ...(mode === 'RTL' || mode === 'LAND' ? { obstacle: obstacleToReturn } : {}),
+    obstacle: obstacleToRepeat,
     expected: mode === 'hold' ? texts.expects_hold : texts.expects_mode(mode),
     effect_wait_ms,
     causes: (contact) => modeCauses(contact, custom_mode),
@@ -168,7 +183,7 @@ export function px4HoldOrder({ custom_mode }: ModeNumbers): Order {
     send: (contact, how) =>
       sendCommand(contact, { command: command_reposition, ...reposition, place: here }, how),
     may_resend: true,
-    obstacle: obstacleToHold,
+    obstacle: obstacleToRepeat,
     expected: texts.expects_hold,
     effect_wait_ms: goto_effect_wait_ms,
     isObserved: ({ latest }, since_ms) => {

@@ -37,20 +37,20 @@ export async function observeSpeed(
   // A speed that it had already shows nothing.
   if (before_mps === undefined || fits(before_mps)) return 'not observable';
   const watch = new Watch(to, context);
-  const { clock } = to.contact;
   let since_ms: number | undefined;
-  let kept_at: number | undefined;
+  let kept: { readonly clock: Contact['clock']; readonly at: number } | undefined;
   const isKept = (): boolean => {
     const now_ms = performance.now();
     if (!fits(speedOf(to.contact, situation))) {
       since_ms = undefined;
-      kept_at = undefined;
+      kept = undefined;
       return false;
     }
     since_ms ??= now_ms;
     if (now_ms - since_ms < steady_ms) return false;
-    kept_at ??= clock.messages;
-    return !watch.hasClock || clock.wasHeardSince(kept_at);
+    const { clock } = to.contact;
+    if (kept?.clock !== clock) kept = { clock, at: clock.messages };
+    return !watch.hasClock || clock.wasHeardSince(kept.at);
   };
   if (await watch.until(isKept, observe_max_ms)) return 'observed';
   await watch.requireSameStart();
@@ -87,11 +87,12 @@ class Watch {
 
   /** Throws `CommandRefused` when the vehicle is silent, or sends no clock any more: it may have restarted. */
   async requireSameStart(): Promise<void> {
-    const { name, contact } = this.#to;
-    const hasClock = (): boolean => !this.hasClock || contact.clock.isRunning(clock_wait_ms);
-    const isSame = await this.until(() => isHeard(contact) && hasClock(), clock_wait_ms);
+    const { name } = this.#to;
+    const hasClock = (): boolean => !this.hasClock || this.#to.contact.clock.isRunning(clock_wait_ms);
+    const isSame = await this.until(() => isHeard(this.#to.contact) && hasClock(), clock_wait_ms);
     // A stopped task waits for nothing.
     if (isSame || this.#context.signal.aborted) return;
+    const { contact } = this.#to;
     const silence_s = (silenceSince(contact.last_ms) / 1_000).toFixed(1);
     throw unknown(isHeard(contact) ? texts.clock_lost(name, what) : texts.link_lost(name, what, silence_s));
   }

@@ -1,5 +1,7 @@
 /** Refusals and outcomes of vehicle commands that people read; tests refer to them by name. */
 import { notSent } from '../../../src/errors.ts';
+import type { Autopilot, Kind } from '../vehicles/kind.ts';
+import type { ModeName } from '../vehicles/modes.ts';
 
 export const texts = {
   home_unknown: 'home position unknown; wait until the vehicle reports it',
@@ -9,7 +11,8 @@ export const texts = {
   position_missing: 'no valid, recent position',
   pre_arm_failed: (reasons: readonly string[]) =>
     `pre-arm checks fail${reasons.length === 0 ? '' : `: ${reasons.join('; ')}`}`,
-  airborne: 'vehicle is airborne',
+  airborne:
+    'vehicle is airborne; a multicopter that has crashed is disarmed once it has lain still on its side or its back for 3 s',
   airborne_already: 'vehicle is airborne already',
   no_takeoff: (kind: string) => `takeoff does not support vehicles of kind ${kind}`,
   takeoff_param: (name: string) => `its parameter ${name} is unknown, so the height of its climb is unknown`,
@@ -21,6 +24,20 @@ export const texts = {
   no_speed: (kind: string) => `set_speed does not support vehicles of kind ${kind}`,
   disarmed_mode: 'vehicle is disarmed, and this mode would prevent arming',
   mode_unsupported: (vehicle: string, mode: string) => `${vehicle} has no mode ${mode}`,
+  stick_down: (channel: number, pulse_us: number) =>
+    `the throttle of its transmitter is low (channel ${channel} at ${pulse_us} us), by which it sinks to the ground in LOITER; send hold, which keeps its height, or have the stick moved to its middle first`,
+  stick_leads: (channel: number, pulse_us: number) =>
+    `its height follows the throttle stick of its transmitter now (channel ${channel} at ${pulse_us} us): with the stick down it sinks to the ground; hold keeps its height`,
+  stick_unknown:
+    'its height follows the throttle stick of its transmitter now, whose position is not known: with the stick down it sinks to the ground; hold keeps its height',
+  no_transmitter:
+    'no transmitter is received, and its height follows one now: older firmware sinks to the ground; hold keeps its height',
+  hold_caveats: {
+    drifts: 'it has no position, so its motors are off and it drifts',
+    keeps_depth: 'it has no position, so it keeps its depth and drifts',
+    follows_stick:
+      'its height follows the throttle stick of its transmitter; without a transmitter it sinks at 0.5 m/s',
+  },
   autopilot_unsupported: 'goto_waypoint supports only ArduPilot and PX4',
   kind_unsupported: (kind: string) => `goto_waypoint does not support vehicles of kind ${kind}`,
   not_armed: 'vehicle is not armed',
@@ -61,7 +78,7 @@ export const texts = {
   link_lost: (vehicle: string, what: string, silence_s: string) =>
     `link to ${vehicle} lost after ${what} was sent (no frame for ${silence_s} s)`,
   interrupted: (vehicle: string, what: string) =>
-    `${vehicle} restarted or changed its link after ${what} was sent`,
+    `${vehicle} restarted, or another sender took its place, after ${what} was sent`,
   stopped: (vehicle: string, what: string) => `the task was stopped after ${what} was sent to ${vehicle}`,
   unknown_outcome: (reason: string) => `${reason}; outcome unknown`,
   refused: (vehicle: string, what: string, result: string) => `${vehicle} refused ${what} (${result})`,
@@ -98,3 +115,57 @@ export const texts = {
   expects_surface: 'mode SURFACE, or ALT_HOLD at the surface,',
   expects_target: 'the target in its report',
 } as const;
+
+/** What each mode of `set_mode` does on a kind of vehicle, for people who choose one. */
+type Effects = Readonly<Partial<Record<Lowercase<ModeName>, string>>>;
+
+const mission = 'starts or resumes the mission';
+
+const ardupilot: Readonly<Record<Kind, Effects>> = {
+  copter: {
+    guided: 'stops, hovers and waits for commands',
+    auto: mission,
+    loiter:
+      "hovers, but climbs and sinks with the throttle stick of the pilot's transmitter: with the stick down it sinks to the ground (hold does not)",
+    rtl: 'returns home and lands',
+    land: 'lands where it is',
+  },
+  plane: {
+    guided: 'circles where it is and waits for commands',
+    auto: mission,
+    loiter: 'circles where it is at its height',
+    rtl: 'returns and circles above home',
+    land: 'lands by itself, if it has the mode AUTOLAND',
+  },
+  vtol: {
+    guided: 'flies forward, circles where it is and waits for commands',
+    auto: mission,
+    loiter: 'flies forward and circles where it is at its height',
+    rtl: 'returns home; whether it lands there is set in the autopilot',
+    land: 'lands vertically where it is',
+  },
+  rover: {
+    guided: 'stops and waits for commands',
+    auto: mission,
+    loiter: 'stops; a boat keeps its place with its motors',
+    rtl: 'drives home',
+  },
+  sub: { guided: 'stops and waits for commands', auto: mission },
+  other: {},
+};
+
+const px4: Effects = {
+  guided: 'stays where it is and waits for commands; a plane circles',
+  auto: mission,
+  loiter: 'stays where it is; a plane circles',
+  rtl: 'returns home and lands',
+  land: 'lands where it is',
+};
+
+/** Returns one sentence for each mode that the vehicle has. */
+export function modeEffects({ autopilot, kind }: { autopilot: Autopilot; kind: Kind }): string {
+  const effects = autopilot === 'px4' ? px4 : autopilot === 'ardupilot' ? ardupilot[kind] : {};
+  return Object.entries(effects)
+    .map(([name, effect]) => `${name.toUpperCase()}: ${effect}.`)
+    .join(' ');
+}

@@ -4,9 +4,9 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { admit, type Bounded, notSent } from '../commands/admission.ts';
-import { type Addressee, carryOut } from '../commands/exchange.ts';
-import { hold } from '../commands/hold.ts';
-import { missionOrder, modeOf } from '../commands/orders.ts';
+import { changeMode, hold } from '../commands/change-mode.ts';
+import type { Addressee } from '../commands/exchange.ts';
+import { missionOrder } from '../commands/orders.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
@@ -92,8 +92,8 @@ async function begin(vehicle: Bounded, beginning: Beginning): Promise<JsonObject
   const numbers = modeNumbers(situation.autopilot, situation.kind, 'AUTO');
   if (!numbers) throw notSent(command_texts.mode_unsupported(to.name, 'AUTO'));
   const what = from === 'first' ? 'start_mission' : 'resume_mission';
-  const evidence = await carryOut(to, missionOrder(what, numbers, situation), context);
-  return { flight_mode: modeOf(to.contact), items: count, ...itemOf(to, situation), ...evidence };
+  const changed = await changeMode(to, missionOrder(what, numbers, situation), context);
+  return { ...changed, items: count, ...itemOf(to, situation) };
 }
 
 /** Returns the number of items of the mission with this digest; throws `CommandRefused` for any other one. */

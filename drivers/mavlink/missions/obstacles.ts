@@ -1,6 +1,6 @@
 /** Preconditions of commands about missions. */
 import { texts as command_texts } from '../commands/texts.ts';
-import { holdNumbers } from '../vehicles/modes.ts';
+import { holdMode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 
@@ -49,8 +49,8 @@ export function obstacleToStart(situation: Situation): Obstacle {
 }
 
 export function obstacleToPause(situation: Situation): Obstacle {
-  const { armed, autopilot, kind } = situation;
+  const { armed, kind } = situation;
   if (armed === null) return command_texts.heartbeat_missing;
-  if (!holdNumbers(autopilot, kind)) return texts.kind_unsupported(kind);
+  if (!holdMode(situation)) return texts.kind_unsupported(kind);
   return armed && isOnMission(situation) ? undefined : texts.not_in_mission;
 }

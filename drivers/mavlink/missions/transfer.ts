@@ -66,7 +66,8 @@ export class Transfer {
   readonly to: Addressee;
   readonly kind: MissionKind;
   readonly #task: TransferTask;
-  readonly #incarnation: string;
+  /** Whether the vehicle restarted or is received over another link, which knows nothing of the transfer. */
+  readonly #isCut: () => boolean;
   readonly #begun_ms = performance.now();
   /** Of the vehicle and its link, smoothed. */
   #answer_ms = answer_wait_ms / answer_times;
@@ -77,11 +78,13 @@ export class Transfer {
   };
 
   constructor(to: Addressee, kind: MissionKind, task: TransferTask) {
-    this.to = to;
+    const { contact } = to;
+    const hasRestarted = to.watchStart();
+    this.#isCut = () => hasRestarted() || to.contact !== contact;
+    this.to = { ...to, contact };
     this.kind = kind;
     this.#task = task;
-    this.#incarnation = to.incarnation();
-    const { sysid: target_system, compid: target_component } = to.contact;
+    const { sysid: target_system, compid: target_component } = contact;
     this.target = { target_system, target_component, mission_type: mission_types[kind] };
   }
 
@@ -241,13 +244,13 @@ export class Transfer {
 
   /** Throws `CommandRefused` when the task is stopped, its time is over or the vehicle restarted. */
   async wait<T>(look: () => T | undefined, ms: number): Promise<T | undefined> {
-    const { changes, incarnation, name } = this.to;
+    const { changes, name } = this.to;
     const { signal } = this.#task;
     const { left_ms } = this;
     if (left_ms <= 0) throw new CommandRefused(texts.too_late(name));
     const seen = await changes.until(look, Math.min(ms, left_ms), signal);
     if (signal.aborted) throw new CommandRefused(texts.stopped(name));
-    if (incarnation() !== this.#incarnation) throw new TransferCut(texts.interrupted(name));
+    if (this.#isCut()) throw new TransferCut(texts.interrupted(name));
     return seen;
   }
 }

@@ -47,7 +47,8 @@ export async function sendItems(
   task: UploadTask,
 ): Promise<Sent> {
   let last: Sent = { is: 'cut', sent: 0, reason: texts.unanswered(to.name, texts.the_upload(kind), 0) };
-  const incarnation = to.incarnation();
+  const { contact } = to;
+  const hasRestarted = to.watchStart();
   const begun_ms = performance.now();
   for (let attempt = 1; attempt <= attempts_max; attempt += 1) {
     const upload = new Upload(to, kind, { items, task });
@@ -56,7 +57,7 @@ export async function sendItems(
     last = { is: 'cut', sent: upload.sent, reason: texts.gave_up(to.name, attempt) };
     await sleep(Math.max(0, Math.min(attempt_pause_ms, upload.left_ms)), task.signal);
     // What was checked before the upload was true of the vehicle before its restart.
-    if (to.incarnation() !== incarnation) return { ...last, reason: texts.interrupted(to.name) };
+    if (hasRestarted() || to.contact !== contact) return { ...last, reason: texts.interrupted(to.name) };
   }
   return last;
 }

@@ -53,7 +53,7 @@ type End = 'complete' | { readonly reason: string };
 class Reading {
   readonly #to: Addressee;
   readonly #context: CommandContext;
-  readonly #incarnation: string;
+  readonly #hasRestarted: () => boolean;
   readonly #values = new Map<string, number | null>();
   /** Indices that were received, while all are read. */
   readonly #indices = new Set<number>();
@@ -67,7 +67,7 @@ class Reading {
   constructor(to: Addressee, names: readonly string[] | undefined, context: CommandContext) {
     this.#to = to;
     this.#context = context;
-    this.#incarnation = to.incarnation();
+    this.#hasRestarted = to.watchStart();
     this.#latest = to.contact.latest.last('PARAM_VALUE');
     if (names) this.#open = [...new Set(names)].map((param_id) => requestOf(param_id, by_name));
   }
@@ -79,7 +79,7 @@ class Reading {
   /** Takes what was received, sends what is due, and returns how the reading ended. Called with each message. */
   look(now_ms: number): End | undefined {
     const { name, contact } = this.#to;
-    if (this.#to.incarnation() !== this.#incarnation) return { reason: texts.interrupted(name) };
+    if (this.#hasRestarted()) return { reason: texts.interrupted(name) };
     const value = contact.latest.last('PARAM_VALUE');
     if (value && value !== this.#latest) this.#take(value, now_ms);
     this.#latest = value;

@@ -7,7 +7,8 @@ export const texts = {
     `${vehicle} sent ${done} of its ${all} parameters; the others were not answered`,
   too_many: (vehicle: string, count: number, max: number) =>
     `${vehicle} has ${count} parameters; ${max} can be read at once, name the needed ones`,
-  interrupted: (vehicle: string) => `${vehicle} restarted or changed its link while its parameters were read`,
+  interrupted: (vehicle: string) =>
+    `${vehicle} restarted, or another sender took its place, while its parameters were read`,
   too_late: (vehicle: string, done: number) =>
     `the deadline of the task passed after ${done} parameters of ${vehicle} were read`,
   stopped: (vehicle: string, done: number) =>

@@ -1,7 +1,13 @@
-/** Whether a vehicle has shown the effect of a command, and has not restarted before it did. */
+/** Whether a vehicle has shown the effect of a command over one link, and has not restarted before it did. */
 import type { Order } from '../commands/exchange.ts';
-import { texts } from '../commands/texts.ts';
 import type { Contact } from '../vehicles/contact.ts';
+
+/** What was known of a vehicle before the command was sent, over all its links. */
+export interface Before {
+  /** The state was already as expected: without an answer it is no evidence. */
+  readonly was_already: boolean;
+  readonly has_clock: boolean;
+}
 
 /**
  * HEARTBEAT has no clock, and a vehicle that has restarted may be disarmed or in a mode as ordered. So the effect counts once a
@@ -11,7 +17,6 @@ import type { Contact } from '../vehicles/contact.ts';
 export class Effect {
   readonly #contact: Contact;
   readonly #order: Order;
-  /** The state was already as expected: without an answer it is no evidence. */
   readonly #was_already: boolean;
   readonly #has_clock: boolean;
   #since_ms = Number.POSITIVE_INFINITY;
@@ -19,12 +24,11 @@ export class Effect {
   #shown_at: number | undefined;
   #was_seen = false;
 
-  /** Before the command is sent. */
-  constructor(contact: Contact, order: Order) {
+  constructor(contact: Contact, order: Order, { was_already, has_clock }: Before) {
     this.#contact = contact;
     this.#order = order;
-    this.#was_already = order.isObserved(contact, Number.NEGATIVE_INFINITY);
-    this.#has_clock = contact.clock.isRunning();
+    this.#was_already = was_already;
+    this.#has_clock = has_clock;
   }
 
   /** It was seen, also if the pilot has ended it since. */
@@ -35,12 +39,6 @@ export class Effect {
   /** It was shown; whether by the same start of the autopilot may not be known yet. */
   get was_shown(): boolean {
     return this.#was_seen || this.#shown_at !== undefined;
-  }
-
-  /** What has not been observed. */
-  get expected(): string {
-    const { expected } = this.#order;
-    return this.was_shown ? texts.with_clock(expected) : expected;
   }
 
   /** The command is sent, in another form or for the first time: only what is received from now on counts. */

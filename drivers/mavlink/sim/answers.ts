@@ -5,12 +5,13 @@ import { offset } from '../commands/geo.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,
+  ardurover_hold_mode,
   ardusub_surface_mode,
   mode_names,
   modeNumbers,
 } from '../vehicles/modes.ts';
 import type { Flight } from './flight.ts';
-import { simHoldNumbers, type SimState } from './telemetry.ts';
+import { type SimHold, simHoldNumbers, type SimState } from './telemetry.ts';
 
 export interface Answer {
   /** MAV_RESULT. */
@@ -38,20 +39,19 @@ const command_run_checks = 401;
 const frames_relative: ReadonlySet<number> = new Set([3, 6]);
 const frames_amsl: ReadonlySet<number> = new Set([0, 5]);
 const change_mode = 1;
+/** Of arming and disarming: without the checks (ArduPilot#2353). */
+const forced = 21_196;
 const orbit_speed_max_mps = 10;
 const orbit_acceleration_max_mps2 = 2;
 
-type Answerable = Pick<
-  SimState,
-  'autopilot' | 'climb' | 'flight' | 'gps' | 'pre_arm_ok' | 'kind' | 'vtol_state'
->;
+type Answerable = Pick<SimState, 'climb' | 'pre_arm_ok'> & SimHold;
 
 /** Executes `COMMAND_LONG`. */
 export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
   const { flight, autopilot } = state;
   switch (fields.command) {
     case command_arm:
-      return fields.param1 === 1 ? arm(state) : disarm(state);
+      return fields.param1 === 1 ? arm(state) : disarm(fields, state);
     case command_run_checks:
       return runChecks(state);
     case command_return:
@@ -163,8 +163,10 @@ function runChecks({ flight, gps, pre_arm_ok }: Answerable): Answer {
   return { result: accepted, texts: reasons };
 }
 
-function disarm({ autopilot, flight, kind }: Answerable): Answer {
-  if (flight.is_airborne && flight.armed && assetTypeOf(kind) === 'drone') {
+/** In the air all refuse it unless forced: ArduCopter (AP_Arming_Copter.cpp), ArduPlane (ArduPilot#20234), PX4 (Commander). */
+function disarm({ param2 }: Messages['COMMAND_LONG'], { autopilot, flight, kind }: Answerable): Answer {
+  const isFlying = flight.is_airborne || flight.believes_airborne;
+  if (param2 !== forced && isFlying && flight.armed && assetTypeOf(kind) === 'drone') {
     return autopilot === 'px4'
       ? { result: rejected, texts: ['Disarming denied: not landed\t'] }
       : { result: failed };
@@ -173,9 +175,13 @@ function disarm({ autopilot, flight, kind }: Answerable): Answer {
   return { result: accepted };
 }
 
-/** Modes of an ArduPlane or ArduSub beside those of the interface. Returns whether it is one of them. */
+/** Modes of an ArduPlane, ArduRover or ArduSub beside those of the interface. Returns whether it is one of them. */
 function setOwnMode(mode: number, state: Answerable): boolean {
   if (state.kind === 'plane') return setPlaneMode(mode, state);
+  if (state.kind === 'rover' && mode === ardurover_hold_mode) {
+    state.flight.mode = 'MOTORS_OFF';
+    return true;
+  }
   if (state.kind !== 'sub' || mode !== ardusub_surface_mode) return false;
   state.flight.mode = 'SURFACE';
   return true;
@@ -194,7 +200,8 @@ function setMode({ param2, param3 }: Messages['COMMAND_LONG'], state: Answerable
     return numbers?.main === param2 && numbers.sub === param3;
   });
   if (autopilot === 'ardupilot' && simHoldNumbers(state)?.main === param2) {
-    flight.mode = 'HOLD';
+    flight.mode =
+      simHoldNumbers(state)?.main === ardurover_hold_mode && kind === 'rover' ? 'MOTORS_OFF' : 'HOLD';
     flight.target = undefined;
     return { result: accepted };
   }

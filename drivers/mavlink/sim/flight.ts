@@ -3,8 +3,11 @@ import type { Place } from '../commands/geo.ts';
 import { distance_m } from '../commands/geo.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 
-/** The modes of the interface, and those in which it holds, orbits, takes off, or as a submarine rises and keeps its depth. */
-export type SimMode = ModeName | 'DEPTH_HOLD' | 'HOLD' | 'ORBIT' | 'SURFACE' | 'TAKEOFF';
+/**
+ * The modes of the interface, and those in which it holds, orbits, takes off, switches its motors off, or as a submarine rises and
+ * keeps its depth.
+ */
+export type SimMode = ModeName | 'DEPTH_HOLD' | 'HOLD' | 'MOTORS_OFF' | 'ORBIT' | 'SURFACE' | 'TAKEOFF';
 
 export interface Target extends Place {
   readonly height_m: number;
@@ -59,6 +62,11 @@ export class Flight {
   heading_deg = 0;
   /** Over ground, on the way to a point. */
   speed_mps = speed_default_mps;
+  /** What the pilot's throttle stick demands in LOITER. */
+  stick_climb_mps = 0;
+  roll_deg = 0;
+  /** After a crash it may take itself for flying still. */
+  believes_airborne = false;
   /** Where its mission leads next, and what to do when it is there; without a mission it circles. */
   route: { readonly target: () => Target | undefined; readonly reached: () => void } | undefined;
   #circle_deg = 0;
@@ -124,12 +132,20 @@ export class Flight {
       case 'RTL':
         return this.#wayHome();
       case 'ORBIT':
-        return this.circle && this.#onOrbit(this.circle, seconds);
+        return this.#onOrbit(seconds);
       case 'LOITER':
+        return this.#onStick(seconds);
       case 'HOLD':
+      case 'MOTORS_OFF':
       case 'DEPTH_HOLD':
     }
     return undefined;
+  }
+
+  #onStick(seconds: number): Target | undefined {
+    const { lat, lon, height_m, stick_climb_mps } = this;
+    if (stick_climb_mps === 0) return undefined;
+    return { lat, lon, height_m: Math.max(0, height_m + stick_climb_mps * seconds) };
   }
 
   #wayHome(): Target {
@@ -141,7 +157,9 @@ export class Flight {
     return this.route ? this.#onRoute(this.route) : this.#onCircle(seconds);
   }
 
-  #onOrbit({ radius_m, speed_mps, ...center }: Circle, seconds: number): Target {
+  #onOrbit(seconds: number): Target | undefined {
+    if (!this.circle) return undefined;
+    const { radius_m, speed_mps, ...center } = this.circle;
     const north_m = (this.lat - center.lat) * metres_per_degree;
     const east_m = (this.lon - center.lon) * metres_per_degree * cosine(center.lat);
     const angle = Math.atan2(east_m, north_m) + (speed_mps * seconds) / radius_m;

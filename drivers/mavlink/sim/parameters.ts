@@ -19,6 +19,7 @@ const usual: readonly (readonly [name: string, SimParameter])[] = [
   ['BATT_LOW_VOLT', { value: 14.4, isInteger: false }],
   ['FENCE_ENABLE', { value: 0, isInteger: true }],
   ['LOG_OFFSET', { value: -1, isInteger: true }],
+  ['RCMAP_THROTTLE', { value: 3, isInteger: true }],
   ['RTL_ALT', { value: 1_500, isInteger: false }],
   ['SYSID_THISMAV', { value: 1, isInteger: true }],
 ];

@@ -34,6 +34,13 @@ export interface SimOptions {
 
 const compid = 1;
 const type_quadrotor = 2;
+const stick_middle_us = 1_500;
+const stick_range_us = 500;
+const dead_zone_us = 100;
+/** FS_THR_VALUE. */
+const failsafe_us = 975;
+/** PILOT_SPEED_UP. */
+const stick_climb_max_mps = 2.5;
 const takeoff_alt_m = 5;
 const takeoff_distance_m = 50;
 const step_ms = 50;
@@ -76,6 +83,8 @@ export class SimVehicle {
   flight: Flight;
   gps: SimState['gps'] = 'ok';
   pre_arm_ok = true;
+  /** Pulse of the pilot's throttle stick; undefined: there is no transmitter. */
+  throttle_us: number | undefined = stick_middle_us;
   /** MAV_VTOL_STATE of a quadplane: 3 while it hovers, 4 in forward flight. */
   vtol_state = 3;
   /** Set: it sends nothing unrequested but HIGH_LATENCY2, at this interval. */
@@ -277,7 +286,23 @@ export class SimVehicle {
   /** However late this is called, the vehicle flies as fast as time passes. */
   #fly(now_ms: number): void {
     this.#flown_ms = Math.max(this.#flown_ms, now_ms - caught_up_max_ms);
+    this.flight.stick_climb_mps = this.#stickClimb_mps();
     for (; now_ms - this.#flown_ms >= step_ms; this.#flown_ms += step_ms) this.flight.step(step_ms / 1_000);
+  }
+
+  /**
+   * As of an ArduCopter in LOITER (Copter::get_pilot_desired_climb_rate): nothing in the dead zone and below the failsafe value. Without
+   * a transmitter older ones sink (ArduPilot#4344), newer ones do not.
+   */
+  #stickClimb_mps(): number {
+    const { autopilot, type = type_quadrotor } = this.options;
+    const { throttle_us = 0 } = this;
+    const off_us = throttle_us - stick_middle_us;
+    if (autopilot !== 'ardupilot' || kindOf(type) !== 'copter' || throttle_us < failsafe_us) return 0;
+    if (Math.abs(off_us) <= dead_zone_us) return 0;
+    return (
+      (stick_climb_max_mps * (off_us - Math.sign(off_us) * dead_zone_us)) / (stick_range_us - dead_zone_us)
+    );
   }
 
   #sendTelemetry(name: Telemetry): void {
@@ -288,7 +313,7 @@ export class SimVehicle {
 
   #state(): SimState {
     const { autopilot, type = type_quadrotor, quadplane = false } = this.options;
-    const { uid, flight, gps, pre_arm_ok, missions, vtol_state } = this;
+    const { uid, flight, gps, pre_arm_ok, missions, throttle_us, vtol_state } = this;
     return {
       autopilot,
       type,
@@ -298,6 +323,7 @@ export class SimVehicle {
       gps,
       pre_arm_ok,
       missions,
+      throttle_us,
       vtol_state,
       climb: {
         alt_m: this.parameters.stored.get('TKOFF_ALT')?.value ?? 0,

@@ -5,9 +5,12 @@ import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,
+  ardurover_hold_mode,
   ardusub_depth_mode,
   ardusub_surface_mode,
-  holdNumbers,
+  holdMode,
+  mode_names,
+  type ModeNumbers,
   modeNumbers,
   px4_orbit_mode,
   px4_takeoff_mode,
@@ -15,6 +18,7 @@ import {
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
 import type { SimMissions } from './missions.ts';
+import { rcChannels } from './rc-channels.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
@@ -30,6 +34,8 @@ export interface SimState {
   /** 16 hexadecimal digits. */
   readonly uid: string;
   readonly missions: Pick<SimMissions, 'report'>;
+  /** Pulse of the pilot's throttle stick; undefined: there is no transmitter. */
+  readonly throttle_us: number | undefined;
   /** MAV_VTOL_STATE of a quadplane. */
   readonly vtol_state: number;
   /** Where the TAKEOFF mode of a plane leads. */
@@ -47,13 +53,15 @@ const failed_compass = 32;
 const rover_home_alt_mm = 190;
 const radians_per_degree = Math.PI / 180;
 
+const type_boat = 11;
+
 /** Undefined: it has nothing to report now. */
 type Build = { readonly [K in keyof Messages]?: (state: SimState) => Messages[K] | undefined };
 
 /** By name. */
 export const telemetry = {
-  HEARTBEAT: ({ autopilot, flight, type, kind, ...state }) => ({
-    custom_mode: modeNumber({ ...state, autopilot, kind }, flight.mode),
+  HEARTBEAT: ({ autopilot, flight, type, ...state }) => ({
+    custom_mode: modeNumber({ ...state, autopilot, flight, type }, flight.mode),
     type,
     autopilot: autopilot === 'px4' ? 12 : 3,
     base_mode: 1 | 16 | (flight.armed ? 128 : 0),
@@ -96,7 +104,7 @@ export const telemetry = {
   },
   ATTITUDE: ({ flight, boot_ms }) => ({
     time_boot_ms: boot_ms,
-    roll: 0.02,
+    roll: 0.02 + flight.roll_deg * radians_per_degree,
     pitch: -0.05,
     yaw: (flight.heading_deg > 180 ? flight.heading_deg - 360 : flight.heading_deg) * radians_per_degree,
     rollspeed: 0,
@@ -238,7 +246,7 @@ export const telemetry = {
     };
   },
   HIGH_LATENCY2: ({ autopilot, type, kind, flight, boot_ms, gps, pre_arm_ok, vtol_state }) => {
-    const custom_mode = modeNumber({ autopilot, kind, vtol_state }, flight.mode);
+    const custom_mode = modeNumber({ autopilot, flight, gps, kind, type, vtol_state }, flight.mode);
     const failure_flags = (gps === 'ok' ? 0 : 1) | (pre_arm_ok ? 0 : failed_compass);
     return {
       timestamp: boot_ms,
@@ -284,6 +292,7 @@ export const telemetry = {
     horiz_accuracy: 0.3,
     vert_accuracy: 0.3,
   }),
+  RC_CHANNELS: ({ boot_ms, throttle_us }) => rcChannels(boot_ms, throttle_us),
   VIBRATION: ({ boot_ms, flight }) => ({
     time_usec: boot_ms * 1_000,
     vibration_x: flight.armed ? 4.5 : 0.1,
@@ -304,30 +313,53 @@ function vtolState({ autopilot, kind, vtol_state }: SimState): number {
   return autopilot === 'ardupilot' && kind === 'copter' ? vtol_state_multicopter : 0;
 }
 
+/** What tells the mode in which it holds. */
+export type SimHold = Pick<SimState, 'autopilot' | 'flight' | 'gps' | 'kind' | 'type' | 'vtol_state'>;
+
 /** Returns the numbers of the mode in which the vehicle holds, or undefined. */
 export function simHoldNumbers({
   autopilot,
+  flight,
+  gps,
   kind,
+  type,
   vtol_state,
-}: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>): ReturnType<typeof holdNumbers> {
+}: SimHold): ModeNumbers | undefined {
   const isHovering = kind === 'vtol' && vtol_state === vtol_state_multicopter;
-  return holdNumbers(autopilot, kind, isHovering ? 'hover' : null);
+  const position = gps === 'ok' ? { lat: flight.lat, lon: flight.lon, alt_amsl_m: 0 } : undefined;
+  const vtol_flight = isHovering ? 'hover' : null;
+  return holdMode({
+    autopilot,
+    kind,
+    is_boat: type === type_boat,
+    vtol_flight,
+    position,
+    estimator: undefined,
+  })?.numbers;
 }
 
-function modeNumber(about: Pick<SimState, 'autopilot' | 'kind' | 'vtol_state'>, mode: SimMode): number {
+/** Modes of one kind of vehicle. */
+const own_modes: Readonly<Partial<Record<SimMode, number>>> = {
+  ORBIT: px4_orbit_mode,
+  MOTORS_OFF: ardurover_hold_mode,
+  DEPTH_HOLD: ardusub_depth_mode,
+  SURFACE: ardusub_surface_mode,
+};
+
+function modeNumber(about: SimHold, mode: SimMode): number {
   const { autopilot, kind } = about;
   if (mode === 'TAKEOFF') return autopilot === 'px4' ? px4_takeoff_mode : arduplane_takeoff_mode;
-  if (mode === 'ORBIT') return px4_orbit_mode;
-  if (mode === 'DEPTH_HOLD') return ardusub_depth_mode;
-  if (mode === 'SURFACE') return ardusub_surface_mode;
+  const own = own_modes[mode];
+  if (own !== undefined) return own;
   if (mode === 'LAND' && autopilot === 'ardupilot' && kind === 'plane') return arduplane_landing_mode;
-  const numbers = mode === 'HOLD' ? simHoldNumbers(about) : modeNumbers(autopilot, kind, mode);
+  const named = mode_names.find((name) => name === mode);
+  const numbers = named ? modeNumbers(autopilot, kind, named) : simHoldNumbers(about);
   return numbers?.custom_mode ?? 0;
 }
 
 /** Rovers, boats and submarines: PX4 reports an armed one as airborne, and ArduPilot reports no landed state. */
 function landedState({ autopilot, flight, kind }: SimState): number {
-  if (assetTypeOf(kind) === 'drone') return flight.is_airborne ? 2 : 1;
+  if (assetTypeOf(kind) === 'drone') return flight.is_airborne || flight.believes_airborne ? 2 : 1;
   if (autopilot === 'ardupilot') return 0;
   return flight.armed ? 2 : 1;
 }
@@ -346,6 +378,7 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [30, 'ATTITUDE'],
   [33, 'GLOBAL_POSITION_INT'],
   [42, 'MISSION_CURRENT'],
+  [65, 'RC_CHANNELS'],
   [62, 'NAV_CONTROLLER_OUTPUT'],
   [74, 'VFR_HUD'],
   [87, 'POSITION_TARGET_GLOBAL_INT'],

@@ -15,6 +15,7 @@ import type { Decoded, Messages } from '../wire/messages.ts';
 import { isTransfer } from '../missions/kinds.ts';
 import { needsModeList } from './modes.ts';
 import { sourceOf } from './newcomers.ts';
+import { Overturned } from '../reports/overturned.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { OwnHeartbeats } from '../reports/own-heartbeats.ts';
@@ -22,7 +23,7 @@ import { isArmed, isInAir } from './situation.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, sendRequest, Streams, type StreamRates } from './streams.ts';
 import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
-import { UnansweredCopies } from '../commands/unanswered.ts';
+import { UnansweredCopies } from '../reports/unanswered.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
 
@@ -107,6 +108,7 @@ export class Contact {
   readonly modes = new Map<number, string>();
   readonly events = new EventIntake();
   readonly unanswered = new UnansweredCopies();
+  readonly overturned = new Overturned();
   readonly #out: Outgoing;
   readonly #rival: ContactParts['rival'];
   readonly #answers = new RecentAnswers();
@@ -237,6 +239,7 @@ export class Contact {
     this.last_ms = now_ms;
     if (this.clock.receive(message, now_ms)) this.#restart(now_ms);
     this.#store(message, now_ms);
+    this.overturned.receive(message, now_ms);
     this.#streams?.received(message.name, now_ms);
     const { name, fields } = message;
     if (name === 'HEARTBEAT') this.#beat(fields, now_ms);
@@ -363,6 +366,7 @@ export class Contact {
   #restart(now_ms: number): void {
     this.boots += 1;
     this.latest.clear();
+    this.overturned.restart();
     this.modes.clear();
     this.#quadplane.restart();
     this.#heartbeats.restart();

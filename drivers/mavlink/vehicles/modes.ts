@@ -1,5 +1,6 @@
-/** Flight modes: names of reported numbers, and numbers for `set_mode`, by autopilot and kind of vehicle. */
+/** Flight modes: names of reported numbers, numbers for `set_mode`, and the mode in which a vehicle stays where it is. */
 import type { Autopilot, Kind } from './kind.ts';
+import type { Situation } from './situation.ts';
 
 /** The modes that `set_mode` of the interface accepts. */
 export const mode_names = ['GUIDED', 'AUTO', 'LOITER', 'RTL', 'LAND'] as const;
@@ -106,31 +107,14 @@ export function modeNumbers(
   return is_missing ? undefined : { main, sub: 0, custom_mode: main };
 }
 
-/**
- * Modes in which a vehicle stops and stays. Copters brake: in LOITER they would descend without a pilot's throttle. Planes
- * circle, and so do quadplanes in forward flight; a hovering quadplane would accelerate to forward flight for it.
- */
-const hold_modes: Readonly<Record<Kind, string | undefined>> = {
-  copter: 'BRAKE',
-  plane: 'LOITER',
-  vtol: 'LOITER',
-  rover: 'HOLD',
-  sub: 'POSHOLD',
-  other: undefined,
-};
-
-/** Returns the numbers of the mode in which the vehicle holds; undefined if it has none. */
-export function holdNumbers(
-  autopilot: Autopilot,
-  kind: Kind,
-  vtol_flight: 'forward' | 'hover' | null = null,
-): ModeNumbers | undefined {
-  if (autopilot === 'px4') return modeNumbers('px4', kind, 'LOITER');
-  const name = vtol_flight === 'hover' ? 'QLOITER' : hold_modes[kind];
-  if (autopilot !== 'ardupilot' || name === undefined) return undefined;
+/** Returns the numbers of a mode by the name that ArduPilot gives it on this kind of vehicle. */
+function ardupilotMode(kind: Kind, name: string): ModeNumbers {
   const main = ardupilot_modes[kind].indexOf(name);
   return { main, sub: 0, custom_mode: main };
 }
+
+/** The mode in which the motors of an ArduRover are off: a boat drifts in it (ArduPilot#10186). */
+export const ardurover_hold_mode = ardupilot_modes.rover.indexOf('HOLD');
 
 /** The mode in which an ArduSub rises to the surface. */
 export const ardusub_surface_mode = ardupilot_modes.sub.indexOf('SURFACE');
@@ -159,4 +143,56 @@ function landing(kind: Kind, offered: ReadonlyMap<number, string> | undefined): 
 /** Whether this mode brings the vehicle home. */
 export function isHomeward(mode: string | null): boolean {
   return mode !== null && homeward.has(mode);
+}
+
+/** What the vehicle does not keep in that mode. */
+export type HoldCaveat = 'drifts' | 'keeps_depth' | 'follows_stick';
+
+export interface HoldMode {
+  readonly numbers: ModeNumbers;
+  readonly caveat?: HoldCaveat;
+}
+
+type Held = Pick<Situation, 'autopilot' | 'kind' | 'is_boat' | 'vtol_flight' | 'position' | 'estimator'>;
+
+interface Named {
+  readonly name: string;
+  readonly caveat?: HoldCaveat;
+}
+
+/** Copters brake: in LOITER their height follows the pilot's throttle stick. Planes circle. */
+const hold_modes: Readonly<Record<Exclude<Kind, 'other'>, Named>> = {
+  copter: { name: 'BRAKE' },
+  plane: { name: 'LOITER' },
+  vtol: { name: 'LOITER' },
+  rover: { name: 'HOLD' },
+  sub: { name: 'POSHOLD' },
+};
+/** A hovering quadplane would accelerate to forward flight for LOITER. */
+const hovering: Named = { name: 'QLOITER', caveat: 'follows_stick' };
+/** HOLD switches the motors off: on the ground that is what keeps a rover in its place, on the water it is not. */
+const boat: Named = { name: 'LOITER' };
+const without_position: Readonly<Record<'boat' | 'sub', Named>> = {
+  boat: { name: 'HOLD', caveat: 'drifts' },
+  sub: { name: 'ALT_HOLD', caveat: 'keeps_depth' },
+};
+
+/** Undefined: it has none. */
+export function holdMode(held: Held): HoldMode | undefined {
+  const { autopilot, kind } = held;
+  if (autopilot === 'px4') {
+    const numbers = modeNumbers('px4', kind, 'LOITER');
+    return numbers && { numbers };
+  }
+  if (autopilot !== 'ardupilot' || kind === 'other') return undefined;
+  const { name, caveat } = holdName(held, kind);
+  return { numbers: ardupilotMode(kind, name), ...(caveat === undefined ? {} : { caveat }) };
+}
+
+function holdName(held: Held, kind: Exclude<Kind, 'other'>): Named {
+  const { is_boat, position, estimator, vtol_flight } = held;
+  if (vtol_flight === 'hover') return hovering;
+  const has_position = position !== undefined && estimator?.has_position !== false;
+  if (is_boat) return has_position ? boat : without_position.boat;
+  return kind === 'sub' && !has_position ? without_position.sub : hold_modes[kind];
 }

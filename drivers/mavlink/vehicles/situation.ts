@@ -11,6 +11,8 @@ import { flightMode } from './modes.ts';
 export interface Situation {
   readonly autopilot: Autopilot;
   readonly kind: Kind;
+  /** It floats: without its motors it drifts. */
+  readonly is_boat: boolean;
   /** It is received by HIGH_LATENCY2 alone: what it reports is coarse and minutes old. */
   readonly is_high_latency: boolean;
   /** Null: no recent heartbeat. */
@@ -20,6 +22,8 @@ export interface Situation {
   readonly modes: ReadonlyMap<number, string>;
   /** Null: unknown. */
   readonly airborne: boolean | null;
+  /** It lies on its side or its back, so that it does not fly, whatever it reports. */
+  readonly is_overturned: boolean;
   /** How a VTOL flies; null: it does not report it, or the vehicle is none. */
   readonly vtol_flight: 'forward' | 'hover' | null;
   /** Undefined: no valid, recent position. */
@@ -41,6 +45,9 @@ const home_fresh_ms = 30_000;
 const reasons_fresh_ms = 65_000;
 const reasons_max = 5;
 const armed_bit = 128;
+/** MAV_TYPE. */
+const type_boat = 11;
+const type_helicopter = 4;
 const pre_arm_bit = 0x1000_0000;
 const fix_2d = 2;
 const landed_on_ground = 1;
@@ -62,11 +69,13 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
   return {
     autopilot,
     kind,
+    is_boat: contact.mav_type === type_boat,
     is_high_latency: isHighLatency,
     armed: heartbeat ? armedOf(contact, heartbeat, now_ms) : null,
     mode,
     modes: contact.modes,
     airborne: isAirborne(contact, now_ms),
+    is_overturned: isMulticopter(contact) && contact.overturned.isEvident(now_ms),
     vtol_flight: vtolFlightOf(contact, now_ms),
     position: positionOf(contact, now_ms),
     home: homeOf(contact, now_ms),
@@ -154,6 +163,11 @@ function isAirborne(contact: Contact, now_ms: number): boolean | null {
   const position = positionOf(contact, now_ms);
   const home = homeOf(contact, now_ms);
   return position && home ? position.alt_amsl_m - home.alt_amsl_m > flying_height_m : null;
+}
+
+/** Helicopters hover on their back, and planes and tailsitters on their tail. */
+function isMulticopter({ autopilot, kind, mav_type }: Contact): boolean {
+  return autopilot !== 'other' && kind === 'copter' && mav_type !== type_helicopter;
 }
 
 /** MAV_VTOL_STATE: in transition it counts as what it is about to be. */

@@ -85,6 +85,8 @@ const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: tru
 const reports = {
   /** Sent while the vehicle orbits. */
   circle: { name: 'ORBIT_EXECUTION_STATUS', msgid: 360, interval_ms: effect_interval_ms, once: true },
+  /** The sticks of the pilot's transmitter. */
+  sticks: { name: 'RC_CHANNELS', msgid: 65, interval_ms: effect_interval_ms, once: true },
   /** Direction and distance of the target, also while the vehicle avoids an obstacle on its way. */
   way: { name: 'NAV_CONTROLLER_OUTPUT', msgid: 62, interval_ms: effect_interval_ms, once: true },
 } as const satisfies Record<string, Wanted>;
@@ -94,7 +96,7 @@ export type EffectReport = keyof typeof reports;
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
   const hud_ms = 1_000 / rates.position_hz;
   const position_ms = Math.min(effect_interval_ms, hud_ms);
-  const attitude_ms = 1_000 / rates.attitude_hz;
+  const attitude_ms = Math.min(effect_interval_ms, 1_000 / rates.attitude_hz);
   const status_ms = 1_000 / rates.status_hz;
   const effect_ms = Math.min(effect_interval_ms, status_ms);
   const health_ms = Math.min(health_interval_ms, status_ms);

@@ -372,6 +372,7 @@ export class VehicleRegistry {
     this.#sharedIds.note(shared);
     for (const vehicle of this.#vehicles.values()) {
       const { active } = vehicle;
+      vehicle.confusable = shared.confusable;
       vehicle.conflict = shared.confusable.has(active) ? texts.id_shared(active.sysid) : undefined;
       vehicle.namesake = shared.apart.has(active) ? texts.id_elsewhere(active.sysid) : undefined;
       const { sysid: own, compid } = this.#parts.out;

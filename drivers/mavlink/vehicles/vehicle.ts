@@ -17,6 +17,8 @@ import { FlightLog } from '../reports/flight-log.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
+import { type Addressee, isHeard } from '../commands/exchange.ts';
+import { SameStart } from '../reports/same-start.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 
 export interface VehicleParts {
@@ -50,6 +52,8 @@ export class Vehicle {
   readonly contacts = new Set<Contact>();
   /** Set while two vehicles use its system id: only commands that make it safer are sent, perhaps to both. */
   conflict: string | undefined;
+  /** Links over which what is sent may reach another vehicle with its system id. */
+  confusable: ReadonlySet<Contact> = new Set();
   /** Set while a vehicle at another host, which may be a stranger, uses its system id: that prevents no command. */
   namesake: string | undefined;
   /** Set while something else is wrong around it that prevents no command. */
@@ -61,7 +65,8 @@ export class Vehicle {
   #hasAlien = false;
   #hardware_id: HardwareId | undefined;
   #active: Contact;
-  #switches = 0;
+  /** How often a sender that may be a stranger took its place, or gave it back. */
+  #replacements = 0;
   #online = true;
   #lost_ms = 0;
   #online_ms = performance.now();
@@ -162,7 +167,11 @@ export class Vehicle {
   }
 
   receive(message: Decoded, contact: Contact, now_ms: number): void {
-    if (contact !== this.#active) return;
+    if (contact !== this.#active) {
+      // What another link shows may complete a command.
+      this.changes.notify();
+      return;
+    }
     if (!this.#online) this.#goOnline();
     if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
     else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
@@ -260,13 +269,13 @@ export class Vehicle {
     const more = { asset_key, name, address: next.source, before: this.#active.source };
     if (this.isForeign(next)) this.#parts.log.warn(more, texts.address_changed(next.source));
     else if (this.isForeign(this.#active)) this.#parts.log.info(more, texts.address_known_again);
+    if (this.isForeign(next) || this.isForeign(this.#active)) this.#replacements += 1;
     if (next.sysid !== this.#active.sysid) {
       const ids = { system_id: next.sysid, before: this.#active.sysid };
       this.#parts.log.info({ asset_key, name, ...ids }, texts.system_id_changed);
     }
     next.unanswered.adopt(this.#active.unanswered);
     this.#active = next;
-    this.#switches += 1;
   }
 
   #warnOnce({ source }: Contact): void {
@@ -319,17 +328,48 @@ export class Vehicle {
   #address(): ReturnType<Commanded['address']> {
     const now_ms = performance.now();
     if (!this.#online) return { obstacle: command_texts.vehicle_offline(this.name) };
-    const contact = this.#active;
+    return { to: this.#addressee(), situation: situationOf(this.#active, now_ms) };
+  }
+
+  /** Its links change while a command is executed. */
+  #addressee(): Addressee {
+    const active = (): Contact => this.#active;
+    const links = (): readonly Contact[] => this.#links();
     return {
-      to: {
-        name: this.name,
-        contact,
-        changes: this.changes,
-        incarnation: () => `${this.#switches}.${contact.boots}`,
-        conflict: () => this.#conflictAt(performance.now()),
+      name: this.name,
+      get contact() {
+        return active();
       },
-      situation: situationOf(contact, now_ms),
+      get contacts() {
+        return links();
+      },
+      changes: this.changes,
+      watchStart: () => this.#watchStart(),
+      conflict: () => this.#conflictAt(performance.now()),
     };
+  }
+
+  /** The link in use, and all others of its own that are alive. Over a satellite a copy would arrive a minute late. */
+  #links(): readonly Contact[] {
+    const now_ms = performance.now();
+    const active = this.#active;
+    if (this.isForeign(active)) return [active];
+    const others = [...this.contacts].filter(
+      (each) =>
+        each !== active &&
+        isHeard(each) &&
+        !each.isHighLatency &&
+        !each.isShared(now_ms) &&
+        !this.confusable.has(each) &&
+        !this.isForeign(each),
+    );
+    return [active, ...others];
+  }
+
+  #watchStart(): () => boolean {
+    const replacements = this.#replacements;
+    const start = new SameStart(this.#links(), performance.now());
+    return () => this.#replacements !== replacements || start.isOver(this.#links());
   }
 
   /** Also checks the contact: a command may arrive before the registry has detected a second vehicle. */

@@ -103,6 +103,7 @@ export const layouts = `
 47 MISSION_ACK: uint8_t target_system, uint8_t target_component, uint8_t type, uint8_t mission_type, uint32_t opaque_id
 51 MISSION_REQUEST_INT: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
 62 NAV_CONTROLLER_OUTPUT: float nav_roll, float nav_pitch, float alt_error, float aspd_error, float xtrack_error, int16_t nav_bearing, int16_t target_bearing, uint16_t wp_dist
+65 RC_CHANNELS: uint32_t time_boot_ms, uint16_t chan1_raw, uint16_t chan2_raw, uint16_t chan3_raw, uint16_t chan4_raw, uint16_t chan5_raw, uint16_t chan6_raw, uint16_t chan7_raw, uint16_t chan8_raw, uint16_t chan9_raw, uint16_t chan10_raw, uint16_t chan11_raw, uint16_t chan12_raw, uint16_t chan13_raw, uint16_t chan14_raw, uint16_t chan15_raw, uint16_t chan16_raw, uint16_t chan17_raw, uint16_t chan18_raw, uint8_t chancount, uint8_t rssi
 66 REQUEST_DATA_STREAM: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop
 73 MISSION_ITEM_INT: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t seq, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue, uint8_t mission_type
 74 VFR_HUD: float airspeed, float groundspeed, float alt, float climb, int16_t heading, uint16_t throttle

@@ -14,6 +14,21 @@ function radioStatus(v: DataView) {
   };
 }
 
+const rc_channels = 18;
+
+/** `chan3_raw` and so on: pulses in microseconds; 65535: the channel is not there. */
+interface RcChannels extends Readonly<Record<`chan${number}_raw`, number>> {
+  readonly time_boot_ms: number;
+  readonly chancount: number;
+  readonly rssi: number;
+}
+
+function rcChannels(v: DataView): RcChannels {
+  const numbers = Array.from({ length: rc_channels }, (_, index) => index);
+  const pulses = Object.fromEntries(numbers.map((index) => [`chan${index + 1}_raw`, u16(v, 4 + 2 * index)]));
+  return { ...pulses, time_boot_ms: u32(v, 0), chancount: u8(v, 40), rssi: u8(v, 41) };
+}
+
 export const telemetryDecoders = {
   HEARTBEAT: (v: DataView) => ({
     custom_mode: u32(v, 0),
@@ -181,6 +196,7 @@ export const telemetryDecoders = {
     horiz_accuracy: f32(v, 32),
     vert_accuracy: f32(v, 36),
   }),
+  RC_CHANNELS: rcChannels,
   VIBRATION: (v: DataView) => ({
     time_usec: u64(v, 0),
     vibration_x: f32(v, 8),

@@ -19,6 +19,8 @@ const home = { lat: 47, lon: 8, alt_amsl_m: 488 };
 const flying: Situation = {
   autopilot: 'ardupilot',
   kind: 'copter',
+  is_boat: false,
+  is_overturned: false,
   is_high_latency: false,
   armed: true,
   mode: 'GUIDED',

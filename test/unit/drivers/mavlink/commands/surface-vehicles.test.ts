@@ -1,5 +1,6 @@
 /** Rovers, boats and submarines of both autopilots, which report themselves as airborne or not at all. */
 import { describe, expect, it } from 'vitest';
+import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { autopilots, near } from './commands-lab.ts';
 import { withLab } from '../mavlink-lab.ts';
 
@@ -30,6 +31,37 @@ describe.concurrent('A vehicle that cannot fall', () => {
       });
     },
   );
+
+  // HOLD of ArduRover switches the motors off, so that a boat drifts (ArduPilot#10186, #30079).
+  it.each([
+    { name: 'boat', type: 11, gps: 'ok', flight_mode: 'LOITER' },
+    { name: 'boat without a position', type: 11, gps: 'lost', flight_mode: 'HOLD', caveat: 'drifts' },
+    { name: 'rover', type: 10, gps: 'ok', flight_mode: 'HOLD' },
+    { name: 'submarine', type: 12, gps: 'ok', flight_mode: 'POSHOLD' },
+    {
+      name: 'submarine without a position',
+      type: 12,
+      gps: 'lost',
+      flight_mode: 'ALT_HOLD',
+      caveat: 'keeps_depth',
+    },
+  ] as const)('stays where it is by hold, or says what it does not keep: $name', async (about) => {
+    await withLab(async (lab) => {
+      const { type, gps, flight_mode } = about;
+      const drone = await lab.fly({ type });
+      drone.gps = gps;
+      drone.flight.armed = true;
+      drone.flight.mode = 'AUTO';
+      await lab.sees('sys_status', ({ armed, ekf_ok }) => armed === true && ekf_ok === (gps === 'ok'));
+      if (gps === 'ok') await lab.sees('gps');
+      expect(await lab.command('hold')).toEqual({
+        flight_mode,
+        acknowledged: true,
+        ...('caveat' in about ? { warning: texts.hold_caveats[about.caveat] } : {}),
+      });
+      expect(drone.flight.mode).toBe(flight_mode === 'HOLD' ? 'MOTORS_OFF' : 'HOLD');
+    });
+  });
 
   it('has no heights in the result of goto_waypoint, and no height above a nonsensical home', async () => {
     await withLab(async (lab) => {

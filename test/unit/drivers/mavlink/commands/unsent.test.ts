@@ -75,7 +75,14 @@ function oldCopter(result = unsupported) {
   });
   const beat = { custom_mode: guided, type: 2, autopilot: 3, base_mode: 129, system_status: 4 };
   receive({ name: 'HEARTBEAT', fields: { ...beat, mavlink_version: 3 } });
-  const to = { name: 'Falcon', contact, changes, incarnation: () => 'one', conflict: () => undefined };
+  const to = {
+    name: 'Falcon',
+    contact,
+    contacts: [contact],
+    changes,
+    watchStart: () => () => false,
+    conflict: () => undefined,
+  };
   const run = async (order: Order) =>
     carryOut(to, order, {
       signal: new AbortController().signal,
@@ -112,7 +119,7 @@ it.each([
     const { name, command, result, says } = about;
     const { contact, run } = oldCopter(result);
     contact.unanswered.sent(command, performance.now() - 5_000);
-    const order = name === 'arm' ? armOrder(true) : speedOrder(5, situationOf(contact, performance.now()));
+    const order = name === 'arm' ? armOrder() : speedOrder(5, situationOf(contact, performance.now()));
     const failure = run(order);
     await expect(failure).rejects.toThrow(says);
     await expect(failure).rejects.toThrow(/may be the late answer to an earlier command; outcome unknown$/u);
@@ -121,7 +128,7 @@ it.each([
 
 it('An answer to a command that the kit has not sent shows another station with its ids, an answer to its own does not', async () => {
   const { contact, rivals, run } = oldCopter();
-  await expect(run(armOrder(true))).rejects.toThrow(/refused arm/u);
+  await expect(run(armOrder())).rejects.toThrow(/refused arm/u);
   expect(rivals).toEqual([]);
   const long_after_ms = performance.now() + 300_000;
   const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };

@@ -15,6 +15,8 @@ const home = { lat: field.lat, lon: field.lon, alt_amsl_m: field.alt_amsl_m };
 const standing: Situation = {
   autopilot: 'ardupilot',
   kind: 'copter',
+  is_boat: false,
+  is_overturned: false,
   is_high_latency: false,
   armed: false,
   mode: 'LOITER',

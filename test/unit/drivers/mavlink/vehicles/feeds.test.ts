@@ -26,6 +26,7 @@ const state: SimState = {
   boot_ms: 1_000,
   gps: 'ok',
   pre_arm_ok: true,
+  throttle_us: 1_500,
   vtol_state: 0,
   climb: { alt_m: 0, distance_m: 0 },
   type: 2,

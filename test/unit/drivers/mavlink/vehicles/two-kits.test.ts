@@ -106,8 +106,8 @@ describe.concurrent('Two kits with the same ids', () => {
         drone.send('COMMAND_ACK', { command, result: denied, ...to_kits });
         return execute();
       };
-      expect(await one.command('set_mode', { mode: 'LOITER' })).toEqual({
-        flight_mode: 'LOITER',
+      expect(await one.command('set_mode', { mode: 'GUIDED' })).toEqual({
+        flight_mode: 'GUIDED',
         acknowledged: false,
       });
       drone.react = () => ({ result: 0 });

@@ -1,6 +1,6 @@
 /** How long the answer to a copy of a command may be late. */
 import { describe, expect, it } from 'vitest';
-import { UnansweredCopies } from '../../../../../drivers/mavlink/commands/unanswered.ts';
+import { UnansweredCopies } from '../../../../../drivers/mavlink/reports/unanswered.ts';
 
 const [arm, near, far] = [400, { isFar: false }, { isFar: true }];
 

@@ -1,0 +1,191 @@
+/** The links over which one command goes to a vehicle: what was sent over each, what was answered, and what shows the effect. */
+import { type Before, Effect } from '../reports/effect.ts';
+import type { Contact } from '../vehicles/contact.ts';
+import type { Addressee, Form, Order } from './exchange.ts';
+import { texts } from './texts.ts';
+
+export type Ack = Contact['acks'][number]['ack'];
+
+const result_accepted = 0;
+export const result_in_progress = 5;
+
+export class Ways {
+  readonly #to: Addressee;
+  readonly #order: Order;
+  readonly #before: Before;
+  readonly #ways = new Map<Contact, Way>();
+  #since_ms = Number.POSITIVE_INFINITY;
+  /** An answer may be to an earlier command with this number, whose answer is late. */
+  #isAmbiguous = false;
+  /** When the newest answer came. */
+  #newest_ms = 0;
+
+  constructor(to: Addressee, order: Order) {
+    this.#to = to;
+    this.#order = order;
+    this.#before = {
+      was_already: to.contacts.some((contact) => order.isObserved(contact, Number.NEGATIVE_INFINITY)),
+      has_clock: to.contacts.some(({ clock }) => clock.isRunning()),
+    };
+  }
+
+  get isAmbiguous(): boolean {
+    return this.#isAmbiguous;
+  }
+
+  get newest_ms(): number {
+    return this.#newest_ms;
+  }
+
+  /** The effect was seen over one of them, also if the pilot has ended it since. */
+  get was_seen(): boolean {
+    return this.#all.some(({ effect }) => effect.was_seen);
+  }
+
+  /** It was shown; whether by the same start of the autopilot may not be known yet. */
+  get was_shown(): boolean {
+    return this.#all.some(({ effect }) => effect.was_shown);
+  }
+
+  /** What has not been observed. */
+  get expected(): string {
+    const { expected } = this.#order;
+    return this.was_shown ? texts.with_clock(expected) : expected;
+  }
+
+  /** Where the effect was seen; the link in use when it was not. */
+  get seen_over(): Contact {
+    return this.#all.find(({ effect }) => effect.isObserved())?.contact ?? this.#to.contact;
+  }
+
+  /** The living ones, which may have changed since the command was sent, and all that were used. */
+  get #all(): readonly Way[] {
+    for (const contact of this.#to.contacts) {
+      if (this.#ways.has(contact)) continue;
+      const way = new Way(contact, this.#order, this.#before);
+      way.begin(this.#since_ms);
+      this.#ways.set(contact, way);
+    }
+    return [...this.#ways.values()];
+  }
+
+  /** The command is sent, in another form or for the first time: only what is received from now on counts. */
+  begin(now_ms: number): void {
+    this.#since_ms = now_ms;
+    for (const way of this.#all) {
+      const { unanswered, isHighLatency } = way.contact;
+      this.#isAmbiguous ||= unanswered.isAmbiguous(this.#order.command, now_ms, { isFar: isHighLatency });
+      way.begin(now_ms);
+    }
+  }
+
+  /** Sends one copy: over each living link if it makes the vehicle safer, else over the one in use. Returns whether one accepted it. */
+  send(how: { readonly form: Form; readonly confirmation: number }): boolean {
+    return this.#over((way) => way.send(how));
+  }
+
+  /** Sends the older message, which is not answered. Returns the reason if no link accepted it. */
+  sendOlder(sendOlder: NonNullable<Order['fallback']>): string | undefined {
+    let obstacle: string | undefined;
+    const is_sent = this.#over((way) => {
+      const reason = way.sendOlder(sendOlder);
+      obstacle ??= reason;
+      return reason === undefined;
+    });
+    return is_sent ? undefined : obstacle;
+  }
+
+  #over(send: (way: Way) => boolean): boolean {
+    const contacts = this.#order.may_resend ? this.#to.contacts : [this.#to.contact];
+    const sent = this.#all.filter(({ contact }) => contacts.includes(contact)).map(send);
+    return sent.includes(true);
+  }
+
+  /** Returns the newest answer that is not to an earlier command; an acceptance counts over whichever link it came. */
+  newestAck(): Ack | undefined {
+    const newest = this.#all.flatMap((way) => way.newestAck() ?? []).toSorted((a, b) => b.at_ms - a.at_ms);
+    const [latest] = newest;
+    if (latest) this.#newest_ms = latest.at_ms;
+    return (newest.find(({ ack }) => ack.result === result_accepted) ?? latest)?.ack;
+  }
+
+  /** Whether the effect was seen: not a state that was as expected before, which is no evidence without an answer. */
+  wasSeen(): boolean {
+    return this.#all.map(({ effect }) => effect.wasSeen()).includes(true);
+  }
+
+  /** Whether messages since the command was sent show it. */
+  isObserved(): boolean {
+    return this.#all.map(({ effect }) => effect.isObserved()).includes(true);
+  }
+
+  /** Returns the different texts of the vehicle since then. */
+  textsSince(since_ms: number, severity_max: number): readonly string[] {
+    const written = this.#all
+      .flatMap(({ contact }) => contact.texts)
+      .filter(({ text, at_ms }) => at_ms >= since_ms && text.severity <= severity_max)
+      .toSorted((a, b) => a.at_ms - b.at_ms);
+    return [...new Set(written.map(({ text }) => text.text))];
+  }
+
+  /** Discards copies that have not left this machine: the command has ended, and they would still be executed. */
+  discardUnsent(): void {
+    for (const way of this.#ways.values()) way.discardUnsent();
+  }
+}
+
+class Way {
+  readonly contact: Contact;
+  readonly effect: Effect;
+  readonly #order: Order;
+  #since_ms = Number.POSITIVE_INFINITY;
+  /** Answers that may still arrive to copies of an earlier command with this number. */
+  #others = 0;
+  /** When the last copy was sent. */
+  #sent_ms: number | undefined;
+
+  constructor(contact: Contact, order: Order, before: Before) {
+    this.contact = contact;
+    this.#order = order;
+    this.effect = new Effect(contact, order, before);
+  }
+
+  begin(now_ms: number): void {
+    this.#since_ms = now_ms;
+    this.#others = this.contact.unanswered.count(this.#order.command, now_ms);
+    this.effect.sent(now_ms);
+  }
+
+  send(how: { readonly form: Form; readonly confirmation: number }): boolean {
+    const { contact } = this;
+    const now_ms = performance.now();
+    if (!this.#order.send(contact, how)) return false;
+    contact.unanswered.sent(this.#order.command, now_ms);
+    this.#sent_ms = performance.now();
+    return true;
+  }
+
+  sendOlder(sendOlder: NonNullable<Order['fallback']>): string | undefined {
+    const obstacle = sendOlder(this.contact);
+    if (obstacle === undefined) this.#sent_ms = performance.now();
+    return obstacle;
+  }
+
+  /** A refusal of an earlier command does not apply to this one. */
+  newestAck(): Contact['acks'][number] | undefined {
+    const answers = this.contact.acks.filter(
+      ({ ack, at_ms }) => ack.command === this.#order.command && at_ms >= this.#since_ms,
+    );
+    let others = this.#others;
+    let newest: Contact['acks'][number] | undefined;
+    for (const answer of answers) {
+      if (others === 0) newest = answer;
+      else if (answer.ack.result !== result_in_progress) others -= 1;
+    }
+    return newest;
+  }
+
+  discardUnsent(): void {
+    if (this.#sent_ms !== undefined) this.contact.discardUnsent(this.#sent_ms);
+  }
+}
