@@ -84,7 +84,8 @@ export async function openOutbox(options: OutboxOptions): Promise<Outbox> {
   const start: StartStore = options.startStore ?? startStore;
   const { file, limits, clock, kit_id, runtime_dir, machine, onSalvage } = options;
   const { boot_id } = clock;
-  const store = { file, limits, boot_id, kit_id, runtime_dir, machine };
+  const clock_synced = clock.stamp().synced;
+  const store = { file, limits, boot_id, kit_id, runtime_dir, machine, clock_synced };
   const { client, opened } = await start(store, onSalvage);
   return new Outbox(client, opened, options);
 }

@@ -270,6 +270,8 @@ export interface StoreOptions {
   readonly runtime_dir?: string | undefined;
   /** Names this machine, so that a copied file is noticed; left out: not known. */
   readonly machine?: string | undefined;
+  /** False: the time of day may be wrong. Left out: it is right. */
+  readonly clock_synced?: boolean | undefined;
 }
 
 /** As the thread opens the file. */
