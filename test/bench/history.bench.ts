@@ -5,7 +5,7 @@ import { openPostgres } from '../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../src/service/store/sql/sqlite.ts';
 import { diskMissing } from '../support/disk/disks.ts';
 import { findProgram } from '../support/peers.ts';
-import { type Postgres, startPostgres } from '../support/service/postgres.ts';
+import { type Postgres, startPostgres } from '../support/database/postgres.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
 import { measureHistorical, measureLive } from './history/ingest.ts';
 import { fill, makeTemplate } from './history/large-store.ts';

@@ -11,7 +11,12 @@ import { type Child, startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { findProgram } from '../../support/peers.ts';
-import { clientOf, type Postgres, postgres_password, startPostgres } from '../../support/service/postgres.ts';
+import {
+  clientOf,
+  type Postgres,
+  postgres_password,
+  startPostgres,
+} from '../../support/database/postgres.ts';
 import { processorSeconds, residentMb } from '../../support/process-stats.ts';
 import { type Bench, type BenchContext, type Figure, median } from '../figure.ts';
 import { type Fleet, startFleet } from '../support/fleet-kits.ts';

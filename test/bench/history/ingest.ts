@@ -11,7 +11,7 @@ import type { Database, Queries } from '../../../src/service/store/sql/database.
 import { updated_tables } from '../../../src/service/store/sql/tables.ts';
 import { SqlStore } from '../../../src/service/store/sql-store.ts';
 import { familySeconds } from '../../support/process-stats.ts';
-import type { Postgres } from '../../support/service/postgres.ts';
+import type { Postgres } from '../../support/database/postgres.ts';
 import { median } from '../figure.ts';
 import { KitMessages } from './kit-messages.ts';
 import { applyEach, insertManyRows, insertRows, row_tables } from './statement-a-message.ts';

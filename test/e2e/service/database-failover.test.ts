@@ -16,7 +16,7 @@ import { type Child, startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { clientOf, type Postgres, startPostgres } from '../../support/service/postgres.ts';
+import { clientOf, type Postgres, startPostgres } from '../../support/database/postgres.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { freePort } from '../../support/ports.ts';
 

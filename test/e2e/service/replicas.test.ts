@@ -16,7 +16,7 @@ import { asset_id, samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
+import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 import { makeDirectory } from '../../support/temporary.ts';
 import { rm } from 'node:fs/promises';
 import { freePort } from '../../support/ports.ts';

@@ -16,8 +16,8 @@ import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort } from '../../support/ports.ts';
-import { type OtherTables, other_tables_module } from '../../support/service/other-tables.ts';
-import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
+import { type OtherTables, other_tables_module } from '../../support/database/other-tables.ts';
+import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 const later = schema.version + 1;

@@ -12,7 +12,7 @@ import { makeSecret } from '../../../src/service/webhooks/signature.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { startPostgres } from '../../support/service/postgres.ts';
+import { startPostgres } from '../../support/database/postgres.ts';
 import { startWebhookReceiver } from '../../support/service/webhook-receiver.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { registeredWebhook } from '../../support/service/registered-webhook.ts';

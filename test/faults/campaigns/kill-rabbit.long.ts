@@ -10,7 +10,7 @@ import { startRabbitCluster } from '../../support/brokers/rabbitmq.ts';
 import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
-import { startPostgres } from '../../support/service/postgres.ts';
+import { startPostgres } from '../../support/database/postgres.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { numberOf } from '../support/numbers.ts';
 import { epoch, PublishingKit } from '../support/published.ts';

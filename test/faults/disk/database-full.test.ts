@@ -18,7 +18,7 @@ import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { seededRandom } from '../../support/random.ts';
 import { recordingLog } from '../../support/recording-log.ts';
-import { startPostgres } from '../../support/service/postgres.ts';
+import { startPostgres } from '../../support/database/postgres.ts';
 import { run } from '../../support/temporary.ts';
 
 const start_ms = Date.UTC(2026, 10, 21, 10);

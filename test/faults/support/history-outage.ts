@@ -18,7 +18,7 @@ import { eventually, letPass } from '../../support/eventually.ts';
 import { flight, test_drones } from '../../support/gps.ts';
 import { command_file, type Kit, withKit } from '../../support/kit/kit.ts';
 import { roomy_limits } from '../../support/kit/connector.ts';
-import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
+import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 import { freePort } from '../../support/ports.ts';
 import { firstNumber } from '../../support/witness.ts';
 

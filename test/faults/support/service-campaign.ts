@@ -16,7 +16,7 @@ import { type Child, startChild } from '../../support/child.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { type Delivery, startMqttTap } from '../../support/brokers/mqtt-tap.ts';
-import { startPostgres } from '../../support/service/postgres.ts';
+import { startPostgres } from '../../support/database/postgres.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { epoch, PublishingKit } from './published.ts';
 import { freePort } from '../../support/ports.ts';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
 import { dyingWithUs, program } from '../peers.ts';
 import { eventually } from '../eventually.ts';
-import { madeOnce } from './made-once.ts';
+import { madeOnce } from '../service/made-once.ts';
 import { makeDirectory, run } from '../temporary.ts';
 import { freePort } from '../ports.ts';
 

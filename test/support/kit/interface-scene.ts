@@ -12,7 +12,7 @@ import { eventually, letPass } from '../eventually.ts';
 import { command_file } from './kit.ts';
 import { playedDrivers } from './played-kit.ts';
 import { peerMissing } from '../peers.ts';
-import { startPostgres } from '../service/postgres.ts';
+import { startPostgres } from '../database/postgres.ts';
 import { makeDirectory } from '../temporary.ts';
 import { freePort } from '../ports.ts';
 

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import type { Database } from '../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { citus_url, openCitus } from '../../support/service/citus.ts';
+import { citus_url, openCitus } from '../../support/database/citus.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { type Postgres, startPostgres } from '../../support/service/postgres.ts';
+import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 
 /** `open` makes an empty database, which is closed after the test. */
 export function onEachDatabase(name: string, tests: (open: () => Promise<Database>) => void): void {

@@ -28,7 +28,7 @@ import { texts } from '../../../../src/service/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { peerMissing, program } from '../../../support/peers.ts';
 import { seededRandom } from '../../../support/random.ts';
-import { postgres_password, startPostgres } from '../../../support/service/postgres.ts';
+import { postgres_password, startPostgres } from '../../../support/database/postgres.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, report, start_ms } from '../story.ts';

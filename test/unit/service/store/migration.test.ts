@@ -13,7 +13,7 @@ import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { peerMissing } from '../../../support/peers.ts';
-import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
+import { clientOf, type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { everything, gps, received, start_ms, story } from '../story.ts';
 

@@ -10,7 +10,7 @@ import { SqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
-import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
+import { clientOf, type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../story.ts';
 import { texts } from '../../../../src/service/texts.ts';

@@ -15,7 +15,7 @@ import type { Change, Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
-import { type Postgres, startPostgres } from '../../../support/service/postgres.ts';
+import { type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { everything, gps, received, start_ms, story } from '../story.ts';
 import { texts } from '../../../../src/service/texts.ts';

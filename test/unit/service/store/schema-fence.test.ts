@@ -21,7 +21,7 @@ import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts'
 import { eventually } from '../../../support/eventually.ts';
 import { startServiceLab } from '../../../support/service/service-lab.ts';
 import { peerMissing } from '../../../support/peers.ts';
-import { clientOf, type Postgres, startPostgres } from '../../../support/service/postgres.ts';
+import { clientOf, type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 import { rm } from 'node:fs/promises';
