@@ -67,9 +67,9 @@ export class History {
 
   /** @param {Asker} view */
   completeness(view) {
-    // The parameter makes the question another one each minute.
+    // The fragment, which is not sent, makes the question another one each minute.
     const turn = Math.floor(view.time_ms / status_ms);
-    return this.read(view, 'completeness', `/completeness?at=${turn}`);
+    return this.read(view, 'completeness', `/completeness#${turn}`);
   }
 
   /**
