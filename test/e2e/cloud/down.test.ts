@@ -146,12 +146,12 @@ describe.skipIf(peerMissing('mosquitto'))('a kit that receives messages of its c
       }
       await cloud.send({ kind: 'cancel', task_id: randomUUID() }, 'what?');
       const said = (): string[] =>
-        daemon.log().map(({ msg, topic, field }) => [topic, field, msg].filter(Boolean).join(' '));
+        daemon.log().map(({ msg, topic, reason }) => [topic, reason, msg].filter(Boolean).join(' '));
       const prefix = `k1/${kit.kit_id}/down`;
       await eventually('every fault is said', () =>
         [
-          `${prefix}/ack epoch cloud message did not match the contract; ignored`,
-          `${prefix}/config rates_hz.gps cloud message did not match the contract; ignored`,
+          `${prefix}/ack epoch: expected number, received string "x" (and 1 more) cloud message did not match the contract; ignored`,
+          `${prefix}/config rates_hz.gps: Too small: expected number to be >=0.001, received -1 cloud message did not match the contract; ignored`,
         ].every((line) => said().includes(line)),
       );
       const alive = cloud.on('feed/').length;

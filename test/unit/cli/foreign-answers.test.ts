@@ -185,6 +185,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   run: 'prints its log, which has a test of its own',
   'service run': 'prints its log',
   demo: 'its devices are its own; prints the log and the messages as tail does',
+  'service upgrade': 'prints the name of the database that was typed',
   'service key add': 'prints the key that it made',
   'service key revoke': 'prints the id that was typed',
   'buffer quarantine retry': 'prints a number',
