@@ -170,7 +170,7 @@ export function vfrHudFeed(hud: Messages['VFR_HUD']): Feed<'vfr_hud'> {
 }
 
 /** Whether it is a position: autopilots send 0, 0 while they have none. */
-function isPlace(lat: number, lon: number): boolean {
+export function isPlace(lat: number, lon: number): boolean {
   return (lat !== 0 || lon !== 0) && Math.abs(lat) <= 90e7 && Math.abs(lon) <= 180e7;
 }
 

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { Messages } from '../wire/messages.ts';
-import { undulation } from './feeds.ts';
+import { isPlace, undulation } from './feeds.ts';
 
 type Feed<K extends keyof typeof droneFeeds> = z.output<(typeof droneFeeds)[K]>;
 
@@ -13,7 +13,7 @@ export function homeFeed(
   { latitude, longitude, altitude }: Messages['HOME_POSITION'],
   gps: Messages['GPS_RAW_INT'] | undefined,
 ): Feed<'home'> | undefined {
-  if (latitude === 0 && longitude === 0) return undefined;
+  if (!isPlace(latitude, longitude)) return undefined;
   const alt_amsl_m = altitude / 1_000;
   const undulation_m = gps && undulation(gps);
   return {
