@@ -52,4 +52,6 @@ export const history = {
   moreGaps: (n) => `${number(n)} weitere Lücken`,
   noMessages: 'Noch keine Nachricht angekommen.',
   since: ({ ms, age_ms }) => `Geführt seit ${clock(ms)} (${duration(age_ms)}).`,
+  positionsFrom: (ms) => `Älteste noch vorhandene Position: ${clock(ms)}.`,
+  valuesFrom: (ms) => `Älteste noch vorhandene Werte von Geräten: ${clock(ms)}.`,
 };

@@ -62,4 +62,6 @@ export const history = {
   noMessages: 'No message has arrived yet.',
   since: (/** @type {{ ms: number, age_ms: number }} */ { ms, age_ms }) =>
     `Kept since ${clock(ms)} (${duration(age_ms)}).`,
+  positionsFrom: (/** @type {number} */ ms) => `Oldest position still kept: ${clock(ms)}.`,
+  valuesFrom: (/** @type {number} */ ms) => `Oldest values of devices still kept: ${clock(ms)}.`,
 };

@@ -324,6 +324,7 @@ give(setRetention, kept);
 give(historyRetention, { ...kept, source: 'configuration' });
 give(completeness, {
   since: time,
+  oldest: { event: time, position: time, feed: time, kit: null },
   more_dropped: false,
   epochs: [
     {

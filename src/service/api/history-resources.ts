@@ -121,6 +121,16 @@ const reportedDrop = z
 export const completeness = z
   .strictObject({
     since: timestamp.nullable().describe('since when this service keeps history; null: it keeps none'),
+    oldest: z
+      .strictObject({
+        event: timestamp.nullable(),
+        position: timestamp.nullable(),
+        feed: timestamp.nullable(),
+        kit: timestamp.nullable(),
+      })
+      .describe(
+        'when the oldest message that is kept of each class was observed: received ones before it were deleted by age, by the size of the kit or by an erasure; null: none is kept, or only of the last minutes',
+      ),
     more_dropped: z
       .boolean()
       .describe(

@@ -103,6 +103,8 @@ export interface HistoryStore {
   readonly beginHistory: (now_ms: number) => Promise<void>;
   /** Since when the history of this kit is kept, milliseconds since 1970; undefined: it is not. */
   readonly historySince: (kit_id: string) => Promise<number | undefined>;
+  /** When the oldest message that is left of each class was observed; classes without any are left out. */
+  readonly historyOldest: (kit_id: string) => Promise<Partial<Readonly<Record<HistoryClass, number>>>>;
   /** Of every kit with history, by id. */
   readonly historySizes: () => Promise<readonly KitSize[]>;
   readonly historyRecord: (kit_id: string) => Promise<KitRecord>;

@@ -17,7 +17,7 @@ import type {
   StoredSegment,
 } from './history-store.ts';
 import { type Hole, holeOf, holes_max } from './holes.ts';
-import type { HistoryMessage } from './message.ts';
+import { history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
 import { type Retention, storedRetention } from './retention.ts';
 import { rollUpDay } from './roll-up.ts';
 import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './transfer/record.ts';
@@ -128,6 +128,19 @@ export abstract class SqlHistory implements HistoryStore {
 
   async historySince(kit_id: string): Promise<number | undefined> {
     return readSince(this.database, kit_id);
+  }
+
+  async historyOldest(kit_id: string): Promise<Partial<Readonly<Record<HistoryClass, number>>>> {
+    const oldest: Partial<Record<HistoryClass, number>> = {};
+    for (const each of history_classes) {
+      const [row] = await this.database.all(
+        'SELECT lo_ms FROM history WHERE kit_id = ? AND class = ? AND misdated = 0 ORDER BY lo_ms LIMIT 1',
+        kit_id,
+        each,
+      );
+      if (row) oldest[each] = Number(row['lo_ms']);
+    }
+    return oldest;
   }
 
   async historySizes(): Promise<readonly KitSize[]> {

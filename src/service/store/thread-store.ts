@@ -231,6 +231,7 @@ function historyMethods(method: Method): HistoryStore {
     historyHoles: method('historyHoles'),
     beginHistory: method('beginHistory'),
     historySince: method('historySince'),
+    historyOldest: method('historyOldest'),
     historySizes: method('historySizes'),
     historyRecord: method('historyRecord'),
     importMessages: method('importMessages'),

@@ -1,4 +1,4 @@
-/** Whether every message of the kit has arrived; else how many are missing, and why. */
+/** Whether every message of the kit has arrived; else how many are missing, and why. And from when on they are still kept. */
 import { countsOf } from '../../world/history/history.js';
 import { field, own, textIn } from '../../world/json.js';
 import { plain } from '../../world/text.js';
@@ -14,6 +14,9 @@ export function completenessCard(view) {
   if (view.history.state(view) !== 'on') return '';
   const { value } = view.history.completeness(view);
   const { received, missing, reasons, more } = countsOf(value);
+  const oldest = field(value, 'oldest');
+  const position_ms = Date.parse(textIn(field(oldest, 'position')));
+  const values_ms = Date.parse(textIn(field(oldest, 'feed')));
   const since_ms = Date.parse(textIn(field(value, 'since')));
   const first =
     received === 0
@@ -28,7 +31,8 @@ export function completenessCard(view) {
   return card(
     'completeness',
     t.history.complete,
-    html`${first}
+    html`${first} ${position_ms > 0 && html`<p class="cap line">${t.history.positionsFrom(position_ms)}</p>`}
+      ${values_ms > 0 && html`<p class="cap line">${t.history.valuesFrom(values_ms)}</p>`}
       <p class="cap line last">${t.history.since({ ms: since_ms, age_ms: view.time_ms - since_ms })}</p>`,
   );
 }

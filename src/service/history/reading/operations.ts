@@ -167,9 +167,20 @@ export class HistoryOperations {
 
   async completeness(kit_id: string): Promise<CompletenessResource> {
     const since_ms = await this.#store.historySince(kit_id);
+    const oldest = await this.#store.historyOldest(kit_id);
     const { epochs, hasMoreDrops } = await readCompleteness(this.#store, kit_id);
+    const oldestOf = (of: HistoryClass): string | null => {
+      const { [of]: ms } = oldest;
+      return ms === undefined ? null : iso(ms);
+    };
     return {
       since: since_ms === undefined ? null : iso(since_ms),
+      oldest: {
+        event: oldestOf('event'),
+        position: oldestOf('position'),
+        feed: oldestOf('feed'),
+        kit: oldestOf('kit'),
+      },
       more_dropped: hasMoreDrops,
       epochs: epochs.map(({ epoch, received, missing, more, dropped }) => ({
         epoch,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { classOf, history_classes, type HistoryClass } from '../../../../src/service/history/message.ts';
+import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
 import { newBudget, readHistory } from '../../../../src/service/history/reading/reader.ts';
 import type { Retention } from '../../../../src/service/history/retention.ts';
 import { SqlStore } from '../../../../src/service/store/sql-store.ts';
@@ -95,6 +96,14 @@ onEachDatabase('the retention', (open) => {
     expect(position).toEqual(upTo(position.length));
     expect(position.length).toBeGreaterThan(0);
     expect(position.length).toBeLessThan(days);
+    const { oldest } = await new HistoryOperations(store).completeness(large);
+    const daysAgo = (age: number): string => new Date(start_ms - age * day_ms).toISOString();
+    expect(oldest).toEqual({
+      event: daysAgo(days),
+      position: daysAgo(position.length),
+      feed: null,
+      kit: daysAgo(days),
+    });
     const sizes = await store.historySizes();
     expect(sizes.find(({ kit_id }) => kit_id === large)?.bytes).toBeLessThanOrEqual(kit_bytes_max);
     expect(await leftOf(store, small)).toEqual({
