@@ -22,7 +22,10 @@ export const texts = {
   log_connect_failed: 'broker connection of the service failed; retrying',
   log_message_rejected: 'database rejected a kit message; discarding it',
   log_writes_restored: 'database writes restored',
-  log_write_failed: 'database write failed; the broker keeps the messages',
+  log_write_failed: 'database write failed; messages wait for it',
+  log_turned_away: 'too many messages waited for the database; turning further ones away',
+  log_takes_again:
+    'database caught up; messages that were turned away are missing here unless their sender repeats them',
   log_message_invalid: 'kit message violated the contract; ignoring it',
   number_reused: (epoch: number, seq: number, channel: string) =>
     `number ${seq} of epoch ${epoch} came before with another message, on ${channel}: an old copy of the state of the kit may have been put back, or two kits may have one id`,

@@ -49,6 +49,8 @@ export class Ingest {
   readonly #held = new Map<string, Waiting[]>();
   #count = 0;
   #weight = 0;
+  /** Messages since the queue became full; told when half of it is stored, so that a full queue is one line of the log. */
+  #turned_away = 0;
   readonly #onRoom: (() => void)[] = [];
   #running: Promise<void> | undefined;
   #runningHeld: Promise<void> | undefined;
@@ -79,6 +81,8 @@ export class Ingest {
     if (what !== undefined)
       this.#refusals.note(texts.log_topic_unknown, { kit_id, what, reason: '', count: 1 });
     if (this.#count >= waiting_max) {
+      if (this.#turned_away === 0) this.#parts.log.error({ waiting: this.#count }, texts.log_turned_away);
+      this.#turned_away += reception.messages.length;
       throw new StorageUnavailable(texts.database_behind);
     }
     this.#count += 1;
@@ -158,6 +162,10 @@ export class Ingest {
   #leave(some: readonly Waiting[]): void {
     this.#count -= some.length;
     for (const { reception } of some) this.#weight -= weightOf(reception);
+    if (this.#turned_away > 0 && this.#count < waiting_max / 2) {
+      this.#parts.log.warn({ messages: this.#turned_away }, texts.log_takes_again);
+      this.#turned_away = 0;
+    }
     for (const notify of this.#onRoom.splice(0)) notify();
   }
 

@@ -26,7 +26,7 @@ const reception: Reception = {
   faults: [],
 };
 
-it('refuses what is beyond the limit, reports once that the database is away, and stores what waited when it is back', async () => {
+it('refuses what is beyond the limit and tells how many, reports once that the database is away, and stores what waited when it is back', async () => {
   const ends = new AbortController();
   const log = recordingLog();
   let isAway = true;
@@ -41,13 +41,17 @@ it('refuses what is beyond the limit, reports once that the database is away, an
   const ingest = new Ingest({ ...parts, signal });
   const taken: Promise<void>[] = [];
   for (let n = 0; n < waiting_max; n += 1) taken.push(ingest.take(reception));
-  await expect(ingest.take(reception)).rejects.toBeInstanceOf(StorageUnavailable);
+  for (const batch of [batchOf([1]), batchOf([2, 3])])
+    await expect(ingest.take(batch)).rejects.toBeInstanceOf(StorageUnavailable);
   await eventually('the database was tried', () => ingest.unready !== undefined);
   isAway = false;
   await Promise.all(taken);
   expect(stored).toBe(waiting_max);
-  expect(log.at('error')).toEqual([texts.log_write_failed]);
+  expect([...log.at('error')].sort()).toEqual([texts.log_turned_away, texts.log_write_failed].sort());
   expect(log.at('info')).toEqual([texts.log_writes_restored]);
+  expect(log.lines.filter(({ sentence }) => sentence === texts.log_takes_again)).toMatchObject([
+    { facts: { messages: 3 } },
+  ]);
   await ingest.take(reception);
   expect(stored).toBe(waiting_max + 1);
   ends.abort();
