@@ -140,7 +140,7 @@ export const texts = {
   embedded_broker: 'embedded on loopback (none is configured)',
   review_bundle: (path: string, size: string) => `${path} (${size}): review it before you send it`,
   log_since_start:
-    'it contains the log since the last start; for earlier logs add, as root or as a member of the group adm: journalctl -u kit-connector --since -7d',
+    'it contains up to 2,000 lines of the log since the last start, the newest; for earlier ones add, as root or as a member of the group adm: journalctl -u kit-connector --since -7d',
   see_doctor: 'cannot read the file; see doctor.txt',
   create_or_choose: 'create its directory, or choose another path',
   choose_another_path: 'choose another path',

@@ -51,6 +51,7 @@ export const texts = {
   lines_suppressed: (line: string, count: number, seconds: number) =>
     `${line} (suppressed ${count} like this in ${seconds} s)`,
   too_many_lines: 'too many lines',
+  lines_left_out: 'earlier lines left out',
   too_many_levels: (names_max: number) =>
     `${names_max} names have their own level already; reset one of them`,
   journal_slow: (lines: number, seconds: number) =>
