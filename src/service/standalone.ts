@@ -171,7 +171,13 @@ function followers({
   });
   const syncs = new SyncRequests({
     isOnline: async (kit_id) => (await store.kit(kit_id))?.state?.online === true,
-    request: async (kit_id) => link.requestSync(kit_id),
+    async request(kit_id) {
+      await link.requestSync(kit_id);
+      // An old copy of its state may have been put back: what it says counts as older here, its birth too, until it begins an epoch
+      // above the numbers of the newest one, which it did not give out.
+      const [newest] = await store.acks(kit_id);
+      if (newest) acks.note([{ kit_id, ack: newest }]);
+    },
     signal,
   });
   return { acks, syncs, partners: new PartnerUpdates({ store, link, log, signal }) };
