@@ -189,13 +189,13 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The history in the cons
     await lab.page.getByText(word('history.off')).waitFor();
     expect(await lab.page.locator('#availability .strip').count()).toBe(3);
     expect(await lab.page.locator('#completeness').count()).toBe(0);
-    await lab.page.route(/\/completeness\?/u, async (route) =>
+    await lab.page.route(/\/completeness(?:#|$)/u, async (route) =>
       route.fulfill({ status: 404, json: { title: 'Not found' } }),
     );
     await lab.page.reload();
     await lab.page.getByText(word('history.missing')).waitFor();
-    await lab.page.unroute(/\/completeness\?/u);
-    await lab.page.route(/\/completeness\?/u, async (route) => route.abort());
+    await lab.page.unroute(/\/completeness(?:#|$)/u);
+    await lab.page.route(/\/completeness(?:#|$)/u, async (route) => route.abort());
     await lab.page.reload();
     await lab.page.getByText(word('history.failed')).waitFor();
     await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/activity`);
