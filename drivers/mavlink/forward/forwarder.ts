@@ -197,17 +197,23 @@ function reachedBy(
   const target = targetOf(frame);
   const active = routes.filter(({ is_active }) => is_active);
   const addressed =
-    target === undefined || target === 0 ? active : active.filter(({ sysid }) => sysid === target);
+    target === undefined || target === 0 ? active : ownOf(active.filter(({ sysid }) => sysid === target));
   if (addressed.length === 0) return 'no_vehicle';
-  // The station means one of them, and does not know the other.
-  if (target !== undefined && target !== 0 && addressed.some(({ is_shared }) => is_shared))
-    return 'shared_id';
   const allowed = asset_keys ? addressed.filter((route) => isAmong(asset_keys, route)) : addressed;
   // A command to all systems would also reach vehicles that share the address and are not forwarded here.
   const others = target === 0 && asset_keys ? active.filter((route) => !isAmong(asset_keys, route)) : [];
   const reached = allowed.filter((route) => !others.some((other) => isSamePlace(route, other)));
   if (reached.length === 0) return 'filtered';
   return reached.filter((route, at) => reached.findIndex((each) => isSamePlace(each, route)) === at);
+}
+
+/**
+ * Of vehicles with one system id, those that are where the configuration says, if there are any. Otherwise all: to drop the frames
+ * would let any stranger take the vehicle from its pilot, who sees both.
+ */
+function ownOf(addressed: readonly Route[]): readonly Route[] {
+  const own = addressed.filter(({ is_namesake }) => !is_namesake);
+  return own.length > 0 ? own : addressed;
 }
 
 function isSamePlace(a: Route, b: Route): boolean {

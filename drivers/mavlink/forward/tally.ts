@@ -7,13 +7,11 @@ export const drop_reasons = {
   slow: 0,
   public_peer: 0,
   /**
-   * To vehicles: the endpoint or the driver is read-only; the vehicle is not forwarded here; its system is unknown; two vehicles
-   * have that system id.
+   * To vehicles: the endpoint or the driver is read-only; the vehicle is not forwarded here; its system is unknown.
    */
   read_only: 0,
   filtered: 0,
   no_vehicle: 0,
-  shared_id: 0,
   /** It came back through a router or another endpoint; it has the ids of this kit; it would change the signing key. */
   looped: 0,
   own_ids: 0,

@@ -12,14 +12,13 @@ export interface Route {
   readonly asset_key: string | undefined;
   /** Whether commands take this route: a vehicle may be received over several. */
   readonly is_active: boolean;
-  /** Whether another vehicle uses its system id: what is sent to it could reach the other one. */
-  readonly is_shared: boolean;
+  /** Whether another vehicle elsewhere uses its system id, and the configuration does not name where this one is received. */
+  readonly is_namesake: boolean;
 }
 
 export function routeOf(contact: Contact, vehicle: Vehicle | undefined): Route {
   const { sysid, compid, link, peer } = contact;
   const is_active = !vehicle || vehicle.active === contact;
-  const is_shared =
-    (vehicle?.conflict ?? vehicle?.namesake) !== undefined || contact.isShared(performance.now());
-  return { sysid, compid, link, peer, asset_key: vehicle?.asset_key, is_active, is_shared };
+  const is_namesake = vehicle?.namesake !== undefined && !vehicle.hasHosts && !contact.isNamed;
+  return { sysid, compid, link, peer, asset_key: vehicle?.asset_key, is_active, is_namesake };
 }

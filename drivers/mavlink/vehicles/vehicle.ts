@@ -109,6 +109,11 @@ export class Vehicle {
     return this.#parts.isConfigured;
   }
 
+  /** Whether the configuration names the hosts that it sends from. */
+  get hasHosts(): boolean {
+    return this.#parts.hasHosts;
+  }
+
   /** Total time online. */
   get online_total_ms(): number {
     return this.#online_total_ms + (this.#online ? performance.now() - this.#online_ms : 0);

@@ -6,6 +6,7 @@ import { common, MavLinkProtocolV2 } from 'node-mavlink';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
 import { FakeStation } from '../../../../fakes/fake-station.ts';
+import { drone_key } from '../mavlink-lab.ts';
 import { pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
 
@@ -105,19 +106,37 @@ describe.concurrent('An endpoint', () => {
     });
   });
 
-  it('forwards no command for a system id that two vehicles have, whatever the station means', async () => {
-    const port = await freePort();
-    await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async (scene) => {
-      const { lab, drone, station, facts } = scene;
-      const gcs = await station({ kind: 'udp', port });
-      const other = await lab.fly({ uid: '00000000c0ffee02', airborne: true });
-      await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms) && alarms.length > 0);
-      gcs.command(return_home, 1);
-      await eventually('the drop is counted', () => facts().includes('shared_id 1'));
-      expect([...drone.commands, ...other.commands]).toEqual([]);
-      expect(gcs.frames.length).toBeGreaterThan(0);
-    });
-  });
+  it.for([
+    { at: 'one address', from: '127.0.0.1', vehicles: {}, has_both: true },
+    { at: 'addresses that nothing names', from: '127.0.0.2', vehicles: {}, has_both: true },
+    {
+      at: 'another address than its hosts',
+      from: '127.0.0.2',
+      vehicles: { [drone_key]: { hosts: ['127.0.0.1'] } },
+      has_both: false,
+    },
+  ])(
+    'keeps the pilot in control while another vehicle has the same system id: $at',
+    async ({ from, vehicles, has_both }) => {
+      const port = await freePort();
+      const endpoint = { kind: 'udp_listen', port, name: 'gcs' };
+      await withEndpoints(
+        [endpoint],
+        async ({ lab, drone, station }) => {
+          const gcs = await station({ kind: 'udp', port });
+          const other = await lab.fly({ uid: '00000000c0ffee02', airborne: true, from });
+          await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms) && alarms.length > 0);
+          gcs.command(return_home, 1);
+          await eventually(
+            'the command arrives',
+            () => drone.commands.length > 0 && (!has_both || other.commands.length > 0),
+          );
+          expect(other.commands).toHaveLength(has_both ? 1 : 0);
+        },
+        { vehicles },
+      );
+    },
+  );
 
   it('blocks SETUP_SIGNING, which contains the key, and forwards what the station sends after it', async () => {
     const port = await freePort();
