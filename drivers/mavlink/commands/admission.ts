@@ -12,7 +12,7 @@ export interface Commanded {
   readonly address: () =>
     | { readonly to: Addressee; readonly situation: Situation }
     | { readonly obstacle: string };
-  /** Why what is sent to it may reach another vehicle too. */
+  /** Why what is sent to it may reach another vehicle. */
   readonly conflict: () => string | undefined;
   /** Why what is received of it may be of another vehicle: that has its address too. */
   readonly mixture: () => string | undefined;

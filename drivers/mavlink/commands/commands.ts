@@ -63,7 +63,7 @@ export function vehicleCommands(
 }
 
 /**
- * Two vehicles may receive what is sent to one of them: that is refused, except for what makes both safer. Where they have one
+ * Another vehicle may receive what is sent to this one: that is refused, except for what makes both safer. Where they have one
  * address, either one may have shown its effect.
  */
 function unlessShared(command: Command, { conflict, mixture }: Commanded): Command {

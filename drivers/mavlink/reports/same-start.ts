@@ -30,6 +30,8 @@ export class SameStart {
     const { booted_at_ms } = contact;
     if (this.#booted_at_ms === undefined) return true;
     if (booted_at_ms === undefined) return false;
+    // Another vehicle behind the same radio may have started earlier.
+    if (contact.isPresumed && this.#booted_at_ms - booted_at_ms > latency_max_ms) return true;
     return booted_at_ms > this.#since_ms || booted_at_ms - this.#booted_at_ms > latency_max_ms;
   }
 }

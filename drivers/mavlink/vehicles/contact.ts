@@ -99,6 +99,8 @@ export class Contact {
   mav_type = 0;
   /** The key of its asset, provisional until the hardware id is known. */
   asset_key: string;
+  /** Whether it is taken for the vehicle that was received here before a silence, and has not confirmed that. */
+  isPresumed = false;
   /** Number of observed restarts of the autopilot. */
   boots = 0;
   /** Newest last. */

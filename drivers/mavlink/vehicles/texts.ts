@@ -23,6 +23,7 @@ export const texts = {
   own_id_shared: (system_id: number, component_id: number) =>
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
   rival: 'another station uses the system and component id of this kit; set another system_id',
+  identity_unconfirmed: 'its identity is not yet confirmed after a silence',
   conflict: 'two vehicles have the same system id; sending them only commands that make a vehicle safer',
   system_id_changed: 'vehicle has another system id now',
   conflict_resolved: 'system id conflict resolved',

@@ -144,8 +144,7 @@ export class VehicleRegistry {
     } else if (isForAll(frame)) {
       if (isOfAutopilot(message)) this.#log.ignored(link.name, peer, frame);
     } else if (isOfAutopilot(message)) {
-      const added = this.#addContact(from);
-      if (added) this.#contact(added, message, from);
+      this.#newcomer(message, from);
     } else {
       this.#component(message, from);
     }
@@ -176,6 +175,14 @@ export class VehicleRegistry {
     this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);
   }
 
+  #newcomer(message: Decoded, from: From): void {
+    const added = this.#addContact(from);
+    if (!added) return;
+    // Over a satellite it is recognised anyway.
+    if (message.name === 'HEARTBEAT') this.#presume(added, from.now_ms);
+    this.#contact(added, message, from);
+  }
+
   #addContact(from: From): Contact | undefined {
     const { link, peer, now_ms } = from;
     const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
@@ -200,8 +207,37 @@ export class VehicleRegistry {
     return contact;
   }
 
+  /** Takes a new contact for the vehicle that was received there last, if that is lost. */
+  #presume(contact: Contact, now_ms: number): void {
+    const there = this.vehicles.filter(
+      (vehicle) => !vehicle.isForeign(contact) && vehicle.lastAt(contact) !== undefined,
+    );
+    const [last] = there.toSorted((a, b) => (b.lastAt(contact) ?? 0) - (a.lastAt(contact) ?? 0));
+    if (!last || !isSilent(last.active, now_ms, this.#parts.options)) return;
+    last.presume(contact, now_ms);
+    this.#vehicleOf.set(contact, last);
+  }
+
+  /** Confirms, or ends, what was presumed of a contact when it says which hardware it is. */
+  #confirm(contact: Contact, now_ms: number): void {
+    const vehicle = this.#vehicleOf.get(contact);
+    if (!contact.isPresumed || !vehicle) return;
+    const { id } = contact.hardware;
+    const isSame =
+      id === undefined && vehicle.hardware_id === undefined
+        ? this.#isIdentifiable(contact, now_ms) || undefined
+        : isSameHardware(vehicle.hardware_id, id);
+    // An answer that cannot be compared is none of the vehicle's.
+    if (isSame === undefined && id === undefined) return;
+    contact.isPresumed = false;
+    if (isSame === true) return contact.assume(vehicle.hardware_key);
+    this.#vehicleOf.delete(contact);
+    vehicle.contacts.delete(contact);
+  }
+
   /** Assigns the contact to its vehicle when the vehicle is identified. */
   #identify(contact: Contact, now_ms: number): void {
+    this.#confirm(contact, now_ms);
     const known = this.#vehicleOf.get(contact);
     assumeIdentity(contact, this.vehicles);
     if (!this.#isIdentifiable(contact, now_ms)) return;

@@ -3,6 +3,7 @@ import type { Command } from '../../../src/driver/command.ts';
 import type { AssetDescription, DriverLog } from '../../../src/driver/driver.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { KnownSource } from '../links/known-source.ts';
+import type { Link } from '../links/link.ts';
 import type { Contact } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
@@ -59,6 +60,8 @@ export class Vehicle {
   /** Set while something else is wrong around it that prevents no command. */
   warning: string | undefined;
   readonly #known = new KnownSource();
+  /** Where it was last received on each link, with which ids. */
+  readonly #places = new Map<Link, Pick<Contact, 'compid' | 'last_ms' | 'source' | 'sysid'>>();
   /** A foreign contact was logged. */
   #hasWarned = false;
   /** Heartbeats of another program under its ids are logged. */
@@ -88,7 +91,9 @@ export class Vehicle {
       ? []
       : parts.commandsOf({
           address: () => this.#address(),
-          conflict: () => this.#conflictAt(performance.now()),
+          conflict: () =>
+            this.#conflictAt(performance.now()) ??
+            (this.#active.isPresumed ? texts.identity_unconfirmed : undefined),
           mixture: () => this.#mixtureAt(performance.now()),
           stored: this.#stored,
         });
@@ -159,6 +164,21 @@ export class Vehicle {
     this.contacts.add(contact);
     this.learn(contact);
     if (!this.#parts.hasHosts) this.#known.add(contact);
+  }
+
+  /** Takes a contact for its own after a silence, until that is confirmed. */
+  presume(contact: Contact, now_ms: number): void {
+    contact.assume(this.hardware_key);
+    contact.isPresumed = true;
+    this.add(contact);
+    this.#switch(now_ms);
+  }
+
+  /** When it was last received from where the contact is, with the same ids; undefined if it was not. */
+  lastAt({ link, source, sysid, compid }: Contact): number | undefined {
+    const last = this.#places.get(link);
+    const isSame = last?.source === source && last.sysid === sysid && last.compid === compid;
+    return isSame ? last.last_ms : undefined;
   }
 
   /** Whether a contact may be a stranger: another source than those known of the vehicle, which its own do not use. */
@@ -245,10 +265,19 @@ export class Vehicle {
 
   tick(now_ms: number): void {
     this.#known.tick(this.contacts, this.#active, now_ms);
+    this.#notePlaces();
     this.#switch(now_ms);
     this.#warnOfAlien(now_ms);
     if (this.#online) this.#checkSilence(now_ms);
     this.changes.notify();
+  }
+
+  #notePlaces(): void {
+    for (const contact of this.contacts) {
+      const { link, source, sysid, compid, last_ms, isPresumed } = contact;
+      if (isPresumed || this.isForeign(contact)) continue;
+      this.#places.set(link, { source, sysid, compid, last_ms });
+    }
   }
 
   /**
@@ -258,15 +287,21 @@ export class Vehicle {
   #switch(now_ms: number): void {
     const alive = [...this.contacts].filter((contact) => now_ms - contact.last_ms < quiet_ms);
     const newest = alive.toSorted((a, b) => b.last_ms - a.last_ms);
-    const own = newest.find((contact) => !this.isForeign(contact));
+    const [best] = newest.toSorted((a, b) => this.#doubtOf(a) - this.#doubtOf(b));
+    if (!best) return;
     const foreign = newest.find((contact) => this.isForeign(contact));
-    if (own && foreign) this.#warnOnce(foreign);
-    const isForeign = this.isForeign(this.#active);
+    if (foreign && !this.isForeign(best)) this.#warnOnce(foreign);
     const isQuiet =
       silenceSince(this.#active.last_ms, now_ms) >= quiet_ms || !this.contacts.has(this.#active);
-    if (!isQuiet && !(own && isForeign)) return;
-    const next = own ?? (this.#online ? undefined : foreign);
-    if (next && next !== this.#active) this.#use(next);
+    if (!isQuiet && this.#doubtOf(best) >= this.#doubtOf(this.#active)) return;
+    if (this.isForeign(best) && this.#online) return;
+    if (best !== this.#active) this.#use(best);
+  }
+
+  /** How much doubt there is that a contact is the vehicle: what is its own and confirmed is used rather than anything else. */
+  #doubtOf(contact: Contact): number {
+    if (this.isForeign(contact)) return 2;
+    return contact.isPresumed ? 1 : 0;
   }
 
   #use(next: Contact): void {
@@ -364,6 +399,7 @@ export class Vehicle {
         each !== active &&
         isHeard(each) &&
         !each.isHighLatency &&
+        !each.isPresumed &&
         !each.isShared(now_ms) &&
         !this.confusable.has(each) &&
         !this.isForeign(each),
