@@ -118,11 +118,10 @@ export class Forwarder {
   ): boolean {
     if (!asset_keys) return true;
     const of_system = this.#routes.filter((route) => route.sysid === sysid && route.link === link);
-    // The radio of a vehicle has its own system id, and belongs to whom it serves.
-    const concerned =
-      of_system.length > 0
-        ? of_system
-        : this.#routes.filter((route) => route.link === link && route.peer === peer);
+    const of_peer = this.#routes.filter((route) => route.link === link && route.peer === peer);
+    const of_both = of_system.filter((route) => route.peer === peer);
+    // A camera may have its own address, and the radio of a vehicle its own system id: it belongs to whom it serves.
+    const concerned = [of_both, of_system, of_peer].find((routes) => routes.length > 0) ?? [];
     return concerned.length > 0 && concerned.every((route) => isAmong(asset_keys, route));
   }
 

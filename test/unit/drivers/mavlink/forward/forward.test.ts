@@ -106,6 +106,20 @@ describe.concurrent('An endpoint', () => {
     });
   });
 
+  it('with configured vehicles forwards one of these also while a stranger elsewhere has its system id', async () => {
+    const port = await freePort();
+    const endpoint = { kind: 'udp_listen', port, name: 'gcs', vehicles: [drone_key] };
+    await withEndpoints([endpoint], async ({ lab, drone, station }) => {
+      const gcs = await station({ kind: 'udp', port });
+      const stranger = await lab.fly({ uid: '00000000c0ffee02', airborne: true, from: '127.0.0.2' });
+      await lab.sees('sys_status', ({ alarms }) => Array.isArray(alarms) && alarms.length > 0);
+      await receivesAll(drone, gcs);
+      gcs.command(return_home, 1);
+      await eventually('the command arrives', () => drone.commands.length > 0);
+      expect(stranger.commands).toEqual([]);
+    });
+  });
+
   it.for([
     { at: 'one address', from: '127.0.0.1', vehicles: {}, has_both: true },
     { at: 'addresses that nothing names', from: '127.0.0.2', vehicles: {}, has_both: true },
