@@ -85,7 +85,6 @@ export const texts = {
   invalid_parameters: (target: string, first: string) => `invalid ${target} parameters: ${first}`,
   unknown_parameter: (name: string, nearest: string, names: string) =>
     `there is no query parameter "${name}"; did you mean "${nearest}"? This request has: ${names}`,
-  takes_no_parameters: (name: string) => `there is no query parameter "${name}"; this request has none`,
   database_silent: 'the database does not answer',
   database_busy: 'the database is busy: other work takes longer than it should; retry later',
   database_slow: 'the database is busy: messages have waited for longer than 10 s to be stored',

@@ -1,6 +1,7 @@
 /**
- * Refuses query parameters that a route does not have: a filter or a limit that is misspelt would be left out in silence, and the
- * answer would look like that to the question (OGC API Features, requirement 8).
+ * Refuses query parameters that are none of a route's: a filter or a limit that is misspelt would be left out in silence, and the
+ * answer would look like that to the question (OGC API Features, requirement 8). A route that has no parameters ignores them, as the
+ * interface does: clients add some against caches.
  */
 import { closest } from 'fastest-levenshtein';
 import type { OpenAPIHono } from '@hono/zod-openapi';
@@ -28,19 +29,19 @@ export function knownParameters(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {
   };
 }
 
-/** The names of the query parameters of each route, by its method and path. */
+/** The names of the query parameters of each route that has some, by its method and path. */
 function parametersOf(app: OpenAPIHono<Env>): ReadonlyMap<string, readonly string[]> {
   return new Map(
     app.openAPIRegistry.definitions.flatMap((each) => {
       if (each.type !== 'route') return [];
       const { method, path, request } = each.route;
       const names = request?.query instanceof z.ZodObject ? Object.keys(request.query.shape) : [];
+      if (names.length === 0) return [];
       return [[`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/gu, ':$1')}`, names] as const];
     }),
   );
 }
 
 function refusalOf(foreign: string, names: readonly string[]): string {
-  if (names.length === 0) return texts.takes_no_parameters(foreign);
   return texts.unknown_parameter(foreign, closest(foreign.toLowerCase(), names), names.join(', '));
 }
