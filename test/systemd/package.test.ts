@@ -136,7 +136,8 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
   });
 
   test('runs its echo requests without a capability', async () => {
-    const script = `const { load } = require(globSync('/usr/lib/kit-connector/program-*/node_modules/koffi')[0]);
+    const script = `const { globSync } = require('node:fs');
+      const { load } = require(globSync('/usr/lib/kit-connector/program-*/node_modules/koffi')[0]);
       const socket = load(null).func('int socket(int, int, int)');
       process.exit(socket(2, 2, 1) >= 0 ? 0 : 1);`;
     const nobody_special = [

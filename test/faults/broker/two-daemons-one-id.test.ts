@@ -5,8 +5,8 @@ import { peerMissing } from '../../support/peers.ts';
 import { withLab } from '../support/lab.ts';
 
 const war_ms = 4_000;
-/** Each of the two makes at most the attempts that its growing pauses allow. */
-const connections_max = 16;
+/** Each of the two makes the attempts that its growing pauses allow: 10 to 17 were seen. Without pauses it would be hundreds. */
+const connections_max = 24;
 
 describe.skipIf(peerMissing('mosquitto'))('two connectors with one kit id', () => {
   it('do not wage war, lose nothing, and when one goes the other is well', async () => {
