@@ -16,15 +16,24 @@ const alarm_ms = 30_000;
 
 export class OwnHeartbeats {
   #autopilot: number | undefined;
+  /** The one before the latest restart or silence: it may come back after another program. */
+  #earlier: number | undefined;
   #namesMode = false;
   #alien_ms = Number.NEGATIVE_INFINITY;
+  /** Kinds that another program has sent beside the autopilot. Such a program goes on when the autopilot restarts or falls silent. */
+  readonly #programs = new Set<string>();
 
   /** Whether the autopilot may have sent it. */
   isOwn(heartbeat: Heartbeat, now_ms: number): boolean {
     const isOwn = this.#isPossible(heartbeat);
     if (isOwn) this.#adopt(heartbeat);
-    else this.#alien_ms = now_ms;
+    else this.#noteAlien(heartbeat, now_ms);
     return isOwn;
+  }
+
+  /** Whether another program has sent such heartbeats beside the autopilot. */
+  isOfProgram(heartbeat: Heartbeat): boolean {
+    return this.#programs.has(programOf(heartbeat));
   }
 
   /** Whether another program has lately sent some. */
@@ -34,14 +43,23 @@ export class OwnHeartbeats {
 
   /** After a restart another autopilot may be there. */
   restart(): void {
+    this.#earlier = this.#autopilot ?? this.#earlier;
     this.#autopilot = undefined;
     this.#namesMode = false;
   }
 
   #isPossible(heartbeat: Heartbeat): boolean {
-    if (senderOf(heartbeat).is !== 'autopilot') return false;
+    if (senderOf(heartbeat).is !== 'autopilot' || this.isOfProgram(heartbeat)) return false;
     if (this.#autopilot === undefined || this.#autopilot === generic) return true;
-    return heartbeat.autopilot === this.#autopilot && !(this.#namesMode && !namesMode(heartbeat));
+    if (heartbeat.autopilot !== this.#autopilot) return heartbeat.autopilot === this.#earlier;
+    return !this.#namesMode || namesMode(heartbeat);
+  }
+
+  /** One that names another autopilot may be a second vehicle, which stays when this one is switched off. */
+  #noteAlien(heartbeat: Heartbeat, now_ms: number): void {
+    this.#alien_ms = now_ms;
+    const { autopilot } = heartbeat;
+    if (autopilot === generic || autopilot === this.#autopilot) this.#programs.add(programOf(heartbeat));
   }
 
   /** The program may have been there first: what names an autopilot and a mode counts from then on. */
@@ -54,4 +72,8 @@ export class OwnHeartbeats {
 
 function namesMode({ base_mode }: Heartbeat): boolean {
   return (base_mode & base_mode_custom) !== 0;
+}
+
+function programOf(heartbeat: Heartbeat): string {
+  return `autopilot ${heartbeat.autopilot}, ${namesMode(heartbeat) ? 'with' : 'without'} a mode`;
 }

@@ -38,6 +38,8 @@ export interface ContactParts {
   /** Whether the configuration names where it is received from, or its frames are signed. */
   readonly isNamed: boolean;
   readonly now_ms: number;
+  /** What is known of the heartbeats under its ids from before a silence. */
+  readonly heartbeats?: OwnHeartbeats;
   /** Another station of the link that uses our ids. */
   readonly rival: {
     readonly isPresent: (now_ms: number) => boolean;
@@ -127,7 +129,7 @@ export class Contact {
   /** It has the key of its vehicle. */
   #isSettled = false;
   #answered_ms = Number.POSITIVE_INFINITY;
-  readonly #heartbeats = new OwnHeartbeats();
+  readonly heartbeats: OwnHeartbeats;
   readonly #beats = new Burst(beats_of_two, beats_window_ms);
   /** When it last answered another station about missions. */
   #other: { readonly target_system: number; readonly at_ms: number } | undefined;
@@ -150,6 +152,7 @@ export class Contact {
     this.#onText = more.onText;
     this.#onEvent = more.onEvent;
     this.#rival = more.rival;
+    this.heartbeats = more.heartbeats ?? new OwnHeartbeats();
   }
 
   /** Whether it is received by HIGH_LATENCY2 alone. */
@@ -230,14 +233,9 @@ export class Contact {
     this.#streams?.requestReport(report);
   }
 
-  /** Whether another program sends heartbeats under its ids. */
-  hasAlien(now_ms: number): boolean {
-    return this.#heartbeats.hasAlien(now_ms);
-  }
-
   /** Returns whether the message counts: what another program sends in its place is not of the vehicle. */
   receive(message: Decoded, now_ms: number): boolean {
-    if (message.name === 'HEARTBEAT' && !this.#heartbeats.isOwn(message.fields, now_ms)) return false;
+    if (message.name === 'HEARTBEAT' && !this.heartbeats.isOwn(message.fields, now_ms)) return false;
     this.last_ms = now_ms;
     if (this.clock.receive(message, now_ms)) this.#restart(now_ms);
     this.#store(message, now_ms);
@@ -371,7 +369,7 @@ export class Contact {
     this.overturned.restart();
     this.modes.clear();
     this.#quadplane.restart();
-    this.#heartbeats.restart();
+    this.heartbeats.restart();
     this.events.restart();
     // While a vehicle seems to restart with each message, nothing is requested from it.
     if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);

@@ -17,6 +17,7 @@ import {
   nameOfClone,
   vehicleAsset,
 } from './identity.ts';
+import { autopilotOf } from './kind.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
@@ -40,6 +41,7 @@ import { own_source, Parts } from './part.ts';
 import { Announcements, appearing_max } from '../reports/announcements.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
+import { OwnHeartbeats } from '../reports/own-heartbeats.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import { Radios } from '../links/radios.ts';
 import { assumeIdentity, isOfAutopilot, isSilent, offlineAfter_ms } from './over-satellite.ts';
@@ -135,7 +137,7 @@ export class VehicleRegistry {
     const message = decode(frame);
     if (!message) return;
     out.observe(message, now_ms);
-    const contact = this.#dropStale(this.#contacts.find(link, peer, frame), now_ms);
+    const contact = this.#dropStale(this.#contacts.find(link, peer, frame), message, now_ms);
     const from = { link, peer, frame, now_ms };
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
       this.#radios.receive(message, { link, peer, contact, now_ms }, this.vehicles);
@@ -176,14 +178,32 @@ export class VehicleRegistry {
   }
 
   #newcomer(message: Decoded, from: From): void {
-    const added = this.#addContact(from);
+    const { link, peer, frame, now_ms } = from;
+    const { sysid, compid } = frame;
+    const there = this.#lastAt({ link, source: sourceOf(peer), sysid, compid });
+    const heartbeats = there?.heartbeats ?? new OwnHeartbeats();
+    const isBeat = message.name === 'HEARTBEAT';
+    if (isBeat && heartbeats.isOfProgram(message.fields)) return;
+    // Another vehicle may be there now.
+    heartbeats.restart();
+    const added = this.#addContact(from, heartbeats);
     if (!added) return;
     // Over a satellite it is recognised anyway.
-    if (message.name === 'HEARTBEAT') this.#presume(added, from.now_ms);
+    if (isBeat && there?.vehicle.active.autopilot === autopilotOf(message.fields))
+      this.#presume(added, there.vehicle, now_ms);
     this.#contact(added, message, from);
   }
 
-  #addContact(from: From): Contact | undefined {
+  /** The vehicle that was received there last, with the same ids. */
+  #lastAt(place: Parameters<Vehicle['lastAt']>[0]) {
+    const there = this.vehicles.flatMap((vehicle) => {
+      const last = vehicle.lastAt(place);
+      return last ? [{ vehicle, ...last }] : [];
+    });
+    return there.toSorted((a, b) => b.last_ms - a.last_ms)[0];
+  }
+
+  #addContact(from: From, heartbeats: OwnHeartbeats): Contact | undefined {
     const { link, peer, now_ms } = from;
     const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
     const isActive = (each: Contact): boolean => this.#vehicleOf.get(each)?.active === each;
@@ -201,19 +221,15 @@ export class VehicleRegistry {
       seen: (at_ms: number): void => this.#rivals.seen(place, at_ms),
     };
     const isNamed = options.signing !== undefined || link.isNamed(peer);
-    const more = { isNamed, rival, onText, onEvent };
+    const more = { isNamed, rival, heartbeats, onText, onEvent };
     const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more });
     this.#contacts.add(contact);
     return contact;
   }
 
   /** Takes a new contact for the vehicle that was received there last, if that is lost. */
-  #presume(contact: Contact, now_ms: number): void {
-    const there = this.vehicles.filter(
-      (vehicle) => !vehicle.isForeign(contact) && vehicle.lastAt(contact) !== undefined,
-    );
-    const [last] = there.toSorted((a, b) => (b.lastAt(contact) ?? 0) - (a.lastAt(contact) ?? 0));
-    if (!last || !isSilent(last.active, now_ms, this.#parts.options)) return;
+  #presume(contact: Contact, last: Vehicle, now_ms: number): void {
+    if (last.isForeign(contact) || !isSilent(last.active, now_ms, this.#parts.options)) return;
     last.presume(contact, now_ms);
     this.#vehicleOf.set(contact, last);
   }
@@ -369,8 +385,9 @@ export class VehicleRegistry {
   }
 
   /** Drops a contact after an outage: another vehicle may send from the address, so it must be identified again. */
-  #dropStale(contact: Contact | undefined, now_ms: number): Contact | undefined {
+  #dropStale(contact: Contact | undefined, { name, fields }: Decoded, now_ms: number): Contact | undefined {
     if (!contact || !isSilent(contact, now_ms, this.#parts.options)) return contact;
+    if (name === 'HEARTBEAT' && contact.heartbeats.isOfProgram(fields)) return contact;
     this.#drop(contact);
     return undefined;
   }

@@ -41,6 +41,8 @@ export interface VehicleParts {
   readonly log: Pick<DriverLog, 'info' | 'warn'>;
 }
 
+type Place = Pick<Contact, 'compid' | 'source' | 'sysid'>;
+
 /** After this silence of the active contact another one of the same vehicle replaces it. */
 const quiet_ms = 1_500;
 
@@ -61,7 +63,7 @@ export class Vehicle {
   warning: string | undefined;
   readonly #known = new KnownSource();
   /** Where it was last received on each link, with which ids. */
-  readonly #places = new Map<Link, Pick<Contact, 'compid' | 'last_ms' | 'source' | 'sysid'>>();
+  readonly #places = new Map<Link, Pick<Contact, 'heartbeats' | 'last_ms'> & Place>();
   /** A foreign contact was logged. */
   #hasWarned = false;
   /** Heartbeats of another program under its ids are logged. */
@@ -174,11 +176,11 @@ export class Vehicle {
     this.#switch(now_ms);
   }
 
-  /** When it was last received from where the contact is, with the same ids; undefined if it was not. */
-  lastAt({ link, source, sysid, compid }: Contact): number | undefined {
+  /** When it was last received from there, with the same ids, and the heartbeats there; undefined if it was not. */
+  lastAt({ link, source, sysid, compid }: Pick<Contact, 'link'> & Place) {
     const last = this.#places.get(link);
     const isSame = last?.source === source && last.sysid === sysid && last.compid === compid;
-    return isSame ? last.last_ms : undefined;
+    return isSame ? last : undefined;
   }
 
   /** Whether a contact may be a stranger: another source than those known of the vehicle, which its own do not use. */
@@ -242,7 +244,7 @@ export class Vehicle {
   /** Why heartbeats under its ids are ignored. */
   #alienAt(now_ms: number): string | undefined {
     const { sysid, compid } = this.#active;
-    return this.#active.hasAlien(now_ms) ? texts.alien_heartbeats(sysid, compid) : undefined;
+    return this.#active.heartbeats.hasAlien(now_ms) ? texts.alien_heartbeats(sysid, compid) : undefined;
   }
 
   #warnOfAlien(now_ms: number): void {
@@ -274,9 +276,9 @@ export class Vehicle {
 
   #notePlaces(): void {
     for (const contact of this.contacts) {
-      const { link, source, sysid, compid, last_ms, isPresumed } = contact;
+      const { link, source, sysid, compid, last_ms, heartbeats, isPresumed } = contact;
       if (isPresumed || this.isForeign(contact)) continue;
-      this.#places.set(link, { source, sysid, compid, last_ms });
+      this.#places.set(link, { source, sysid, compid, last_ms, heartbeats });
     }
   }
 

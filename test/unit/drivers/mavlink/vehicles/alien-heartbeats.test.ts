@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { every } from '../../../../../src/platform/time.ts';
+import { every, sleep } from '../../../../../src/platform/time.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { drone_key, withLab } from '../mavlink-lab.ts';
 
@@ -64,6 +64,17 @@ describe.concurrent('Heartbeats under the ids of an autopilot', () => {
       // They do not keep it online.
       drone.silent = true;
       await lab.until('offline');
+      // Nor do they bring it back.
+      await sleep(1_500, disturbing.signal);
+      expect(lab.hub.assets().find(({ key }) => key === drone_key)).toMatchObject({ status: 'offline' });
+      expect(lab.log.at('info')).not.toContain('vehicle disarmed');
+      drone.silent = false;
+      await lab.until('online');
+      lab.outbox.clear();
+      for (let n = 0; n < 3; n += 1) {
+        expect(await lab.sees('sys_status')).toMatchObject({ armed: true, flight_mode: 'RTL' });
+        lab.outbox.clear();
+      }
       disturbing.abort();
     });
   });
