@@ -41,6 +41,8 @@ export class BootClock {
   #isConfirmed = false;
   /** The other start that was reported. */
   #before_ms: number | undefined;
+  /** The start that a clock which gained on ours showed last. */
+  #gained_ms: number | undefined;
   #heard_ms = Number.NEGATIVE_INFINITY;
   #messages = 0;
   /** Number of the newest message with the clock. */
@@ -121,7 +123,11 @@ export class BootClock {
   ): boolean {
     const { booted_at_ms } = now;
     const isNew = !isNear(booted_at_ms, this.#start_ms) && !isNear(booted_at_ms, this.#before_ms);
-    if (isNew && hasGained) return false;
+    // A clock that counts microseconds shows no start twice, a second vehicle does.
+    if (isNew && hasGained && !isNear(booted_at_ms, this.#gained_ms)) {
+      this.#gained_ms = booted_at_ms;
+      return false;
+    }
     // Each kind of message goes back once for the same restart.
     const has_restarted = isNew && before.at_ms >= this.#restarted_ms && isBack(before, now);
     this.#note(booted_at_ms, now_ms);

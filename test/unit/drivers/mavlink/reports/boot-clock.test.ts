@@ -51,6 +51,13 @@ describe('The clock of an autopilot', () => {
       is_twofold: false,
     },
     {
+      what: 'goes on with another one that runs longer, strictly by turns',
+      attitude: byTurns(100_000),
+      position: steady,
+      restarts: 0,
+      is_twofold: true,
+    },
+    {
       what: 'comes over a radio that is 3 s late too',
       attitude: byTurns(-3_000),
       position: steady,
