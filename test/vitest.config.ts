@@ -6,20 +6,21 @@ import { LongFilesFirst } from './order.ts';
 const common = { testTimeout: 120_000, hookTimeout: 120_000, execArgv: [...source_flags] };
 /** Files of one worker share its process: see `shared-process.ts`. */
 const shared = { isolate: false, setupFiles: ['test/shared-process.ts'] };
-/** Their drivers wait for deadlines of real protocols most of the time. */
 const drivers = ['test/unit/drivers/**/*.test.ts'];
-/** Of these, the files of one worker share its process. */
-const drivers_shared = [
-  'clients',
-  'gateway',
-  'location',
-  'modem',
-  'power',
-  'speedtest',
-  'starlink',
-  'vendorcam',
-  'vendorradio',
-].map((driver) => `test/unit/drivers/${driver}/**/*.test.ts`);
+/** Their peers are processes, threads or network namespaces, which do not know of virtual time. */
+const drivers_in_real_time = [
+  'clients/clients',
+  'gateway/reboot',
+  'location/location',
+  'mavlink/commands/daemon-killed',
+  'mavlink/links/serial',
+  'modem/*',
+  'onvif/**/*',
+  'power/power',
+  'speedtest/*',
+  'vendorcam/**/*',
+  'vendorradio/*',
+].map((file) => `test/unit/drivers/${file}.test.ts`);
 /**
  * Each of these has a process of its own: the simulator replaces its clocks and randomness for good, the pages have browsers, one
  * counts what a step costs, and one of the store failed twice on a busy machine when it shared a process, for a reason not found yet.
@@ -68,18 +69,18 @@ export default defineConfig({
           ...common,
           name: 'drivers',
           include: drivers,
-          exclude: [...measuring, ...drivers_shared],
-          maxWorkers: 12,
-          maxConcurrency: 8,
-          sequence: { groupOrder: 1 },
+          exclude: [...measuring, ...drivers_in_real_time],
+          setupFiles: ['test/support/virtual-time.ts'],
+          maxWorkers: 4,
+          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           ...common,
           ...shared,
-          name: 'drivers-shared',
-          include: drivers_shared,
+          name: 'drivers-in-real-time',
+          include: drivers_in_real_time,
           maxWorkers: 12,
           maxConcurrency: 8,
           sequence: { groupOrder: 1 },

@@ -84,8 +84,11 @@ describe.concurrent('A command whose vehicle is lost', () => {
     async ({ name, ...about }) => {
       await withBoth(about, async (lab, drone) => {
         prepare(drone, name);
+        let hasRestarted = false;
         drone.react = () => {
-          void drone.reboot();
+          // Once: copies of the command find it restarted.
+          if (!hasRestarted) void drone.reboot();
+          hasRestarted = true;
           return undefined;
         };
         await expect(lab.command(name, payloadOf(name))).rejects.toThrow(

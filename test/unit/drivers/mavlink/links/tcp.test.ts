@@ -1,11 +1,11 @@
 /** Links over TCP, on real sockets. */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat, pieces } from '../frames.ts';
 import { listen } from './test-link.ts';
-import { eventually } from '../../../../support/eventually.ts';
+import { eventually, letPass } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 
 let over: AbortController;
@@ -14,7 +14,6 @@ beforeEach(() => {
   over = new AbortController();
 });
 afterEach(() => {
-  vi.useRealTimers();
   over.abort();
   for (const server of servers.splice(0)) server.close();
 });
@@ -104,18 +103,16 @@ describe('TCP link', () => {
   });
 
   it('reconnects 15 s after the last frame, but waits a minute for the first one', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     const port = await freePort();
     const one = await router(port);
     const options = { kind: 'tcp_client', host: '127.0.0.1', port };
     const { link, states, untilUp, untilReceived } = listen(options, { signal: over.signal });
     await untilUp();
-    vi.advanceTimersByTime(50_000);
+    await letPass(50_000);
     await eventually('connected', () => one.sockets.length === 1);
     one.sockets[0]?.write(heartbeat(1));
     await untilReceived(1);
     expect(link.stats().opened).toBe(1);
-    vi.advanceTimersByTime(16_000);
     await untilUp(2);
     expect(states[1]).toEqual([false, texts.tcp_failed(`127.0.0.1:${port}`, texts.silent(15))]);
   });

@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { isBroadcast } from '../../../../../drivers/mavlink/links/udp.ts';
@@ -11,7 +11,7 @@ import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat } from '../frames.ts';
 import { clockAt } from '../wire/signing-lab.ts';
 import { listen } from './test-link.ts';
-import { eventually } from '../../../../support/eventually.ts';
+import { eventually, letPass } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 
 let over: AbortController;
@@ -20,7 +20,6 @@ beforeEach(() => {
   over = new AbortController();
 });
 afterEach(async () => {
-  vi.useRealTimers();
   over.abort();
   for (const socket of sockets.splice(0)) socket.close();
 });
@@ -123,7 +122,6 @@ describe('UDP link', () => {
   });
 
   it('stops sending to a silent vehicle, and sends to the configured address again as a client', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
     const local_port = await freePort();
     const [configured, other] = [await vehicle(), await vehicle()];
     const options = { kind: 'udp_client', host: '127.0.0.1', port: configured.port, local_port };
@@ -133,7 +131,7 @@ describe('UDP link', () => {
     await untilReceived(1);
     link.send(heartbeat(2, 245));
     await eventually('the other was answered', () => other.got.length === 1);
-    vi.advanceTimersByTime(16_000);
+    await letPass(16_000);
     link.send(heartbeat(3, 245));
     await eventually('the configured address received a frame', () => configured.got.length === 1);
     link.send(heartbeat(4, 245), `127.0.0.1:${other.port}`);

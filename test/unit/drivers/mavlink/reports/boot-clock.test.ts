@@ -71,6 +71,13 @@ describe('The clock of an autopilot', () => {
       restarts: 1,
       is_twofold: true,
     },
+    {
+      what: 'is that of two by turns in each message',
+      attitude: byTurns(100_000),
+      position: steady,
+      restarts: 0,
+      is_twofold: true,
+    },
   ])('that $what', ({ attitude, position, restarts, is_twofold }) => {
     const found = minute({ attitude, position });
     expect([found.restarts, found.is_twofold]).toEqual([restarts, is_twofold]);
