@@ -136,7 +136,7 @@ export default defineConfig({
     'import/no-cycle': 'error',
     'import/no-default-export': 'error',
     complexity: ['error', { max: 12 }],
-    'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
+    'max-lines-per-function': ['error', { max: 100, skipBlankLines: true, skipComments: true }],
     'max-lines': ['error', { max: 800 }],
     'max-params': ['error', { max: 4 }],
     'no-console': 'error',
@@ -170,7 +170,7 @@ export default defineConfig({
     { files: ['src/page/**/*.ts'], rules: { 'no-restricted-globals': 'off' } },
     {
       // Tools read their settings from a default export, and htm has no other.
-      files: ['oxlint.config.ts', 'test/vitest*.config.ts', 'src/page/htm.d.ts'],
+      files: ['oxlint.config.ts', 'test/vitest.config.ts', 'src/page/htm.d.ts'],
       rules: { 'import/no-default-export': 'off' },
     },
     {

@@ -1,10 +1,10 @@
 /**
  * Virtual time, as a setup file: timers and clocks of the process follow a clock that moves to the next timer as soon as nothing
  * is left to do. Sockets stay real: the clock stands still while anything arrives. So a test waits for nothing, and a busy machine
- * makes no deadline pass. Not for tests whose peers are other processes or threads: these live in real time.
+ * makes no deadline pass. Not for tests whose peers are other processes or threads: these live in real time. It stays for the rest of
+ * the process, so each file has its own.
  */
 import { performance } from 'node:perf_hooks';
-import { afterAll } from 'vitest';
 
 /** The clock moves after so many turns of the event loop in which nothing arrived. */
 const quiet_turns = 6;
@@ -14,8 +14,6 @@ const look_ms = 0.001;
 const pool_max_ms = 2_000;
 /** FSReqPromise, CloseReq, GetAddrInfoReqWrap and others. */
 const pool_work = /Req/u;
-/** What a test has left running after its end gets so much virtual time to end. */
-const grace_ms = 20_000;
 
 const real = {
   setTimeout: globalThis.setTimeout,
@@ -164,17 +162,3 @@ Object.assign(globalThis, {
   Date: VirtualDate,
 });
 Object.assign(performance, { now: () => (now_ms += look_ms) });
-
-afterAll(async () => {
-  const until_ms = now_ms + grace_ms;
-  const isOver = (): boolean => waiting.length === 0 || now_ms > until_ms;
-  while (!isOver())
-    await new Promise((resolve) => {
-      real.setImmediate(resolve);
-    });
-  const left = waiting.splice(0).length;
-  const { now, ...globals } = real;
-  Object.assign(globalThis, globals);
-  Object.assign(performance, { now });
-  if (left > 0) throw new Error(`${left} timers were left behind`);
-});
