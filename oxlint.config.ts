@@ -159,16 +159,6 @@ export default defineConfig({
     ...driverRules,
     ...apartRules(),
     {
-      files: ['src/**/*.ts', 'drivers/**/*.ts'],
-      rules: {
-        'no-restricted-globals': [
-          'error',
-          { name: 'fetch', message: 'it runs WebAssembly: see decision 0036' },
-        ],
-      },
-    },
-    { files: ['src/page/**/*.ts'], rules: { 'no-restricted-globals': 'off' } },
-    {
       // Tools read their settings from a default export, and htm has no other.
       files: ['oxlint.config.ts', 'test/vitest.config.ts', 'src/page/htm.d.ts'],
       rules: { 'import/no-default-export': 'off' },

@@ -21,7 +21,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/cli',
     purpose:
-      'one file for each subcommand; `doctor/`, `setup/`, `support-bundle/`, `daemon/`, `service/`, `status/` and `demo/` hold the parts of the larger ones, `terminal/` what all of them print with',
+      'one file for each subcommand; `doctor/`, `setup/`, `daemon/`, `service/`, `status/` and `demo/` hold the parts of the larger ones, `terminal/` what all of them print with',
     imports: ['app', 'config', 'contract', 'drivers', 'errors.ts', 'local', 'mqtt', 'platform', 'service'],
     types: ['driver'],
     packages: ['aedes', 'commander', 'yaml', 'zod'],
@@ -136,7 +136,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/platform',
     purpose:
-      'thin edges that tests can replace: time, clock, memory; `log/`, `systemd/`, `linux/` (libc, netlink, ICMP and TCP by network device)',
+      'thin edges that tests can replace: time, clock; `log/`, `systemd/`, `linux/` (libc, netlink, ICMP and TCP by network device)',
     imports: ['errors.ts'],
     packages: ['koffi', 'pino'],
   },

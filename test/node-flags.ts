@@ -1,4 +1,4 @@
-/** Flags of Node.js for processes that read TypeScript in several threads. */
+/** Flags of Node.js for the tests, whose processes read TypeScript in many threads that come and go. */
 
 /**
  * Node.js strips types with WebAssembly, in each thread by its own instance. The compiled entries from WebAssembly to JavaScript

@@ -11,7 +11,7 @@ import {
   readKitId,
 } from '../config/identity.ts';
 import { ConfigInvalid } from '../errors.ts';
-import { makeDirectory } from './daemon/directories.ts';
+import { makeDirectory } from './daemon/daemon.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 

@@ -35,7 +35,6 @@ export async function askApi(access: ApiAccess, request: ApiRequest): Promise<Ap
   const url = new URL(request.path, access.api_url);
   const body = request.body && JSON.stringify(request.body);
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(answer_deadline_ms)]);
-  // Without fetch, whose parser is WebAssembly: see decision 0036.
   const asked = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
     method: request.method,
     agent: false,

@@ -1,6 +1,5 @@
 /** Bundles the sources: names and lines are kept, so that a stack trace in the journal can be read. */
 import { cp, readFile } from 'node:fs/promises';
-import { isBuiltin } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { z } from 'zod';
@@ -20,16 +19,6 @@ export const definitions_sources: readonly string[] = ['node-mavlink', 'mavlink-
 /** Libraries that need their own directory in the package, with their dependencies. */
 export const separate_packages: readonly string[] = [...external_packages, ...served_packages];
 
-/** Node.js has it: readable-stream is made from this module. */
-const same_as_built_in: Readonly<Record<string, string>> = { 'readable-stream': 'node:stream' };
-/** Loaded by libraries at their start for functions that nothing here calls: they would only cost memory. */
-const never_called: readonly RegExp[] = [
-  // MQTT.js connects over WebSockets and through proxies; its client gets sockets of our own.
-  /\/mqtt\/build\/lib\/connect\/index\.js$/,
-  // Its timers of browsers, the threads of pino, and what writes XML beside xml2js.
-  /\/node_modules\/(?:worker-timers|thread-stream|xmlbuilder)\//,
-];
-
 const file_url = /new URL\(\s*'([^']+)',\s*import\.meta\.url\s*\)/g;
 
 /** For the editor, the compiler and developers; nothing reads them at run time. */
@@ -48,14 +37,7 @@ export async function bundle(root: string, out: string): Promise<readonly string
     input: { 'kit-connector': 'src/kit-connector.mjs' },
     platform: 'node',
     external: external_packages,
-    plugins: [
-      besideItself(root, assets),
-      withoutDemo(),
-      withoutUnused(),
-      withoutDebug(),
-      builtInWithoutFacade(),
-      latinOnly(),
-    ],
+    plugins: [besideItself(root, assets), withoutDemo(), withoutCacheOfRequire()],
     onLog: (level, log, handle) => {
       // A library that uses eval does so in a branch for browsers.
       if (level === 'warn' && log.code !== 'EVAL') throw new Error(`the bundler warns: ${log.message}`);
@@ -67,11 +49,11 @@ export async function bundle(root: string, out: string): Promise<readonly string
     format: 'esm',
     minify: false,
     keepNames: true,
-    // V8 keeps the sources in memory; the terms of the libraries are in the copyright file of the package.
+    // The terms of the libraries are in the copyright file of the package.
     comments: false,
     entryFileNames: '[name].mjs',
     chunkFileNames: ({ name }) => (name === definitions.name ? definitions_file : '[name]-[hash].mjs'),
-    codeSplitting: { groups: [definitions, { name: 'built-in', test: new RegExp(`^${built_in_prefix}`) }] },
+    codeSplitting: { groups: [definitions] },
   });
   await build.close();
   for (const asset of assets) {
@@ -129,66 +111,11 @@ function withoutDemo(): Plugin {
   };
 }
 
-/** What is read of a module that is never called is undefined, so that a call of it throws. */
-function withoutUnused(): Plugin {
+/** In a run from the sources it replaces a library in the cache of `require`, where nothing is bundled. */
+function withoutCacheOfRequire(): Plugin {
   return {
-    name: 'without-unused',
-    async resolveId(source, importer) {
-      const built_in = same_as_built_in[source];
-      if (built_in === undefined) return null;
-      return this.resolve(built_in, importer, { kind: 'import-statement' });
-    },
-    load: (id) => (never_called.some((each) => each.test(id)) ? 'module.exports = {};\n' : null),
-  };
-}
-
-/** What src/mqtt/no-debug.ts does in a run from the sources. */
-function withoutDebug(): Plugin {
-  return {
-    name: 'without-debug',
-    load(id) {
-      if (id.endsWith('/src/mqtt/no-debug.ts')) return 'export {};\n';
-      const isDebug = id.endsWith('/node_modules/debug/src/index.js');
-      return isDebug ? 'const silent = () => undefined;\nmodule.exports = () => silent;\n' : null;
-    },
-  };
-}
-
-const built_in_prefix = 'built-in:';
-
-/**
- * An `import` of a built-in module reads all its exports, and with `node:http` and `node:crypto` that loads fetch, streams
- * of the web and WebCrypto, which nothing here uses: 8 MB for each thread. As CommonJS only what is used is read.
- */
-function builtInWithoutFacade(): Plugin {
-  return {
-    name: 'built-in-without-facade',
-    resolveId(source, _, { kind }) {
-      if (kind !== 'import-statement' || !isBuiltin(source) || source.endsWith('module')) return null;
-      return { id: `${built_in_prefix}${source.replace(/^node:/, '')}`, moduleSideEffects: false };
-    },
-    load(id) {
-      if (!id.startsWith(built_in_prefix)) return null;
-      const name = id.slice(built_in_prefix.length);
-      return `module.exports = process.getBuiltinModule('node:${name}');`;
-    },
-  };
-}
-
-const other_than_latin = /[\u0100-\uffff]/g;
-/** Where an escape would mean something else: behind a backslash, or in a template that is taken raw. */
-const not_to_escape = /\\[\u0100-\uffff]|String\.raw`[^`]*[\u0100-\uffff]/;
-
-/** V8 keeps a file in two bytes for each character if one of them is not Latin; as escapes these cost nothing. */
-function latinOnly(): Plugin {
-  return {
-    name: 'latin-only',
-    renderChunk(code, { fileName }) {
-      const [found] = not_to_escape.exec(code) ?? [];
-      if (found !== undefined) throw new Error(`${fileName}: ${found} cannot be written with an escape`);
-      const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-      return code.replaceAll(other_than_latin, escape);
-    },
+    name: 'without-cache-of-require',
+    load: (id) => (id.endsWith('/src/mqtt/no-debug.ts') ? 'export {};\n' : null),
   };
 }
 

@@ -1,5 +1,7 @@
 /** Runs the daemon until its signal aborts: embedded broker if none is configured, app, control socket. */
+import { existsSync } from 'node:fs';
 import { pid } from 'node:process';
+import { mkdir } from 'node:fs/promises';
 import { startApp, type App } from '../../app/app.ts';
 import { texts as app_texts } from '../../app/texts.ts';
 import type { Config } from '../../config/config.ts';
@@ -7,18 +9,16 @@ import { refuseSecond, serveLocal } from '../../local/server.ts';
 import { type Clock, type ClockStep, systemClock } from '../../platform/clock.ts';
 import { openClockEvidence, vouched } from '../../platform/clock-evidence.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
-import { keepSmall } from '../../platform/memory.ts';
 import { kernelRoutes } from '../../platform/linux/route-lookup.ts';
 import { openNotifier } from '../../platform/systemd/notify.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { texts } from '../texts.ts';
 import { keepMetrics } from './metrics.ts';
 import { reloader, type Reloads } from './reload.ts';
-import { salvageProgress } from './salvage.ts';
-import { attendSystemd, extendStart } from './systemd.ts';
-import { makeDirectory } from './directories.ts';
+import { salvageProgress, attendSystemd, extendStart } from './systemd.ts';
 import { exit, type Shell } from '../terminal/shell.ts';
 import { version } from '../version.ts';
+import { systemReason } from '../../errors.ts';
 
 /** Limit of a shutdown. Data on disk is safe when it is exceeded. */
 const stop_deadline_ms = 10_000;
@@ -28,7 +28,7 @@ export interface Running {
   readonly broker_url: string;
 }
 
-export interface DaemonParts {
+interface DaemonParts {
   readonly config: Config;
   readonly log: LogRoot;
   /** Called when every part has started. */
@@ -80,7 +80,6 @@ export async function runDaemon(
       starting.abort();
       notifier.ready();
       app.startDrivers();
-      void keepSmall(shell.signal);
       reloads?.onHangup(reloader({ ...reloads, app, notifier, show, log, signal: shell.signal }));
       onReady(running);
       await Promise.race([aborted(shell.signal), app.crashed]);
@@ -136,4 +135,12 @@ async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
   const options = embeddedBrokerOptions(config.kit_id, port);
   log.info({ url: options.url }, texts.embedded_broker_started);
   return { options, closed };
+}
+
+/** Creates the directory and its parents; an error names `key` of the configuration. */
+export async function makeDirectory(key: string, dir: string): Promise<void> {
+  if (existsSync(dir)) return;
+  await mkdir(dir, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
+    throw new Error(texts.dir_not_made(key, dir, systemReason(error)), { cause: error });
+  });
 }

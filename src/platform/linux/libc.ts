@@ -1,4 +1,4 @@
-/** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device, memory. */
+/** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device, serial ports, clocks. */
 import type { KoffiFunc } from 'koffi';
 
 /** Names as in the manual pages; -1 means an error, see `errno`. Buffers are written in place. */
@@ -41,10 +41,6 @@ export interface Libc {
   readonly if_nametoindex: (name: string) => number;
   /** Writes the name, 16 bytes at most with its zero; whether there is such a device. */
   readonly if_indextoname: (index: number, name: Uint8Array) => boolean;
-  /** Of glibc only; undefined with other C libraries. Nonzero when memory was released. */
-  readonly malloc_trim: ((keep_bytes: number) => number) | undefined;
-  /** Of glibc only. Nonzero when the setting was taken. */
-  readonly mallopt: ((parameter: number, value: number) => number) | undefined;
   /** Name of the last failure of this thread: `ENODEV`. */
   readonly errno: () => string;
   readonly errnoName: (errno: number) => string;
@@ -113,8 +109,6 @@ async function load(): Promise<Libc> {
     close,
     if_nametoindex,
     if_indextoname: (index, name) => if_indextoname(index, name) !== null,
-    malloc_trim: ifThere(() => self.func('int malloc_trim(size_t)')),
-    mallopt: ifThere(() => self.func('int mallopt(int, int)')),
     errno: () => errnoName(koffi.errno()),
     errnoName,
     watch(fd, what, ready) {
@@ -122,12 +116,4 @@ async function load(): Promise<Libc> {
       return () => handle.close();
     },
   };
-}
-
-function ifThere<T>(find: () => T): T | undefined {
-  try {
-    return find();
-  } catch {
-    return undefined;
-  }
 }

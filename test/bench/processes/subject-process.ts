@@ -1,6 +1,5 @@
 /** A measured engine in a process of its own, told what to do by messages of its parent (`test/bench/support/subject.ts`). */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { growSlowly } from '../../../src/platform/memory.ts';
 import { every } from '../../../src/platform/time.ts';
 import { flight, stamped } from '../../support/gps.ts';
 import { monotonic_us } from '../../support/witness.ts';
@@ -91,7 +90,6 @@ function obey(engine: Engine, order: Order): void {
 
 const begin_ms = performance.now();
 const engine = await open();
-growSlowly(new AbortController().signal);
 process.on('message', (order: Order) => obey(engine, order));
 process.on('disconnect', () => process.exit(0));
 void engine.lost.then(() => tell({ kind: 'lost', at_us: monotonic_us() }));

@@ -52,7 +52,7 @@ export interface Subject {
   close(): Promise<void>;
 }
 
-/** As the daemon is started (src/kit-connector.mjs), for every engine alike; `BENCH_NODE_FLAGS` tries others. */
+/** As the package starts the daemon, for every engine alike; `BENCH_NODE_FLAGS` tries others. */
 export const node_flags: readonly string[] = process.env['BENCH_NODE_FLAGS']?.split(' ') ?? [
   '--max-semi-space-size=1',
 ];

@@ -9,7 +9,7 @@ import { withDirectory } from '../../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-test('the bundle has the strings of the sources, and no character that would double its memory', async () => {
+test('the bundle has the strings of the sources, and says what they say', async () => {
   await withDirectory(async (dir) => {
     const app = join(dir, 'app');
     await bundle(root, app);
@@ -17,16 +17,9 @@ test('the bundle has the strings of the sources, and no character that would dou
     await symlink(join(root, 'node_modules'), join(dir, 'node_modules'));
     const files = (await readdir(app)).filter((name) => name.endsWith('.mjs'));
     expect(files.length).toBeGreaterThan(10);
-    const texts = await Promise.all(files.map(async (file) => readFile(join(app, file), 'utf8')));
-    expect(texts.flatMap((text) => /[\u0100-\uffff]/.exec(text) ?? [])).toEqual([]);
-    // An import would read all exports of the module, and so load what nobody uses.
-    const imported = texts.flatMap((text) => text.match(/(?<=^import .* from ")node:.*(?=";$)/gmu) ?? []);
-    expect([...new Set(imported)]).toEqual(['node:module']);
     // What is under the LGPL can be replaced: it is a file of its own, with nothing else in it.
     const definitions = await readFile(join(app, definitions_file), 'utf8');
     expect(definitions.match(/^\/\/ .*\.ts$/gmu)).toEqual(['// drivers/mavlink/wire/definitions-table.ts']);
-    // MQTT.js would describe each packet to it, as in a run from the sources it does not.
-    expect(texts.filter((text) => text.includes('function createDebug('))).toEqual([]);
     // The demo and its simulators are for those who have the sources.
     expect(files.filter((name) => /^(?:demo|sim-)/u.test(name))).toEqual([]);
     expect(await readdir(join(app, 'page'))).not.toContain('README.md');
