@@ -1,13 +1,104 @@
 /** The service's part of the configuration: beside the daemon (`service`), and the separate file when it runs alone. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { z } from 'zod';
-import { mapFault } from './service/map.ts';
-import { proxyKeys } from './service/proxies.ts';
 import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service/tls.ts';
-import { type WebhookConfig, webhooksOf, webhooksSection } from './service/webhooks.ts';
 import type { FaultList, KeyPath } from './source.ts';
 import { texts } from './texts.ts';
+import { isNetwork } from './service/network.ts';
+import { systemReason } from '../errors.ts';
+
+const network = z
+  .string()
+  .refine((text) => isNetwork(text), 'write a network as ADDRESS/BITS, such as 10.20.0.0/16 or fd00:1::/64');
+
+const webhooksSection = z
+  .union([
+    z.literal('off'),
+    z.strictObject({
+      allow: z
+        .array(network)
+        .max(64)
+        .default([])
+        .describe('private networks that receivers may be in, such as 10.20.0.0/16; none by default'),
+      allow_http: z.boolean().default(false).describe('receivers may be reached without TLS'),
+      timeout_s: z.number().min(1).max(30).default(10).describe('for one delivery'),
+      disable_after_h: z
+        .number()
+        .min(1)
+        .max(720)
+        .default(72)
+        .describe('a receiver whose deliveries all fail for so long is disabled'),
+    }),
+  ])
+  .prefault({})
+  .describe('deliveries of events to registered receivers; off: none can be registered');
+
+/** Undefined: switched off. */
+interface WebhookConfig {
+  readonly allow: readonly string[];
+  readonly allow_http: boolean;
+  readonly timeout_ms: number;
+  readonly disable_after_ms: number;
+}
+
+/** The section in the units of the code. */
+function webhooksOf(section: z.output<typeof webhooksSection>): WebhookConfig | undefined {
+  if (section === 'off') return undefined;
+  const { timeout_s, disable_after_h, ...rules } = section;
+  return { ...rules, timeout_ms: timeout_s * 1_000, disable_after_ms: disable_after_h * 3_600_000 };
+}
+
+/** PMTiles version 3. */
+const beginning = Buffer.from('PMTiles\u0003', 'latin1');
+
+/** Returns a sentence with the fault and the remedy; undefined: the file can be used. */
+async function mapFault(file: string): Promise<string | undefined> {
+  try {
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (!(await handle.stat()).isFile()) return unusable(file, 'is not a file');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(beginning.length), 0, beginning.length, 0);
+    const isArchive = bytesRead === beginning.length && buffer.equals(beginning);
+    return isArchive ? undefined : unusable(file, texts.no_archive);
+  } catch (error) {
+    return unusable(file, texts.cannot_be_read(systemReason(error)));
+  }
+}
+
+function unusable(file: string, reason: string): string {
+  return texts.map_unusable(file, reason);
+}
+
+const proxy = z
+  .string()
+  .refine(
+    (text) => isProxy(text),
+    'write the address of a proxy, such as 10.0.0.5, or the network of several, such as 10.1.0.0/24',
+  );
+
+/** Keys of the section `service` of the daemon, and of the file of a separate service. */
+const proxyKeys = {
+  trusted_proxies: z
+    .array(proxy)
+    .max(64)
+    .default([])
+    .describe(
+      'addresses or networks of the reverse proxies in front; limits for each address then hold for their clients, and of others the header is ignored',
+    ),
+  forwarded_header: z
+    .enum(['x-forwarded-for', 'forwarded'])
+    .default('x-forwarded-for')
+    .describe(
+      'header in which the trusted proxies name the address of the client; they must set or extend it',
+    ),
+};
+
+/** All addresses at once would make every client a proxy, which chooses its own address. */
+function isProxy(text: string): boolean {
+  return isIP(text) !== 0 || isNetwork(text, 1);
+}
 
 const origin = z
   .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' })
@@ -100,7 +191,7 @@ export const serviceSection = z.strictObject({
 });
 type OwnServiceSection = z.output<typeof serviceSection>;
 /** What both forms of the service have in common. */
-export type ServiceSection = Omit<OwnServiceSection, 'history'>;
+type ServiceSection = Omit<OwnServiceSection, 'history'>;
 
 export interface ServiceConfig {
   readonly listen: { readonly host: string; readonly port: number };

@@ -1,4 +1,5 @@
 /** The configuration file as text: its YAML, where each key stands, and the list of faults that are found in it. */
+import { isUtf8 } from 'node:buffer';
 import {
   type Document,
   LineCounter,
@@ -14,7 +15,6 @@ import {
 import { ConfigInvalid, messageOf } from '../errors.ts';
 import { readBytesUpTo } from '../platform/bounded-file.ts';
 import { texts as platform_texts } from '../platform/texts.ts';
-import { checkBounds, decodeConfig, file_bytes_max } from './bounds.ts';
 import { texts } from './texts.ts';
 
 export type KeyPath = readonly PropertyKey[];
@@ -40,7 +40,7 @@ export async function readSource(file: string): Promise<string> {
 
 /** Parses YAML 1.2. Throws `ConfigInvalid` with the faults of its syntax. */
 export function parseSource(file: string, text: string): Source {
-  checkBounds(file, text);
+  checkCharacters(file, text);
   const lines = new LineCounter();
   // Its check compares each key with all others of its group; `keyFaults` does it.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
@@ -187,4 +187,38 @@ function pathText(path: KeyPath): string {
   return path
     .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${String(step)}`))
     .join('');
+}
+
+/** A thousand devices take less. A larger file is a mistake: another one was named. */
+export const file_bytes_max = 262_144;
+/** The text of the bytes. Throws `ConfigInvalid` unless they are UTF-8 text, also with a byte order mark. */
+function decodeConfig(file: string, bytes: Buffer): string {
+  if (isUtf16(bytes)) throw new ConfigInvalid([`${file}:1:1: ${texts.utf16}`]);
+  const text = bytes.toString('utf8');
+  if (!isUtf8(bytes)) throw faultAt(file, text, Math.max(0, text.indexOf('\uFFFD')), texts.not_utf8);
+  return text;
+}
+
+/** By its mark, or by the zero beside the first letter. */
+function isUtf16([first, second]: Buffer): boolean {
+  const isMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  return isMark || first === 0 || second === 0;
+}
+
+/** Throws `ConfigInvalid` with the first place where `text` is no configuration by its characters. */
+function checkCharacters(file: string, text: string): void {
+  const control = text.search(no_text);
+  if (control !== -1) {
+    throw faultAt(file, text, control, texts.control_character(text.codePointAt(control) ?? 0));
+  }
+}
+
+/** What YAML 1.2 does not allow in a file (section 5.1, c-printable), but for halves of surrogate pairs, which UTF-8 cannot hold. */
+const no_text = /[^\t\n\r\x20-\x7E\x85\u{A0}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u;
+
+function faultAt(file: string, text: string, offset: number, sentence: string): ConfigInvalid {
+  const before = text.slice(0, offset);
+  const line = before.split('\n').length;
+  const col = offset - before.lastIndexOf('\n');
+  return new ConfigInvalid([`${file}:${line}:${col}: ${sentence}`]);
 }

@@ -7,10 +7,6 @@ export const texts = {
   not_utf8: 'is not UTF-8 text here; save the file as UTF-8',
   control_character: (code: number) =>
     `holds a control character here (U+${code.toString(16).toUpperCase().padStart(4, '0')}); remove it`,
-  too_deep: (levels: number) =>
-    `lists and groups stand in each other more than ${levels} levels deep here; close brackets and correct the indentation, or name the right file`,
-  too_much: (tokens: number) =>
-    `holds more than ${tokens} words and signs, the limit of a configuration, up to here; remove what is not needed, or name the right file`,
   further_faults: (count: number) =>
     `${count} further ${count === 1 ? 'fault' : 'faults'}; correct those above first`,
   file_empty: 'is empty; at least kit_id and a driver are needed',

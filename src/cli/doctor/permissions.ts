@@ -7,7 +7,7 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
 import { texts } from './texts.ts';
 import type { SecretFile } from './touchpoints.ts';
-import { file_bytes_max } from '../../config/bounds.ts';
+import { file_bytes_max } from '../../config/source.ts';
 import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 const world_read = 0o004;

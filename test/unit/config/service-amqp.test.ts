@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isThisMachine } from '../../../src/config/secrets.ts';
-import { ingestSection, readAmqp } from '../../../src/config/service/amqp.ts';
+import { ingestSection, readAmqp } from '../../../src/config/standalone.ts';
 import { texts } from '../../../src/config/texts.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
