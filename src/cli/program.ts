@@ -1,5 +1,6 @@
 /** The subcommands and their options. The modules of a subcommand are loaded when it is used, so that each starts fast. */
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
 import { config_file_default } from '../config/config.ts';
 import { ConfigInvalid, messageOf, SchemaRefused } from '../errors.ts';
 import { DaemonUnavailable } from '../local/client.ts';
@@ -14,11 +15,14 @@ import type { BundleOptions } from './support-bundle.ts';
 import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
 import { addDemo } from './demo/command.ts';
-import { addHistory } from './history/program.ts';
-import { addService } from './service/program.ts';
-import { complain, exit, type Shell } from './terminal/shell.ts';
+import { type Act, complain, exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { version } from './version.ts';
+import type { ExportOptions } from './history/transfer.ts';
+import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
+import { readTime } from '../service/api/times.ts';
+import { standalone_file_default } from '../config/standalone.ts';
+import type { AddKeyOptions } from './service/key.ts';
 
 /** Runs the subcommand that `args` names and returns the exit code. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<number> {
@@ -65,44 +69,46 @@ export function buildProgram(
       outputError: (text, write) =>
         write(text.includes('too many arguments') ? `${text}${texts.config_hint}\n` : text),
     });
-  addDaemonCommands(program, shell, finish);
-  addDiagnosis(program, shell, finish);
-  addViews(program, shell, finish);
-  addAsset(program, shell, finish);
-  addBuffer(program, shell, finish);
-  addLogLevel(program, shell, finish);
-  addService(program, shell, finish);
-  addHistory(program, shell, finish);
-  addExtras(program, shell, finish);
+  const act: Act =
+    (run) =>
+    async (...args) =>
+      finish(await run(...args));
+  addDaemonCommands(program, shell, act);
+  addDiagnosis(program, shell, act);
+  addViews(program, shell, act);
+  addAsset(program, shell, act);
+  addBuffer(program, shell, act);
+  addLogLevel(program, shell, act);
+  addService(program, shell, act);
+  addHistory(program, shell, act);
+  addExtras(program, shell, act);
   return program;
 }
 
-function addDaemonCommands(program: Command, shell: Shell, finish: (code: number) => void): void {
+function addDaemonCommands(program: Command, shell: Shell, act: Act): void {
   program
     .command('run')
     .description('run the daemon until SIGTERM or Ctrl-C')
     .option('-c, --config <file>', 'configuration file', config_file_default)
-    .action(async ({ config }: { config: string }) =>
-      finish(await (await import('./run.ts')).run(config, shell)),
-    );
+    .action(act(async ({ config }: { config: string }) => (await import('./run.ts')).run(config, shell)));
   program
     .command('check')
     .description('check the configuration without touching a device')
     .argument('[file]', 'configuration file, in place of --config')
     .option('-c, --config <file>', 'configuration file', config_file_default)
     .option('-q, --quiet', 'print faults only')
-    .action(async (file: string | undefined, { config, ...options }: CheckOptions & { config: string }) =>
-      finish(await (await import('./check.ts')).check(file ?? config, shell, options)),
+    .action(
+      act(async (file: string | undefined, { config, ...options }: CheckOptions & { config: string }) =>
+        (await import('./check.ts')).check(file ?? config, shell, options),
+      ),
     );
 }
 
-function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => void): void {
+function addDiagnosis(program: Command, shell: Shell, act: Act): void {
   withDaemon(program.command('doctor').description('diagnose faults and show remedies'))
     .option('--ntp <server>', 'time server to compare the clock with: host or host:port')
     .option('--json', 'as JSON')
-    .action(async (options: DoctorOptions) =>
-      finish(await (await import('./doctor.ts')).doctor(options, shell)),
-    );
+    .action(act(async (options: DoctorOptions) => (await import('./doctor.ts')).doctor(options, shell)));
   withDaemon(
     program
       .command('support-bundle')
@@ -113,8 +119,10 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
       'file to write; default: a file with the time in its name, in this directory',
     )
     .option('--payloads', 'include the messages in quarantine')
-    .action(async (options: BundleOptions) =>
-      finish(await (await import('./support-bundle.ts')).supportBundle(options, shell)),
+    .action(
+      act(async (options: BundleOptions) =>
+        (await import('./support-bundle.ts')).supportBundle(options, shell),
+      ),
     );
   program
     .command('setup')
@@ -137,24 +145,20 @@ function addDiagnosis(program: Command, shell: Shell, finish: (code: number) => 
       'do not ask; what no flag sets stays as configured, and nothing is written if the broker rejects the login',
     )
     .option('--force', 'replace an existing configuration')
-    .action(async (options: SetupOptions) =>
-      finish(await (await import('./setup.ts')).setup(options, shell)),
-    );
+    .action(act(async (options: SetupOptions) => (await import('./setup.ts')).setup(options, shell)));
 }
 
-function addViews(program: Command, shell: Shell, finish: (code: number) => void): void {
+function addViews(program: Command, shell: Shell, act: Act): void {
   withDaemon(program.command('status').description('show kit status'))
     .option('-w, --watch', 'refresh every second until Ctrl-C')
     .option('--json', 'as JSON')
-    .action(async (options: StatusOptions) =>
-      finish(await (await import('./status.ts')).status(options, shell)),
-    );
+    .action(act(async (options: StatusOptions) => (await import('./status.ts')).status(options, shell)));
   withDaemon(program.command('tail').description('follow published messages'))
     .option('--asset <asset>', 'only this asset: id, key or name')
     .option('--feed <feed>', 'only this feed; also asset, commands, task, telemetry')
     .option('-v, --verbose', 'whole messages, including command definitions')
     .option('--json', 'one JSON object per line')
-    .action(async (options: TailOptions) => finish(await (await import('./tail.ts')).tail(options, shell)));
+    .action(act(async (options: TailOptions) => (await import('./tail.ts')).tail(options, shell)));
   withDaemon(program.command('task').description('run a command of an asset; without arguments: list tasks'))
     .argument('[asset]', 'id, key or name')
     .argument('[command]', 'name of the command')
@@ -162,71 +166,81 @@ function addViews(program: Command, shell: Shell, finish: (code: number) => void
     .option('--deadline <seconds>', "time limit of the task; default: the command's own limit", positive)
     .option('--json', 'as JSON')
     .action(
-      async (
-        asset: string | undefined,
-        command: string | undefined,
-        payload: string,
-        options: TaskOptions,
-      ) => {
-        const { listTasks, runTask } = await import('./task.ts');
-        if (asset === undefined) return finish(await listTasks(options, shell));
-        if (command === undefined) {
-          complain(shell, 'no command given; write kit-connector task ASSET COMMAND [JSON]');
-          return finish(exit.usage);
-        }
-        return finish(await runTask({ asset, command, payload }, options, shell));
-      },
+      act(
+        async (
+          asset: string | undefined,
+          command: string | undefined,
+          payload: string,
+          options: TaskOptions,
+        ) => {
+          const { listTasks, runTask } = await import('./task.ts');
+          if (asset === undefined) return listTasks(options, shell);
+          if (command === undefined) {
+            complain(shell, 'no command given; write kit-connector task ASSET COMMAND [JSON]');
+            return exit.usage;
+          }
+          return runTask({ asset, command, payload }, options, shell);
+        },
+      ),
     );
 }
 
-function addAsset(program: Command, shell: Shell, finish: (code: number) => void): void {
+function addAsset(program: Command, shell: Shell, act: Act): void {
   const asset = program.command('asset').description('manage the assets of the kit (status lists them)');
   withDaemon(asset.command('forget').description('remove an asset permanently'))
     .argument('<asset>', 'id, key or name')
     .option('--json', 'as JSON')
-    .action(async (name: string, options: DaemonOptions) =>
-      finish(await (await import('./asset.ts')).forgetAsset(name, options, shell)),
+    .action(
+      act(async (name: string, options: DaemonOptions) =>
+        (await import('./asset.ts')).forgetAsset(name, options, shell),
+      ),
     );
 }
 
-function addBuffer(program: Command, shell: Shell, finish: (code: number) => void): void {
+function addBuffer(program: Command, shell: Shell, act: Act): void {
   const buffer = program.command('buffer').description('show the message buffer and its quarantine');
   withDaemon(buffer.command('show', { isDefault: true }).description('show the backlog'))
     .option('--json', 'as JSON')
-    .action(async (options: DaemonOptions) =>
-      finish(await (await import('./buffer.ts')).buffer(options, shell)),
-    );
+    .action(act(async (options: DaemonOptions) => (await import('./buffer.ts')).buffer(options, shell)));
   const quarantine = buffer.command('quarantine').description('messages that the broker rejected');
   withDaemon(quarantine.command('list', { isDefault: true }).description('list the messages'))
     .option('--json', 'as JSON')
-    .action(async (options: DaemonOptions) =>
-      finish(await (await import('./buffer.ts')).listQuarantine(options, shell)),
+    .action(
+      act(async (options: DaemonOptions) => (await import('./buffer.ts')).listQuarantine(options, shell)),
     );
   withDaemon(quarantine.command('show').description('print a message with its body, as JSON'))
     .argument('<id>', 'id of the message', oneId)
-    .action(async (id: number, options: DaemonOptions) =>
-      finish(await (await import('./buffer.ts')).showQuarantined(id, options, shell)),
+    .action(
+      act(async (id: number, options: DaemonOptions) =>
+        (await import('./buffer.ts')).showQuarantined(id, options, shell),
+      ),
     );
   withDaemon(quarantine.command('retry').description('return messages to the buffer'))
     .argument('[ids...]', 'ids; default: all', eachId)
-    .action(async (ids: readonly number[], options: DaemonOptions) =>
-      finish(await (await import('./buffer.ts')).retryQuarantine(ids, options, shell)),
+    .action(
+      act(async (ids: readonly number[], options: DaemonOptions) =>
+        (await import('./buffer.ts')).retryQuarantine(ids, options, shell),
+      ),
     );
   withDaemon(quarantine.command('discard').description('discard messages permanently'))
     .argument('[ids...]', 'ids of the messages', eachId)
     .option('--all', 'all of them')
-    .action(async (ids: readonly number[], options: DiscardOptions) =>
-      finish(await (await import('./buffer.ts')).discardQuarantine(ids, options, shell)),
+    .action(
+      act(async (ids: readonly number[], options: DiscardOptions) =>
+        (await import('./buffer.ts')).discardQuarantine(ids, options, shell),
+      ),
     );
 }
 
-function addLogLevel(program: Command, shell: Shell, finish: (code: number) => void): void {
+function addLogLevel(program: Command, shell: Shell, act: Act): void {
   withDaemon(program.command('log-level').description('show log levels, or change them for a limited time'))
     .argument('[settings...]', 'LEVEL, NAME=LEVEL or NAME=reset; without any: show the levels')
     .option('--for <time>', 'duration: 90s, 10m or 2h; at most 24h', '15m')
     .option('--json', 'as JSON')
-    .action(async (settings: readonly string[], options: LogLevelOptions) =>
-      finish(await (await import('./log-level.ts')).logLevel(settings, options, shell)),
+    .action(
+      act(async (settings: readonly string[], options: LogLevelOptions) =>
+        (await import('./log-level.ts')).logLevel(settings, options, shell),
+      ),
     );
 }
 
@@ -258,4 +272,108 @@ function oneId(text: string): number {
 
 function eachId(text: string, before: readonly number[] = []): readonly number[] {
   return [...before, oneId(text)];
+}
+
+function addHistory(program: Command, shell: Shell, act: Act): void {
+  const history = program
+    .command('history')
+    .description('list, export and import the history of the service');
+  withDatabase(history.command('list', { isDefault: true }).description('list the kits with history')).action(
+    act(async (options: DatabaseOptions) =>
+      (await import('./history/transfer.ts')).listHistory(options, shell),
+    ),
+  );
+  withDatabase(history.command('export').description('write the history of kits to a file'))
+    .argument('<file>', 'file to write, NDJSON; compressed when the name ends in .gz')
+    .addOption(
+      new Option('--kit <uuid>', 'kit to export; repeatable').argParser(each).default([], 'all kits'),
+    )
+    .option('--force', 'replace a file that exists')
+    .action(
+      act(async (file: string, options: ExportOptions) =>
+        (await import('./history/transfer.ts')).exportHistory(file, options, shell),
+      ),
+    );
+  withDatabase(
+    history.command('import').description('add an export to the history; repeating it adds nothing'),
+  )
+    .argument('<file>', 'file of "history export"')
+    .action(
+      act(async (file: string, options: DatabaseOptions) =>
+        (await import('./history/transfer.ts')).importHistory(file, options, shell),
+      ),
+    );
+}
+
+const isoDate = z.iso.date();
+
+function addService(program: Command, shell: Shell, act: Act): void {
+  const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
+  service
+    .command('run', { isDefault: true })
+    .description('run the service until SIGTERM or Ctrl-C')
+    .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
+    .action(
+      act(async ({ config }: { config: string }) => (await import('./service.ts')).service(config, shell)),
+    );
+  withDatabase(
+    service
+      .command('upgrade')
+      .description(
+        'bring the tables of the database up to date now; services of versions that it excludes end',
+      ),
+  ).action(
+    act(async (options: DatabaseOptions) =>
+      (await import('./service/upgrade.ts')).upgradeTables(options, shell),
+    ),
+  );
+  const key = service.command('key').description('manage API keys');
+  withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
+    act(async (options: DatabaseOptions) => (await import('./service/key.ts')).listKeys(options, shell)),
+  );
+  withDatabase(key.command('add').description('create a key, which is shown once'))
+    .argument('<label>', 'name of the client')
+    .option('--kit <uuid>', 'kit that the key may access; repeatable', each, [])
+    .option('--all-kits', 'access to all kits, including later ones')
+    .option(
+      '--scope <scope>',
+      'what the key may do: read, assets:write, commands, history:erase or webhooks; repeatable; default: all',
+      each,
+      [],
+    )
+    .option('--days <days>', 'expires after this time', days)
+    .option(
+      '--expires <date>',
+      'expires at this date (in UTC) or time, such as 2027-01-31 or 2027-01-31T18:00:00+01:00',
+      moment,
+    )
+    .action(
+      act(async (label: string, options: AddKeyOptions) =>
+        (await import('./service/key.ts')).addKey(label, options, shell),
+      ),
+    );
+  withDatabase(key.command('revoke').description('revoke a key'))
+    .argument('<id>', 'as "list" shows it')
+    .action(
+      act(async (id: string, options: DatabaseOptions) =>
+        (await import('./service/key.ts')).revokeKey(id, options, shell),
+      ),
+    );
+}
+
+/** A date alone is its beginning in UTC. */
+function moment(text: string): number {
+  const value = isoDate.safeParse(text).success ? Date.parse(text) : readTime(text);
+  if (value === undefined || value <= Date.now())
+    throw new InvalidArgumentError(
+      'write a future date or time, such as 2027-01-31 or 2027-01-31T18:00:00Z.',
+    );
+  return value;
+}
+
+function days(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && Number.isFinite(value)))
+    throw new InvalidArgumentError('write a number of days above 0.');
+  return value;
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
+import { z } from 'zod';
 import { drivers } from '../../drivers/index.ts';
 import {
   config_file_default,
@@ -13,7 +14,7 @@ import {
 } from '../config/config.ts';
 import { machineFacts, no_kit_id, readKitId } from '../config/identity.ts';
 import { runtime_dir_default } from '../config/schema.ts';
-import { ConfigInvalid } from '../errors.ts';
+import { ConfigInvalid, hasCode } from '../errors.ts';
 import { isAnswered } from '../local/server.ts';
 import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
@@ -21,14 +22,17 @@ import { credential_store } from './doctor/stored-secrets.ts';
 import { settleIdentity } from './kit-identity.ts';
 import { answersOf, type SetupAnswers } from './setup/answers.ts';
 import { confirmed, type ConfirmOptions } from './setup/confirm.ts';
-import { readBefore } from './setup/before.ts';
 import { keepBefore, type SecretFiles, storedFile, writeConfig, writeSecret } from './setup/files.ts';
-import { scan } from './setup/scan.ts';
 import { configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
+import { no_broker } from '../config/broker.ts';
+import { parseSource, file_bytes_max } from '../config/source.ts';
+import type { Suggest } from '../driver/suggest.ts';
+import { cleanText } from '../platform/foreign-text.ts';
+import { within } from '../platform/time.ts';
 
 export interface SetupOptions extends ConfirmOptions {
   readonly config: string;
@@ -159,4 +163,97 @@ async function storeSecrets(
     cert_file: named('cert_file'),
     key_file: named('key_file'),
   };
+}
+
+// What an existing configuration says, which setup proposes again: its values are the defaults of the questions.
+
+const text = z.string().optional().catch(undefined);
+/** What is wrong in it is asked for as if it were missing. */
+const readable = z.object({
+  kit_id: z.uuid().optional().catch(undefined),
+  kit_name: text,
+  state_dir: text,
+  runtime_dir: text,
+  broker: z
+    .object({
+      url: z.string(),
+      username: text,
+      password_file: text,
+      ca_file: text,
+      cert_file: text,
+      key_file: text,
+    })
+    .optional()
+    .catch(undefined),
+});
+
+export interface Before {
+  /** It names a broker or cannot be parsed: a user wrote it. */
+  readonly isOwn: boolean;
+  /** With the id, so that the kit keeps its identity. */
+  readonly offered: Partial<Omit<SetupAnswers, 'kit_id'>> & { readonly kit_id?: string | undefined };
+}
+
+/** Undefined when the file does not exist. `isService`: secrets that it leaves out are in the store of systemd. */
+export async function readBefore(file: string, isService: boolean): Promise<Before | undefined> {
+  const source = await readTextUpTo(file, file_bytes_max).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  });
+  if (source === undefined) return undefined;
+  try {
+    const { broker, ...kit } = readable.parse(parseSource(file, source).value);
+    const { url, username, ...named } = broker ?? { url: no_broker };
+    const files = filesOf(named, dirname(file), isService);
+    return { isOwn: broker?.url !== no_broker, offered: { ...kit, broker_url: url, username, ...files } };
+  } catch {
+    return { isOwn: true, offered: {} };
+  }
+}
+
+/** The configuration takes paths relative to its own directory. */
+function filesOf(named: Partial<SecretFiles>, dir: string, isService: boolean): SecretFiles {
+  const fileOf = (key: keyof SecretFiles): string | undefined => {
+    const path = named[key];
+    if (path !== undefined) return resolve(dir, path);
+    const stored = storedFile(key);
+    return isService && existsSync(stored) ? stored : undefined;
+  };
+  return {
+    password_file: fileOf('password_file'),
+    ca_file: fileOf('ca_file'),
+    cert_file: fileOf('cert_file'),
+    key_file: fileOf('key_file'),
+  };
+}
+
+// Scans for devices with every driver that supports it, concurrently, for a limited time.
+
+export interface Scanner {
+  readonly name: string;
+  readonly suggest?: Suggest;
+}
+
+/** A driver that exceeds the limit by this time has found no device. */
+const grace_ms = 1_500;
+
+/** Never rejects: a failed scan of a driver finds no device. */
+export async function scan(
+  drivers: readonly Scanner[],
+  ms: number,
+  signal: AbortSignal,
+): Promise<readonly Found[]> {
+  const over = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+  const looks = drivers.map(async ({ name, suggest }): Promise<readonly Found[]> => {
+    if (!suggest) return [];
+    const suggested = suggest(over).catch(() => []);
+    const found = (await within(ms + grace_ms, suggested, signal)) ?? [];
+    return found.map(({ what, options, complete }) => ({
+      driver: name,
+      what: cleanText(what),
+      options,
+      complete,
+    }));
+  });
+  return (await Promise.all(looks)).flat();
 }

@@ -4,10 +4,10 @@ import { printableJson, printableTexts } from '../platform/foreign-text.ts';
 import { DaemonUnavailable, type LocalClient } from '../local/client.ts';
 import { sleep } from '../platform/time.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
-import { clear_screen, drawn, hide_cursor, show_cursor } from './terminal/screen.ts';
 import { columnsOf, type Shell, duration, exit, oneLine, painter, say, printJson } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { statusLines } from './status/view.ts';
+import { cut } from './terminal/width.ts';
 
 const watch_every_ms = 1_000;
 
@@ -63,4 +63,23 @@ function viewOf(daemon: LocalClient, shell: Shell): () => Promise<readonly strin
       return [lost, paint('warn', texts.last_report(ago)), '', ...last];
     }
   };
+}
+
+interface Size {
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+const home = '\u001B[H';
+const clear_line = '\u001B[K';
+const clear_below = '\u001B[J';
+export const hide_cursor = '\u001B[?25l';
+export const show_cursor = '\u001B[?25h';
+export const clear_screen = '\u001B[2J';
+
+/** Returns one text for a single write, which does not flicker. */
+export function drawn(lines: readonly string[], { columns, rows = Infinity }: Size): string {
+  const shown =
+    lines.length <= rows ? lines : [...lines.slice(0, rows - 1), `... ${lines.length - rows + 1} more lines`];
+  return home + shown.map((line) => cut(line, columns) + clear_line).join('\n') + clear_below;
 }

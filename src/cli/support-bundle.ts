@@ -1,17 +1,25 @@
 /** `kit-connector support-bundle`: writes one file with all diagnostic data and without secrets. */
-import { open } from 'node:fs/promises';
+import { open, readdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import {
+  arch,
+  cpus,
+  freemem,
+  hostname,
+  loadavg,
+  networkInterfaces,
+  release,
+  totalmem,
+  uptime,
+} from 'node:os';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { parseSource, readSource } from '../config/source.ts';
 import { messageOf } from '../errors.ts';
 import type { QuarantinedMessage } from '../local/api.ts';
 import type { LocalClient } from '../local/client.ts';
-import { scrubber, secretsIn, withoutSecretKeys } from './support-bundle/redact.ts';
-import { systemFacts } from './support-bundle/system.ts';
-import { type TarFile, tarOf } from './support-bundle/tar.ts';
 import { findDaemon } from './daemon/client.ts';
 import { examine } from './doctor/examine.ts';
 import { withStoredSecrets } from './doctor/stored-secrets.ts';
@@ -22,7 +30,8 @@ import { type Steps, stepsOn } from './terminal/steps.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 import { version } from './version.ts';
-import { readTextUpTo, small_bytes_max } from '../platform/bounded-file.ts';
+import { readTextUpTo, small_bytes_max, table_bytes_max } from '../platform/bounded-file.ts';
+import { withoutSecrets } from '../platform/log/secrets.ts';
 
 const compress = promisify(gzip);
 
@@ -165,4 +174,147 @@ async function readKnown(file: string, shell: Shell): Promise<Known> {
       secret === undefined ? [] : [secret.trim()],
     ),
   };
+}
+
+// Removes secrets from exported text: by key names, in addresses, and by the known values. Pure.
+
+const hidden = '***';
+/** Keys whose value is a secret; the name of a file that contains one is not. */
+const secret_key = /passw|passphrase|secret|token|authorization|credential|community|api_?key|^psk$|^pin$/iu;
+const file_key = /_(?:file|dir)$/iu;
+const credentials_in_url = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/giu;
+const password_in_url = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:"']*:([^\s/@"']+)@/giu;
+/** Shorter secrets would match ordinary words. */
+const secret_chars_min = 4;
+
+/** A copy of a parsed file in which the values of secret keys are hidden. */
+export function withoutSecretKeys(value: unknown): unknown {
+  if (typeof value === 'string') return withoutSecrets(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutSecretKeys);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      secret_key.test(key) && !file_key.test(key) ? hidden : withoutSecretKeys(inner),
+    ]),
+  );
+}
+
+/** The secrets in a parsed file: values of secret keys, and passwords in addresses. */
+export function secretsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string')
+    return Array.from(value.matchAll(password_in_url), ([, password = '']) => password);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
+    typeof inner === 'string' && secret_key.test(key) && !file_key.test(key) ? [inner] : secretsIn(inner),
+  );
+}
+
+/** Hides every known secret, also escaped as JSON, in an address or in Base64. */
+export function scrubber(secrets: readonly string[]): (text: string) => string {
+  const forms = secrets.flatMap((secret) => (secret.length < secret_chars_min ? [] : formsOf(secret)));
+  const longest_first = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
+  return (text) =>
+    longest_first
+      .reduce((rest, form) => rest.replaceAll(form, hidden), text)
+      .replaceAll(credentials_in_url, `$1${hidden}@`);
+}
+
+function formsOf(secret: string): readonly string[] {
+  const base64 = Buffer.from(secret).toString('base64');
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64];
+}
+
+// Facts of the machine for a support bundle, omitting what cannot be read.
+
+const files = {
+  os_release: '/etc/os-release',
+  mounts: '/proc/mounts',
+  memory: '/proc/meminfo',
+  routes: '/proc/net/route',
+  resolv_conf: '/etc/resolv.conf',
+  pressure_io: '/proc/pressure/io',
+} as const;
+const file_chars_max = 20_000;
+
+export async function systemFacts(state_dir: string | undefined): Promise<object> {
+  return {
+    hostname: hostname(),
+    kernel: release(),
+    arch: arch(),
+    cpus: cpus().map(({ model, speed }) => `${model} ${speed} MHz`),
+    memory_bytes: { total: totalmem(), free: freemem() },
+    uptime_s: Math.round(uptime()),
+    load: loadavg(),
+    interfaces: networkInterfaces(),
+    files: await readAll(files),
+    serial: await readdir('/dev/serial/by-id').catch(() => []),
+    state_dir: state_dir === undefined ? null : await directoryFacts(state_dir),
+  };
+}
+
+async function readAll(named: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const read = Object.entries(named).map(async ([name, file]) => {
+    const text = await readTextUpTo(file, table_bytes_max).catch(() => '');
+    return [name, text.slice(0, file_chars_max)] as const;
+  });
+  return Object.fromEntries((await Promise.all(read)).filter(([, text]) => text !== ''));
+}
+
+async function directoryFacts(dir: string): Promise<object> {
+  const names = await readdir(dir).catch(() => []);
+  const sizes = names.map(
+    async (name) => [name, (await stat(join(dir, name)).catch(() => undefined))?.size ?? null] as const,
+  );
+  const disk = await statfs(dir).catch(() => undefined);
+  return {
+    dir,
+    bytes: Object.fromEntries(await Promise.all(sizes)),
+    free_bytes: disk ? disk.bavail * disk.bsize : null,
+    free_inodes: disk?.ffree ?? null,
+  };
+}
+
+// Writes a tar archive of small text files (POSIX.1-1988 ustar): headers of 512 bytes, contents padded to as much. Pure.
+
+export interface TarFile {
+  /** Relative, at most 100 bytes. */
+  readonly name: string;
+  readonly text: string;
+}
+
+const block_bytes = 512;
+const name_bytes_max = 100;
+/** Readable and writable by its owner only. */
+const mode = 0o600;
+
+/** The bytes of the archive; two empty blocks end it. */
+export function tarOf(files: readonly TarFile[], time_ms: number): Buffer {
+  const blocks = files.flatMap(({ name, text }) => {
+    const content = Buffer.from(text);
+    const padding = (block_bytes - (content.length % block_bytes)) % block_bytes;
+    return [headerOf(name, content.length, time_ms), content, Buffer.alloc(padding)];
+  });
+  return Buffer.concat([...blocks, Buffer.alloc(2 * block_bytes)]);
+}
+
+function headerOf(name: string, size: number, time_ms: number): Buffer {
+  if (Buffer.byteLength(name) > name_bytes_max)
+    throw new RangeError(`${name} is longer than an archive name may be`);
+  const header = Buffer.alloc(block_bytes);
+  const octal = (value: number, at: number, digits: number): number =>
+    header.write(`${value.toString(8).padStart(digits, '0')}\0`, at, 'latin1');
+  header.write(name, 0, 'utf8');
+  octal(mode, 100, 7);
+  octal(0, 108, 7);
+  octal(0, 116, 7);
+  octal(size, 124, 11);
+  octal(Math.floor(time_ms / 1_000), 136, 11);
+  // The checksum is computed with spaces in its own field.
+  header.write('        ', 148, 'latin1');
+  header.write('0', 156, 'latin1');
+  header.write('ustar\x0000', 257, 'latin1');
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return header;
 }

@@ -1,5 +1,7 @@
 /** Runs all checks of the doctor concurrently, each with a time limit, and returns the findings in a fixed order. */
-import { dirname, resolve } from 'node:path';
+import { dirname, resolve, join } from 'node:path';
+import { readdir, access, realpath } from 'node:fs/promises';
+import { constants } from 'node:fs';
 import { drivers as driver_list } from '../../../drivers/index.ts';
 import { no_broker } from '../../config/broker.ts';
 import {
@@ -13,7 +15,7 @@ import { cautionsOf } from '../../config/drivers.ts';
 import { no_kit_id } from '../../config/identity.ts';
 import { runtime_dir_default } from '../../config/schema.ts';
 import { parseSource, readSource } from '../../config/source.ts';
-import { ConfigInvalid, hasCode, messageOf } from '../../errors.ts';
+import { ConfigInvalid, hasCode, messageOf, systemReason } from '../../errors.ts';
 import { DaemonUnavailable, localClient, type LocalClient } from '../../local/client.ts';
 import { isAnswered } from '../../local/server.ts';
 import { within } from '../../platform/time.ts';
@@ -22,17 +24,16 @@ import { checkBrokerSession } from './broker-session.ts';
 import { checkClock } from './clock.ts';
 import { checkDisk } from './disk.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
-import { checkJournal } from './journal.ts';
 import { kitFindings } from './kit.ts';
 import { checkListeners, type Listener } from './listeners.ts';
 import { checkNetwork, reach } from './network.ts';
 import { checkConfigFile, checkPing, checkSecretFiles, isClosed } from './permissions.ts';
 import { keys_only, type Places, placesOf } from './places.ts';
-import { checkSerialPorts } from './serial.ts';
-import { serviceUser } from './service-user.ts';
+import { serviceUser, obstacle, type ServiceUser } from './service-user.ts';
 import { credentialStore, withStoredSecrets } from './stored-secrets.ts';
 import { texts } from './texts.ts';
-import { type Host, touchpointsOf, type Touchpoints } from './touchpoints.ts';
+import { type Host, touchpointsOf, type Touchpoints, type SerialPort } from './touchpoints.ts';
+import { holdersOf } from './holders.ts';
 
 /** Limit of all checks. */
 const total_ms = 20_000;
@@ -46,7 +47,7 @@ const host_ms = 2_500;
 const hosts_at_once = 8;
 const hosts_max = 128;
 
-export interface Patient {
+interface Patient {
   readonly config_file: string;
   /** Control socket; the configuration's when undefined. */
   readonly socket: string | undefined;
@@ -271,4 +272,58 @@ function halves(sentence: string): [finding: string, remedy: string] {
 
 function versions(): string {
   return texts.versions(version(), process.versions.node, process.platform, process.arch);
+}
+
+const journals = ['/var/log/journal', '/run/log/journal'] as const;
+
+/** No finding where it can be read, or where no journal is kept. It is no fault of the kit, and needs no look. */
+export async function checkJournal(
+  folders: readonly string[] = journals,
+  isDenied: (file: string) => Promise<boolean> = isClosed,
+): Promise<readonly Finding[]> {
+  for (const folder of folders) {
+    for (const machine of await readdir(folder).catch(() => [])) {
+      if (await isDenied(join(folder, machine, 'system.journal')))
+        return [{ level: 'ok', what: 'journal', finding: texts.journal_denied, remedy: texts.join_adm }];
+    }
+  }
+  return [];
+}
+
+const by_id = '/dev/serial/by-id';
+
+/** `user`: that of the service, when run by root. `proc`: mount point of procfs. */
+export async function checkSerialPorts(
+  ports: readonly SerialPort[],
+  { user, proc = '/proc' }: { readonly user?: ServiceUser | undefined; readonly proc?: string } = {},
+): Promise<readonly Finding[]> {
+  return Promise.all(ports.map(async (port) => checkPort(port, user, proc)));
+}
+
+async function checkPort(
+  { driver, path }: SerialPort,
+  user: ServiceUser | undefined,
+  proc: string,
+): Promise<Finding> {
+  const what = texts.serial_port(driver);
+  const device = await realpath(path).catch(() => undefined);
+  if (device === undefined) {
+    const others = await readdir(by_id).catch(() => []);
+    const seen =
+      others.length > 0 ? texts.ports_connected(others.map((name) => join(by_id, name)).join(', ')) : '';
+    return fail(what, texts.port_not_found(path, seen), texts.connect_radio);
+  }
+  const refusal = await access(device, constants.R_OK | constants.W_OK).then(
+    () => undefined,
+    (error: unknown) => systemReason(error),
+  );
+  if (refusal !== undefined) {
+    return fail(what, texts.port_denied(path, refusal), texts.join_dialout);
+  }
+  const barred = user && (await obstacle(device, user, { write: true }));
+  if (barred) return fail(what, barred.finding, barred.remedy);
+  const holder = (await holdersOf(device, proc)).find(({ isOurs }) => !isOurs);
+  return holder === undefined
+    ? ok(what, texts.port_accessible(path))
+    : warn(what, texts.serial_port_used(path, holder.name), texts.exclude_port);
 }

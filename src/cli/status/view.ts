@@ -1,13 +1,13 @@
 /** The report as a technician reads it. Pure: report in, lines out. */
+import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
 import type { StatusReport } from '../../local/api.ts';
 import { type Paint, duration, oneLine, size, table } from '../terminal/shell.ts';
 import { drainText } from '../terminal/drain.ts';
 import { fold } from '../terminal/width.ts';
-import { linkLines } from './links.ts';
-import { kitLines } from './kit.ts';
 import { texts } from '../texts.ts';
 import { localTime } from '../../platform/local-time.ts';
+import { kitTelemetry } from '../../contract/kit.ts';
 
 /** `columns`: sentences are folded and rows of tables cut to it; undefined: neither. */
 export function statusLines(report: StatusReport, paint: Paint, columns?: number): readonly string[] {
@@ -216,4 +216,140 @@ function section(
 ): readonly string[] {
   if (rows.length === 0) return [`${paint('bold', title.padEnd(8))} ${otherwise}`];
   return [paint('bold', title), ...table(rows, '  ', columns)];
+}
+
+// Where the kit is and how full its battery is, each with the reason when it is unknown. Pure: report in, lines out.
+
+const kitPart = z.looseObject(
+  kitTelemetry.pick({ location: true, battery: true, battery_charging: true }).shape,
+);
+
+/** The lines `location` and `battery` of status. */
+export function kitLines({ kit, location, drivers }: StatusReport, paint: Paint): readonly string[] {
+  const { data } = kitPart.safeParse(kit);
+  return [
+    `${paint('bold', 'location')} ${locationText(data?.location, location, paint)}`,
+    `${paint('bold', 'battery')}  ${batteryText(data, drivers, paint)}`,
+  ];
+}
+
+function locationText(
+  known: z.output<typeof kitPart>['location'],
+  view: StatusReport['location'],
+  paint: Paint,
+): string {
+  const reason = view?.reason ?? null;
+  if (!known) return `${paint('warn', 'unknown')}  ${reason ?? texts.no_position}`;
+  const { latitude, longitude, altitude, source, stale, kit_location } = known;
+  const facts = [
+    `${latitude.toFixed(5)}, ${longitude.toFixed(5)}`,
+    heightText(altitude),
+    kit_location ?? 'no city near',
+    stale ? paint('warn', `${source}, stale`) : paint('good', source),
+    source === 'manual' ? '' : ageText(view?.age_s),
+    view?.driver ? `driver ${view.driver}` : '',
+    reason ? paint('dim', reason) : '',
+  ];
+  return facts.filter(Boolean).join('  ');
+}
+
+function heightText(altitude: number | null | undefined): string {
+  return typeof altitude === 'number' ? `${Math.round(altitude)} m above the ellipsoid` : '';
+}
+
+function ageText(age_s: number | null | undefined): string {
+  return typeof age_s === 'number' ? `${duration(age_s)} old` : 'age unknown';
+}
+
+function batteryText(
+  known: z.output<typeof kitPart> | undefined,
+  drivers: StatusReport['drivers'],
+  paint: Paint,
+): string {
+  const { battery, battery_charging } = known ?? {};
+  if (typeof battery === 'number') {
+    const charging =
+      battery_charging === true ? ', charging' : battery_charging === false ? ', not charging' : '';
+    return `${Math.round(battery)} %${charging}`;
+  }
+  return `${paint('warn', 'unknown')}  ${batteryReason(drivers)}`;
+}
+
+function batteryReason(drivers: StatusReport['drivers']): string {
+  const power = drivers.find(({ driver }) => driver === 'power');
+  if (!power) return texts.no_power_driver;
+  const fact = power.facts['reason'];
+  if (typeof fact === 'string') return fact;
+  return power.reason ?? texts.no_battery;
+}
+
+// Formats the links of the kit with their status and its reason. Pure.
+
+type LinkReport = NonNullable<StatusReport['links']>[number];
+
+/** A row for each link, what is unknown left empty, and below it the reason where there is one. */
+export function linkLines(links: StatusReport['links'], paint: Paint, columns?: number): readonly string[] {
+  if (!links || links.length === 0) return [];
+  const rows = table(
+    links.map((link) => row(link, paint)),
+    indent,
+    columns,
+  );
+  const lines = [paint('bold', 'links')];
+  for (const [at, { reason }] of links.entries()) {
+    lines.push(rows[at] ?? '');
+    if (reason !== null)
+      lines.push(...fold(`${indent}  ${paint('dim', reason)}`, columns, indent.length + 2));
+  }
+  return lines;
+}
+
+const indent = '  ';
+
+function row(link: LinkReport, paint: Paint): readonly string[] {
+  return [
+    link.name,
+    link.type ?? '',
+    statusText(link, paint),
+    answers(link),
+    pair(link.rx_bps, link.tx_bps, rate),
+    today(link),
+    [link.isp, link.ip].flatMap((text) => text ?? []).join(' '),
+  ];
+}
+
+function statusText({ status }: LinkReport, paint: Paint): string {
+  if (!status) return paint('dim', 'unknown');
+  return paint(status === 'offline' ? 'bad' : 'good', status);
+}
+
+function answers({ latency_ms, packet_loss_pct }: LinkReport): string {
+  const latency = measured(latency_ms, (ms) => `${Math.round(ms)} ms`);
+  const loss = measured(packet_loss_pct, (pct) => `${pct.toFixed(1)} % lost`);
+  return [latency, loss].filter(Boolean).join(', ');
+}
+
+function today({ usage }: LinkReport): string {
+  const used = pair(usage?.today_rx_gb, usage?.today_tx_gb, (gb) =>
+    gb < 1 ? `${Math.round(gb * 1e3)} MB` : `${gb.toFixed(1)} GB`,
+  );
+  return used && `today ${used}`;
+}
+
+function pair(
+  rx: number | null | undefined,
+  tx: number | null | undefined,
+  show: (value: number) => string,
+): string {
+  return [measured(rx, (value) => `down ${show(value)}`), measured(tx, (value) => `up ${show(value)}`)]
+    .filter(Boolean)
+    .join(', ');
+}
+
+function measured(value: number | null | undefined, show: (value: number) => string): string {
+  return value === null || value === undefined ? '' : show(value);
+}
+
+function rate(bps: number): string {
+  return bps < 1e6 ? `${Math.round(bps / 1e3)} kbit/s` : `${(bps / 1e6).toFixed(1)} Mbit/s`;
 }

@@ -28,6 +28,11 @@ export interface Shell {
 /** Exit codes, after sysexits.h. */
 export const exit = { ok: 0, failed: 1, usage: 64, unavailable: 69, config: 78 } as const;
 
+/** The action of a subcommand; `run` answers the exit code. */
+export type Act = <Args extends readonly unknown[]>(
+  run: (...args: Args) => Promise<number>,
+) => (...args: Args) => Promise<void>;
+
 /** Writes each of them as one line: a line break in a text of others would forge another. */
 export function say(shell: Shell, ...lines: readonly string[]): void {
   for (const line of lines) shell.out.write(`${oneLine(line)}\n`);

@@ -1,11 +1,14 @@
 /** Prints published messages on a terminal, with the progress of the backlog below them. */
-import type { StatusReport, TailLine } from '../../local/api.ts';
+import type { StatusReport, TailLine, TailMessage } from '../../local/api.ts';
 import { every } from '../../platform/time.ts';
-import { columnsOf, painter, say, type Shell } from './shell.ts';
-import { tailText } from './tail-view.ts';
+import { columnsOf, painter, say, type Shell, type Paint } from './shell.ts';
 import { drainText } from './drain.ts';
 import { LiveLine } from './live-line.ts';
-import { TailLines } from './tail-lines.ts';
+import { printable, printableTexts } from '../../platform/foreign-text.ts';
+import { texts } from '../texts.ts';
+import { messageFacts } from './message-facts.ts';
+import { cut, padTo, widthOf } from './width.ts';
+import { localTime } from '../../platform/local-time.ts';
 
 const look_every_ms = 2_000;
 
@@ -14,7 +17,7 @@ export interface TailScreenOptions {
   readonly verbose?: true;
 }
 
-export interface TailScreen {
+interface TailScreen {
   readonly print: (line: TailLine) => void;
   /** For other output to the same terminal: the log. */
   readonly above: (write: () => void) => void;
@@ -50,4 +53,86 @@ export function tailScreen(shell: Shell, { verbose }: TailScreenOptions): TailSc
       await tryLook();
     },
   };
+}
+
+// Formats published messages as lines that fit the width of a terminal.
+
+const feed_columns = 12;
+/** Names of assets are cut to this, or to a quarter of the width. */
+const subject_columns_max = 24;
+/** Command definitions are long, and the same at each start. */
+const verbose_only: ReadonlySet<string> = new Set(['commands']);
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Formats lines; caches the names of assets, since task reports carry only the id. */
+export class TailLines {
+  readonly #paint: Paint;
+  /** Bounded by the number of assets of a kit, present and removed. */
+  readonly #names = new Map<string, string>();
+  #subject_columns = 0;
+
+  constructor(paint: Paint) {
+    this.#paint = paint;
+  }
+
+  learn(assets: Iterable<Named>): void {
+    for (const { id, name } of assets) this.#names.set(id, name);
+  }
+
+  /** `12:30:01  Falcon  gps  lat=52.1 lon=4.3`; undefined for what only `--verbose` shows. */
+  line(line: TailLine, columns: number | undefined): string | undefined {
+    if (line.kind === 'skipped') return cut(this.#paint('warn', texts.skipped(line.lines)), columns);
+    if (verbose_only.has(line.feed)) return undefined;
+    if (line.asset) this.learn([line.asset]);
+    const { time, feed, data } = line;
+    const paint = this.#paint;
+    const facts = data === null ? [texts.removed] : messageFacts(feed, printableTexts(data), paint);
+    const shown = [
+      paint('dim', localTime(time)),
+      paint('bold', this.#subject(line, columns)),
+      paint('name', padTo(printable(feed), feed_columns)),
+      facts.join('  '),
+    ];
+    return cut(shown.join('  '), columns);
+  }
+
+  /** Padded to the longest so far, so that columns are aligned. */
+  #subject({ asset, feed, channel, data }: TailMessage, columns = Infinity): string {
+    const asset_id = feed === 'task' ? data?.['asset_id'] : undefined;
+    const name = asset?.name ?? (typeof asset_id === 'string' ? this.#names.get(asset_id) : undefined);
+    const subject = printable(name ?? (feed === 'task' ? texts.task : (channel.split('/')[1] ?? texts.kit)));
+    const max = Math.min(subject_columns_max, Math.floor(columns / 4));
+    this.#subject_columns = Math.min(max, Math.max(this.#subject_columns, widthOf(subject)));
+    return padTo(subject, this.#subject_columns);
+  }
+}
+
+// A published message as one whole line of text.
+
+/** `12:30:01  Falcon  gps  lat=52.1 lon=4.3`: the whole message, without a limit of width. */
+export function tailText(line: TailLine, paint: Paint): string {
+  if (line.kind === 'skipped') return paint('warn', texts.skipped(line.lines));
+  const facts = line.data === null ? texts.cleared : printable(factsText(line.data));
+  return [
+    paint('dim', localTime(line.time)),
+    paint('bold', subjectOf(line)),
+    paint('name', printable(line.feed)),
+    facts,
+  ].join('  ');
+}
+
+function subjectOf({ asset, channel }: TailMessage): string {
+  if (asset) return printable(asset.name);
+  return printable(channel.split('/')[1] ?? texts.kit);
+}
+
+function factsText(data: NonNullable<TailMessage['data']>): string {
+  return Object.entries(data)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ');
 }

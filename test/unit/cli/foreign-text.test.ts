@@ -2,10 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { findingLine } from '../../../src/cli/doctor.ts';
 import { complain, painter, say, printJson, table } from '../../../src/cli/terminal/shell.ts';
-import { scan } from '../../../src/cli/setup/scan.ts';
+import { scan } from '../../../src/cli/setup.ts';
 import { statusLines } from '../../../src/cli/status/view.ts';
-import { TailLines } from '../../../src/cli/terminal/tail-lines.ts';
-import { tailText } from '../../../src/cli/terminal/tail-view.ts';
+import { TailLines, tailText } from '../../../src/cli/terminal/tail-screen.ts';
 import { journalDatagram, prefixedLine } from '../../../src/platform/systemd/journal.ts';
 import { printableTexts } from '../../../src/platform/foreign-text.ts';
 import { readEntry } from '../../../src/platform/log/entry.ts';

@@ -15,7 +15,7 @@ import { suggest as suggestModems } from '../../../drivers/modem/suggest.ts';
 import { suggest as suggestCameras } from '../../../drivers/onvif/suggest.ts';
 import { suggest as suggestDishes } from '../../../drivers/starlink/suggest.ts';
 import { terminalAsk } from '../../../src/cli/terminal/ask.ts';
-import { scan } from '../../../src/cli/setup/scan.ts';
+import { scan } from '../../../src/cli/setup.ts';
 import { configText } from '../../../src/cli/setup/text.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';

@@ -1,6 +1,6 @@
 /** Location and battery in `kit-connector status`, each with the reason when it is unknown. */
 import { expect, it } from 'vitest';
-import { kitLines } from '../../../src/cli/status/kit.ts';
+import { kitLines } from '../../../src/cli/status/view.ts';
 import type { StatusReport } from '../../../src/local/api.ts';
 import { statusOf } from '../local/fake-daemon.ts';
 import { texts } from '../../../src/cli/texts.ts';

@@ -1,6 +1,6 @@
 /** The links of the kit in `kit-connector status`. */
 import { describe, expect, it } from 'vitest';
-import { linkLines } from '../../../src/cli/status/links.ts';
+import { linkLines } from '../../../src/cli/status/view.ts';
 import { widthOf } from '../../../src/cli/terminal/width.ts';
 import type { StatusReport } from '../../../src/local/api.ts';
 

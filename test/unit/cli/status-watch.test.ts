@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
-import { drawn } from '../../../src/cli/terminal/screen.ts';
+import { drawn } from '../../../src/cli/status.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import type { Shell } from '../../../src/cli/terminal/shell.ts';
 import { serveLocal } from '../../../src/local/server.ts';

@@ -3,8 +3,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { scrubber, secretsIn, withoutSecretKeys } from '../../../src/cli/support-bundle/redact.ts';
-import { tarOf } from '../../../src/cli/support-bundle/tar.ts';
+import { scrubber, secretsIn, withoutSecretKeys, tarOf } from '../../../src/cli/support-bundle.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import { serveLocal } from '../../../src/local/server.ts';

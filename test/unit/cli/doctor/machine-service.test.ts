@@ -8,11 +8,11 @@ import { checkWritable } from '../../../../src/cli/check.ts';
 import { checkListeners } from '../../../../src/cli/doctor/listeners.ts';
 import { checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { placesOf } from '../../../../src/cli/doctor/places.ts';
-import { checkSerialPorts } from '../../../../src/cli/doctor/serial.ts';
+import { checkSerialPorts } from '../../../../src/cli/doctor/examine.ts';
 import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/service-user.ts';
 import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
-import { checkWear } from '../../../../src/cli/doctor/wear.ts';
+import { checkWear } from '../../../../src/cli/doctor/disk.ts';
 import { state_dir_default } from '../../../../src/config/schema.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 

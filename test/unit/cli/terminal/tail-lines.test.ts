@@ -1,7 +1,7 @@
 /** What is published, at the width of a terminal. */
 import { expect, it, test } from 'vitest';
 import type { TailMessage } from '../../../../src/local/api.ts';
-import { TailLines } from '../../../../src/cli/terminal/tail-lines.ts';
+import { TailLines } from '../../../../src/cli/terminal/tail-screen.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
 import { texts } from '../../../../src/cli/texts.ts';
 import { drone, messageOf, time } from '../../local/fake-daemon.ts';
