@@ -13,7 +13,6 @@ import { battery_look_ms, LowBattery } from './low-battery.ts';
 import { LiveConfig, reload, telemetryPace } from './reload.ts';
 import { degraded, type ReportParts, type UplinkEvents } from './status-report.ts';
 import type { OwnService } from './own-service.ts';
-import { openStreams } from './streams.ts';
 import { Tail } from './tail.ts';
 import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
@@ -26,7 +25,7 @@ import type { StartStore } from '../outbox/live/disk/store-client.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Routes } from '../platform/linux/route-lookup.ts';
-import type { LogRoot } from '../platform/log/log.ts';
+import type { LogRoot, Log } from '../platform/log/log.ts';
 import { machineMark } from '../platform/machine-mark.ts';
 import { measureLoopLag } from '../platform/loop-lag.ts';
 import { own_stalls, type Stalls } from '../platform/stalls.ts';
@@ -34,6 +33,11 @@ import { every, within } from '../platform/time.ts';
 import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
 import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
+import type { Streams } from '../hub/assets/assets.ts';
+import { go2rtc } from '../media/go2rtc.ts';
+import { createMedia, type MediaOptions } from '../media/media.ts';
+import { mediaMtx } from '../media/mediamtx.ts';
+import { templateMedia } from '../media/template.ts';
 
 export const buffer_file = 'buffer.db';
 /** Running tasks get so long to end at a stop. */
@@ -398,4 +402,18 @@ function linkInUse(hub: Hub, uplink: Uplink) {
   const carrier = hub.links().find(({ name }) => name === uplink.carrier);
   if (carrier) return carrier.type ?? undefined;
   return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
+}
+
+const no_streams: Streams = { want: () => undefined, urlOf: () => null };
+
+interface StreamsParts extends Omit<MediaOptions, 'server' | 'log'> {
+  readonly log: Log;
+}
+
+/** Runs until the signal aborts. Without a media section no asset has a stream for viewers. */
+function openStreams(media: Config['media'], { log, ...parts }: StreamsParts): Streams {
+  if (!media) return no_streams;
+  if (media.server === 'template') return templateMedia(media.url, parts.onUrl);
+  const server = media.server === 'go2rtc' ? go2rtc(media) : mediaMtx(media);
+  return createMedia({ ...parts, log: log.child({ part: 'media' }), server });
 }

@@ -1,12 +1,15 @@
 /** What the control socket asks, answered by the parts of the daemon. */
-import { CommandRefused } from '../errors.ts';
-import type { LocalApi } from '../local/api.ts';
+import { randomUUID } from 'node:crypto';
+import { CommandRefused, notSent } from '../errors.ts';
+import type { LocalApi, LogLevelChange, LogLevels } from '../local/api.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { LogRoot } from '../platform/log/log.ts';
-import { localTasks } from './local-tasks.ts';
-import { logLevels } from './log-settings.ts';
 import { statusReport, type ReportParts } from './status-report.ts';
 import type { Tail } from './tail.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { TaskRunner } from '../tasks/runner.ts';
+import { durationInWords } from '../platform/log/entry.ts';
+import { texts } from './texts.ts';
 
 export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi {
   const tasks = localTasks(parts.tasks, parts.clock);
@@ -60,4 +63,66 @@ function localBuffer(
 
 function isoOrNull(time_ms: number | null): string | null {
   return time_ms === null ? null : new Date(time_ms).toISOString();
+}
+
+/** Tasks that a list shows. */
+const recent_max = 20;
+
+/** The same way in as for the cloud's dispatches: a local task is journaled, checked and reported like any other. */
+function localTasks(runner: Pick<TaskRunner, 'receive' | 'find' | 'list'>, clock: Clock) {
+  const recent: LocalApi['tasks'] = async () => runner.list(recent_max);
+  const dispatch: LocalApi['dispatch'] = async ({ asset_id, command, payload, deadline_s }, user) => {
+    const task_id = randomUUID();
+    const { time_ms } = clock.stamp();
+    const deadline = deadline_s === undefined ? null : new Date(time_ms + deadline_s * 1000).toISOString();
+    const created_at = new Date(time_ms).toISOString();
+    const raw = { task_id, asset_id, command_name: command, payload, created_at, deadline };
+    const author = { via: 'local', user: user.name, uid: user.uid } as const;
+    await runner.receive(raw, { task_id_in_topic: task_id, retained: false, duplicate: false, author });
+    const task = await runner.find(task_id);
+    if (!task) throw new CommandRefused(notSent('the task was not admitted'));
+    return task;
+  };
+  return { recent, dispatch };
+}
+
+/** Parts of the program that name themselves in their lines. */
+const parts_of_program = ['hub', 'media', 'outbox', 'service', 'tasks', 'uplink'] as const;
+
+/** Refuses an unknown name before anything is changed. */
+function logLevels(log: LogRoot, { hub }: ReportParts): Pick<LocalApi, 'logLevels' | 'changeLogLevels'> {
+  const report = (): LogLevels => ({
+    levels: log.levels().map(({ name, level, until_ms }) => ({
+      name,
+      level,
+      until: until_ms === null ? null : new Date(until_ms).toISOString(),
+    })),
+  });
+  /** Records the change, so that a later reader sees why the log has more lines for a time. */
+  const logChange = (name: string | null, level: LogLevelChange['level'], for_s: number): void => {
+    const owner = log.ownerOf(name);
+    if (level === null) owner.info({}, texts.level_configured);
+    else owner.info({}, texts.level_set(level, durationInWords(for_s)));
+  };
+  return {
+    logLevels: report,
+    changeLogLevels({ changes, for_s }) {
+      const known = [...hub.drivers().map(({ name }) => name), ...parts_of_program];
+      refuseUnknown(changes, known);
+      for (const { name, level } of changes) {
+        if (level === null) log.reset(name);
+        else log.override(name, level, for_s * 1_000);
+        logChange(name, level, for_s);
+      }
+      return report();
+    },
+  };
+}
+
+function refuseUnknown(changes: readonly LogLevelChange[], known: readonly string[]): void {
+  const unknown = changes.find(({ name }) => name !== null && !known.includes(name));
+  if (!unknown) return;
+  throw new CommandRefused(
+    `nothing here is called "${unknown.name}"; drivers and parts are ${known.toSorted().join(', ')}`,
+  );
 }

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { OwnServiceConfig } from '../config/service.ts';
 import { tlsSource } from '../config/service/tls.ts';
-import { json } from '../contract/json.ts';
+import { json, jsonObject } from '../contract/json.ts';
 import type { PartnerChange } from '../contract/partners.ts';
-import { readChannel } from '../contract/topics.ts';
+import { readChannel, channels } from '../contract/topics.ts';
 import { CommandRefused, messageOf, SchemaRefused } from '../errors.ts';
 import { positionOf, type Row } from '../outbox/row.ts';
 import type { Log } from '../platform/log/log.ts';
@@ -26,11 +26,11 @@ import { type RunningService, startService } from '../service/start.ts';
 import type { ServiceLog } from '../service/service-log.ts';
 import { openSqlite } from '../service/store/sql/sqlite.ts';
 import { SqlStore } from '../service/store/sql-store.ts';
-import type { Store } from '../service/store/store.ts';
+import type { Store, PartnerState } from '../service/store/store.ts';
 import { kitState } from './kit-state.ts';
 import type { ReportParts } from './status-report.ts';
-import { PartnerPublisher } from './partner-publisher.ts';
 import { texts } from './texts.ts';
+import type { Appender, Draft } from '../outbox/api.ts';
 
 const database_file = 'service.db';
 const history_database_file = 'history.db';
@@ -275,4 +275,66 @@ async function makeFirstKey(
   await replaceFile(file, `${text}\n`);
   await store.addKey(key);
   log.info({ file }, texts.key_created);
+}
+
+// Publishes the partner assets of the kit's own service to the cloud.
+
+export interface PublisherParts {
+  readonly outbox: Appender;
+  readonly log: Pick<Log, 'warn'>;
+  /** None while the service does not run. */
+  readonly partners: () => Promise<readonly PartnerState[]>;
+}
+
+export class PartnerPublisher {
+  readonly #parts: PublisherParts;
+  #isAppending = false;
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the row that is being accepted is of the service itself, which has its content already. */
+  get isAppending(): boolean {
+    return this.#isAppending;
+  }
+
+  readonly onPartner: OnPartner = ({ asset_id, message }) => {
+    if (message) {
+      this.#append({ channel: channels.feed(asset_id, message.feed), lane: 'feed', data: message.data });
+      return;
+    }
+    void this.#tryToPublish(asset_id);
+  };
+
+  /** Publishes all of them. Never rejects: the kit works without the database of its service. */
+  async announce(): Promise<void> {
+    await this.#tryToPublish();
+  }
+
+  /** `asset_id` left out: all of them. */
+  async publish(asset_id?: string): Promise<void> {
+    for (const partner of await this.#parts.partners()) {
+      if (asset_id !== undefined && partner.asset_id !== asset_id) continue;
+      const data = partner.record && jsonObject.parse({ ...partner.record });
+      this.#append({ channel: channels.partner(partner.asset_id), lane: 'presence', data });
+    }
+  }
+
+  async #tryToPublish(asset_id?: string): Promise<void> {
+    try {
+      await this.publish(asset_id);
+    } catch (error) {
+      this.#parts.log.warn({ reason: messageOf(error) }, texts.partner_failed);
+    }
+  }
+
+  #append(draft: Draft): void {
+    this.#isAppending = true;
+    try {
+      this.#parts.outbox.append(draft);
+    } finally {
+      this.#isAppending = false;
+    }
+  }
 }

@@ -1,13 +1,20 @@
 /** The routes of the control socket: bodies are checked on the way in, refusals leave as sentences. */
+import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { readJson, request_limits } from '../contract/bounded-json.ts';
 import { firstFault } from '../contract/first-fault.ts';
 import { CommandRefused, messageOf } from '../errors.ts';
-import { assetRequest, type LocalApi, logLevelRequest, quarantineSelection, taskRequest } from './api.ts';
+import {
+  assetRequest,
+  type LocalApi,
+  logLevelRequest,
+  quarantineSelection,
+  taskRequest,
+  type TailLine,
+} from './api.ts';
 import { type Answer, json, NotAnswered, type Routes } from './exchange.ts';
-import { findAsset } from './find-asset.ts';
+import { findAsset, isMeant } from './find-asset.ts';
 import { userOf } from '../platform/linux/socket-user.ts';
-import { tailStream } from './tail-stream.ts';
 
 export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
   return {
@@ -73,4 +80,37 @@ function parse<S extends z.ZodType>(schema: S, body: string): z.output<S> {
   const read = schema.safeParse(value);
   if (!read.success) throw new NotAnswered(400, firstFault(read.error));
   return read.data;
+}
+
+/** Text that waits for a slow reader; further lines are skipped and counted. */
+const waiting_bytes_max = 1_000_000;
+
+/** An answer that ends when the reader goes or `signal` aborts. `asset` in the query is an id, a key or a name. */
+function tailStream(api: Pick<LocalApi, 'tail'>, query: URLSearchParams, signal: AbortSignal): Answer {
+  const [asset, feed] = [query.get('asset'), query.get('feed')];
+  const content = (response: ServerResponse): void => {
+    let skipped = 0;
+    const write = (line: TailLine): void => void response.write(`${JSON.stringify(line)}\n`);
+    // The empty line carries the head of the response to the reader before anything happens.
+    response.write('\n');
+    const unsubscribe = api.tail((message) => {
+      if (asset !== null && !isMeant(message.asset, asset)) return;
+      if (feed !== null && message.feed !== feed) return;
+      if (response.writableLength >= waiting_bytes_max) {
+        skipped += 1;
+        return;
+      }
+      if (skipped > 0) write({ kind: 'skipped', lines: skipped });
+      skipped = 0;
+      write(message);
+    });
+    const end = (): void => void response.end();
+    signal.addEventListener('abort', end, { once: true });
+    response.once('close', () => {
+      signal.removeEventListener('abort', end);
+      unsubscribe();
+    });
+    if (signal.aborted) end();
+  };
+  return { content_type: 'application/x-ndjson', content };
 }

@@ -4,15 +4,15 @@ import { createServer, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { messageOf } from '../errors.ts';
-import { ConnectionGuard, noteRequests } from '../platform/http-server/connection-guard.ts';
+import { ConnectionGuard, noteRequests, type Share } from '../platform/http-server/connection-guard.ts';
 import { aborted, within } from '../platform/time.ts';
 import type { LocalApi } from './api.ts';
 import { answerBy } from './exchange.ts';
 import { localRoutes, refusal } from './routes.ts';
-import { type SharesLog, sharesOf } from './shares.ts';
 import { texts } from './texts.ts';
+import { peerOf, type SocketPeer } from '../platform/linux/socket-user.ts';
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly socket: string;
   /** Group of the socket; the group of the process when undefined. */
   readonly gid: number | undefined;
@@ -112,4 +112,27 @@ export async function isAnswered(socket: string): Promise<boolean> {
     probe.once('connect', finish(true));
     probe.once('error', finish(false));
   });
+}
+
+interface SharesLog {
+  warn(facts: object, sentence: string): void;
+}
+
+export const process_connections_max = 16;
+export const user_connections_max = 32;
+/** Of all users but root: the rest is reserved for root. */
+export const others_connections_max = 56;
+
+/** The shares of the process that connected. Never rejects: unidentified processes have a share together. */
+async function sharesOf(socket: Socket): Promise<readonly Share[]> {
+  return sharesFor(await peerOf(socket).catch(() => null));
+}
+
+export function sharesFor(peer: SocketPeer | null): readonly Share[] {
+  const user = { name: `user ${peer?.uid ?? 'unknown'}`, connections_max: user_connections_max };
+  const others = { name: 'users other than root', connections_max: others_connections_max };
+  const ofUser = peer?.uid === 0 ? [user] : [user, others];
+  return peer
+    ? [{ name: `process ${peer.pid}`, connections_max: process_connections_max }, ...ofUser]
+    : ofUser;
 }

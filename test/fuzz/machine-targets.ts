@@ -2,8 +2,8 @@
 import { parseForwarding } from '../../drivers/clients/lan.ts';
 import { parseLeases } from '../../drivers/clients/leases.ts';
 import { parseCpu } from '../../drivers/gateway/proc.ts';
-import { dnsQuestion, readDnsAnswer, record_type } from '../../drivers/links/checks/dns-message.ts';
-import { readBindingResponse } from '../../drivers/links/probe/stun.ts';
+import { dnsQuestion, readDnsAnswer, record_type } from '../../drivers/links/checks/dns.ts';
+import { readBindingResponse } from '../../drivers/links/probe/public-addresses.ts';
 import {
   decodeAddress,
   decodeDefaultRoute,
@@ -11,7 +11,7 @@ import {
   decodeRule,
   namesNexthop,
   nexthopPaths,
-} from '../../drivers/links/routes/decode.ts';
+} from '../../drivers/links/routes/rtnetlink.ts';
 import { parseSource } from '../../src/config/source.ts';
 import { ConfigInvalid } from '../../src/errors.ts';
 import { prose, readEntry } from '../../src/platform/log/entry.ts';

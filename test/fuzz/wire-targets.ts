@@ -6,7 +6,7 @@ import { parser } from 'mqtt-packet';
 import { unmarshalMessages } from 'dbus-native/lib/message.js';
 import { type Bus, reading_options } from '../../src/device/dbus/bus.ts';
 import { readLocation, readModems } from '../../drivers/modem/dbus/manager.ts';
-import { Fixes } from '../../drivers/modem/position/fix.ts';
+import { Fixes } from '../../drivers/modem/position/positions.ts';
 import { limits as radio_limits } from '../../drivers/vendorradio/limits.ts';
 import { openSnmp, type SnmpLogin } from '../../drivers/vendorradio/snmp/snmp-session.ts';
 import { message_limits, readJson } from '../../src/contract/bounded-json.ts';

@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { type App, startApp } from '../../../src/app/app.ts';
 import { vouched } from '../../../src/platform/clock-evidence.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { PartnerPublisher } from '../../../src/app/partner-publisher.ts';
+import { PartnerPublisher } from '../../../src/app/own-service.ts';
 import { StorageUnavailable } from '../../../src/errors.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';

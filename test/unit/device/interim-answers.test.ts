@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkHttp } from '../../../drivers/links/checks/http.ts';
+import { checkHttp } from '../../../drivers/links/checks/checker.ts';
 import { agentFor, exchange } from '../../../drivers/onvif/soap/transport.ts';
 import { openWebChannel } from '../../../drivers/starlink/api/grpc-web.ts';
 import { pinnedHttp } from '../../../src/device/pinned-http.ts';

@@ -10,13 +10,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandRefused } from '../../../src/errors.ts';
 import type { LocalApi, TailLine } from '../../../src/local/api.ts';
 import { DaemonRefused, DaemonUnavailable, localClient } from '../../../src/local/client.ts';
-import { serveLocal } from '../../../src/local/server.ts';
 import {
+  serveLocal,
   others_connections_max,
   process_connections_max,
   sharesFor,
   user_connections_max,
-} from '../../../src/local/shares.ts';
+} from '../../../src/local/server.ts';
 import { texts } from '../../../src/local/texts.ts';
 import { ConnectionGuard } from '../../../src/platform/http-server/connection-guard.ts';
 import { recordingLog } from '../../support/recording-log.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { DeadRoutes, type RoutedLink } from '../../../../drivers/links/dead-route.ts';
 import { linksOptions } from '../../../../drivers/links/options.ts';
-import { linkReports } from '../../../../drivers/links/reports.ts';
+import { linkReports } from '../../../../drivers/links/links.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/interfaces/classify.ts';
 import { findWans, former_max, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
 import { readPppoe } from '../../../../drivers/links/interfaces/pppoe.ts';
-import { procRouting } from '../../../../drivers/links/routes/proc-routes.ts';
+import { procRouting } from '../../../../drivers/links/routes/route-source.ts';
 import {
   failoverOrder,
   routedInterfaces,

@@ -6,7 +6,7 @@ import {
   decodeDefaultRoute,
   decodeHostRoute,
   decodeRule,
-} from '../../../../drivers/links/routes/decode.ts';
+} from '../../../../drivers/links/routes/rtnetlink.ts';
 import { readAttributes, readMessages, uint32 } from '../../../../src/platform/linux/netlink-message.ts';
 
 const u32 = (value: number): Buffer => {

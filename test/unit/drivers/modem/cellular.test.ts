@@ -1,6 +1,6 @@
 /** Signal, band, operator and SIM as data of the gateway, against a real dbus-daemon. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { servingCell, strengthOf } from '../../../../drivers/modem/cell.ts';
+import { servingCell, strengthOf } from '../../../../drivers/modem/cellular.ts';
 import { texts } from '../../../../drivers/modem/texts.ts';
 import { gatewayFeeds } from '../../../../src/contract/feeds.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';

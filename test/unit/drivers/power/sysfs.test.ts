@@ -3,8 +3,7 @@ import { assert, double, property, record } from 'fast-check';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { batteryOf, kitReading } from '../../../../drivers/power/batteries.ts';
-import { keep_ms, SysfsBatteries } from '../../../../drivers/power/sysfs.ts';
+import { batteryOf, kitReading, keep_ms, SysfsBatteries } from '../../../../drivers/power/sysfs.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 

@@ -1,6 +1,6 @@
 /** The last lines of the log, as a support bundle has them. */
 import { expect, it } from 'vitest';
-import { LogRing } from '../../../../src/platform/log/ring.ts';
+import { LogRing } from '../../../../src/platform/log/log.ts';
 import { texts } from '../../../../src/platform/texts.ts';
 
 it('tells first how many earlier lines are left out, so that a cut log does not look whole', () => {

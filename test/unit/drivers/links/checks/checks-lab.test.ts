@@ -1,7 +1,7 @@
 /** Checks with expected answers on a gateway with two WANs: a real portal, a real name server, real filters. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkDns } from '../../../../../drivers/links/checks/dns.ts';
-import { checkHttp } from '../../../../../drivers/links/checks/http.ts';
+import { checkHttp } from '../../../../../drivers/links/checks/checker.ts';
 import { linkChecks } from '../../../../../drivers/links/checks/options.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { startLinks } from '../../../../support/gateway/links-lab.ts';

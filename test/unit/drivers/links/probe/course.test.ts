@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hysteresis, type Method, ProbeCourse } from '../../../../../drivers/links/probe/course.ts';
-import { judge, undecided } from '../../../../../drivers/links/probe/verdict.ts';
+import {
+  hysteresis,
+  type Method,
+  ProbeCourse,
+  judge,
+  undecided,
+} from '../../../../../drivers/links/probe/course.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 
 /** Plays probes one after the other: for each, what ICMP and TCP would say. Answers which methods were asked each time. */

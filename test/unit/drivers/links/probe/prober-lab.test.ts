@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { z } from 'zod';
 import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
 import { startProber } from '../../../../../drivers/links/probe/prober.ts';
-import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
+import { publicAddress } from '../../../../../drivers/links/probe/public-addresses.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { deviceIndex } from '../../../../../src/platform/linux/network-device.ts';
 import { eventually, letPass } from '../../../../support/eventually.ts';

@@ -1,6 +1,6 @@
 /** What the log reports of probe targets that are silent while others answer. */
 import { expect, it } from 'vitest';
-import { SilentTargets } from '../../../../../drivers/links/probe/silent-targets.ts';
+import { SilentTargets } from '../../../../../drivers/links/probe/prober.ts';
 
 it('reports each change of a target once, and nothing of an outage of the link', () => {
   const targets = new SilentTargets();

@@ -2,9 +2,12 @@ import fc from 'fast-check';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
-import { publicAddress } from '../../../../../drivers/links/probe/public-address.ts';
+import {
+  publicAddress,
+  bindingRequest,
+  readBindingResponse,
+} from '../../../../../drivers/links/probe/public-addresses.ts';
 import { isPublicIp } from '../../../../../src/platform/public-ip.ts';
-import { bindingRequest, readBindingResponse } from '../../../../../drivers/links/probe/stun.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 
 /** Sample responses of RFC 5769 sections 2.2 and 2.3, which RFC 8489 points to. */
