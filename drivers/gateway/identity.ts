@@ -61,11 +61,11 @@ export function deviceTreeModel({ proc }: Pick<GatewayOptions['roots'], 'proc'>)
 }
 
 /**
- * Loads the one part of the library on demand: it is large, and runs programs, which no other part of this driver does. It waits for some of
+ * Loads the library on demand: it is large, and runs programs, which no other part of this driver does. It waits for some of
  * them without giving up the event loop, hence it is asked only where the kernel knows no model.
  */
 async function readSystem(): Promise<{ readonly manufacturer: string; readonly model: string }> {
-  const { system } = await import('systeminformation/lib/system.js');
+  const { system } = await import('systeminformation');
   return system();
 }
 

@@ -1,7 +1,6 @@
 /** The entry of each modem in the feed `cellular` of the kit's gateway. Pure. */
 import type { CellularModem } from '../../src/contract/feeds.ts';
-import { servingCell, strengthOf } from './cell.ts';
-import type { Modem } from './dbus/properties.ts';
+import type { Modem, Cell, Signals } from './dbus/properties.ts';
 import { interfacesOf, isAbroad, isHome } from './links.ts';
 import { reasonOf, technologyOf } from './words.ts';
 
@@ -47,4 +46,103 @@ function subscriptionOf({ network, sim }: Modem) {
 
 function endOf(identity: string | undefined): string | null {
   return identity?.slice(-shown_digits) ?? null;
+}
+
+/** First and last downlink channel of each LTE band (EARFCN, 3GPP TS 36.101 table 5.7.3-1). */
+const lte_bands: readonly (readonly [band: number, first: number, last: number])[] = [
+  [1, 0, 599],
+  [2, 600, 1_199],
+  [3, 1_200, 1_949],
+  [4, 1_950, 2_399],
+  [5, 2_400, 2_649],
+  [7, 2_750, 3_449],
+  [8, 3_450, 3_799],
+  [12, 5_010, 5_179],
+  [13, 5_180, 5_279],
+  [14, 5_280, 5_379],
+  [17, 5_730, 5_849],
+  [18, 5_850, 5_999],
+  [19, 6_000, 6_149],
+  [20, 6_150, 6_449],
+  [25, 8_040, 8_689],
+  [26, 8_690, 9_039],
+  [28, 9_210, 9_659],
+  [29, 9_660, 9_769],
+  [30, 9_770, 9_869],
+  [31, 9_870, 9_919],
+  [32, 9_920, 10_359],
+  [38, 37_750, 38_249],
+  [39, 38_250, 38_649],
+  [40, 38_650, 39_649],
+  [41, 39_650, 41_589],
+  [42, 41_590, 43_589],
+  [43, 43_590, 45_589],
+  [46, 46_790, 54_539],
+  [48, 55_240, 56_739],
+  [66, 66_436, 67_335],
+  [68, 67_536, 67_835],
+  [71, 68_586, 68_935],
+  [72, 68_936, 68_985],
+];
+
+/** Rasters of the downlink channel of 5G (NR-ARFCN, 3GPP TS 38.104 table 5.4.2.1-1). */
+const nr_rasters = [
+  { first: 2_016_667, from_mhz: 24_250.08, step_mhz: 0.06 },
+  { first: 600_000, from_mhz: 3_000, step_mhz: 0.015 },
+  { first: 0, from_mhz: 0, step_mhz: 0.005 },
+] as const;
+
+interface ServingCell {
+  /** Such as `B20`; null for 5G, whose bands overlap. */
+  readonly band: string | null;
+  readonly freq_mhz: number | null;
+}
+
+/** Of the serving cell; with 5G beside 4G that of 5G. */
+export function servingCell(cells: readonly Cell[]): ServingCell {
+  const serving = cells.filter((cell) => cell.serving === true);
+  const nrarfcn = serving.find((cell) => cell.nrarfcn !== undefined)?.nrarfcn;
+  if (nrarfcn !== undefined) return { band: null, freq_mhz: nrFrequency(nrarfcn) };
+  const earfcn = serving.find((cell) => cell.earfcn !== undefined)?.earfcn;
+  if (earfcn === undefined) return { band: null, freq_mhz: null };
+  const band = lte_bands.find(([, first, last]) => earfcn >= first && earfcn <= last)?.[0];
+  return { band: band === undefined ? null : `B${band}`, freq_mhz: null };
+}
+
+function nrFrequency(arfcn: number): number | null {
+  const raster = nr_rasters.find(({ first }) => arfcn >= first);
+  if (!raster || arfcn === 0) return null;
+  return Math.round((raster.from_mhz + (arfcn - raster.first) * raster.step_mhz) * 1_000) / 1_000;
+}
+
+interface Strength {
+  readonly rssi_dbm: number | null;
+  readonly rsrp_dbm: number | null;
+  readonly rsrq_db: number | null;
+  readonly snr_db: number | null;
+}
+
+const no_strength: Strength = { rssi_dbm: null, rsrp_dbm: null, rsrq_db: null, snr_db: null };
+
+/** Of the newest technology that has figures; ModemManager's value for an unknown one is far below any signal. */
+export function strengthOf({ signal }: Pick<Modem, 'signal'>): Strength {
+  const newest = [signal.Nr5g, signal.Lte, signal.Umts, signal.Gsm].map(strengthIn);
+  return newest.find((each) => Object.values(each).some((value) => value !== null)) ?? no_strength;
+}
+
+function strengthIn(values: Signals | undefined): Strength {
+  return {
+    rssi_dbm: plausible(values?.rssi),
+    rsrp_dbm: plausible(values?.rsrp ?? values?.rscp),
+    rsrq_db: plausible(values?.rsrq ?? values?.ecio),
+    snr_db: plausible(values?.snr),
+  };
+}
+
+const weakest = -200;
+const strongest = 60;
+
+function plausible(value: number | undefined): number | null {
+  if (value === undefined || value < weakest || value > strongest) return null;
+  return Math.round(value * 10) / 10;
 }

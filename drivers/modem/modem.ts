@@ -6,14 +6,14 @@ import { sleep } from '../../src/platform/time.ts';
 import { type Bus, type BusSignal, daemon, openBus } from '../../src/device/dbus/bus.ts';
 import { cellularOf } from './cellular.ts';
 import { Radio } from './dbus/radio.ts';
-import { linksOf } from './links.ts';
+import { linksOf, interfacesOf, isAbroad, ispOf } from './links.ts';
 import { mm_path, readModems } from './dbus/manager.ts';
 import { OfferedCommands } from './offered-commands.ts';
 import { type ModemOptions, modemOptions } from './options.ts';
 import { Positions } from './position/positions.ts';
-import { mm } from './dbus/properties.ts';
-import { statusFacts } from './status-facts.ts';
+import { mm, type Modem } from './dbus/properties.ts';
 import { texts } from './texts.ts';
+import { reasonOf, technologyOf } from './words.ts';
 
 type Host = DriverHost<typeof noFeeds>;
 
@@ -129,3 +129,36 @@ class CellularNews {
 }
 
 const figures: ReadonlySet<string> = new Set(['signal_pct', 'rssi_dbm', 'rsrp_dbm', 'rsrq_db', 'snr_db']);
+
+/** Digits of an IMEI that are shown: enough to distinguish two modems, too few to track one. */
+const imei_digits = 4;
+
+/** One line for each modem, by its interface: `wwan0: connected, 4G, 70 %, Telia, RM520N-GL, IMEI ...4321`. */
+export function statusFacts(
+  modems: readonly Modem[],
+  interfaces: Readonly<Record<string, string>>,
+): Readonly<Record<string, string | number>> {
+  const lines = modems.map((modem) => {
+    const name = interfacesOf(modem, interfaces)[0] ?? `modem ${modem.path.split('/').at(-1) ?? ''}`;
+    return [name, lineOf(modem)] as const;
+  });
+  return { modems: modems.length, ...Object.fromEntries(lines) };
+}
+
+function lineOf(read: Modem): string {
+  const { modem, network, sim } = read;
+  const isp = ispOf(read);
+  const quality = modem.SignalQuality?.[0];
+  const imei = modem.EquipmentIdentifier;
+  return [
+    reasonOf(read)?.replace('modem: ', '') ?? 'connected',
+    technologyOf(read),
+    quality === undefined ? undefined : `${quality} %`,
+    isp,
+    isAbroad(network.RegistrationState) ? sim.OperatorName && `SIM of ${sim.OperatorName}` : undefined,
+    modem.Model,
+    imei === undefined ? undefined : `IMEI ...${imei.slice(-imei_digits)}`,
+  ]
+    .filter((part) => part !== undefined && part !== null)
+    .join(', ');
+}

@@ -1,13 +1,13 @@
 /** The kit's battery, from the kernel or from Network UPS Tools. */
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost, type DriverLog } from '../../src/driver/driver.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { type NutSource, openUps } from './nut.ts';
 import { ConnectionLost } from './nut-session.ts';
 import { type PowerOptions, powerOptions } from './options.ts';
 import type { Reading } from './reading.ts';
 import { SysfsBatteries } from './sysfs.ts';
-import { createWarnings } from './warnings.ts';
+import { texts } from './texts.ts';
 
 export const power = defineDriver({
   name: 'power',
@@ -76,4 +76,46 @@ function report(host: PowerHost, reading: Reading): void {
     reason: reading.reason,
   };
   host.reportStatus(Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== null)));
+}
+
+/** Keeps a battery at the limit from logging again and again. */
+const hysteresis_pct = 5;
+
+/** Returns a function to call with each reading. */
+export function createWarnings(
+  log: DriverLog,
+  { low_pct, nut }: { readonly low_pct: number; readonly nut?: unknown },
+): (reading: Reading) => void {
+  let low = false;
+  let alarm: string | null = null;
+  let isKnown = true;
+  return (reading) => {
+    const now = isLow(reading, low, low_pct);
+    const facts = { battery_pct: reading.percent, runtime_s: reading.runtime_s };
+    if (now && !low) log.warn(facts, texts.battery_low);
+    if (!now && low) log.info(facts, texts.battery_recovered);
+    low = now;
+    if (nut) isKnown = logData(log, reading, isKnown);
+    // Without data it is unknown whether the alarm has ended.
+    if (reading.state === null || reading.alarm === alarm) return;
+    if (reading.alarm !== null) log.warn({ alarm: reading.alarm }, texts.ups_alarm);
+    else log.info({ alarm }, texts.ups_alarm_cleared);
+    alarm = reading.alarm;
+  };
+}
+
+/** Returns whether the UPS reports anything. */
+function logData(log: DriverLog, { state, reason }: Reading, before: boolean): boolean {
+  const isKnown = state !== null || reason === null;
+  if (before && !isKnown) log.warn({ reason }, texts.ups_data_lost);
+  if (!before && isKnown) log.info({ state }, texts.ups_data_back);
+  return isKnown;
+}
+
+/** An unknown charge keeps the state before. */
+function isLow({ percent, charging, reports_low }: Reading, before: boolean, low_pct: number): boolean {
+  if (reports_low) return true;
+  if (charging === true) return false;
+  if (percent === null) return before;
+  return percent <= (before ? low_pct + hysteresis_pct : low_pct);
 }

@@ -1,11 +1,14 @@
 /** Measures one direction with several connections at once, within its limits of data and time. */
+import { randomBytes } from 'node:crypto';
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { finished } from 'node:stream/promises';
 import { CommandRefused, messageOf } from '../../src/errors.ts';
 import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
 import { every, sleep } from '../../src/platform/time.ts';
 import { openConnection, type Target } from './connection.ts';
 import { type Limits, Tally } from './tally.ts';
 import { texts } from './texts.ts';
-import { download, upload } from './transfer.ts';
 
 /** Nothing moves for so long: the test is over. */
 const stall_ms = 10_000;
@@ -13,7 +16,7 @@ const look_every_ms = 250;
 /** Less is over before the connection has found its pace. */
 const bytes_min = 100_000;
 
-export interface Plan {
+interface Plan {
   readonly direction: 'download' | 'upload';
   readonly target: Target;
   readonly connections: number;
@@ -72,4 +75,81 @@ function wordsOf(error: unknown): string {
 
 function tooLittle({ target, limits }: Plan, bytes: number): string {
   return texts.too_little(bytes, limits.ms_max / 1_000, target.url.host);
+}
+
+/** The first POST is small, so that it is answered in time on a slow link; the next ones shall take about this long. */
+const post_bytes_first = 16_384;
+const post_bytes_max = 4_194_304;
+const post_growth_max = 4;
+const post_ms = 2_000;
+/** Random, so that nothing on the way makes it smaller. */
+const pool = randomBytes(post_bytes_max);
+
+const headers = { 'user-agent': 'kit-connector', accept: '*/*', 'accept-encoding': 'identity' } as const;
+
+/** Reads until the tally is spent or the answer ends. Throws `CommandRefused` for an answer that is none. */
+async function download(socket: Socket, url: URL, tally: Tally): Promise<void> {
+  const response = await ask(agentOf(socket), url);
+  check(response, url);
+  for await (const chunk of response) {
+    tally.add(Buffer.isBuffer(chunk) ? chunk.length : 0);
+    if (tally.isSpent()) return;
+  }
+}
+
+/**
+ * Posts one body after the other until the tally is spent. A body counts once it was answered: what was only written
+ * may still lie in the buffers of this machine, which hold seconds on a slow link.
+ */
+async function upload(socket: Socket, url: URL, tally: Tally): Promise<void> {
+  const agent = agentOf(socket);
+  for (let wanted = post_bytes_first; ;) {
+    const bytes = tally.reserve(wanted);
+    if (bytes === 0) return;
+    const begin_ms = performance.now();
+    const response = await ask(agent, url, pool.subarray(0, bytes));
+    check(response, url);
+    response.resume();
+    await finished(response);
+    tally.add(bytes);
+    if (response.headers.connection === 'close') return;
+    wanted = nextSize(bytes, performance.now() - begin_ms);
+  }
+}
+
+function nextSize(bytes: number, took_ms: number): number {
+  const growth = Math.min(post_growth_max, post_ms / Math.max(1, took_ms));
+  return Math.round(Math.min(post_bytes_max, Math.max(post_bytes_first, bytes * growth)));
+}
+
+/** All requests go over this one connection, one after the other. */
+function agentOf(socket: Socket): Agent {
+  return Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { createConnection: () => socket });
+}
+
+/** GET, or POST of the body. */
+async function ask(agent: Agent, url: URL, body?: Uint8Array): Promise<IncomingMessage> {
+  const about = body ? { 'content-type': 'application/octet-stream', 'content-length': body.length } : {};
+  const request = httpRequest({
+    agent,
+    method: body ? 'POST' : 'GET',
+    path: url.pathname + url.search,
+    headers: { ...headers, host: url.host, ...about },
+  });
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve);
+    request.on('error', reject);
+    request.once('close', () => reject(new Error(texts.server_closed)));
+    request.end(body);
+  });
+}
+
+/** A redirect is not followed: it could lead over another link, to another server, or out of TLS. */
+function check(response: IncomingMessage, url: URL): void {
+  const { statusCode = 0, headers } = response;
+  if (statusCode >= 200 && statusCode < 300) return;
+  response.destroy();
+  const where = statusCode >= 300 && statusCode < 400 ? ` to ${(headers.location ?? '?').slice(0, 200)}` : '';
+  const remedy = where === '' ? '' : texts.use_redirect;
+  throw new CommandRefused(texts.http_status(url.host, statusCode, where) + remedy);
 }

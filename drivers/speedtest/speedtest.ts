@@ -1,19 +1,21 @@
 /** Measures a link on request: a command of the kit's gateway, bounded in data and time, one test at a time. */
+import { join } from 'node:path';
 import { z } from 'zod';
 import { noFeeds } from '../../src/contract/feeds.ts';
-import type { Speedtest } from '../../src/contract/kit.ts';
+import { type Speedtest, speedtest as speedtestResult, type LinkType } from '../../src/contract/kit.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
 import { type CommandContext, defineCommand } from '../../src/driver/command.ts';
 import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
 import { CommandRefused, messageOf } from '../../src/errors.ts';
 import { aborted } from '../../src/platform/time.ts';
 import { findTarget, measureLatency } from './connection.ts';
-import { readLast, writeLast } from './last-result.ts';
 import { measure, type Measured } from './measure.ts';
 import { type Server, type SpeedtestOptions, speedtestOptions } from './options.ts';
 import { texts } from './texts.ts';
-import { chooseWay } from './way.ts';
 import { readTextUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
+import { readStateText } from '../../src/device/state-file.ts';
+import { replaceFile } from '../../src/platform/replace-file.ts';
+import { readText } from '../../src/device/system-files.ts';
 
 type SpeedtestHost = DriverHost<typeof noFeeds>;
 
@@ -160,4 +162,65 @@ async function keep(host: SpeedtestHost, file: string, result: Speedtest): Promi
   await writeLast(file, result).catch((error: unknown) => {
     host.log.warn({ file, reason: messageOf(error) }, texts.not_saved);
   });
+}
+
+/** The last result, or undefined when there is none. Throws when the file holds anything else. */
+export async function readLast(file: string): Promise<Speedtest | undefined> {
+  const text = await readStateText(file);
+  return text === undefined ? undefined : speedtestResult.parse(JSON.parse(text));
+}
+
+/** Replaces the file as a whole, so that a power cut leaves the old one or the new one. */
+export async function writeLast(file: string, result: Speedtest): Promise<void> {
+  await replaceFile(file, `${JSON.stringify(result)}\n`);
+}
+
+export interface Way {
+  /** Interface name. */
+  readonly device: string;
+  readonly metered: boolean;
+}
+
+/**
+ * The named link, or that of the default route. Metered is what the options name, and a cellular or satellite link as the drivers of the
+ * links report it; where none does, what looks like a modem. Throws `CommandRefused` when the
+ * link does not exist.
+ */
+export async function chooseWay(
+  options: SpeedtestOptions,
+  link: string | undefined,
+  linkType: (name: string) => LinkType | null,
+): Promise<Way> {
+  const { proc, sys } = options.roots;
+  const device = link ?? defaultDevice((await readText(join(proc, 'net/route'))) ?? '');
+  if (device === undefined) throw new CommandRefused(texts.no_default_route);
+  // What the operator sends must not lead out of the folder of the links.
+  const isName = /^[^/\s]{1,64}$/u.test(device) && device !== '.' && device !== '..';
+  const uevent = (isName ? await readText(join(sys, 'class/net', device, 'uevent')) : undefined) ?? '';
+  if (uevent === '') throw new CommandRefused(texts.link_unknown(device));
+  const isCostly = costs(linkType(device), device, uevent);
+  return { device, metered: isCostly || options.metered.includes(device) };
+}
+
+function costs(type: LinkType | null, device: string, uevent: string): boolean {
+  if (type !== null) return type === 'cellular' || type === 'satellite';
+  return /^DEVTYPE=wwan$/mu.test(uevent) || /^(?:ppp|wwan)\d/u.test(device);
+}
+
+/** Pure: the device of the default route with the lowest metric, from the text of /proc/net/route. */
+export function defaultDevice(table: string): string | undefined {
+  const routes = table
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split('\t'))
+    .filter(([, destination, , flags, , , , mask]) => destination === zero && mask === zero && isUp(flags));
+  const [best] = routes.sort(([, , , , , , a], [, , , , , , b]) => Number(a) - Number(b));
+  return best?.[0];
+}
+
+const zero = '00000000';
+const rtf_up = 0x1;
+
+function isUp(flags = '0'): boolean {
+  return (Number.parseInt(flags, 16) & rtf_up) !== 0;
 }

@@ -1,6 +1,6 @@
 /** Reports a Starlink dish: the reason of its link state, latency and loss, and, where allowed, the kit's position. */
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost, type Fix } from '../../src/driver/driver.ts';
 import { DeviceUnreachable, hasCode } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { dial } from './api/dial.ts';
@@ -8,14 +8,12 @@ import { dishCommands, type DishContact } from './commands.ts';
 import { type Dish, openDish } from './dish.ts';
 import { openChannel } from './api/grpc.ts';
 import { openWebChannel } from './api/grpc-web.ts';
-import { qualityOf } from './history.ts';
-import { fixOf } from './location.ts';
-import type { DishStatus } from './api/messages.ts';
+import { qualityOf, type Quality } from './history.ts';
+import type { DishStatus, DishLocation } from './api/messages.ts';
 import { type StarlinkOptions, starlinkOptions } from './options.ts';
 import { type Permission, Permit } from './permit.ts';
-import { statusFacts } from './status-facts.ts';
 import { texts } from './texts.ts';
-import { causeOf, reasonOf } from './words.ts';
+import { causeOf, reasonOf, alertsText } from './words.ts';
 
 type Host = DriverHost<typeof noFeeds>;
 
@@ -156,4 +154,62 @@ async function locate({ dish, permit, status }: Asking, host: Host): Promise<Per
   const fix = fixOf(answer.location, status.gps_valid);
   if (fix) host.reportLocation(fix);
   return fix ? 'fresh' : permission;
+}
+
+/** `PositionSource` values that a receiver computes continuously; the others are configured or old. */
+const fresh: ReadonlySet<number> = new Set([
+  4, // GPS
+  5, // STARLINK
+  6, // GNC_FUSED
+  8, // GNC_GPS
+  9, // GNC_PNT
+]);
+const by_gps: ReadonlySet<number> = new Set([4, 8]);
+
+/**
+ * The position without its height: the dish does not specify whether it is above the ellipsoid or mean sea level.
+ * Null when there is no fresh fix. `gps_valid` undefined: the dish does not report its receiver.
+ */
+export function fixOf(
+  { latitude, longitude, source }: DishLocation,
+  gps_valid: boolean | undefined,
+): Fix | null {
+  if (!fresh.has(source) || (by_gps.has(source) && gps_valid === false)) return null;
+  return { latitude, longitude, altitude: null, source: 'satellite', age_ms: 0 };
+}
+
+interface Seen {
+  readonly status: DishStatus;
+  readonly quality: Quality | undefined;
+  readonly location: Permission;
+}
+
+/** Null is not known, or none in the case of alerts. */
+export function statusFacts({
+  status,
+  quality,
+  location,
+}: Seen): Readonly<Record<string, string | number | null>> {
+  return {
+    dish: reasonOf(status) ?? 'connected',
+    latency_ms: quality?.latency_ms ?? null,
+    packet_loss_pct: quality?.packet_loss_pct ?? null,
+    down_mbps: inMegabits(status.downlink_bps),
+    up_mbps: inMegabits(status.uplink_bps),
+    obstructed_pct: tenths(status.obstructed_fraction, 100),
+    alerts: alertsText(status.alerts),
+    location,
+    uptime_s: status.uptime_s ?? null,
+    id: status.id ?? null,
+    hardware: status.hardware ?? null,
+    firmware: status.firmware ?? null,
+  };
+}
+
+function inMegabits(bps: number | undefined): number | null {
+  return tenths(bps, 1e-6);
+}
+
+function tenths(value: number | undefined, factor: number): number | null {
+  return value === undefined ? null : Math.round(value * factor * 10) / 10;
 }

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { Check } from './api.ts';
-import { isDnsName } from './dns-message.ts';
+import { isDnsName } from './dns.ts';
 
 const checks_max = 4;
 const addresses_max = 8;

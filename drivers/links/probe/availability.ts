@@ -1,18 +1,14 @@
 /** Keeps the availability of all links over restarts. Time without observation counts as neither up nor down. */
-import { messageOf } from '../../../src/errors.ts';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { messageOf, hasCode } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
 import type { AvailabilitySpec, Boot, Moment, NotedLink, OpenAvailability } from './api.ts';
-import {
-  type BootRecord,
-  boots_max,
-  links_max,
-  readRecord,
-  writeRecord,
-  writeRecordNow,
-} from './availability-file.ts';
-import { readBoot } from './boot.ts';
 import { DayWindow, minute_ms, type Times, window_minutes } from './day-window.ts';
+import { readTextUpToSync, table_bytes_max, small_bytes_max } from '../../../src/platform/bounded-file.ts';
 
 /** Notes further apart than this leave the time between them unobserved: the process was stopped or asleep. */
 const gap_max_ms = 150_000;
@@ -232,5 +228,91 @@ function spread(from_ms: number, to_ms: number, take: (minute: number, span_ms: 
     const until_ms = Math.min(end_ms, (minute + 1) * minute_ms);
     take(minute, until_ms - at_ms);
     at_ms = until_ms;
+  }
+}
+
+const duration_ms = z.int().min(0).max(minute_ms);
+const run = z.tuple([z.int().min(1).max(window_minutes), duration_ms, duration_ms]);
+
+/** Links of one kit that are remembered. */
+const links_max = 64;
+
+/** Boots that are kept: this one, and boots without a known time before the clock is set. */
+const boots_max = 4;
+
+const bootRecord = z.strictObject({
+  boot_id: z.string(),
+  /** Minute since that boot which the last minute of every link is. */
+  minute: z.int(),
+  /** Time of day at that minute; null: the clock was not set. */
+  wall_ms: z.number().nullable(),
+  links: z.array(z.strictObject({ name: z.string(), runs: z.array(run).max(window_minutes) })).max(links_max),
+});
+type BootRecord = z.output<typeof bootRecord>;
+
+const availabilityRecord = z.strictObject({
+  format: z.literal(1),
+  boots: z.array(bootRecord).max(boots_max),
+});
+
+/** Empty when there is no file yet. Throws when it cannot be read or is not what was written. */
+function readRecord(file: string): readonly BootRecord[] {
+  let text: string;
+  try {
+    text = readTextUpToSync(file, table_bytes_max);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+  return availabilityRecord.parse(JSON.parse(text)).boots;
+}
+
+const owner_only = 0o600;
+
+/** Waits for the disk without holding up the event loop. Puts nothing in place that is outdated when the disk is ready. */
+async function writeRecord(
+  file: string,
+  boots: readonly BootRecord[],
+  isOutdated: () => boolean,
+): Promise<void> {
+  makeFolder(file);
+  const fresh = `${file}.new`;
+  const handle = await open(fresh, 'w', owner_only);
+  try {
+    await handle.writeFile(JSON.stringify({ format: 1, boots }));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  if (!isOutdated()) renameSync(fresh, file);
+}
+
+/** For the end of the daemon, when nothing else runs any more. */
+function writeRecordNow(file: string, boots: readonly BootRecord[]): void {
+  makeFolder(file);
+  const fresh = `${file}.last`;
+  const fd = openSync(fresh, 'w', owner_only);
+  try {
+    writeSync(fd, JSON.stringify({ format: 1, boots }));
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(fresh, file);
+}
+
+/** It may have been deleted since the start. */
+function makeFolder(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+}
+
+/** From the kernel; two boots of a kernel without this identifier count as different. */
+export function readBoot(proc = '/proc'): Boot {
+  try {
+    const id = readTextUpToSync(`${proc}/sys/kernel/random/boot_id`, small_bytes_max).trim();
+    const uptime_s = Number.parseFloat(readTextUpToSync(`${proc}/uptime`, small_bytes_max));
+    return { id, offset_ms: uptime_s * 1_000 - performance.now() };
+  } catch {
+    return { id: `unknown-${process.pid}-${Date.now()}`, offset_ms: 0 };
   }
 }

@@ -2,7 +2,6 @@
 import { texts } from '../texts.ts';
 import type { ProbeReading, ProbeTarget } from './api.ts';
 import type { Echo } from './echoes.ts';
-import { inDoubt, judge, undecided, type Verdict } from './verdict.ts';
 import { ProbeWindow } from './window.ts';
 
 export type Method = 'icmp' | 'tcp';
@@ -29,7 +28,7 @@ export interface DeviceFault {
   readonly reachable: false | null;
 }
 
-export interface CourseOptions {
+interface CourseOptions {
   readonly timeout_ms: number;
   /** How many there are. Before the first answer a link is unreachable only once each was probed. */
   readonly targets?: number;
@@ -253,4 +252,49 @@ export class ProbeCourse {
     this.#icmp_refusal = reason;
     if (this.#method === 'icmp' && this.#hasTcp) this.#switch();
   }
+}
+
+interface Hysteresis {
+  /** Lost probes in a row, over all targets, until the link counts as unreachable. */
+  readonly down_after: number;
+  /** Answers in a row until it counts as reachable again. */
+  readonly up_after: number;
+}
+
+interface Verdict {
+  readonly reachable: boolean | null;
+  /** Probes lost since the newest answer. */
+  readonly misses: number;
+  /** Answers since the newest lost probe. */
+  readonly hits: number;
+  /** Sequence number of the newest probe that was answered; -1: none. */
+  readonly answered: number;
+}
+
+export const undecided: Verdict = { reachable: null, misses: 0, hits: 0, answered: -1 };
+
+/**
+ * The verdict after one more probe. A loss becomes known a timeout after its probe was sent, so newer probes may have
+ * been answered by then: such a loss counts for the loss figure, but is no evidence about the link as it is now.
+ */
+export function judge(
+  verdict: Verdict,
+  probe: { readonly sequence: number; readonly answered: boolean },
+  { down_after, up_after }: Hysteresis,
+): Verdict {
+  if (probe.answered) {
+    const hits = verdict.hits + 1;
+    const reachable = hits >= up_after ? true : verdict.reachable;
+    return { reachable, misses: 0, hits, answered: Math.max(verdict.answered, probe.sequence) };
+  }
+  if (probe.sequence < verdict.answered) return verdict;
+  const misses = verdict.misses + 1;
+  const reachable = misses >= down_after ? false : verdict.reachable;
+  return { ...verdict, reachable, misses, hits: 0 };
+}
+
+/** The next probes may change the verdict: they should come soon. */
+function inDoubt({ reachable, misses, hits }: Verdict): boolean {
+  if (reachable === null) return true;
+  return reachable ? misses > 0 : hits > 0;
 }

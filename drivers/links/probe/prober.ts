@@ -5,7 +5,6 @@ import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
 import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
-import { SilentTargets } from './silent-targets.ts';
 import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
 import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
 import { type Echo, IcmpEchoes } from './echoes.ts';
@@ -128,4 +127,22 @@ function changeLogger({ device, log, onChange }: ProberSpec, course: ProbeCourse
     reachable = now;
     onChange();
   };
+}
+
+/** Which probe targets are silent while others answer, as the log has reported it. */
+export class SilentTargets {
+  #known: ReadonlySet<string> = new Set();
+
+  /** What changed: targets that are silent now, and former silent ones that answered. While none answers, nothing is known of any. */
+  changes(silent: readonly string[], answering: ReadonlySet<string>): Changes {
+    const fell_silent = silent.filter((target) => !this.#known.has(target));
+    const answered = [...this.#known].filter((target) => answering.has(target));
+    this.#known = new Set([...this.#known, ...fell_silent].filter((target) => !answering.has(target)));
+    return { fell_silent, answered };
+  }
+}
+
+interface Changes {
+  readonly fell_silent: readonly string[];
+  readonly answered: readonly string[];
 }

@@ -1,5 +1,11 @@
 /** Asks rarely for the public address of each link, and remembers it for as long as it can be believed. */
-import type { PublicAddress } from './api.ts';
+import type { Socket } from 'node:dgram';
+import { randomBytes } from 'node:crypto';
+import type { PublicAddress, PublicAddressSpec } from './api.ts';
+import { openUdp } from '../../../src/platform/linux/bound-udp.ts';
+import { familyOf, canonicalIp, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
 
 interface PublicAddressesSpec {
   readonly ask: PublicAddress;
@@ -10,7 +16,7 @@ interface PublicAddressesSpec {
   readonly onChange: () => void;
 }
 
-export interface Addressed {
+interface Addressed {
   readonly name: string;
   readonly ifindex: number;
   /** The interface's own: the public address is asked for again when they change. */
@@ -68,4 +74,149 @@ export class PublicAddresses {
     this.#known.set(device, { key, ip, next_mono_ms, isAsking: false, failures });
     onChange();
   }
+}
+
+/** RFC 8489 section 6.2.1: the pause doubles with each request; the last one is waited for a little longer. */
+const first_pause_ms = 500;
+const requests_max = 5;
+const last_pause_ms = 4_000;
+
+type Server = PublicAddressSpec['servers'][number];
+
+/**
+ * `PublicAddress` of the agreement: one request of 20 bytes when all is well, and the next server when one is silent for
+ * 11.5 s. Never rejects: what prevents the query prevents the probes too, and the prober reports it.
+ */
+export const publicAddress: PublicAddress = async ({ device, servers, signal }) => {
+  for (const server of servers) {
+    if (signal.aborted) return null;
+    const address = await askServer(device, server, signal).catch(() => null);
+    if (address !== null) return isPublicIp(address) ? address : null;
+  }
+  return null;
+};
+
+/** The address that this server sees; null when it does not answer, or not with an address. */
+async function askServer(device: string, server: Server, signal: AbortSignal): Promise<string | null> {
+  const family = familyOf(server.ip);
+  if (family === null) return null;
+  const socket = await openUdp({ device, family });
+  const over = new AbortController();
+  const transaction_id = randomBytes(transaction_id_bytes);
+  let seen: string | null = null;
+  socket.on('message', (datagram) => {
+    const answer = readBindingResponse(datagram, transaction_id);
+    if (answer === 'foreign') return;
+    if (answer !== 'refused') seen = answer.address;
+    over.abort();
+  });
+  socket.on('error', () => over.abort());
+  try {
+    await repeat(
+      socket,
+      { server, request: bindingRequest(transaction_id) },
+      AbortSignal.any([signal, over.signal]),
+    );
+  } finally {
+    over.abort();
+    socket.close();
+  }
+  return seen;
+}
+
+interface Question {
+  readonly server: Server;
+  readonly request: Buffer;
+}
+
+/** Sends the request on the schedule of the specification until `signal` aborts. A request that cannot be sent is a lost one. */
+async function repeat(socket: Socket, { server, request }: Question, signal: AbortSignal): Promise<void> {
+  let pause_ms = first_pause_ms;
+  for (let count = 1; count <= requests_max && !signal.aborted; count += 1) {
+    socket.send(request, server.port, server.ip, () => undefined);
+    await sleep(count === requests_max ? last_pause_ms : pause_ms, signal);
+    pause_ms *= 2;
+  }
+}
+
+const header_bytes = 20;
+const attribute_header_bytes = 4;
+const magic_cookie = 0x2112a442;
+const transaction_id_bytes = 12;
+const binding_request = 0x0001;
+const binding_success = 0x0101;
+const xor_mapped_address = 0x0020;
+/** Attributes below this must be understood, or the answer is worth nothing (RFC 8489 section 14). */
+const comprehension_optional_from = 0x8000;
+/** MAPPED-ADDRESS, USERNAME, MESSAGE-INTEGRITY, ERROR-CODE, UNKNOWN-ATTRIBUTES, REALM, NONCE, ..., XOR-MAPPED-ADDRESS. */
+const known_attributes: ReadonlySet<number> = new Set([
+  0x0001,
+  0x0006,
+  0x0008,
+  0x0009,
+  0x000a,
+  0x0014,
+  0x0015,
+  0x001c,
+  0x001d,
+  0x001e,
+  xor_mapped_address,
+]);
+
+/** A binding request without attributes: 20 bytes. */
+export function bindingRequest(transaction_id: Uint8Array): Buffer {
+  const request = Buffer.alloc(header_bytes);
+  request.writeUInt16BE(binding_request, 0);
+  request.writeUInt32BE(magic_cookie, 4);
+  request.set(transaction_id, 8);
+  return request;
+}
+
+/**
+ * Interprets a datagram as the answer to the request with this transaction id: the address that the server sees, `refused` for an
+ * answer that gives none, `foreign` for a datagram that is no answer to the request.
+ */
+export function readBindingResponse(
+  datagram: Buffer,
+  transaction_id: Uint8Array,
+): { readonly address: string } | 'refused' | 'foreign' {
+  if (datagram.length < header_bytes || datagram.readUInt32BE(4) !== magic_cookie) return 'foreign';
+  if (!datagram.subarray(8, header_bytes).equals(transaction_id)) return 'foreign';
+  const type = datagram.readUInt16BE(0);
+  if (type === binding_request) return 'foreign';
+  if (type !== binding_success) return 'refused';
+  const attributes = readAttributes(datagram);
+  if (attributes === null) return 'refused';
+  const value = attributes.get(xor_mapped_address);
+  const address = value === undefined ? null : unmask(value, datagram.subarray(4, header_bytes));
+  return address === null ? 'refused' : { address };
+}
+
+/** The first of each type; null when the message is cut short or asks for what we do not understand. */
+function readAttributes(datagram: Buffer): ReadonlyMap<number, Buffer> | null {
+  const end = header_bytes + datagram.readUInt16BE(2);
+  if (end !== datagram.length) return null;
+  const attributes = new Map<number, Buffer>();
+  for (let at = header_bytes; at < end;) {
+    if (at + attribute_header_bytes > end) return null;
+    const type = datagram.readUInt16BE(at);
+    const bytes = datagram.readUInt16BE(at + 2);
+    const value_at = at + attribute_header_bytes;
+    if (value_at + bytes > end) return null;
+    if (type < comprehension_optional_from && !known_attributes.has(type)) return null;
+    if (!attributes.has(type)) attributes.set(type, datagram.subarray(value_at, value_at + bytes));
+    // Values are padded to four bytes.
+    at = value_at + Math.ceil(bytes / 4) * 4;
+  }
+  return attributes;
+}
+
+/** XOR-MAPPED-ADDRESS (section 14.2): the address is masked with the magic cookie and the transaction id. */
+function unmask(value: Buffer, mask: Buffer): string | null {
+  const address_at = 4;
+  const lengths: Readonly<Record<number, number>> = { 1: 4, 2: 16 };
+  const bytes = lengths[value[1] ?? 0];
+  if (bytes === undefined || value.length !== address_at + bytes) return null;
+  const address = value.subarray(address_at).map((byte, at) => byte ^ (mask[at] ?? 0));
+  return canonicalIp(bytes === 4 ? address.join('.') : ipv6Text(address));
 }
