@@ -29,7 +29,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/app',
     purpose:
-      'builds the parts from a configuration and joins them: driver instances, reload, local policy, vital signs, status report, activity log; `metrics/` for Prometheus',
+      'builds the parts from a configuration and joins them: driver instances, reload, local policy, vital signs, status report, activity log, metrics for Prometheus',
     imports: [
       'config',
       'contract',
@@ -222,7 +222,7 @@ export function roomsTable(): string {
     '|---|---|---|',
     '| `kit-connector.mjs`, `main.ts` | process edge: Node version, argv, signals, exit codes | anything |',
     '| `node-version.mjs` | ends the process with one clear line when Node.js is too old; plain JavaScript | - |',
-    '| `docs.ts`, `rooms.ts`, `page-icons.ts`, `page-world.ts` | writes the generated documents (`npm run docs`); this table; the icons and the outline of the world of the console | anything |',
+    '| `docs.ts`, `rooms.ts` | writes the generated documents, the icons and the outline of the world of the console (`npm run docs`); this table | anything |',
     '| `errors.ts` | the error classes, chosen by what the caller will do | - |',
     ...rows,
   ].join('\n');

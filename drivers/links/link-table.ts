@@ -4,11 +4,10 @@ import type { DataCap } from '../../src/contract/feeds.ts';
 import { type Link, type LinkCause, type LinkStatus, wans_max } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { ownPublicAddress } from './interfaces/addresses.ts';
+import { ownPublicAddress, interfaceFault, judge, type Signs, type Verdict } from './status.ts';
 import { texts } from './texts.ts';
 import { calendar } from './usage/calendar.ts';
-import { isTunnel, typeByName, typeOf } from './interfaces/classify.ts';
-import { findWans, type Wan } from './interfaces/inventory.ts';
+import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './interfaces/inventory.ts';
 import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
 import { type LinksOptions, wanOptions } from './options.ts';
@@ -16,7 +15,6 @@ import type { Availability, Boot, ProbeReading } from './probe/api.ts';
 import { labelOf } from './checks/api.ts';
 import type { Probing } from './probing.ts';
 import type { PublicAddresses } from './probe/public-addresses.ts';
-import { readPppoe } from './interfaces/pppoe.ts';
 import type { RouteSource } from './routes/route-source.ts';
 import {
   carriersOfTunnel,
@@ -29,7 +27,6 @@ import {
   selectedInterfaces,
 } from './routes/routing.ts';
 import { DeadRoutes, type RoutedLink } from './dead-route.ts';
-import { interfaceFault, judge, type Signs, type Verdict } from './status.ts';
 import { Interfaces, type InterfaceState } from './interfaces/sysfs.ts';
 import { type CapReading, capOf } from './usage/cap.ts';
 import { empty_ledger, usageOf } from './usage/usage.ts';

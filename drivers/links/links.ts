@@ -4,7 +4,7 @@ import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
 import { defineDriver, type DriverHost, type DeviceReport } from '../../src/driver/driver.ts';
 import { texts } from './texts.ts';
 import { beganAt } from './status.ts';
-import { Caps, capWeakness } from './caps.ts';
+import { Caps, capWeakness } from './usage/cap.ts';
 import { Wake } from './wake.ts';
 import { LinkTable, type TableLink } from './link-table.ts';
 import { Memory } from './usage/memory.ts';

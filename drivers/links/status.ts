@@ -1,8 +1,9 @@
 /** The status of one link and the reason for it, from what is known of its interface, its routes and its answers. Pure. */
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
-import { isConfigured } from './interfaces/addresses.ts';
 import type { InterfaceState } from './interfaces/sysfs.ts';
 import { texts } from './texts.ts';
+import { isExampleIp, isPublicIp } from '../../src/platform/public-ip.ts';
 
 export interface Signs {
   /** Null: the interface is not there. */
@@ -37,7 +38,7 @@ export interface Verdict {
 }
 
 /** Why nothing can pass. */
-export interface LinkFault {
+interface LinkFault {
   readonly reason: string;
   readonly cause: LinkCause;
 }
@@ -125,4 +126,23 @@ function stateFault(state: InterfaceState | null): LinkFault | null {
   // Modems, PPP and tunnels always leave it at "unknown".
   if (operstate === 'up' || operstate === 'unknown') return null;
   return { reason: texts.not_connected(operstate), cause: 'not_connected' };
+}
+
+/** Addresses that lead nowhere beyond the wire they are on. */
+const wire_only = new BlockList();
+wire_only.addSubnet('127.0.0.0', 8, 'ipv4');
+wire_only.addSubnet('169.254.0.0', 16, 'ipv4');
+wire_only.addAddress('::1', 'ipv6');
+wire_only.addSubnet('fe80::', 10, 'ipv6');
+
+/** Whether traffic could leave the wire with one of these addresses. */
+export function isConfigured(addresses: readonly string[]): boolean {
+  return addresses.some((address) => !wire_only.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'));
+}
+
+/** The public address among an interface's own, IPv4 first; null when it is behind a NAT. */
+export function ownPublicAddress(addresses: readonly string[]): string | null {
+  // No server ever sees an example address, so that an interface's word for one is no proof.
+  const ours = addresses.filter((address) => isPublicIp(address) && !isExampleIp(address));
+  return ours.find((address) => isIPv4(address)) ?? ours[0] ?? null;
 }

@@ -10,7 +10,7 @@ import { orderOnce } from '../../src/device/dbus/order-once.ts';
 import { type Command, type CommandContext, defineCommand } from '../../src/driver/command.ts';
 import { CommandRefused, notSent } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { refusalOf } from './dbus/refusal.ts';
+import { refusalOf } from './dbus/radio.ts';
 import { interfacesOf } from './links.ts';
 import { texts } from './texts.ts';
 

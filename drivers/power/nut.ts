@@ -1,8 +1,7 @@
 /** Reads the battery of the kit from upsd of Network UPS Tools. */
 import { readSecretFile } from '../../src/device/secret-file.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
-import { readingOf } from './nut-lines.ts';
-import { type NutSession, openNut, UpsdError } from './nut-session.ts';
+import { readingOf, type NutSession, openNut, UpsdError } from './nut-session.ts';
 import type { PowerOptions } from './options.ts';
 import { type Reading, unknown_reading } from './reading.ts';
 import { texts } from './texts.ts';

@@ -1,17 +1,15 @@
 /** Reports a Starlink dish: the reason of its link state, latency and loss, and, where allowed, the kit's position. */
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost, type Fix } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost, type Fix, type DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable, hasCode } from '../../src/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { dial } from './api/dial.ts';
 import { dishCommands, type DishContact } from './commands.ts';
-import { type Dish, openDish } from './dish.ts';
+import { type Dish, openDish, type DishPosition } from './dish.ts';
 import { openChannel } from './api/grpc.ts';
 import { openWebChannel } from './api/grpc-web.ts';
-import { qualityOf, type Quality } from './history.ts';
-import type { DishStatus, DishLocation } from './api/messages.ts';
+import type { DishStatus, DishLocation, DishHistory } from './api/messages.ts';
 import { type StarlinkOptions, starlinkOptions } from './options.ts';
-import { type Permission, Permit } from './permit.ts';
 import { texts } from './texts.ts';
 import { causeOf, reasonOf, alertsText } from './words.ts';
 
@@ -212,4 +210,77 @@ function inMegabits(bps: number | undefined): number | null {
 
 function tenths(value: number | undefined, factor: number): number | null {
   return value === undefined ? null : Math.round(value * factor * 10) / 10;
+}
+
+/** A shorter window jumps, a longer one hides an outage that just began. */
+export const window_s = 60;
+
+export interface Quality {
+  /** Mean of the seconds with an answer; undefined when no second had one. */
+  readonly latency_ms: number | undefined;
+  readonly packet_loss_pct: number | undefined;
+}
+
+/**
+ * Only seconds since the dish booted count, what stands in the ring beyond is no sample. A second that lost all its pings
+ * has no latency, whatever number stands there.
+ */
+export function qualityOf({ current, drop_rate, latency_ms }: DishHistory): Quality {
+  const drops: number[] = [];
+  const latencies: number[] = [];
+  const length = drop_rate.length;
+  for (let back = 1; back <= Math.min(window_s, length, current); back += 1) {
+    const index = (current - back) % length;
+    const drop = drop_rate[index] ?? Number.NaN;
+    if (!(drop >= 0 && drop <= 1)) continue;
+    drops.push(drop);
+    const latency = latency_ms[index] ?? Number.NaN;
+    if (drop < 1 && latency > 0 && latency < Number.POSITIVE_INFINITY) latencies.push(latency);
+  }
+  const lost = mean(drops);
+  return {
+    latency_ms: rounded(mean(latencies), 1),
+    packet_loss_pct: rounded(lost === undefined ? undefined : lost * 100, 10),
+  };
+}
+
+function mean(values: readonly number[]): number | undefined {
+  if (values.length === 0) return undefined;
+  return values.reduce((sum, each) => sum + each, 0) / values.length;
+}
+
+function rounded(value: number | undefined, parts: number): number | undefined {
+  return value === undefined ? undefined : Math.round(value * parts) / parts;
+}
+
+/** `no fix`: allowed, without a current fix. */
+export type Permission = 'off' | 'refused' | 'no fix' | 'fresh';
+
+/** A person must change it in an app; asking every few seconds only fills the dish's log. */
+export const refused_pause_ms = 10 * 60_000;
+
+export class Permit {
+  #refused_ms: number | undefined;
+
+  /** `now_ms` is monotonic. */
+  mayAsk(now_ms: number): boolean {
+    return this.#refused_ms === undefined || now_ms - this.#refused_ms >= refused_pause_ms;
+  }
+
+  received(
+    { refusal }: DishPosition,
+    { now_ms, log }: { readonly now_ms: number; readonly log: DriverLog },
+  ): Extract<Permission, 'refused' | 'no fix'> {
+    const wasRefused = this.#refused_ms !== undefined;
+    this.#refused_ms = refusal ? now_ms : undefined;
+    if (!refusal) {
+      if (wasRefused) log.info({}, texts.position_available);
+      return 'no fix';
+    }
+    if (!wasRefused) {
+      const remedy = refusal.denied ? texts.allow_position : texts.see_reason;
+      log.warn({ reason: refusal.reason, remedy }, texts.position_refused);
+    }
+    return 'refused';
+  }
 }

@@ -6,14 +6,13 @@ import { Conditions, DegradedLog, look_every_ms } from './degraded.ts';
 import { DrainMeter, sample_every_ms, waitReason } from './drain-meter.ts';
 import { DriverInstances } from './driver-instances.ts';
 import { kitState } from './kit-state.ts';
-import { localApi } from './local-api.ts';
-import type { Metrics } from './metrics/metrics.ts';
+import { localApi, Tail } from './local-api.ts';
+import type { Metrics } from './metrics.ts';
 import { commandPolicy, PacePolicy } from './policy.ts';
 import { battery_look_ms, LowBattery } from './low-battery.ts';
 import { LiveConfig, reload, telemetryPace } from './reload.ts';
 import { degraded, type ReportParts, type UplinkEvents } from './status-report.ts';
 import type { OwnService } from './own-service.ts';
-import { Tail } from './tail.ts';
 import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
 import { no_broker } from '../config/broker.ts';
@@ -137,7 +136,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     vitals: vitals(parts),
     conditions: parts.conditions,
     startDrivers: () => instances.start(config.drivers),
-    openMetrics: async () => (await import('./metrics/metrics.ts')).openMetrics(parts, ends.hub.signal),
+    openMetrics: async () => (await import('./metrics.ts')).openMetrics(parts, ends.hub.signal),
     service,
     crashed,
     reload: async (next) => reload(next, { live, instances, hub, pace, log: deps.log }),

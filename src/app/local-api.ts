@@ -1,15 +1,17 @@
 /** What the control socket asks, answered by the parts of the daemon. */
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { CommandRefused, notSent } from '../errors.ts';
-import type { LocalApi, LogLevelChange, LogLevels } from '../local/api.ts';
+import type { LocalApi, LogLevelChange, LogLevels, TailMessage } from '../local/api.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import { statusReport, type ReportParts } from './status-report.ts';
-import type { Tail } from './tail.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
 import { durationInWords } from '../platform/log/entry.ts';
 import { texts } from './texts.ts';
+import { jsonObject } from '../contract/json.ts';
+import type { Row } from '../outbox/row.ts';
 
 export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi {
   const tasks = localTasks(parts.tasks, parts.clock);
@@ -126,3 +128,41 @@ function refuseUnknown(changes: readonly LogLevelChange[], known: readonly strin
     `nothing here is called "${unknown.name}"; drivers and parts are ${known.toSorted().join(', ')}`,
   );
 }
+
+interface TailAsset {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+}
+
+export class Tail {
+  readonly #listeners = new Set<(message: TailMessage) => void>();
+  readonly #assetNamed: (asset_id: string) => TailAsset | undefined;
+
+  constructor(assetNamed: (asset_id: string) => TailAsset | undefined) {
+    this.#assetNamed = assetNamed;
+  }
+
+  listen(listener: (message: TailMessage) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Costs nothing without listeners. */
+  publish(row: Row): void {
+    if (this.#listeners.size === 0) return;
+    const [kind = '', id, feed] = row.channel.split('/');
+    const asset = this.#assetNamed(id ?? '');
+    const message: TailMessage = {
+      kind: 'message',
+      time: new Date(row.time_ms).toISOString(),
+      channel: row.channel,
+      asset: asset ? { id: asset.id, key: asset.key, name: asset.name } : null,
+      feed: feed ?? kind,
+      data: nullableObject.parse(JSON.parse(row.body)),
+    };
+    for (const listener of this.#listeners) listener(message);
+  }
+}
+
+const nullableObject = z.nullable(jsonObject);

@@ -4,7 +4,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { OwnServiceConfig } from '../config/service.ts';
-import { tlsSource } from '../config/service/tls.ts';
+import { tlsSource } from '../config/service-tls.ts';
 import { json, jsonObject } from '../contract/json.ts';
 import type { PartnerChange } from '../contract/partners.ts';
 import { readChannel, channels } from '../contract/topics.ts';

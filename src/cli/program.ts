@@ -18,7 +18,7 @@ import { addDemo } from './demo/command.ts';
 import { type Act, complain, exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { version } from './version.ts';
-import type { ExportOptions } from './history/transfer.ts';
+import type { ExportOptions } from './history.ts';
 import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
 import { readTime } from '../service/api/times.ts';
 import { standalone_file_default } from '../config/standalone.ts';
@@ -279,9 +279,7 @@ function addHistory(program: Command, shell: Shell, act: Act): void {
     .command('history')
     .description('list, export and import the history of the service');
   withDatabase(history.command('list', { isDefault: true }).description('list the kits with history')).action(
-    act(async (options: DatabaseOptions) =>
-      (await import('./history/transfer.ts')).listHistory(options, shell),
-    ),
+    act(async (options: DatabaseOptions) => (await import('./history.ts')).listHistory(options, shell)),
   );
   withDatabase(history.command('export').description('write the history of kits to a file'))
     .argument('<file>', 'file to write, NDJSON; compressed when the name ends in .gz')
@@ -291,7 +289,7 @@ function addHistory(program: Command, shell: Shell, act: Act): void {
     .option('--force', 'replace a file that exists')
     .action(
       act(async (file: string, options: ExportOptions) =>
-        (await import('./history/transfer.ts')).exportHistory(file, options, shell),
+        (await import('./history.ts')).exportHistory(file, options, shell),
       ),
     );
   withDatabase(
@@ -300,7 +298,7 @@ function addHistory(program: Command, shell: Shell, act: Act): void {
     .argument('<file>', 'file of "history export"')
     .action(
       act(async (file: string, options: DatabaseOptions) =>
-        (await import('./history/transfer.ts')).importHistory(file, options, shell),
+        (await import('./history.ts')).importHistory(file, options, shell),
       ),
     );
 }
@@ -324,7 +322,7 @@ function addService(program: Command, shell: Shell, act: Act): void {
       ),
   ).action(
     act(async (options: DatabaseOptions) =>
-      (await import('./service/upgrade.ts')).upgradeTables(options, shell),
+      (await import('./service/database.ts')).upgradeTables(options, shell),
     ),
   );
   const key = service.command('key').description('manage API keys');

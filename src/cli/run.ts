@@ -4,10 +4,9 @@ import { type Config, readConfig, readStatePlace } from '../config/config.ts';
 import { createLog } from '../platform/log/log.ts';
 import { hangupsOf } from './daemon/reload.ts';
 import { runDaemon } from './daemon/daemon.ts';
-import { logOutput, nameProcess } from './daemon/process.ts';
+import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts';
 import { settleIdentity } from './kit-identity.ts';
 import type { Shell } from './terminal/shell.ts';
-import { refuseUnverifiedTls } from './unverified-tls.ts';
 
 /** In lists of processes, and in the journal. */
 const identifier = 'kit-connector';

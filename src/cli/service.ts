@@ -1,6 +1,6 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
 import { dirname, join } from 'node:path';
-import { tlsSource } from '../config/service/tls.ts';
+import { tlsSource } from '../config/service-tls.ts';
 import { readStandalone } from '../config/standalone.ts';
 import { StorageUnavailable } from '../errors.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
@@ -11,10 +11,9 @@ import type { ServiceMetrics } from '../service/metrics.ts';
 import { type StandaloneService, startStandalone } from '../service/standalone.ts';
 import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
-import { logOutput, nameProcess } from './daemon/process.ts';
+import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts';
 import { exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
-import { refuseUnverifiedTls } from './unverified-tls.ts';
 import { version } from './version.ts';
 
 interface ListenAt {

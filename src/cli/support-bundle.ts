@@ -26,7 +26,7 @@ import { withStoredSecrets } from './doctor/stored-secrets.ts';
 import { touchpointsOf } from './doctor/touchpoints.ts';
 import { findingLine } from './doctor.ts';
 import { exit, say, type Shell, size } from './terminal/shell.ts';
-import { type Steps, stepsOn } from './terminal/steps.ts';
+import { type Steps, stepsOn } from './terminal/progress.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 import { version } from './version.ts';

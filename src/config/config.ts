@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './drivers.ts';
 import { addIssues, didYouMean } from './faults.ts';
-import { groupId } from '../platform/linux/group.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { type MediaServerConfig, readMedia } from './media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitListen } from './schema.ts';
@@ -17,6 +16,7 @@ import { edgeEvents, publishedFeeds } from '../contract/feeds.ts';
 import type { LinkType } from '../contract/kit.ts';
 import { ConfigInvalid, messageOf } from '../errors.ts';
 import { texts } from './texts.ts';
+import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
 
 export const config_file_default = '/etc/kit-connector/config.yaml';
 
@@ -75,7 +75,7 @@ export interface Config {
   readonly drivers: readonly DriverInstance[];
 }
 
-export interface ConfigSources {
+interface ConfigSources {
   readonly drivers: DriverList;
   /** `$CREDENTIALS_DIRECTORY` of systemd: may hold mqtt-password, mqtt-ca, mqtt-cert, mqtt-key. */
   readonly credentials_dir: string | undefined;
@@ -277,4 +277,11 @@ function deepFreeze<T extends object>(value: T): Readonly<T> {
     if (typeof item === 'object' && item !== null) deepFreeze(item);
   }
   return Object.freeze(value);
+}
+
+/** The number of a group of this machine; undefined when there is none of that name. */
+async function groupId(name: string, groups_file = '/etc/group'): Promise<number | undefined> {
+  const lines = (await readTextUpTo(groups_file, table_bytes_max).catch(() => '')).split('\n');
+  const [, , gid] = lines.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
+  return gid === undefined ? undefined : Number(gid);
 }

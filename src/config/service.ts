@@ -4,11 +4,18 @@ import { resolve } from 'node:path';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
-import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service/tls.ts';
+import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service-tls.ts';
 import type { FaultList, KeyPath } from './source.ts';
 import { texts } from './texts.ts';
-import { isNetwork } from './service/network.ts';
 import { systemReason } from '../errors.ts';
+
+/** Whether the text is a network such as `10.20.0.0/16` or `fd00:1::/64`, with at least so many bits of its address given. */
+function isNetwork(text: string, bits_min = 0): boolean {
+  const [address = '', bits = '', ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0 || !/^\d{1,3}$/u.test(bits)) return false;
+  return Number(bits) >= bits_min && Number(bits) <= (family === 6 ? 128 : 32);
+}
 
 const network = z
   .string()

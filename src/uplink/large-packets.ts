@@ -11,7 +11,7 @@ import {
   type OwnSocket,
 } from '../mqtt/socket.ts';
 import { knockTcp } from '../platform/linux/bound-tcp.ts';
-import { type SegmentLook, type Segments, segments } from '../platform/linux/lost-segments.ts';
+import { type SegmentLook, type Segments, segments } from '../platform/linux/tcp-info.ts';
 import { descriptorOf } from '../platform/linux/unsent-bytes.ts';
 import { every } from '../platform/time.ts';
 import type { Problems } from './problems.ts';

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { runTool } from './command-line.ts';
 import { type Deb, writeDeb } from './deb.ts';
-import { stepsOn } from '../../src/cli/terminal/steps.ts';
+import { stepsOn } from '../../src/cli/terminal/progress.ts';
 import { layOut, steps } from './tree.ts';
 import { missingTools, type Target, targetNamed, targets } from './target.ts';
 

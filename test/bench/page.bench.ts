@@ -8,7 +8,7 @@ import {
   pageOnDemand,
   type PageSource,
 } from '../../src/service/http/page/page-files.ts';
-import { bundlePage } from '../../systemd/package/page.ts';
+import { bundlePage } from '../../systemd/package/bundle.ts';
 import { eventually } from '../support/eventually.ts';
 import { announce, fly, openPage, page_kit_id, startBrowser } from '../support/service/page-lab.ts';
 import { findProgram } from '../support/peers.ts';

@@ -4,7 +4,7 @@ import { decode as decodeMavlink, encode } from '../../drivers/mavlink/wire/mess
 import { readEnvelope } from '../../drivers/onvif/soap/envelope.ts';
 import { readMatches } from '../../drivers/onvif/discovery.ts';
 import { readTpv } from '../../drivers/location/gpsd-reports.ts';
-import { readingOf, wordsOf } from '../../drivers/power/nut-lines.ts';
+import { readingOf, wordsOf } from '../../drivers/power/nut-session.ts';
 import {
   parseHistory,
   parseLocation,

@@ -1,7 +1,7 @@
 /** Asks a name server over one network device. */
 import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
-import { openUdp } from '../../../src/platform/linux/bound-udp.ts';
+import { openUdp } from '../../../src/platform/linux/bound-fd.ts';
 import { canonicalIp, familyOf, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';

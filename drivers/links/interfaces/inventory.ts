@@ -1,13 +1,101 @@
 /** Decides which interfaces are WAN links: by the configuration, by the default routes, by what they are, by memory. Pure. */
-import { wans_max } from '../../../src/contract/kit.ts';
-import { isLoopback, isModem, isTunnel } from './classify.ts';
-import type { Pppoe } from './pppoe.ts';
-import type { InterfaceState, Nature } from './sysfs.ts';
+import { join } from 'node:path';
+import { wans_max, type LinkType } from '../../../src/contract/kit.ts';
+import { type InterfaceState, type Nature, arphrd } from './sysfs.ts';
+import { readTextSync } from '../../../src/device/system-files.ts';
+
+/** Kernel drivers of modems whose interfaces otherwise look like Ethernet. */
+const modem_drivers: ReadonlySet<string> = new Set([
+  'qmi_wwan',
+  'cdc_mbim',
+  'huawei_cdc_ncm',
+  'rndis_host',
+  'mhi_net',
+  'mhi_wwan_mbim',
+  'iosm',
+  'option',
+]);
+
+/** IPIP, IP6 in IP6, SIT, GRE, GRE over IPv6. */
+const tunnel_kinds: ReadonlySet<number> = new Set([768, 769, 776, 778, 823]);
+const tunnel_devtypes: ReadonlySet<string> = new Set(['wireguard', 'vxlan', 'geneve', 'macsec']);
+
+/** The names that modems and telephones get; the last resort. */
+const cellular_name = /^(?:wwan|rmnet|mhi_hwip|ppp|usb\d)/u;
+const wifi_name = /^wl(?:an|[a-z]\d|x)/u;
+
+/** It carries traffic inside the traffic of another interface. */
+export function isTunnel({ kind, devtype, isTun }: Nature): boolean {
+  return isTun || tunnel_kinds.has(kind ?? 0) || tunnel_devtypes.has(devtype ?? '');
+}
+
+/** A modem is a WAN also while it has no route, since it is never anything else. */
+function isModem({ kind, devtype, driver, isHardware }: Nature): boolean {
+  return isHardware && (devtype === 'wwan' || kind === arphrd.raw_ip || modem_drivers.has(driver ?? ''));
+}
+
+function isLoopback({ kind }: Nature): boolean {
+  return kind === arphrd.loopback;
+}
+
+/** The kernel's word first, the name last. `pppoe`: PPP interfaces that run over Ethernet, not over a modem. */
+export function typeOf(nature: Nature, pppoe: ReadonlySet<string>): LinkType {
+  if (nature.isWireless) return 'wifi';
+  if (nature.kind === arphrd.ppp && pppoe.has(nature.name)) return 'ethernet';
+  if (isModem(nature) || nature.kind === arphrd.ppp || nature.kind === arphrd.raw_ip) return 'cellular';
+  return typeByName(nature.name);
+}
+
+/** For an interface that is not there. */
+export function typeByName(name: string): LinkType {
+  if (cellular_name.test(name)) return 'cellular';
+  return wifi_name.test(name) ? 'wifi' : 'ethernet';
+}
+
+/** Ethernet's 1,500 bytes without the headers of PPPoE (RFC 2516); a modem has no reason for so odd a size. */
+const pppoe_mtu_max = 1_492;
+
+interface Pppoe {
+  /** Ports below the sessions. */
+  readonly devices: readonly string[];
+  /** PPP interfaces of the sessions. */
+  readonly links: ReadonlySet<string>;
+}
+
+/** The device of each session in /proc/net/pppoe: `Id Address Device`, a line each. Without the kernel module there are none. */
+function sessionDevices(proc: string): readonly string[] {
+  const lines = (readTextSync(join(proc, 'net/pppoe')) ?? '').split('\n').slice(1);
+  return lines.flatMap((line) => line.trim().split(/\s+/u)[2] ?? []);
+}
+
+/**
+ * The kernel does not report which session belongs to which PPP interface. Where there are more interfaces than sessions, the
+ * names of OpenWrt (`pppoe-wan`, `3g-wan`) decide first, then the MTU.
+ */
+export function readPppoe(
+  proc: string,
+  natures: ReadonlyMap<string, Nature>,
+  stateOf: (name: string) => InterfaceState,
+): Pppoe {
+  const sessions = sessionDevices(proc);
+  if (sessions.length === 0) return { devices: [], links: new Set() };
+  const likely = [...natures.values()]
+    .filter(({ kind }) => kind === arphrd.ppp)
+    .map(({ name }) => ({ name, likeness: likeness(name, stateOf(name).mtu) }))
+    .toSorted((a, b) => b.likeness - a.likeness);
+  const found = likely.slice(0, sessions.length).map(({ name }) => name);
+  return { devices: [...new Set(sessions)], links: new Set(found) };
+}
+
+function likeness(name: string, mtu: number | undefined): number {
+  const by_name = name.startsWith('pppoe') ? 2 : /^(?:[345]g|wwan|lte|modem)/u.test(name) ? -2 : 0;
+  return by_name + (mtu !== undefined && mtu <= pppoe_mtu_max ? 1 : 0);
+}
 
 /** Links that were WAN links and are not by what the machine shows now: each message of the kit lists all links, over links that may be metered. */
 export const former_max = 8;
 
-export interface Present {
+interface Present {
   readonly nature: Nature;
   readonly state: InterfaceState;
 }
@@ -22,7 +110,7 @@ export interface Wan {
   readonly counted_on: string | null;
 }
 
-export interface Evidence {
+interface Evidence {
   readonly natures: ReadonlyMap<string, Nature>;
   readonly stateOf: (name: string) => InterfaceState;
   /** Interfaces with a default route in any table. */

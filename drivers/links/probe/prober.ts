@@ -1,7 +1,6 @@
 /** Asks the targets of one link in turn, for as long as the link exists, and reports the state of the link. */
 import { DeviceRejected, messageOf } from '../../../src/errors.ts';
-import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
-import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
+import { reasonOf, deviceIndex } from '../../../src/platform/linux/bound-fd.ts';
 import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';

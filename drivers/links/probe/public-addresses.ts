@@ -2,7 +2,7 @@
 import type { Socket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
 import type { PublicAddress, PublicAddressSpec } from './api.ts';
-import { openUdp } from '../../../src/platform/linux/bound-udp.ts';
+import { openUdp } from '../../../src/platform/linux/bound-fd.ts';
 import { familyOf, canonicalIp, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { isPublicIp } from '../../../src/platform/public-ip.ts';

@@ -4,8 +4,17 @@ import { monthStart } from './calendar.ts';
 import type { Wan } from '../interfaces/inventory.ts';
 import type { LinkRecord, Memory } from './memory.ts';
 import type { Boot } from '../probe/api.ts';
-import { type Counters, no_rates, peakOf, type Rates, ratesBetween } from './throughput.ts';
-import { count, empty_ledger, skip, type UsageLedger } from './usage.ts';
+import {
+  type Counters,
+  no_rates,
+  peakOf,
+  type Rates,
+  ratesBetween,
+  count,
+  empty_ledger,
+  skip,
+  type UsageLedger,
+} from './usage.ts';
 
 interface LedgerSpec {
   readonly memory: Memory;

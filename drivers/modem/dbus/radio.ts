@@ -2,7 +2,6 @@
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import type { Bus, Reply } from '../../../src/device/dbus/bus.ts';
 import { cellProperties, mm, type Modem } from './properties.ts';
-import { refusalOf } from './refusal.ts';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { texts } from '../texts.ts';
 
@@ -81,4 +80,21 @@ export class Radio {
   #warn({ modem, path }: Modem, reason: string, remedy: string, sentence: string): void {
     this.#log.warn({ modem: modem.Model ?? path, reason, remedy }, sentence);
   }
+}
+
+/**
+ * `forbidden`: a right is missing; `unsupported`: this modem will never answer it; `silent`: the modem did not answer
+ * ModemManager; `later`: anything else, as a state in which the modem cannot answer.
+ */
+type Refusal = 'forbidden' | 'unsupported' | 'silent' | 'later';
+
+/** ModemManager passes on the errors of libqmi and libmbim, whose names are their own. */
+const kinds: readonly (readonly [Refusal, RegExp])[] = [
+  ['forbidden', /\.(?:Unauthorized|AccessDenied|NotAuthorized)$/u],
+  ['unsupported', /\.(?:Unsupported|NotSupported|UnknownMethod|UnknownInterface)$/u],
+  ['silent', /\.Serial\.|\.(?:\w*Timeout|NoReply)$/u],
+];
+
+export function refusalOf({ error = '' }: Extract<Reply, { ok: false }>): Refusal {
+  return kinds.find(([, names]) => names.test(error))?.[0] ?? 'later';
 }

@@ -3,6 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { isJournal, type JournalSource, openJournal } from '../../platform/systemd/journal.ts';
 import type { LogOptions } from '../../platform/log/log.ts';
 import type { Shell } from '../terminal/shell.ts';
+import { ConfigInvalid } from '../../errors.ts';
+import { texts } from '../texts.ts';
 
 /** Sets the process name that top, ps and the journal show (15 characters of it); the default is that of a Node.js thread. */
 export async function nameProcess(name: string): Promise<void> {
@@ -19,4 +21,9 @@ export async function logOutput(
   }
   const instead = (text: string): unknown => shell.err.write(text);
   return { out: await openJournal({ ...source, instead }), readable: false };
+}
+
+export function refuseUnverifiedTls(env: Readonly<Record<string, string | undefined>>): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
+  throw new ConfigInvalid([texts.tls_not_verified]);
 }

@@ -5,8 +5,7 @@ import type { Notifier } from '../../platform/systemd/notify.ts';
 import { every, sleep } from '../../platform/time.ts';
 import { texts } from '../texts.ts';
 import type { AppDeps } from '../../app/app.ts';
-import { LiveLine } from '../terminal/live-line.ts';
-import { progressText } from '../terminal/progress.ts';
+import { LiveLine, progressText } from '../terminal/progress.ts';
 import type { Output } from '../terminal/shell.ts';
 
 const status_every_ms = 10_000;

@@ -25,7 +25,7 @@ import { checkClock } from './clock.ts';
 import { checkDisk } from './disk.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { kitFindings } from './kit.ts';
-import { checkListeners, type Listener } from './listeners.ts';
+import { checkListeners, type Listener, holdersOf } from './listeners.ts';
 import { checkNetwork, reach } from './network.ts';
 import { checkConfigFile, checkPing, checkSecretFiles, isClosed } from './permissions.ts';
 import { keys_only, type Places, placesOf } from './places.ts';
@@ -33,7 +33,6 @@ import { serviceUser, obstacle, type ServiceUser } from './service-user.ts';
 import { credentialStore, withStoredSecrets } from './stored-secrets.ts';
 import { texts } from './texts.ts';
 import { type Host, touchpointsOf, type Touchpoints, type SerialPort } from './touchpoints.ts';
-import { holdersOf } from './holders.ts';
 
 /** Limit of all checks. */
 const total_ms = 20_000;

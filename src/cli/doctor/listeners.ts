@@ -1,7 +1,7 @@
 /** Checks that the daemon, and no other process, listens on its ports. */
-import { join } from 'node:path';
+import { join, basename } from 'node:path';
+import { readdir, readlink } from 'node:fs/promises';
 import { type Finding, fail, ok, warn } from './finding.ts';
-import { holdersOf } from './holders.ts';
 import { texts } from './texts.ts';
 import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
@@ -79,4 +79,37 @@ function hexOf(host: string): string {
         .map((byte) => byte.toString(16).padStart(2, '0').toUpperCase())
         .join('')
     : '';
+}
+
+const processes_max = 4_096;
+/** The command line of the daemon, with zero bytes between its arguments. */
+const ourselves = /(?:^|[/\0])kit-connector(?:\.mjs)?(?:[/\0]|$)/u;
+
+interface Holder {
+  /** `socat (process 12)` */
+  readonly name: string;
+  readonly isOurs: boolean;
+}
+
+/** `target`: a path, or `socket:[INODE]`. `proc`: mount point of procfs. */
+export async function holdersOf(target: string, proc: string): Promise<readonly Holder[]> {
+  const pids = (await readdir(proc).catch(() => []))
+    .filter((name) => /^\d+$/u.test(name))
+    .slice(0, processes_max);
+  const holders: Holder[] = [];
+  for (const pid of pids) {
+    if (!(await holds(join(proc, pid, 'fd'), target))) continue;
+    const command = await readTextUpTo(join(proc, pid, 'cmdline'), table_bytes_max).catch(() => '');
+    const program = basename(command.split('\0')[0] ?? '') || 'another program';
+    holders.push({ name: `${program} (process ${pid})`, isOurs: ourselves.test(command) });
+  }
+  return holders;
+}
+
+async function holds(fd_dir: string, target: string): Promise<boolean> {
+  const fds = await readdir(fd_dir).catch(() => []);
+  for (const fd of fds) {
+    if ((await readlink(join(fd_dir, fd)).catch(() => '')) === target) return true;
+  }
+  return false;
 }

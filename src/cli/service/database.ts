@@ -1,9 +1,11 @@
 /** Opens the database of the service for one piece of work. The service may run meanwhile. */
 import { existsSync } from 'node:fs';
 import { readDatabase } from '../../config/standalone.ts';
-import { openStore } from '../../service/store/open-store.ts';
+import { openStore, nameOf } from '../../service/store/open-store.ts';
 import type { Store } from '../../service/store/store.ts';
 import type { DatabaseOptions } from './database-options.ts';
+import { exit, say, type Shell } from '../terminal/shell.ts';
+import { texts } from '../texts.ts';
 
 export async function withStore<T>(
   { config, database }: DatabaseOptions,
@@ -21,4 +23,11 @@ export async function withStore<T>(
 export async function missingFile({ config, database }: DatabaseOptions): Promise<string | undefined> {
   const choice = await readDatabase(config, database);
   return choice.kind === 'sqlite' && !existsSync(choice.file) ? choice.file : undefined;
+}
+
+export async function upgradeTables({ config, database }: DatabaseOptions, shell: Shell): Promise<number> {
+  const choice = await readDatabase(config, database);
+  await (await openStore(choice, { upgrade: 'now' })).store.close();
+  say(shell, texts.tables_upgraded(nameOf(choice)));
+  return exit.ok;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { no_broker } from '../../config/broker.ts';
 import type { StatusReport } from '../../local/api.ts';
 import { type Paint, duration, oneLine, size, table } from '../terminal/shell.ts';
-import { drainText } from '../terminal/drain.ts';
+import { drainText } from '../terminal/progress.ts';
 import { fold } from '../terminal/width.ts';
 import { texts } from '../texts.ts';
 import { localTime } from '../../platform/local-time.ts';

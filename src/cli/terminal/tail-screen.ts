@@ -2,8 +2,7 @@
 import type { StatusReport, TailLine, TailMessage } from '../../local/api.ts';
 import { every } from '../../platform/time.ts';
 import { columnsOf, painter, say, type Shell, type Paint } from './shell.ts';
-import { drainText } from './drain.ts';
-import { LiveLine } from './live-line.ts';
+import { drainText, LiveLine } from './progress.ts';
 import { printable, printableTexts } from '../../platform/foreign-text.ts';
 import { texts } from '../texts.ts';
 import { messageFacts } from './message-facts.ts';

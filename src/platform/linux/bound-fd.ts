@@ -1,7 +1,8 @@
 /** Opens socket descriptors bound to one network device, and describes their errors. */
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { DeviceRejected, DeviceUnreachable } from '../../errors.ts';
 import { texts } from '../texts.ts';
-import type { Libc } from './libc.ts';
+import { type Libc, libc } from './libc.ts';
 import { af_inet, af_inet6, type Family } from './socket-address.ts';
 import { sol_socket } from './socket-options.ts';
 
@@ -57,4 +58,33 @@ function refusal(code: string, what: string): Error {
 /** What a technician understands of an error's code; the code itself when it is a rare one. */
 export function reasonOf(code: string): string {
   return texts.socket_reasons[code] ?? code;
+}
+
+/**
+ * A UDP socket that is ready to send; close it when done. `device` undefined: the routing table chooses. Rejects with
+ * `DeviceUnreachable` when the device does not exist, with `DeviceRejected` without the permission.
+ */
+export async function openUdp(binding: Binding): Promise<UdpSocket> {
+  const c = await libc();
+  const fd = openBound(c, binding, { type: sock_dgram, protocol: 0 });
+  const socket = createSocket(binding.family === 4 ? 'udp4' : 'udp6');
+  // Adopting a descriptor needs no look-up, so the socket is listening when this returns.
+  socket.bind({ fd });
+  return socket;
+}
+
+/** `IFNAMSIZ`, with the zero at its end. */
+const ifname_bytes = 16;
+
+/** The name of the device with this index now, or null. */
+export async function deviceName(ifindex: number): Promise<string | null> {
+  const name = Buffer.alloc(ifname_bytes);
+  if (!(await libc()).if_indextoname(ifindex, name)) return null;
+  return name.toString('utf8', 0, name.indexOf(0));
+}
+
+/** The kernel's index of the device with this name now, or null: a device that is plugged in again gets another one. */
+export async function deviceIndex(device: string): Promise<number | null> {
+  const index = (await libc()).if_nametoindex(device);
+  return index === 0 ? null : index;
 }

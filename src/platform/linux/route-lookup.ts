@@ -2,7 +2,7 @@
 import { sleep } from '../time.ts';
 import { type Libc, libc } from './libc.ts';
 import { listenNetlink } from './netlink.ts';
-import { deviceName } from './network-device.ts';
+import { deviceName } from './bound-fd.ts';
 import { aligned, readAttributes, readMessages, uint32 } from './netlink-message.ts';
 import { canonicalIp, encodeSocketAddress, familyOf, type Family, ipv6Text } from './socket-address.ts';
 

@@ -1,7 +1,6 @@
 /** Fills a buffer file as a long outage would have, through the store itself but without the outbox before it. */
 import { laneRules } from '../../../src/contract/lanes.ts';
-import { vouched } from '../../../src/platform/clock-evidence.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
+import { vouched, systemClock } from '../../../src/platform/clock.ts';
 import { rowId, type Row } from '../../../src/outbox/row.ts';
 import { startStore } from '../../../src/outbox/live/disk/store-client.ts';
 import { channelOf, roomy_limits } from '../../support/kit/connector.ts';

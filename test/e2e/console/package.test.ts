@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadPage, pageOnDemand } from '../../../src/service/http/page/page-files.ts';
-import { bundlePage } from '../../../systemd/package/page.ts';
+import { bundlePage } from '../../../systemd/package/bundle.ts';
 import { eventually } from '../../support/eventually.ts';
 import { faultsOf, page_kit_id } from '../../support/service/page-lab.ts';
 import { playMore, screens } from '../../support/service/page-kit.ts';

@@ -1,7 +1,6 @@
 /** Gateways without a battery for their clock boot in the past, and time servers correct them by years at once. */
 import { describe, expect, it } from 'vitest';
-import { vouched } from '../../../src/platform/clock-evidence.ts';
-import { systemClock, type Clock } from '../../../src/platform/clock.ts';
+import { vouched, systemClock, type Clock } from '../../../src/platform/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { connected, everythingArrives, withLab } from '../support/lab.ts';

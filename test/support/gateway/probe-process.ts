@@ -1,6 +1,6 @@
 /** Runs one prober with the rights and in the namespace it was started with, until it knows its link. Arguments: device, target. */
 import { startProber } from '../../../drivers/links/probe/prober.ts';
-import { deviceIndex } from '../../../src/platform/linux/network-device.ts';
+import { deviceIndex } from '../../../src/platform/linux/bound-fd.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { recordingLog } from '../recording-log.ts';
 

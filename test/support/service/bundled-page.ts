@@ -16,7 +16,7 @@ export async function bundledPage(): Promise<PageSource> {
 async function bundle(): Promise<PageSource> {
   const dir = await madeOnce('page', async (out) => {
     // Loaded only now: the bundler is large, and most files find its work done.
-    const { bundlePage } = await import('../../../systemd/package/page.ts');
+    const { bundlePage } = await import('../../../systemd/package/bundle.ts');
     await bundlePage(root, out);
   });
   return pageOnDemand(pathToFileURL(`${dir}/`));

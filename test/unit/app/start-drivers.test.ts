@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startApp } from '../../../src/app/app.ts';
-import { vouched } from '../../../src/platform/clock-evidence.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
+import { vouched, systemClock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 import { expect, test } from 'vitest';
-import { configJsonSchema } from '../../../src/config/json-schema.ts';
+import { configJsonSchema } from '../../../src/config/reference.ts';
 import { documents, documentText } from '../../../src/docs.ts';
 import { kit_id, probe } from './lab.ts';
 

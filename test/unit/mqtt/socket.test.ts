@@ -4,7 +4,7 @@ import { createServer } from 'node:tls';
 import { expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
 import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
-import { segments } from '../../../src/platform/linux/lost-segments.ts';
+import { segments } from '../../../src/platform/linux/tcp-info.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { withDirectory } from '../../support/temporary.ts';
 

@@ -70,8 +70,6 @@ it('two files that are read at the same time do not share their bytes', async ()
 
 /** These read what is part of the program, as it was packed. */
 const own_files: ReadonlySet<string> = new Set([
-  'src/page-icons.ts',
-  'src/page-world.ts',
   'src/geo/cities.ts',
   'src/cli/version.ts',
   'src/service/http/page/page-files.ts',

@@ -2,8 +2,13 @@
 import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { clockEvidence, openClockEvidence, vouched } from '../../../src/platform/clock-evidence.ts';
-import { type ClockStep, systemClock } from '../../../src/platform/clock.ts';
+import {
+  clockEvidence,
+  openClockEvidence,
+  vouched,
+  type ClockStep,
+  systemClock,
+} from '../../../src/platform/clock.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
 const today_ms = Date.UTC(2027, 5, 1);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
 import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
-import { segments } from '../../../src/platform/linux/lost-segments.ts';
+import { segments } from '../../../src/platform/linux/tcp-info.ts';
 import { kernelRoutes } from '../../../src/platform/linux/route-lookup.ts';
 import { descriptorOf } from '../../../src/platform/linux/unsent-bytes.ts';
 import { texts } from '../../../src/uplink/texts.ts';

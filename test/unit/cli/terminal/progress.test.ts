@@ -1,9 +1,6 @@
 /** Progress of long work. */
 import { expect, it, test } from 'vitest';
-import { drainText } from '../../../../src/cli/terminal/drain.ts';
-import { LiveLine } from '../../../../src/cli/terminal/live-line.ts';
-import { stepsOn } from '../../../../src/cli/terminal/steps.ts';
-import { progressText } from '../../../../src/cli/terminal/progress.ts';
+import { drainText, LiveLine, stepsOn, progressText } from '../../../../src/cli/terminal/progress.ts';
 
 test.each([
   [0, 10, `copying  ${'░'.repeat(20)}    0 %`],

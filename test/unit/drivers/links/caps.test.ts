@@ -1,9 +1,8 @@
 /** Data caps: use, forecast, alarm and the sentence for it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Caps, capWeakness } from '../../../../drivers/links/caps.ts';
+import { Caps, capWeakness, capOf } from '../../../../drivers/links/usage/cap.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { monthEnd } from '../../../../drivers/links/usage/calendar.ts';
-import { capOf } from '../../../../drivers/links/usage/cap.ts';
 import { type UsageLedger, usageOf } from '../../../../drivers/links/usage/usage.ts';
 import { links } from '../../../../drivers/links/links.ts';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';

@@ -2,9 +2,15 @@
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { isTunnel, typeByName, typeOf } from '../../../../drivers/links/interfaces/classify.ts';
-import { findWans, former_max, type Wan } from '../../../../drivers/links/interfaces/inventory.ts';
-import { readPppoe } from '../../../../drivers/links/interfaces/pppoe.ts';
+import {
+  isTunnel,
+  typeByName,
+  typeOf,
+  findWans,
+  former_max,
+  type Wan,
+  readPppoe,
+} from '../../../../drivers/links/interfaces/inventory.ts';
 import { procRouting } from '../../../../drivers/links/routes/route-source.ts';
 import {
   failoverOrder,

@@ -1,11 +1,16 @@
 /** The status of one link, its reason, its throughput and its addresses. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isConfigured, ownPublicAddress } from '../../../../drivers/links/interfaces/addresses.ts';
-import { beganAt, judge, type Signs } from '../../../../drivers/links/status.ts';
+import {
+  isConfigured,
+  ownPublicAddress,
+  beganAt,
+  judge,
+  type Signs,
+} from '../../../../drivers/links/status.ts';
 import type { InterfaceState } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
-import { ratesBetween } from '../../../../drivers/links/usage/throughput.ts';
+import { ratesBetween } from '../../../../drivers/links/usage/usage.ts';
 
 const state: InterfaceState = {
   hasMaster: false,

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readingOf, wordsOf } from '../../../../drivers/power/nut-lines.ts';
+import { readingOf, wordsOf } from '../../../../drivers/power/nut-session.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
 import { power } from '../../../../drivers/power/power.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';

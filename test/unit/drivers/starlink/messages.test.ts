@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { message_max_bytes } from '../../../../drivers/starlink/api/grpc.ts';
-import { qualityOf, window_s } from '../../../../drivers/starlink/history.ts';
-import { fixOf } from '../../../../drivers/starlink/starlink.ts';
+import { qualityOf, window_s, fixOf } from '../../../../drivers/starlink/starlink.ts';
 import {
   parseHistory,
   parseLocation,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
 import { type EchoReply, openIcmp } from '../../../../src/platform/linux/bound-icmp.ts';
 import { connectTcp, knockTcp } from '../../../../src/platform/linux/bound-tcp.ts';
-import { openUdp } from '../../../../src/platform/linux/bound-udp.ts';
+import { openUdp } from '../../../../src/platform/linux/bound-fd.ts';
 import { canonicalIp } from '../../../../src/platform/linux/socket-address.ts';
 import { decodeSocketAddress, encodeSocketAddress } from '../../../../src/platform/linux/socket-address.ts';
 import { texts } from '../../../../src/platform/texts.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { tlsOf, tlsSource } from '../../../../src/config/service/tls.ts';
+import { tlsOf, tlsSource } from '../../../../src/config/service-tls.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { address_connections_max } from '../../../../src/service/http/server/client-shares.ts';
 import { type Certificates, makeCertificates } from '../../../support/certificates.ts';

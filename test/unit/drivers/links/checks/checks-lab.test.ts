@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkDns } from '../../../../../drivers/links/checks/dns.ts';
 import { checkHttp } from '../../../../../drivers/links/checks/checker.ts';
-import { linkChecks } from '../../../../../drivers/links/checks/options.ts';
+import { linkChecks } from '../../../../../drivers/links/options.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { startLinks } from '../../../../support/gateway/links-lab.ts';
 import {

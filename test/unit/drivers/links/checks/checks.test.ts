@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { after } from '../../../../../drivers/links/checks/checker.ts';
 import { dnsQuestion, readDnsAnswer, record_type } from '../../../../../drivers/links/checks/dns.ts';
-import { linkChecks } from '../../../../../drivers/links/checks/options.ts';
+import { linkChecks } from '../../../../../drivers/links/options.ts';
 import { joined } from '../../../../../drivers/links/probing.ts';
 import type { ProbeReading } from '../../../../../drivers/links/probe/api.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';

@@ -6,7 +6,7 @@ import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
 import { startProber } from '../../../../../drivers/links/probe/prober.ts';
 import { publicAddress } from '../../../../../drivers/links/probe/public-addresses.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
-import { deviceIndex } from '../../../../../src/platform/linux/network-device.ts';
+import { deviceIndex } from '../../../../../src/platform/linux/bound-fd.ts';
 import { eventually, letPass } from '../../../../support/eventually.ts';
 import { peerMissing, program, rootMissing } from '../../../../support/peers.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';

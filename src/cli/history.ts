@@ -6,17 +6,17 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { z } from 'zod';
-import { messageOf } from '../../errors.ts';
-import type { HistoryStore, KitSize } from '../../service/history/history-store.ts';
-import { exportKit } from '../../service/history/transfer/export.ts';
-import { ExportUnreadable, type Imported, importLines } from '../../service/history/transfer/import.ts';
-import { linesIn } from '../../service/history/transfer/lines.ts';
-import type { Store } from '../../service/store/store.ts';
-import { complain, exit, printJson, say, type Shell, size, table } from '../terminal/shell.ts';
-import { texts } from '../texts.ts';
-import { missingFile, withStore } from '../service/database.ts';
-import type { DatabaseOptions } from '../service/database-options.ts';
-import { localTime } from '../../platform/local-time.ts';
+import { messageOf } from '../errors.ts';
+import type { HistoryStore, KitSize } from '../service/history/history-store.ts';
+import { exportKit } from '../service/history/transfer/export.ts';
+import { ExportUnreadable, type Imported, importLines } from '../service/history/transfer/import.ts';
+import { linesIn } from '../service/history/transfer/lines.ts';
+import type { Store } from '../service/store/store.ts';
+import { complain, exit, printJson, say, type Shell, size, table } from './terminal/shell.ts';
+import { texts } from './texts.ts';
+import { missingFile, withStore } from './service/database.ts';
+import type { DatabaseOptions } from './service/database-options.ts';
+import { localTime } from '../platform/local-time.ts';
 
 export interface ExportOptions extends DatabaseOptions {
   readonly kit: readonly string[];

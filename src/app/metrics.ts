@@ -1,13 +1,67 @@
 /** The daemon's figures for Prometheus. Loaded only when the configuration asks for them; nothing is measured twice. */
 import { cpuUsage, memoryUsage } from 'node:process';
-import { Registry, Counter, Histogram } from 'prom-client';
-import { type ReportParts, startTime } from '../status-report.ts';
-import { counter, gauge, known, one, type Sample, prefix } from './metric.ts';
-import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
-import { dropReason } from '../../contract/drops.ts';
-import { linkType } from '../../contract/kit.ts';
-import { every } from '../../platform/time.ts';
-import type { Acknowledged } from '../../uplink/sender.ts';
+import { Registry, Counter, Histogram, Gauge } from 'prom-client';
+import { type ReportParts, startTime } from './status-report.ts';
+import { readTextUpTo, small_bytes_max } from '../platform/bounded-file.ts';
+import { dropReason } from '../contract/drops.ts';
+import { linkType } from '../contract/kit.ts';
+import { every } from '../platform/time.ts';
+import type { Acknowledged } from '../uplink/sender.ts';
+
+export const prefix = 'kit_connector_';
+
+export interface Sample {
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface About {
+  /** Without the prefix; with its unit, and `_total` for a counter. */
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
+
+type Read = () => readonly Sample[] | Promise<readonly Sample[]>;
+
+/** A figure that goes up and down. What is not in the answer of `read` is not shown. */
+export function gauge(registry: Registry, { name, help, labels = [] }: About, read: Read): void {
+  const metric: Gauge = new Gauge({
+    name: prefix + name,
+    help,
+    labelNames: labels,
+    registers: [registry],
+    async collect() {
+      const samples = await read();
+      metric.reset();
+      for (const { labels: of = {}, value } of samples) metric.set(of, value);
+    },
+  });
+}
+
+/** A figure that only grows until the process ends, counted elsewhere. */
+export function counter(registry: Registry, { name, help, labels = [] }: About, read: Read): void {
+  const metric: Counter = new Counter({
+    name: prefix + name,
+    help,
+    labelNames: labels,
+    registers: [registry],
+    async collect() {
+      const samples = await read();
+      metric.reset();
+      for (const { labels: of = {}, value } of samples) metric.inc(of, value);
+    },
+  });
+}
+
+export function one(value: number): readonly Sample[] {
+  return [{ value }];
+}
+
+/** Nothing is shown for what is not known. */
+export function known(value: number | null | undefined): readonly Sample[] {
+  return value === null || value === undefined ? [] : one(value);
+}
 
 export interface Metrics {
   readonly content_type: string;

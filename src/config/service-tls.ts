@@ -2,10 +2,10 @@
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
-import { messageOf } from '../../errors.ts';
-import { readCertificates, readKey, readSecret, validityWarning } from '../secrets.ts';
-import type { FaultList, KeyPath } from '../source.ts';
-import { texts } from '../texts.ts';
+import { messageOf } from '../errors.ts';
+import { readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
+import type { FaultList, KeyPath } from './source.ts';
+import { texts } from './texts.ts';
 
 const file = z.string().min(1);
 
