@@ -1,5 +1,6 @@
 /** Runs the daemon until its signal aborts: embedded broker if none is configured, app, control socket. */
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { pid } from 'node:process';
 import { mkdir } from 'node:fs/promises';
 import { startApp, type App } from '../../app/app.ts';
@@ -138,8 +139,15 @@ async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
 
 /** Creates the directory and its parents; an error names `key` of the configuration. */
 export async function makeDirectory(key: string, dir: string): Promise<void> {
-  if (existsSync(dir)) return;
-  await mkdir(dir, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
+  await makeMissing(dir).catch((error: unknown) => {
     throw new Error(texts.dir_not_made(key, dir, systemReason(error)), { cause: error });
   });
+}
+
+/** Level by level: under a file system without support for new directories (/proc), `mkdir` with `recursive` never returns in Node 24. */
+async function makeMissing(dir: string): Promise<void> {
+  if (existsSync(dir)) return;
+  const parent = dirname(dir);
+  if (parent !== dir) await makeMissing(parent);
+  await mkdir(dir, { mode: 0o750 });
 }
