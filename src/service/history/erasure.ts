@@ -1,7 +1,7 @@
 /** What was erased of a history: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
 import { readChannel } from '../../contract/topics.ts';
 import type { Queries, Row } from '../store/sql/database.ts';
-import { inJoinedPortions, places } from '../store/sql/many-rows.ts';
+import { inPortions, places } from '../store/sql/many-rows.ts';
 import type { ErasureQuery, StoredErasure } from './history-store.ts';
 import { day_ms, type HistoryMessage } from './message.ts';
 import { isMisdated } from './retention.ts';
@@ -79,7 +79,7 @@ interface Observed {
 
 /** What was erased of these kits. */
 export async function readErased(queries: Queries, kit_ids: Iterable<string>): Promise<Erased> {
-  const rows = await inJoinedPortions(queries, [...new Set(kit_ids)], async (some) =>
+  const rows = await inPortions([...new Set(kit_ids)], async (some) =>
     queries.all(
       `SELECT kit_id, asset_id, before_ms FROM history_erased WHERE kit_id IN (VALUES ${places(some, '(?)')})`,
       ...some,

@@ -1,6 +1,6 @@
 /** Reads and writes the kit rows of a commit, in as few statements as possible. */
 import type { Queries } from './sql/database.ts';
-import { inJoinedPortions, inPortions, places } from './sql/many-rows.ts';
+import { inPortions, places } from './sql/many-rows.ts';
 
 /** What a commit adds to the counters of a kit. */
 export interface Count {
@@ -83,7 +83,7 @@ export function correctionOf(actual: Count, expected: Count, isNew: boolean): re
 
 export async function count(queries: Queries, counts: readonly Count[], now_ms: number): Promise<void> {
   const big = 'CAST(? AS BIGINT)';
-  await inJoinedPortions(queries, counts, async (some) =>
+  await inPortions(counts, async (some) =>
     queries.all(
       `UPDATE kits SET received = received + new.column2, duplicates = duplicates + new.column3,
          refused = refused + new.column4,

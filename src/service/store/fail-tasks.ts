@@ -59,7 +59,7 @@ export async function readSilent(queries: Queries, now_ms: number): Promise<read
   return rows.map((row) => ({ kit_id: String(row['kit_id']), task_id: String(row['task_id']) }));
 }
 
-/** Fails these, unless they have been reported meanwhile. In a transaction. One statement for all kits would lock the tables of all on Citus. */
+/** Fails these, unless they have been reported meanwhile. In a transaction. */
 export async function failSilent(
   queries: Queries,
   silent: readonly TaskId[],

@@ -1,9 +1,8 @@
-/** Runs the same tests on SQLite, on a real PostgreSQL and, where there is one, on a Citus cluster: what the store promises does not depend on the database. */
+/** Runs the same tests on SQLite and on a real PostgreSQL: what the store promises does not depend on the database. */
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import type { Database } from '../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { citus_url, openCitus } from '../../support/database/citus.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 
@@ -33,16 +32,6 @@ export function onEachDatabase(name: string, tests: (open: () => Promise<Databas
       databases += 1;
       const url = await server.newDatabase(`kits_${databases}`);
       return kept(await openPostgres({ url, password: server.password }));
-    });
-  });
-  const coordinator = citus_url;
-  if (coordinator === undefined) return;
-  describe(`${name}, on Citus`, () => {
-    let schemas = 0;
-    afterEach(closeAll);
-    tests(async () => {
-      schemas += 1;
-      return kept(await openCitus(coordinator, `kits_${process.pid}_${schemas}`));
     });
   });
 }

@@ -5,7 +5,7 @@ import { channelOf } from '../../../contract/topics.ts';
 import { texts } from '../../texts.ts';
 import type { Refusal } from '../losses.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inJoinedPortions, places } from '../sql/many-rows.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 import type { Change } from '../store.ts';
 
 /** Feeds of one kit. */
@@ -60,12 +60,10 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const newest = newestOf(arrivals, refuse);
   const before = await readStamps(queries, newest.filter(hasOlderLive));
   const stored = new Set<string>();
-  for (const row of await inJoinedPortions(queries, newest, async (some) => putSome(queries, some)))
-    stored.add(keyOf(row));
+  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
-  for (const row of await inJoinedPortions(queries, others, async (some) => readSome(queries, some)))
-    known.add(keyOf(row));
+  for (const row of await inPortions(others, async (some) => readSome(queries, some))) known.add(keyOf(row));
   for (const each of others)
     if (!known.has(keyOf(each)))
       for (const one of each.all) refuse(one, texts.too_many_feeds(feeds_of_kit_max));
@@ -87,7 +85,7 @@ async function readStamps(
   queries: Queries,
   some: readonly FeedArrival[],
 ): Promise<ReadonlyMap<string, Order>> {
-  const rows = await inJoinedPortions(queries, some, async (portion) => readSome(queries, portion));
+  const rows = await inPortions(some, async (portion) => readSome(queries, portion));
   return new Map(rows.map((row) => [keyOf(row), { epoch: Number(row['epoch']), seq: Number(row['seq']) }]));
 }
 

@@ -4,7 +4,7 @@ import { readLenient } from '../../ingest/lenient.ts';
 import { texts } from '../../texts.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inJoinedPortions, places } from '../sql/many-rows.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 
 /** A new message of the telemetry of a kit, on its way into the table. */
 export interface TelemetryArrival {
@@ -45,8 +45,7 @@ export async function putTelemetry(
 ): Promise<ReadonlySet<string>> {
   const newest = newestOf(arrivals);
   const stored = new Set<string>();
-  for (const row of await inJoinedPortions(queries, newest, async (some) => putSome(queries, some)))
-    stored.add(keyOf(row));
+  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
   return new Set(newest.filter((each) => stored.has(keyOf(each))).map(({ kit_id }) => kit_id));
 }
 

@@ -4,7 +4,7 @@
  * joins the ranges of its epoch. What is beyond the limits is forgotten, never assumed: see decision 0011.
  */
 import type { Queries, SqlValue } from '../sql/database.ts';
-import { inJoinedPortions, inPortions, places, portions } from '../sql/many-rows.ts';
+import { inPortions, places, portions } from '../sql/many-rows.ts';
 import { blockOf, NumberBlock, spanOf } from './number-block.ts';
 import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
@@ -75,7 +75,7 @@ export class ReceivedNumbers {
     const blocks = wanted.flatMap(({ kit_id, epoch, seqs }) =>
       [...new Set(seqs.map(blockOf))].map((block) => ({ kit_id, epoch, block })),
     );
-    const rows = await inJoinedPortions(queries, blocks, async (some) =>
+    const rows = await inPortions(blocks, async (some) =>
       queries.all(
         `SELECT wanted.column1 AS kit_id, wanted.column2 AS epoch, wanted.column3 AS block, ranges, seen
          FROM (VALUES ${places(some, `(?, ${big}, ${big})`)}) AS wanted
@@ -200,7 +200,7 @@ async function writeBlocks(queries: Queries, epochs: readonly Epoch[], now_ms: n
       .map(({ numbers, isNew }) => ({ kit_id, epoch, numbers, isNew })),
   );
   const full = blocks.filter(({ numbers, isNew }) => numbers.isFull && !isNew);
-  await inJoinedPortions(queries, full, async (some) =>
+  await inPortions(full, async (some) =>
     queries.all(
       `DELETE FROM received_blocks WHERE (kit_id, epoch, block)
        IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,

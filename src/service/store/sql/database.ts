@@ -6,8 +6,6 @@ export type Row = Readonly<Record<string, unknown>>;
 export interface Queries {
   /** Runs a statement and returns its rows, also those of RETURNING. Outside a transaction, a statement that writes gets its own. */
   readonly all: (sql: string, ...values: readonly SqlValue[]) => Promise<readonly Row[]>;
-  /** True: the tables of kits are divided over several servers by `kit_id` (`distribution.ts`). */
-  readonly isDivided?: boolean;
 }
 
 export interface Database extends Queries {

@@ -1,7 +1,5 @@
 /** Statements for many rows at once: over a network each statement costs a round trip. */
 
-import type { Queries } from './database.ts';
-
 /** Rows of one statement: few numbers, so that few texts have to be prepared. */
 const rows_at_once = [64, 16, 4, 1] as const;
 
@@ -21,26 +19,7 @@ export async function inPortions<T, R>(
   rows: readonly T[],
   ask: (some: readonly T[]) => Promise<readonly R[]>,
 ): Promise<readonly R[]> {
-  return askAll([...portions(rows)], ask);
-}
-
-/**
- * The same for a statement that joins the rows with tables of kits. Where these are divided over several servers, only one row at a time
- * can be joined: the server of its kit answers.
- */
-export async function inJoinedPortions<T, R>(
-  queries: Queries,
-  rows: readonly T[],
-  ask: (some: readonly T[]) => Promise<readonly R[]>,
-): Promise<readonly R[]> {
-  return askAll(queries.isDivided === true ? rows.map((row) => [row]) : [...portions(rows)], ask);
-}
-
-async function askAll<T, R>(
-  some: readonly (readonly T[])[],
-  ask: (rows: readonly T[]) => Promise<readonly R[]>,
-): Promise<readonly R[]> {
-  return (await allSettled(some.map(async (rows) => ask(rows)))).flat();
+  return (await allSettled([...portions(rows)].map(async (some) => ask(some)))).flat();
 }
 
 /** Returns all results after the last one has settled: after a failure no other work may still be writing. */

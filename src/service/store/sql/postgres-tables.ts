@@ -92,7 +92,7 @@ async function excludeOlder(queries: Queries, { found, marks, upgrade }: Excludi
   if (fenced > 0 && upgrade !== 'now') throw new StorageUnavailable(texts.older_writers(fenced));
 }
 
-/** The settings that are not set yet, so that a start locks nothing for them. Citus refuses these statements for tables that it has distributed. */
+/** The settings that are not set yet, so that a start locks nothing for them. */
 async function untuned(queries: Queries): Promise<readonly string[]> {
   const full = await queries.all(
     `SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND 'fillfactor=${updated_fill_pct}' = ANY (reloptions)`,

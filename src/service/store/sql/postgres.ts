@@ -3,7 +3,6 @@ import { Writable } from 'node:stream';
 import { Pool, type PoolClient } from 'pg';
 import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import { Addresses } from './addresses.ts';
-import { isDistributed } from './distribution.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { asOurs, Interrupted, isOfServer, PlanOutdated } from './postgres-fault.ts';
 import { prepareTables } from './postgres-tables.ts';
@@ -179,16 +178,14 @@ export async function openPostgres(
     }
   };
   const read = preparingAnew(askOnce);
-  const database = (isDivided: boolean, fence?: Schema): Database => {
+  const database = (fence?: Schema): Database => {
     const transaction: Database['transaction'] = async (work) =>
-      transact({ connect, ask, commit, isDivided, fence }, work);
+      transact({ connect, ask, commit, fence }, work);
     return {
       all: async (sql, ...values) =>
         isReading(sql) ? read(sql, ...values) : transaction(async (queries) => queries.all(sql, ...values)),
-      isDivided,
       transaction,
-      transactionAhead: async (work) =>
-        transact({ connect: connectAhead, ask, commit, isDivided, fence }, work),
+      transactionAhead: async (work) => transact({ connect: connectAhead, ask, commit, fence }, work),
       forget: async () => {
         for (const table of erasable_tables) await read(`VACUUM ${table}`);
       },
@@ -196,10 +193,10 @@ export async function openPostgres(
       close: async () => pool.end(),
     };
   };
-  if (!prepares) return database(false);
+  if (!prepares) return database();
   try {
-    await prepareTables(database(false), { schema, upgrade, wait_max_ms: query_timeout_ms });
-    return database(await isDistributed({ all: read }), schema);
+    await prepareTables(database(), { schema, upgrade, wait_max_ms: query_timeout_ms });
+    return database(schema);
   } catch (error) {
     await pool.end();
     throw error;
@@ -226,7 +223,6 @@ interface Connecting {
   readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
   /** Resolves with what the server did. */
   readonly commit: (client: PoolClient) => Promise<string>;
-  readonly isDivided: boolean;
   /** Of the program that writes; undefined: the transaction looks at no marks. */
   readonly fence: Schema | undefined;
 }
@@ -242,14 +238,13 @@ function refuseStandby(client: PoolClient, done: (error?: Error) => void): void 
 
 /** Runs a transaction and retries it when it certainly was not committed: its connection ended, or a deadlock. */
 async function transact<T>(
-  { connect, ask, commit, isDivided, fence }: Connecting,
+  { connect, ask, commit, fence }: Connecting,
   work: (queries: Queries) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const { client, release } = await connect();
     const hold = holder(client);
     const queries: Queries = {
-      isDivided,
       all: async (sql, ...values) => {
         hold();
         return ask(client, sql, values);
