@@ -25,7 +25,7 @@ import type { Dispatcher } from '../service/service.ts';
 import { type RunningService, startService } from '../service/start.ts';
 import type { ServiceLog } from '../service/service-log.ts';
 import { openSqlite } from '../service/store/sql/sqlite.ts';
-import { SqlStore } from '../service/store/sql-store.ts';
+import { sqlStore } from '../service/store/sql-store.ts';
 import type { Store, PartnerState } from '../service/store/store.ts';
 import { kitState } from './kit-state.ts';
 import type { ReportParts } from './status-report.ts';
@@ -181,7 +181,7 @@ async function openOwnStore(state_dir: string, { history }: OwnServiceConfig, lo
   const history_file = keepsHistory ? join(state_dir, history_database_file) : undefined;
   const error: ServiceLog['error'] = (facts, sentence) => log.error(facts, sentence);
   const open = (): Store =>
-    new SqlStore(openSqlite(file, { keeping: 'memory', history_file, error }), { keepsHistory });
+    sqlStore(openSqlite(file, { keeping: 'memory', history_file, error }), { keepsHistory });
   try {
     return open();
   } catch (error) {

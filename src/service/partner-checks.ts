@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { JsonObject } from '../contract/json.ts';
 import { type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
 import { RequestProblem } from './api/problem.ts';
-import { partner_assets_max } from './store/partner-sync.ts';
+import { partner_assets_max } from './store/partners.ts';
 import type { PushedFix, StoredAsset } from './store/store.ts';
 import { texts } from './texts.ts';
 

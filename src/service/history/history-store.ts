@@ -1,9 +1,25 @@
-/** What the history needs of a store: it moves bodies and knows their bounds, and `history/` reads them. */
-import type { Tombstones } from './erasure.ts';
-import type { Hole } from './holes.ts';
-import type { HistoryClass, HistoryMessage } from './message.ts';
-import type { Retention } from './retention.ts';
-import type { KitRecord } from './transfer/record.ts';
+/** The history on an SQL database: it moves bodies and knows their bounds, and `reading/` reads them. */
+import type { Queries, Row } from '../store/sql/database.ts';
+import type { StoreContext } from '../store/store.ts';
+import { compactKit, waitingKit } from './compactor.ts';
+import { erase, mendErasures } from './erase.ts';
+import { readErasures, readTombstones, type Tombstones } from './erasure.ts';
+import { type Hole, holeOf, holes_max } from './holes.ts';
+import { history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
+import { type Retention, storedRetention } from './retention.ts';
+import { rollUpDay } from './roll-up.ts';
+import { bodyOf } from './segment.ts';
+import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './transfer/record.ts';
+import { importMessages } from './transfer/store-messages.ts';
+import { limitLanded, trim } from './trim.ts';
+
+/** Rows of a kit that landed; what is more is divided before anybody reads so far. */
+const landed_rows_max = 20_000;
+const landed_bytes_max = 32 * 1024 * 1024;
+const retention_name = 'history_retention';
+/** Row of `service`: the replica that keeps the history in order, and until when by the clock of the server. */
+const leader_name = 'history_leader';
+const server_ms = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)';
 
 export interface SegmentQuery {
   readonly kit_id: string;
@@ -83,55 +99,267 @@ export interface ErasureQuery {
 }
 
 /** Every method may reject with `StorageUnavailable`. */
-export interface HistoryStore {
-  /** Segments that may hold an answer, in order. */
-  readonly historySegments: (query: SegmentQuery) => Promise<readonly StoredSegment[]>;
-  /** Bodies that are not divided yet. Read them before the segments: then nothing is missed, and some may be in both. */
-  readonly historyLanded: (kit_id: string) => Promise<readonly StoredLanded[]>;
-  /** What is erased: what has landed since still holds it until it is divided. */
-  readonly historyErased: (kit_id: string) => Promise<Tombstones>;
-  /** Whether the kit has, or had, this asset; of one that was removed here, only messages may be left. */
-  readonly historyKnows: (kit_id: string, asset_id: string) => Promise<boolean>;
-  readonly historyErasures: (query: ErasureQuery) => Promise<readonly StoredErasure[]>;
-  /** Cuts bounds of erasures that lie ahead of these, and returns them. */
-  readonly mendErasures: () => Promise<readonly StoredErasure[]>;
-  /** Figures of a feed that are up to date. */
-  readonly historyDays: (query: DayQuery) => Promise<readonly StoredDay[]>;
-  /** By epoch, newest first: one more than `holes_max` where there are more. */
-  readonly historyHoles: (kit_id: string) => Promise<readonly Hole[]>;
-  /** Notes since when history is kept, unless it is noted: what came before was acknowledged and not kept. */
-  readonly beginHistory: (now_ms: number) => Promise<void>;
-  /** Since when the history of this kit is kept, milliseconds since 1970; undefined: it is not. */
-  readonly historySince: (kit_id: string) => Promise<number | undefined>;
-  /** When the oldest message that is left of each class was observed; classes without any are left out. */
-  readonly historyOldest: (kit_id: string) => Promise<Partial<Readonly<Record<HistoryClass, number>>>>;
-  /** Of every kit with history, by id. */
-  readonly historySizes: () => Promise<readonly KitSize[]>;
-  readonly historyRecord: (kit_id: string) => Promise<KitRecord>;
-  /** Stores messages of an export as if they had arrived at that time; known messages change nothing. No webhook is called. */
-  readonly importMessages: (
-    kit_id: string,
-    messages: readonly HistoryMessage[],
-    arrived_ms: number,
-  ) => Promise<void>;
-  /** Adds the record of an export, after its messages. */
-  readonly importRecord: (kit_id: string, record: KitRecord, now_ms: number) => Promise<void>;
-  /** Whether this process keeps the history in order for so long: of several replicas, one does. */
-  readonly leadHistory: (lease_ms: number) => Promise<boolean>;
-  /** Divides some of what has landed. Returns how many messages; 0: nothing waits for it. */
-  readonly compactHistory: (now_ms: number, all?: boolean) => Promise<number>;
-  /** Makes the figures of one day of one kit. False: no day waits for it. */
-  readonly rollUpHistory: (now_ms: number) => Promise<boolean>;
-  /** What a client has set; undefined: the configuration counts. */
-  readonly historyRetention: () => Promise<Retention | undefined>;
-  readonly setHistoryRetention: (retention: Retention) => Promise<void>;
-  /** Deletes some of what is older than it is kept. Returns how many segments and days; 0: nothing is. */
-  readonly trimHistory: (retention: Retention, now_ms: number) => Promise<number>;
-  /** Deletes what landed first, beyond so many messages. Returns how many: only where landed messages wait in memory. */
-  readonly limitLanded: (messages_max: number) => Promise<number>;
-  /**
-   * Erases, and keeps what comes later of the time before the bound out of the history; a bound ahead of now counts as now. Resolves
-   * when nothing of it is left in the tables.
-   */
-  readonly eraseHistory: (erasure: Erasure, now_ms: number) => Promise<void>;
+export type HistoryStore = ReturnType<typeof historyReads> & ReturnType<typeof historyUpkeep>;
+
+/** What is read for answers. */
+export function historyReads({ database }: StoreContext) {
+  return {
+    /** Segments that may hold an answer, in order. */
+    async historySegments({
+      kit_id,
+      classes,
+      from_ms,
+      to_ms,
+      order,
+      after,
+      limit,
+    }: SegmentQuery): Promise<readonly StoredSegment[]> {
+      const [edge, compare, direction] = order === 'asc' ? ['lo_ms', '>', 'ASC'] : ['hi_ms', '<', 'DESC'];
+      const rows = await database.all(
+        `SELECT id, lo_ms, hi_ms, messages, misdated, day, body FROM history
+         WHERE kit_id = ? AND class IN (${classes.map(() => '?').join(', ')}) AND lo_ms < ? AND hi_ms >= ?
+           ${after ? `AND (${edge}, id) ${compare} (?, ?)` : ''}
+         ORDER BY ${edge} ${direction}, id ${direction} LIMIT ?`,
+        kit_id,
+        ...classes,
+        to_ms,
+        from_ms,
+        ...(after ? [after.ms, after.id] : []),
+        limit,
+      );
+      return rows.map(segmentOf);
+    },
+
+    /** Bodies that are not divided yet. Read them before the segments: then nothing is missed, and some may be in both. */
+    async historyLanded(kit_id: string): Promise<readonly StoredLanded[]> {
+      return readLanded(database, kit_id);
+    },
+
+    /** What is erased: what has landed since still holds it until it is divided. */
+    async historyErased(kit_id: string): Promise<Tombstones> {
+      return readTombstones(database, kit_id);
+    },
+
+    /** Whether the kit has, or had, this asset; of one that was removed here, only messages may be left. */
+    async historyKnows(kit_id: string, asset_id: string): Promise<boolean> {
+      const known = ['assets', 'partner_sync', 'feeds', 'tasks'].map(
+        (table) => `SELECT 1 AS here FROM ${table} WHERE kit_id = ? AND asset_id = ?`,
+      );
+      const rows = await database.all(
+        `SELECT here FROM (${known.join(' UNION ALL ')}) AS known LIMIT 1`,
+        ...known.flatMap(() => [kit_id, asset_id]),
+      );
+      return rows.length > 0;
+    },
+
+    async historyErasures(query: ErasureQuery): Promise<readonly StoredErasure[]> {
+      return readErasures(database, query);
+    },
+
+    /** Figures of a feed that are up to date. */
+    async historyDays({ kit_id, channel, from_day, to_day }: DayQuery): Promise<readonly StoredDay[]> {
+      const rows = await database.all(
+        `SELECT history_days.day, history_days.body,
+           CASE WHEN changed = 1 AND lo_ms < to_ms THEN lo_ms ELSE to_ms END AS to_ms
+         FROM history_days
+         LEFT JOIN history_changed ON history_changed.kit_id = history_days.kit_id AND history_changed.day = history_days.day
+         WHERE history_days.kit_id = ? AND channel = ? AND history_days.day BETWEEN ? AND ? ORDER BY history_days.day`,
+        kit_id,
+        channel,
+        from_day,
+        to_day,
+      );
+      return rows.map((row) => ({ day: Number(row['day']), to_ms: Number(row['to_ms']), body: bodyOf(row) }));
+    },
+
+    /** By epoch, newest first: one more than `holes_max` where there are more. */
+    async historyHoles(kit_id: string): Promise<readonly Hole[]> {
+      const rows = await database.all(
+        `SELECT epoch, lo, hi, lane, reason, messages, reported_ms FROM history_holes
+         WHERE kit_id = ? ORDER BY epoch DESC, lo LIMIT ?`,
+        kit_id,
+        holes_max + 1,
+      );
+      return rows.map(holeOf);
+    },
+
+    /** Since when the history of this kit is kept, milliseconds since 1970; undefined: it is not. */
+    async historySince(kit_id: string): Promise<number | undefined> {
+      return readSince(database, kit_id);
+    },
+
+    /** When the oldest message that is left of each class was observed; classes without any are left out. */
+    async historyOldest(kit_id: string): Promise<Partial<Readonly<Record<HistoryClass, number>>>> {
+      const oldest: Partial<Record<HistoryClass, number>> = {};
+      for (const each of history_classes) {
+        const [row] = await database.all(
+          'SELECT lo_ms FROM history WHERE kit_id = ? AND class = ? AND misdated = 0 ORDER BY lo_ms LIMIT 1',
+          kit_id,
+          each,
+        );
+        if (row) oldest[each] = Number(row['lo_ms']);
+      }
+      return oldest;
+    },
+
+    /** Of every kit with history, by id. */
+    async historySizes(): Promise<readonly KitSize[]> {
+      const rows = await database.all(
+        `SELECT kits.kit_id, kits.landed, divided.messages, divided.bytes, divided.lo_ms, divided.hi_ms FROM kits
+         LEFT JOIN (SELECT kit_id, SUM(messages) AS messages, SUM(bytes) AS bytes, MIN(lo_ms) AS lo_ms, MAX(hi_ms) AS hi_ms
+           FROM history GROUP BY kit_id) AS divided ON divided.kit_id = kits.kit_id
+         WHERE kits.landed > 0 OR divided.messages > 0 ORDER BY kits.kit_id`,
+      );
+      return rows.map(sizeOf);
+    },
+  };
+}
+
+/** What keeps the history in order, and moves it to other services. */
+export function historyUpkeep({ database, announce, replica_id }: StoreContext) {
+  return {
+    async historyRecord(kit_id: string): Promise<KitRecord> {
+      return readRecord(database, kit_id);
+    },
+
+    /** What a client has set; undefined: the configuration counts. */
+    async historyRetention(): Promise<Retention | undefined> {
+      const [row] = await database.all('SELECT value FROM service WHERE name = ?', retention_name);
+      return row && storedRetention.parse(JSON.parse(String(row['value'])));
+    },
+
+    /** Stores messages of an export as if they had arrived at that time; known messages change nothing. No webhook is called. */
+    async importMessages(
+      kit_id: string,
+      messages: readonly HistoryMessage[],
+      arrived_ms: number,
+    ): Promise<void> {
+      await database.transaction(async (queries) => {
+        const { changes } = await importMessages(queries, { kit_id, messages, arrived_ms });
+        await announce(queries, changes);
+      });
+    },
+
+    /** Notes since when history is kept, unless it is noted: what came before was acknowledged and not kept. */
+    async beginHistory(now_ms: number): Promise<void> {
+      await database.all(
+        'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
+        since_name,
+        String(now_ms),
+      );
+    },
+
+    /** Adds the record of an export, after its messages. */
+    async importRecord(kit_id: string, record: KitRecord, now_ms: number): Promise<void> {
+      await writeRecord(database, kit_id, record, now_ms);
+    },
+
+    /** Divides some of what has landed. Returns how many messages; 0: nothing waits for it. */
+    async compactHistory(now_ms: number, all = false): Promise<number> {
+      const kit_id = await waitingKit(database, now_ms, all);
+      if (kit_id === undefined) return 0;
+      const tombstones = await readTombstones(database, kit_id);
+      return compactKit(database, kit_id, { now_ms, tombstones });
+    },
+
+    /** Makes the figures of one day of one kit. False: no day waits for it. */
+    async rollUpHistory(now_ms: number): Promise<boolean> {
+      return rollUpDay(database, now_ms);
+    },
+
+    /** Deletes some of what is older than it is kept. Returns how many segments and days; 0: nothing is. */
+    async trimHistory(retention: Retention, now_ms: number): Promise<number> {
+      return trim(database, retention, now_ms);
+    },
+
+    /** Deletes what landed first, beyond so many messages. Returns how many: only where landed messages wait in memory. */
+    async limitLanded(messages_max: number): Promise<number> {
+      return database.transaction(async (queries) => limitLanded(queries, messages_max));
+    },
+
+    async setHistoryRetention(retention: Retention): Promise<void> {
+      await database.all(
+        'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+        retention_name,
+        JSON.stringify(retention),
+      );
+    },
+
+    /** Cuts bounds of erasures that lie ahead of these, and returns them. */
+    async mendErasures(): Promise<readonly StoredErasure[]> {
+      return mendErasures(database);
+    },
+
+    /**
+     * Erases, and keeps what comes later of the time before the bound out of the history; a bound ahead of now counts as now. Resolves
+     * when nothing of it is left in the tables.
+     */
+    async eraseHistory(erasure: Erasure, now_ms: number): Promise<void> {
+      await erase(database, erasure, now_ms);
+    },
+
+    /**
+     * Whether this process keeps the history in order for so long: of several replicas, one does. The lease is free when it has run out, or
+     * lasts longer than any does: the clock of the server was set back.
+     */
+    async leadHistory(lease_ms: number): Promise<boolean> {
+      // A database without replicas has one process.
+      if (replica_id === undefined) return true;
+      const until_ms = `CAST(split_part(service.value, ' ', 2) AS BIGINT)`;
+      const rows = await database.all(
+        `INSERT INTO service (name, value) VALUES (?, CAST(? AS TEXT) || ' ' || CAST(${server_ms} + CAST(? AS BIGINT) AS TEXT))
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value
+           WHERE split_part(service.value, ' ', 1) = CAST(? AS TEXT)
+             OR ${until_ms} NOT BETWEEN ${server_ms} AND ${server_ms} + CAST(? AS BIGINT)
+         RETURNING name`,
+        leader_name,
+        replica_id,
+        lease_ms,
+        replica_id,
+        lease_ms,
+      );
+      return rows.length > 0;
+    },
+  };
+}
+
+async function readLanded(queries: Queries, kit_id: string): Promise<readonly StoredLanded[]> {
+  const sizes = await queries.all(
+    'SELECT id, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
+    kit_id,
+    landed_rows_max,
+  );
+  let bytes = 0;
+  const beyond = sizes.findIndex((row) => (bytes += Number(row['bytes'])) > landed_bytes_max);
+  const last = beyond < 1 ? sizes.at(beyond) : sizes[beyond - 1];
+  if (!last) return [];
+  const rows = await queries.all(
+    'SELECT landed_ms, body FROM history_in WHERE kit_id = ? AND id <= ? ORDER BY id',
+    kit_id,
+    String(last['id']),
+  );
+  return rows.map((row) => ({ landed_ms: Number(row['landed_ms']), body: bodyOf(row) }));
+}
+
+function segmentOf(row: Row): StoredSegment {
+  return {
+    id: String(row['id']),
+    lo_ms: Number(row['lo_ms']),
+    hi_ms: Number(row['hi_ms']),
+    messages: Number(row['messages']),
+    misdated: Number(row['misdated']) === 1,
+    day: Number(row['day']),
+    body: bodyOf(row),
+  };
+}
+
+function sizeOf(row: Row): KitSize {
+  const { kit_id, landed, messages, bytes, lo_ms, hi_ms } = row;
+  return {
+    kit_id: String(kit_id),
+    messages: Number(messages ?? 0) + Number(landed),
+    bytes: Number(bytes ?? 0),
+    lo_ms: lo_ms === null ? null : Number(lo_ms),
+    hi_ms: hi_ms === null ? null : Number(hi_ms),
+  };
 }

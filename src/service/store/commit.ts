@@ -13,7 +13,7 @@ import { eventsOf } from '../webhooks/events.ts';
 import { type Landing, land, sizeOf } from '../history/landing.ts';
 import { findReused, refusalOf } from '../history/reused.ts';
 import { withoutSuperseded } from './apply/superseded.ts';
-import { takeKitFix } from './partner-sync.ts';
+import { takeKitFix } from './partners.ts';
 import type { Queries } from './sql/database.ts';
 import { allSettled } from './sql/many-rows.ts';
 import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';

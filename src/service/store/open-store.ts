@@ -1,4 +1,5 @@
 /** Opens the database that the configuration names: a file of SQLite, or a PostgreSQL that replicas share. */
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ShareDatabase } from '../broker/share-check.ts';
@@ -9,7 +10,7 @@ import { readStored } from './received/read-received.ts';
 import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
 import { replicationFault } from './sql/replication.ts';
 import type { Upgrade } from './sql/schema.ts';
-import { SharedStore } from './shared-store.ts';
+import { sqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
 import { openThreadStore } from './thread-store.ts';
 
@@ -57,9 +58,10 @@ export async function openStore(
   }
   const replicas = new ReplicaNotifications();
   const database = await openPostgres(choice, { upgrade });
-  const store = new SharedStore(database, {
+  const store = sqlStore(database, {
     announce: async (queries, changes) => replicas.notify(queries, changes),
     keepsHistory,
+    replica_id: randomUUID(),
   });
   return {
     store,

@@ -1,13 +1,15 @@
-/** The interface of the store, implemented on SQLite and PostgreSQL. */
-import type { Announcement, AssetStatus, CommandDefinition } from '../../contract/assets.ts';
+/** What the store takes and returns. */
+import type { Announcement, AssetStatus } from '../../contract/assets.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
-import type { PartnerChange, PartnerFixMessage, PartnerRecord } from '../../contract/partners.ts';
+import type { PartnerFixMessage, PartnerRecord } from '../../contract/partners.ts';
 import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
-import type { HistoryStore } from '../history/history-store.ts';
-import type { Reception } from '../ingest/read-message.ts';
 import type { Losses, News } from './losses.ts';
-import type { WebhookStore } from '../webhooks/webhook-store.ts';
+import type { Database, Queries } from './sql/database.ts';
+import type { sqlStore } from './sql-store.ts';
+
+/** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
+export type Store = ReturnType<typeof sqlStore>;
 
 /** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
 export interface Stamp {
@@ -209,77 +211,18 @@ export interface ApiKey {
   readonly used_ms: number | null;
 }
 
-/** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
-export interface Store extends HistoryStore, WebhookStore {
-  /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
-  readonly commit: (receptions: readonly Reception[], now_ms: number) => Promise<Committed>;
-  /** The ids of all kits, in the order of `kits`. */
-  readonly kitIds: () => Promise<readonly string[]>;
-  readonly kits: (kit_ids: readonly string[] | '*') => Promise<readonly StoredKit[]>;
-  readonly kit: (kit_id: string) => Promise<StoredKit | undefined>;
-  /** The states of all assets of these kits. */
-  readonly assetStates: (kit_ids: readonly string[] | '*') => Promise<readonly AssetState[]>;
-  readonly assets: (kit_id: string) => Promise<readonly StoredAsset[]>;
-  readonly asset: (kit_id: string, asset_id: string) => Promise<StoredAsset | undefined>;
-  readonly commands: (kit_id: string, asset_id: string) => Promise<readonly CommandDefinition[]>;
-  readonly feeds: (kit_id: string, asset_id: string) => Promise<readonly StoredFeed[]>;
-  readonly addPartner: (asset: PartnerAsset) => Promise<StoredAsset>;
-  /** Changes a partner asset; false: there is none with this id. */
-  readonly changePartner: (kit_id: string, asset_id: string, change: PartnerEdit) => Promise<boolean>;
-  readonly removePartner: (kit_id: string, asset_id: string) => Promise<boolean>;
-  /** Each fix as a message of the `gps` feed and, unless a newer one is known, as the asset's position, in this order; all or none. */
-  readonly pushFixes: (
-    kit_id: string,
-    fixes: readonly PushedFix[],
-    now_ms: number,
-  ) => Promise<readonly LandedFix[]>;
-  /** All partner assets of the kit, and the removed ones that the other side may not know. */
-  readonly partners: (kit_id: string) => Promise<readonly PartnerState[]>;
-  /** Applies what the cloud has of a partner asset. Rejects with the reason when it cannot be taken. */
-  readonly takePartner: (
-    kit_id: string,
-    asset_id: string,
-    change: PartnerChange,
-    now_ms: number,
-  ) => Promise<readonly Change[]>;
-  /** The kit has the fix of this time. */
-  readonly partnerFixSent: (kit_id: string, asset_id: string, fix_ms: number) => Promise<void>;
-  readonly addTask: (task: TaskOrder) => Promise<StoredTask>;
-  readonly task: (kit_id: string, task_id: string) => Promise<StoredTask | undefined>;
-  /** The newest first; fewer than the limit, and at least one, where they are large. */
-  readonly tasks: (kit_id: string, wanted: TaskQuery) => Promise<readonly StoredTask[]>;
-  /** Fails a task that could not be dispatched, unless the kit has reported it meanwhile. */
-  readonly failTask: (
-    kit_id: string,
-    task_id: string,
-    reason: string,
-    now_ms: number,
-  ) => Promise<StoredTask | undefined>;
-  /** Fails tasks that are due and without a report. */
-  readonly failSilent: (now_ms: number) => Promise<readonly StoredTask[]>;
-  /** Claims the key for this request for a day, unless it is in use. */
-  readonly claim: (request: RepeatableRequest, now_ms: number) => Promise<Claim>;
-  /** Stores the answer of a claimed request. */
-  readonly answer: (request: RepeatableRequest, answer: Json) => Promise<void>;
-  /** Releases the key of a claimed request that had no effect. */
-  readonly unclaim: (request: RepeatableRequest) => Promise<void>;
-  /** `hash` is of the session's secret. */
-  readonly addSession: (hash: string, key_id: string, expires_ms: number) => Promise<void>;
-  /** The key of a session that is not over. */
-  readonly session: (hash: string, now_ms: number) => Promise<string | undefined>;
-  readonly endSession: (hash: string) => Promise<void>;
-  readonly keys: () => Promise<readonly ApiKey[]>;
-  readonly addKey: (key: ApiKey) => Promise<void>;
-  /** Stores when keys were used last: pairs of key_id and milliseconds since 1970. */
-  readonly noteUses: (uses: readonly (readonly [key_id: string, used_ms: number])[]) => Promise<void>;
-  readonly revokeKey: (key_id: string) => Promise<boolean>;
-  /** All that is stored for this kit, newest epoch first; of any number of ranges. */
-  readonly acks: (kit_id: string) => Promise<readonly CloudAck[]>;
-  /** 0: nothing is stored for this kit. */
-  readonly newestEpoch: (kit_id: string) => Promise<number>;
-  /** Why this program may not write the database any more, since another version has changed its tables; undefined: it may. */
-  readonly schemaFault: () => Promise<string | undefined>;
-  readonly close: () => Promise<void>;
+/** Tells the other replicas what has changed. */
+export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
+
+/** What the parts of a store work with. */
+export interface StoreContext {
+  readonly database: Database;
+  /** Called inside each transaction that stores what kits report, and after each change of a client. */
+  readonly announce: Announce;
+  /** False: only the newest values are stored. */
+  readonly keepsHistory: boolean;
+  /** Undefined: no other process shares the database. */
+  readonly replica_id: string | undefined;
 }
 
 export interface TaskOrder {

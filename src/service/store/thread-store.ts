@@ -1,8 +1,8 @@
 /** The store on SQLite for the rest of the service: every call goes to the thread that owns the file. */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { z } from 'zod';
 import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
-import type { HistoryStore } from '../history/history-store.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Upgrade } from './sql/schema.ts';
 import type { Store } from './store.ts';
@@ -17,7 +17,7 @@ export interface ThreadOptions {
 
 export interface ThreadCall {
   readonly id: number;
-  readonly method: keyof Store;
+  readonly method: string;
   readonly args: readonly unknown[];
 }
 
@@ -33,12 +33,9 @@ export interface ThreadNotice {
   readonly sentence: string;
 }
 
-/** Only the caller can type the value. */
-type Received = Omit<ThreadReply, 'value'> & { readonly value: never };
-
 interface Waiting {
-  readonly method: keyof Store | 'open';
-  readonly resolve: (value: never) => void;
+  readonly method: string;
+  readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -65,11 +62,7 @@ export async function openThreadStore(
 ): Promise<Store> {
   const store = new ThreadStore({ file, keepsHistory, upgrade }, heap_mb, error);
   await store.open();
-  return methodsOf(
-    <K extends keyof Store>(name: K) =>
-      async (...args: Parameters<Store[K]>): Promise<Awaited<ReturnType<Store[K]>>> =>
-        store.ask(name, args),
-  );
+  return callsOf(store);
 }
 
 /**
@@ -101,15 +94,12 @@ class ThreadStore {
     return this.#opening;
   }
 
-  async ask<K extends keyof Store>(
-    method: K,
-    args: Parameters<Store[K]>,
-  ): Promise<Awaited<ReturnType<Store[K]>>> {
+  async ask(method: string, args: readonly unknown[]): Promise<unknown> {
     if (this.#isClosed) throw new StorageUnavailable(texts.database_closed);
     if (!this.#worker) await this.open();
     this.#isClosed ||= method === 'close';
     const id = (this.#last_id += 1);
-    return new Promise<Awaited<ReturnType<Store[K]>>>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#waiting.set(id, { method, resolve, reject });
       this.#worker?.postMessage({ id, method, args } satisfies ThreadCall);
     });
@@ -120,13 +110,13 @@ class ThreadStore {
     this.#hasAnswered = false;
     const worker = new Worker(new URL('./thread.ts', import.meta.url), { resourceLimits: this.#limits });
     let reason = 'exited';
-    worker.on('message', (message: Received | ThreadNotice) => {
+    worker.on('message', (message: ThreadReply | ThreadNotice) => {
       if ('sentence' in message) this.#error(message.facts, message.sentence);
       else this.#settle(message);
     });
     worker.on('error', (error) => (reason = messageOf(error)));
     worker.on('exit', () => this.#onExit(worker, reason));
-    const opened = new Promise<void>((resolve, reject) =>
+    const opened = new Promise<unknown>((resolve, reject) =>
       this.#waiting.set(0, { method: 'open', resolve, reject }),
     );
     worker.postMessage(this.#options);
@@ -134,7 +124,7 @@ class ThreadStore {
     this.#worker = worker;
   }
 
-  #settle({ id, value, fault }: Received): void {
+  #settle({ id, value, fault }: ThreadReply): void {
     const asked = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (id > 0) this.#hasAnswered = true;
@@ -155,94 +145,22 @@ class ThreadStore {
   }
 }
 
-type Method = <K extends keyof Store>(
-  name: K,
-) => (...args: Parameters<Store[K]>) => Promise<Awaited<ReturnType<Store[K]>>>;
+/** Nothing is checked: the types are those of the store in the thread, which has a method for each call. */
+const calls = z.custom<Store>();
 
-/** Builds the store, with each method as a call to the thread. */
-function methodsOf(method: Method): Store {
-  return {
-    commit: method('commit'),
-    kitIds: method('kitIds'),
-    kits: method('kits'),
-    kit: method('kit'),
-    assetStates: method('assetStates'),
-    assets: method('assets'),
-    asset: method('asset'),
-    commands: method('commands'),
-    feeds: method('feeds'),
-    addPartner: method('addPartner'),
-    changePartner: method('changePartner'),
-    removePartner: method('removePartner'),
-    pushFixes: method('pushFixes'),
-    partners: method('partners'),
-    takePartner: method('takePartner'),
-    partnerFixSent: method('partnerFixSent'),
-    addTask: method('addTask'),
-    task: method('task'),
-    tasks: method('tasks'),
-    failTask: method('failTask'),
-    failSilent: method('failSilent'),
-    claim: method('claim'),
-    answer: method('answer'),
-    unclaim: method('unclaim'),
-    addSession: method('addSession'),
-    session: method('session'),
-    endSession: method('endSession'),
-    keys: method('keys'),
-    addKey: method('addKey'),
-    revokeKey: method('revokeKey'),
-    noteUses: method('noteUses'),
-    acks: method('acks'),
-    newestEpoch: method('newestEpoch'),
-    ...historyMethods(method),
-    webhooks: method('webhooks'),
-    webhook: method('webhook'),
-    addWebhook: method('addWebhook'),
-    changeWebhook: method('changeWebhook'),
-    removeWebhook: method('removeWebhook'),
-    noteSilences: method('noteSilences'),
-    dueWebhooks: method('dueWebhooks'),
-    nextDue: method('nextDue'),
-    claimMessages: method('claimMessages'),
-    settleMessages: method('settleMessages'),
-    deadMessages: method('deadMessages'),
-    replayDead: method('replayDead'),
-    purgeDead: method('purgeDead'),
-    schemaFault: method('schemaFault'),
-    close: method('close'),
+/** A store whose methods are calls to the thread, whatever their names. */
+function callsOf(store: ThreadStore): Store {
+  const handler: ProxyHandler<object> = {
+    get: (_, name) =>
+      // A promise that resolves with this object asks whether it is a promise itself.
+      typeof name === 'symbol' || name === 'then'
+        ? undefined
+        : async (...args: readonly unknown[]) => store.ask(name, args),
   };
+  return calls.parse(new Proxy({}, handler));
 }
 
 function errorOf({ kind, message }: NonNullable<ThreadReply['fault']>): Error {
   if (kind === 'refused') return new SchemaRefused(message);
   return kind === 'unavailable' ? new StorageUnavailable(message) : new InvariantBroken(message);
-}
-
-function historyMethods(method: Method): HistoryStore {
-  return {
-    historySegments: method('historySegments'),
-    historyLanded: method('historyLanded'),
-    historyErased: method('historyErased'),
-    historyKnows: method('historyKnows'),
-    historyErasures: method('historyErasures'),
-    mendErasures: method('mendErasures'),
-    historyDays: method('historyDays'),
-    historyHoles: method('historyHoles'),
-    beginHistory: method('beginHistory'),
-    historySince: method('historySince'),
-    historyOldest: method('historyOldest'),
-    historySizes: method('historySizes'),
-    historyRecord: method('historyRecord'),
-    importMessages: method('importMessages'),
-    importRecord: method('importRecord'),
-    leadHistory: method('leadHistory'),
-    compactHistory: method('compactHistory'),
-    rollUpHistory: method('rollUpHistory'),
-    historyRetention: method('historyRetention'),
-    setHistoryRetention: method('setHistoryRetention'),
-    trimHistory: method('trimHistory'),
-    limitLanded: method('limitLanded'),
-    eraseHistory: method('eraseHistory'),
-  };
 }

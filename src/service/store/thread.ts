@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../errors.ts';
 import { openSqlite } from './sql/sqlite.ts';
-import { SqlStore } from './sql-store.ts';
+import { sqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { ThreadCall, ThreadNotice, ThreadOptions, ThreadReply } from './thread-store.ts';
@@ -14,7 +14,7 @@ port.once('message', ({ file, keepsHistory, upgrade }: ThreadOptions) => {
   try {
     const error: ServiceLog['error'] = (facts, sentence) =>
       port.postMessage({ facts, sentence } satisfies ThreadNotice);
-    const store = new SqlStore(openSqlite(file, { upgrade, error }), { keepsHistory });
+    const store = sqlStore(openSqlite(file, { upgrade, error }), { keepsHistory });
     port.on('message', (call: ThreadCall) => void answer(store, call));
     port.postMessage({ id: 0, value: undefined } satisfies ThreadReply);
   } catch (error) {
@@ -23,10 +23,12 @@ port.once('message', ({ file, keepsHistory, upgrade }: ThreadOptions) => {
   }
 });
 
-/** Runs a call. The arguments match the method: `thread-store.ts` sends nothing else. */
+/** Runs a call. Name and arguments match: `thread-store.ts` sends what the types of the store allow. */
 async function answer(store: Store, { id, method, args }: ThreadCall): Promise<void> {
   try {
-    const value: unknown = await Reflect.apply(store[method], store, args);
+    const call: unknown = Reflect.get(store, method);
+    if (typeof call !== 'function') throw new InvariantBroken(`the store has no method ${method}`);
+    const value: unknown = await Reflect.apply(call, store, args);
     port.postMessage({ id, value } satisfies ThreadReply);
   } catch (error) {
     port.postMessage({ id, fault: faultOf(error) } satisfies ThreadReply);

@@ -16,7 +16,7 @@ import type {
 import type { AddressPolicy } from './address-policy.ts';
 import { isWebhookType, webhookTypes } from './events.ts';
 import { makeSecret, old_secret_ms, rotated } from './signature.ts';
-import { webhooks_max } from './sql-webhooks.ts';
+import { webhooks_max } from './webhook-store.ts';
 import { texts } from './texts.ts';
 import type { DeadQuery, QueuedMessage, Webhook, WebhookEdit, WebhookStore } from './webhook-store.ts';
 

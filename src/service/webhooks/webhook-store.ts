@@ -1,6 +1,20 @@
-/** What webhooks need of a store. Every method may reject with `StorageUnavailable`. */
-import type { Secret } from './signature.ts';
+/** Webhooks and their messages on an SQL database. */
+import type { Row, SqlValue } from '../store/sql/database.ts';
+import type { StoreContext } from '../store/store.ts';
+import { countPurged, with_valid_key } from './enqueue.ts';
 import type { WebhookEvent, WebhookType } from './events.ts';
+import { type Settled, settleAll } from './settle.ts';
+import type { Secret } from './signature.ts';
+import { noteSilences } from './silences.ts';
+import { messageOf, webhookOf } from './webhook-rows.ts';
+
+/** Receivers of a service. */
+export const webhooks_max = 64;
+
+/** Due messages among which the next ones are chosen. */
+const window_max = 64;
+
+const is_due = `state = 'waiting' AND next_ms <= ? AND lease_ms <= ?`;
 
 /** A registered receiver. */
 export interface Webhook {
@@ -96,32 +110,212 @@ export interface DeadQuery {
   readonly limit: number;
 }
 
-export interface WebhookStore {
-  readonly webhooks: () => Promise<readonly Webhook[]>;
-  readonly webhook: (webhook_id: string) => Promise<Webhook | undefined>;
-  /** False: there are as many as there may be. */
-  readonly addWebhook: (webhook: Omit<Webhook, 'counts'>) => Promise<boolean>;
-  readonly changeWebhook: (webhook_id: string, edit: WebhookEdit) => Promise<boolean>;
-  /** With its messages. */
-  readonly removeWebhook: (webhook_id: string) => Promise<boolean>;
-  /** Queues events for kits that fell silent and for kits that send again. Returns whether there were any. */
-  readonly noteSilences: (now_ms: number) => Promise<boolean>;
-  /** Receivers with a message that is due. */
-  readonly dueWebhooks: (now_ms: number) => Promise<readonly Webhook[]>;
-  /** When a message for an enabled receiver is due next, or may be: one in progress counts as due. Undefined: none waits. */
-  readonly nextDue: (now_ms: number) => Promise<number | undefined>;
-  /**
-   * Takes messages that are due for this process: no other one gets them before `lease_ms`. Of one subject (an asset, or a kit
-   * itself) it takes one, and none while an earlier one is due or in progress.
-   */
-  readonly claimMessages: (claim: ClaimRequest) => Promise<readonly QueuedMessage[]>;
-  /** Stores the outcomes, but of messages that another claim has taken. Returns of each whether the receiver was disabled by it. */
-  readonly settleMessages: (
-    settlements: readonly Settlement[],
-  ) => Promise<readonly { readonly disabled: boolean }[]>;
-  readonly deadMessages: (query: DeadQuery) => Promise<readonly QueuedMessage[]>;
-  /** Queues dead messages again, all of them or these. Returns how many. */
-  readonly replayDead: (webhook_id: string, ids: readonly string[] | '*', now_ms: number) => Promise<number>;
-  /** Deletes dead messages, all of them or these. Returns how many. */
-  readonly purgeDead: (webhook_id: string, ids: readonly string[] | '*') => Promise<number>;
+/** Every method may reject with `StorageUnavailable`. */
+export type WebhookStore = ReturnType<typeof webhookRegistry> & ReturnType<typeof webhookQueue>;
+
+/** The receivers. */
+export function webhookRegistry({ database }: StoreContext) {
+  const webhook = async (webhook_id: string): Promise<Webhook | undefined> => {
+    const [row] = await database.all('SELECT * FROM webhooks WHERE webhook_id = ?', webhook_id);
+    return row && webhookOf(row);
+  };
+  return {
+    async webhooks(): Promise<readonly Webhook[]> {
+      return (await database.all('SELECT * FROM webhooks ORDER BY created_ms, webhook_id')).map(webhookOf);
+    },
+
+    webhook,
+
+    /** False: there are as many as there may be. */
+    async addWebhook(webhook: Omit<Webhook, 'counts'>): Promise<boolean> {
+      const added = await database.all(
+        `INSERT INTO webhooks (webhook_id, label, url, types, kits, key_id, secrets, created_ms)
+         SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8
+         FROM (VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT))) AS new
+         WHERE (SELECT COUNT(*) FROM webhooks) < ${webhooks_max} RETURNING webhook_id`,
+        webhook.webhook_id,
+        webhook.label,
+        webhook.url,
+        JSON.stringify(webhook.types),
+        JSON.stringify(webhook.kits),
+        webhook.key_id,
+        JSON.stringify(webhook.secrets),
+        webhook.created_ms,
+      );
+      return added.length > 0;
+    },
+
+    async changeWebhook(webhook_id: string, edit: WebhookEdit): Promise<boolean> {
+      const { label, url, types, kits, secrets, key_id, disabled_reason } = edit;
+      const columns: Record<string, SqlValue | undefined> = {
+        label,
+        url,
+        types: types && JSON.stringify(types),
+        kits: kits && JSON.stringify(kits),
+        secrets: secrets && JSON.stringify(secrets),
+        key_id,
+        disabled_reason,
+        // A webhook that was enabled or has another address starts without failures.
+        ...((disabled_reason === null || url !== undefined) && {
+          failing_since_ms: null,
+          failures: 0,
+          pause_until_ms: 0,
+        }),
+      };
+      const changed = Object.entries(columns).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as const],
+      );
+      if (changed.length === 0) return (await webhook(webhook_id)) !== undefined;
+      const rows = await database.all(
+        `UPDATE webhooks SET ${changed.map(([name]) => `${name} = ?`).join(', ')} WHERE webhook_id = ? RETURNING webhook_id`,
+        ...changed.map(([, value]) => value),
+        webhook_id,
+      );
+      return rows.length > 0;
+    },
+
+    /** With its messages. */
+    async removeWebhook(webhook_id: string): Promise<boolean> {
+      return database.transaction(async (queries) => {
+        const gone = await queries.all(
+          'DELETE FROM webhooks WHERE webhook_id = ? RETURNING webhook_id',
+          webhook_id,
+        );
+        await queries.all('DELETE FROM webhook_messages WHERE webhook_id = ?', webhook_id);
+        return gone.length > 0;
+      });
+    },
+  };
+}
+
+/** Their messages. */
+export function webhookQueue({ database }: StoreContext) {
+  return {
+    /** Queues events for kits that fell silent and for kits that send again. Returns whether there were any. */
+    async noteSilences(now_ms: number): Promise<boolean> {
+      return database.transaction(async (queries) => noteSilences(queries, now_ms));
+    },
+
+    /** Receivers with a message that is due. */
+    async dueWebhooks(now_ms: number): Promise<readonly Webhook[]> {
+      const rows = await database.all(
+        `SELECT * FROM webhooks WHERE disabled_reason IS NULL AND pause_until_ms <= ? AND ${with_valid_key}
+           AND EXISTS (SELECT 1 FROM webhook_messages WHERE webhook_messages.webhook_id = webhooks.webhook_id AND ${is_due})`,
+        now_ms,
+        now_ms,
+        now_ms,
+        now_ms,
+      );
+      return rows.map(webhookOf);
+    },
+
+    /** When a message for an enabled receiver is due next, or may be: one in progress counts as due. Undefined: none waits. */
+    async nextDue(now_ms: number): Promise<number | undefined> {
+      const rows = await database.all(
+        `SELECT pause_until_ms, (SELECT MIN(next_ms) FROM webhook_messages
+           WHERE webhook_messages.webhook_id = webhooks.webhook_id AND state = 'waiting') AS next_ms
+         FROM webhooks WHERE disabled_reason IS NULL AND accepted - delivered - dead - purged > 0 AND ${with_valid_key}`,
+        now_ms,
+      );
+      const due = rows.map((row) => Math.max(now_ms, Number(row['pause_until_ms']), Number(row['next_ms'])));
+      return due.length === 0 ? undefined : Math.min(...due);
+    },
+
+    /**
+     * Takes messages that are due for this process: no other one gets them before `lease_ms`. Of one subject (an asset, or a kit
+     * itself) it takes one, and none while an earlier one is due or in progress.
+     */
+    async claimMessages({
+      webhook_id,
+      limit,
+      now_ms,
+      lease_ms,
+      lease,
+    }: ClaimRequest): Promise<readonly QueuedMessage[]> {
+      const due = await database.all(
+        `SELECT id, kit_id, asset_id, lease_ms FROM webhook_messages
+         WHERE webhook_id = ? AND state = 'waiting' AND next_ms <= ? ORDER BY next_ms, queued_ms, time_ms, id LIMIT ${window_max}`,
+        webhook_id,
+        now_ms,
+      );
+      const ids = firstOfSubjects(due, now_ms).slice(0, limit);
+      if (ids.length === 0) return [];
+      // What another replica took meanwhile is not due any more.
+      const rows = await database.all(
+        `UPDATE webhook_messages SET lease = ?, lease_ms = ?, attempts = attempts + 1
+         WHERE webhook_id = ? AND ${is_due} AND id IN (${ids.map(() => '?').join(', ')}) RETURNING *`,
+        lease,
+        lease_ms,
+        webhook_id,
+        now_ms,
+        now_ms,
+        ...ids,
+      );
+      return rows.map(messageOf);
+    },
+
+    /** Stores the outcomes, but of messages that another claim has taken. Returns of each whether the receiver was disabled by it. */
+    async settleMessages(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+      return database.transaction(async (queries) => settleAll(queries, settlements));
+    },
+
+    async deadMessages({ webhook_id, after, limit }: DeadQuery): Promise<readonly QueuedMessage[]> {
+      const rows = await database.all(
+        `SELECT * FROM webhook_messages WHERE webhook_id = ? AND state = 'dead'
+           ${after ? 'AND (dead_ms < ? OR (dead_ms = ? AND id > ?))' : ''} ORDER BY dead_ms DESC, id LIMIT ?`,
+        webhook_id,
+        ...(after ? [after.dead_ms, after.dead_ms, after.id] : []),
+        limit,
+      );
+      return rows.map(messageOf);
+    },
+
+    /** Queues dead messages again, all of them or these. Returns how many. */
+    async replayDead(webhook_id: string, ids: readonly string[] | '*', now_ms: number): Promise<number> {
+      return database.transaction(async (queries) => {
+        const rows = await queries.all(
+          `UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_ms = ?, lease = '', lease_ms = 0, dead_ms = NULL,
+             reason = NULL
+           WHERE webhook_id = ? AND state = 'dead' ${named(ids)} RETURNING id`,
+          now_ms,
+          webhook_id,
+          ...(ids === '*' ? [] : ids),
+        );
+        await queries.all(
+          'UPDATE webhooks SET dead = dead - ? WHERE webhook_id = ?',
+          rows.length,
+          webhook_id,
+        );
+        return rows.length;
+      });
+    },
+
+    /** Deletes dead messages, all of them or these. Returns how many. */
+    async purgeDead(webhook_id: string, ids: readonly string[] | '*'): Promise<number> {
+      return database.transaction(async (queries) => {
+        const rows = await queries.all(
+          `DELETE FROM webhook_messages WHERE webhook_id = ? AND state = 'dead' ${named(ids)} RETURNING id`,
+          webhook_id,
+          ...(ids === '*' ? [] : ids),
+        );
+        await countPurged(queries, webhook_id, { dead: rows.length, waiting: 0 });
+        return rows.length;
+      });
+    },
+  };
+}
+
+/** Ids of the messages that are first of their subject, unless they are in progress. `due`: in the order of the queue. */
+function firstOfSubjects(due: readonly Row[], now_ms: number): readonly string[] {
+  const subjects = new Set<string>();
+  return due.flatMap(({ id, kit_id, asset_id, lease_ms }) => {
+    const subject = JSON.stringify([kit_id, asset_id]);
+    if (subjects.has(subject)) return [];
+    subjects.add(subject);
+    return Number(lease_ms) <= now_ms ? [String(id)] : [];
+  });
+}
+
+function named(ids: readonly string[] | '*'): string {
+  return ids === '*' ? '' : `AND id IN (${ids.map(() => '?').join(', ')})`;
 }

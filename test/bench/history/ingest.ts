@@ -9,7 +9,7 @@ import { ReplicaNotifications } from '../../../src/service/replication/replica-n
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import type { Database, Queries } from '../../../src/service/store/sql/database.ts';
 import { updated_tables } from '../../../src/service/store/sql/tables.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { familySeconds } from '../../support/process-stats.ts';
 import type { Postgres } from '../../support/database/postgres.ts';
 import { median } from '../figure.ts';
@@ -119,7 +119,7 @@ function commitOf(database: Database, way: LiveWay): Commit {
       });
   }
   let current: readonly Reception[] = [];
-  const store = new SqlStore(database, {
+  const store = sqlStore(database, {
     keepsHistory: way === 'history',
     announce: async (queries: Queries, changes) => {
       if (way === 'rows') await insertManyRows(queries, current);

@@ -10,7 +10,7 @@ import { gatewayRetention } from '../../../src/service/history/retention.ts';
 import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
 import type { Database } from '../../../src/service/store/sql/database.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { withExt4 } from '../../support/disk/disks.ts';
 import { run } from '../../support/temporary.ts';
 import { itemOf } from './ingest.ts';
@@ -35,7 +35,7 @@ export interface Sizes {
 /** A day of several kits, landed in batches and compacted meanwhile, with indexes and what VACUUM leaves free. */
 export async function measureSizes(database: Database, kits: number): Promise<Sizes> {
   const now_ms = dayOf(Date.now()) * day_ms;
-  const store = new SqlStore(database);
+  const store = sqlStore(database);
   const all = Array.from({ length: kits }, (_, n) => new KitMessages(randomUUID(), now_ms - day_ms, n));
   const messages_of_day = day_ms / message_every_ms;
   let compaction_ms = 0;
@@ -93,7 +93,7 @@ export async function measureGateway(hours: number): Promise<number> {
     // mkfs leaves the inode tables to be zeroed in the background, which would be counted too.
     await run('mount', '-o', 'remount,noinit_itable', dir);
     const options = { keeping: 'memory', history_file: join(dir, 'history.db') } as const;
-    const store = new SqlStore(openSqlite(join(dir, 'service.db'), options));
+    const store = sqlStore(openSqlite(join(dir, 'service.db'), options));
     const start_ms = dayOf(Date.now()) * day_ms;
     const kit = new KitMessages(randomUUID(), start_ms);
     const retention = gatewayRetention({ days: 30, max_mb: 200 });

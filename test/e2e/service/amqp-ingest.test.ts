@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { readStored } from '../../../src/service/store/received/read-received.ts';
 import { texts } from '../../../src/service/texts.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { epoch, PublishingKit } from '../../faults/support/published.ts';
 import { startRabbitmq } from '../../support/brokers/rabbitmq.ts';
 import { type Child, startChild } from '../../support/child.ts';
@@ -85,7 +85,7 @@ describe.skipIf(peerMissing('rabbitmq-server', 'epmd'))('the service on a queue 
         .flatMap(({ ranges }) => ranges)
         .reduce((sum, [first, last]) => sum + last - first + 1, 0);
       expect(stored).toBe(kit.published.size);
-      expect((await new SqlStore(database).kit(kit.kit_id))?.counts.received).toBe(kit.published.size);
+      expect((await sqlStore(database).kit(kit.kit_id))?.counts.received).toBe(kit.published.size);
     } finally {
       await database.close();
     }

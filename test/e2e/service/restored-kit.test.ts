@@ -10,7 +10,8 @@ import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
 import { startStandalone } from '../../../src/service/standalone.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { brokerOptions } from '../../support/brokers/broker-options.ts';
 import { kit_id, samples } from '../../support/contract-samples.ts';
@@ -34,8 +35,8 @@ const written = (channel: string, seq: number, data: JsonObject) => ({
 });
 
 /** What the service has of the earlier run. */
-async function storeWithEarlierRun(): Promise<SqlStore> {
-  const store = new SqlStore(openSqlite(':memory:'));
+async function storeWithEarlierRun(): Promise<Store> {
+  const store = sqlStore(openSqlite(':memory:'));
   const said = [
     written(channels.telemetry, earlier.seq, { battery: 50 }),
     written(channels.state, earlier.death, state(false, connection_lost)),

@@ -7,7 +7,8 @@ import { expect, it } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
 import { makeKey } from '../../../src/service/access/principal.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
 import { makeSecret } from '../../../src/service/webhooks/signature.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -41,7 +42,7 @@ it.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'openssl'))(
         ends.unshift(async () => receiver.stop());
         receiver.state.manner = { slow_ms: 20 };
         const url = await server.newDatabase('kits');
-        const store = new SqlStore(await openPostgres({ url, password: server.password }));
+        const store = sqlStore(await openPostgres({ url, password: server.password }));
         ends.unshift(async () => store.close());
         await register(store, receiver.url);
         const start = (authority: string | undefined) => {
@@ -120,7 +121,7 @@ function firstOrder(received_: readonly { readonly body: string }[], asset: stri
   return [...new Set(numbers)];
 }
 
-async function register(store: SqlStore, url: string): Promise<void> {
+async function register(store: Store, url: string): Promise<void> {
   const { key } = makeKey({ label: 'test', scopes: [], kits: '*', expires_ms: null }, start_ms);
   await store.addKey(key);
   await store.addWebhook(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readStored } from '../../../src/service/store/received/read-received.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -73,8 +73,7 @@ it('kills of the leader of a synchronous PostgreSQL lose no acknowledged message
       const lost = await missing((kit) => kit.named);
       const published = kits.reduce((sum, kit) => sum + kit.published.size, 0);
       let received = 0;
-      for (const kit of kits)
-        received += (await new SqlStore(database).kit(kit.kit_id))?.counts.received ?? 0;
+      for (const kit of kits) received += (await sqlStore(database).kit(kit.kit_id))?.counts.received ?? 0;
       console.log(
         `${kills} kills of the leader: ${lost} of ${named()} acknowledged messages missing, ${published} published, ${received} stored; ` +
           `${outages_s.map((s) => s.toFixed(1)).join(', ')} s until the service had acknowledged 100 more`,

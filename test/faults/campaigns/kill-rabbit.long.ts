@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readStored } from '../../../src/service/store/received/read-received.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startRabbitCluster } from '../../support/brokers/rabbitmq.ts';
 import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -81,7 +81,7 @@ it('kills of RabbitMQ nodes lose no message that the broker accepted, and none c
       );
       const lost = await missing();
       let received = 0;
-      for (const kit of kits) received += (await new SqlStore(opened).kit(kit.kit_id))?.counts.received ?? 0;
+      for (const kit of kits) received += (await sqlStore(opened).kit(kit.kit_id))?.counts.received ?? 0;
       const ended = Map.groupBy(
         kits.flatMap((kit) => kit.ends),
         ({ reason }) => reason,

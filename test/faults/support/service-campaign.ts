@@ -10,7 +10,7 @@ import type { Database } from '../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { readStored } from '../../../src/service/store/received/read-received.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
@@ -253,7 +253,7 @@ async function lostOf(database: Database, kits: readonly PublishingKit[]): Promi
 }
 
 async function duplicatesOf(database: Database, kits: readonly PublishingKit[]): Promise<number> {
-  const store = new SqlStore(database);
+  const store = sqlStore(database);
   let duplicates = 0;
   for (const { kit_id } of kits) duplicates += (await store.kit(kit_id))?.counts.duplicates ?? 0;
   return duplicates;

@@ -7,7 +7,7 @@ import { startStandalone } from '../../../src/service/standalone.ts';
 import type { RunningService } from '../../../src/service/start.ts';
 import { server_round_ms } from '../../../src/service/history/keeper.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
 import { Disk } from './disk.ts';
 import type { Rng } from './rng.ts';
@@ -140,7 +140,7 @@ export class ServiceHost {
     };
     try {
       run.running = await startStandalone({
-        store: this.#port(new SqlStore(openSqlite(this.file)), run.proc),
+        store: this.#port(sqlStore(openSqlite(this.file)), run.proc),
         broker: brokerOptions('mqtt://broker:1883', {
           username: client_id,
           protocol,

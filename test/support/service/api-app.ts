@@ -7,11 +7,11 @@ import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
 import { Changes } from '../../../src/service/live/changes.ts';
 import { Service } from '../../../src/service/service.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { recordingLog } from '../recording-log.ts';
 
 export function apiApp() {
-  const store = new SqlStore(openSqlite(':memory:'));
+  const store = sqlStore(openSqlite(':memory:'));
   const log = recordingLog();
   const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
   const dispatcher = { dispatch: refuse, cancel: refuse };

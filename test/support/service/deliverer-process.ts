@@ -4,14 +4,14 @@
  */
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { AddressPolicy } from '../../../src/service/webhooks/address-policy.ts';
 import { Deliverer } from '../../../src/service/webhooks/deliverer.ts';
 import { recordingLog } from '../recording-log.ts';
 
 const [database = '', ahead_ms = '0', timeout_ms = '10000'] = process.argv.slice(2);
 const deliverer = new Deliverer({
-  store: new SqlStore(
+  store: sqlStore(
     database.startsWith('postgres:')
       ? await openPostgres({ url: database, password: process.env['PGPASSWORD'] })
       : openSqlite(database),

@@ -2,46 +2,50 @@
 import { afterEach, beforeEach } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
 import { kit_id, samples } from '../contract-samples.ts';
 import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
-export class HeldStore extends SqlStore {
+export interface HeldStore extends Store {
   /** Readings that were begun. */
-  begun = 0;
+  begun: number;
   /** Each lets one of them go on, the oldest first. */
-  readonly waiting: (() => void)[] = [];
-  #isHeld = true;
-
-  constructor() {
-    super(openSqlite(':memory:'));
-  }
-
-  override async assets(kit_id: string) {
-    await this.#held();
-    return super.assets(kit_id);
-  }
-
-  override async assetStates(kit_ids: readonly string[] | '*') {
-    await this.#held();
-    return super.assetStates(kit_ids);
-  }
-
-  override async historyLanded(kit_id: string) {
-    await this.#held();
-    return super.historyLanded(kit_id);
-  }
-
+  readonly waiting: (() => void)[];
   /** From now on it answers everything. */
-  release(): void {
-    this.#isHeld = false;
-    for (const goOn of this.waiting.splice(0)) goOn();
-  }
+  readonly release: () => void;
+}
 
-  async #held(): Promise<void> {
-    this.begun += 1;
-    if (this.#isHeld) await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
+function heldStore(): HeldStore {
+  const store = sqlStore(openSqlite(':memory:'));
+  let isHeld = true;
+  const waiting: (() => void)[] = [];
+  const wait = async (): Promise<void> => {
+    held.begun += 1;
+    if (isHeld) await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  const held: HeldStore = {
+    ...store,
+    begun: 0,
+    waiting,
+    async assets(kit_id) {
+      await wait();
+      return store.assets(kit_id);
+    },
+    async assetStates(kit_ids) {
+      await wait();
+      return store.assetStates(kit_ids);
+    },
+    async historyLanded(kit_id) {
+      await wait();
+      return store.historyLanded(kit_id);
+    },
+    release() {
+      isHeld = false;
+      for (const goOn of waiting.splice(0)) goOn();
+    },
+  };
+  return held;
 }
 
 export interface HeldService {
@@ -53,7 +57,7 @@ export interface HeldService {
 export function heldServiceOfEachTest(end: () => void): HeldService {
   const scene = {} as HeldService;
   beforeEach(async () => {
-    scene.store = new HeldStore();
+    scene.store = heldStore();
     scene.lab = await startServiceLab(kit_id, { store: scene.store });
     await scene.lab.publish(channels.state, samples['kitState'] ?? {});
   });

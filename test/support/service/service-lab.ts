@@ -14,7 +14,7 @@ import type { TlsSource } from '../../../src/service/http/server/secure-server.t
 import type { SocketLimits } from '../../../src/service/live/upgrade.ts';
 import { startService } from '../../../src/service/start.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import type { WebhookSettings } from '../../../src/service/webhooks/open-webhooks.ts';
 import type { Store, TaskOrder } from '../../../src/service/store/store.ts';
 import { samples } from '../contract-samples.ts';
@@ -73,7 +73,7 @@ export async function startServiceLab(
   }: LabOptions = {},
 ) {
   const database = openSqlite(':memory:');
-  const store = given ?? new SqlStore(database, { keepsHistory: hasHistory ?? true });
+  const store = given ?? sqlStore(database, { keepsHistory: hasHistory ?? true });
   const changes = new Changes();
   const log = recordingLog();
   const dispatched: TaskOrder[] = [];

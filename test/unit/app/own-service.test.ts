@@ -16,7 +16,7 @@ import { createLog } from '../../../src/platform/log/log.ts';
 import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { schema_version } from '../../../src/service/store/sql/tables.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -130,7 +130,7 @@ it('keys, partner assets and tasks survive a restart of the daemon', { timeout: 
     } finally {
       await first.app.stop();
     }
-    const store = new SqlStore(openSqlite(join(dir, 'service.db'), { keeping: 'memory' }));
+    const store = sqlStore(openSqlite(join(dir, 'service.db'), { keeping: 'memory' }));
     const requester = { requested_by: kit_id, requested_by_name: 'test' };
     const created_ms = Date.now();
     const when = { created_ms, due_ms: created_ms + 60_000 };

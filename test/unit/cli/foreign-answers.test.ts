@@ -22,7 +22,7 @@ import {
 import { serveLocal } from '../../../src/local/server.ts';
 import { makeKey } from '../../../src/service/access/principal.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { leaves } from '../../../systemd/package/manual.ts';
 import { corpus, isDeceptive } from '../../support/foreign-text.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -234,7 +234,7 @@ async function printed(words: string, { until, said, api, files }: Typed, text: 
 
 /** With a key of this label. */
 async function database(file: string, label: string): Promise<void> {
-  const store = new SqlStore(openSqlite(file));
+  const store = sqlStore(openSqlite(file));
   const { key } = makeKey({ label, scopes: ['read'], kits: '*', expires_ms: null }, 0);
   await store.addKey(key);
   await store.close();

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { kit_id } from '../../support/contract-samples.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { gps, received, start_ms } from '../service/story.ts';
@@ -14,7 +14,7 @@ import { recordedShell } from './shell-of-test.ts';
 it('does not overwrite a file with an export without --force, and leaves nothing beside it', async () => {
   await withDirectory(async (dir) => {
     const [database, file] = [join(dir, 'service.db'), join(dir, 'backup.ndjson')];
-    const store = new SqlStore(openSqlite(database));
+    const store = sqlStore(openSqlite(database));
     await store.commit([received(gps(1, 47.1))], start_ms);
     await store.close();
     const run = async (...words: readonly string[]) => {
@@ -34,7 +34,7 @@ it('does not overwrite a file with an export without --force, and leaves nothing
 it('follows no link and fills no file that was laid where it writes, and lets only its owner read the export', async () => {
   await withDirectory(async (dir) => {
     const [database, file, other] = [join(dir, 'service.db'), join(dir, 'backup.ndjson'), join(dir, 'other')];
-    const store = new SqlStore(openSqlite(database));
+    const store = sqlStore(openSqlite(database));
     await store.commit([received(gps(1, 47.1))], start_ms);
     await store.close();
     await writeFile(other, 'of somebody else');

@@ -8,7 +8,7 @@ import { Ingest } from '../../../src/service/ingest/ingest.ts';
 import { Changes } from '../../../src/service/live/changes.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { recordingLog } from '../../support/recording-log.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const store of open.splice(0)) await store.close();
 });
 const newStore = (): Store => {
-  const store = new SqlStore(openSqlite(':memory:'));
+  const store = sqlStore(openSqlite(':memory:'));
   open.push(store);
   return store;
 };

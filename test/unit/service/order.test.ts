@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { onEachDatabase } from './each-database.ts';
 import { gps, received, start_ms } from './story.ts';
@@ -35,7 +36,7 @@ function taken(channel: string, payload: Uint8Array): Reception {
 const cleared = taken(channels.asset(asset_id), new Uint8Array());
 
 onEachDatabase('the newest value', (open) => {
-  const newStore = async (): Promise<SqlStore> => new SqlStore(await open());
+  const newStore = async (): Promise<Store> => sqlStore(await open());
 
   it('of a kit whose clock stepped back by an hour is the one with the greater number', async () => {
     const store = await newStore();
@@ -58,7 +59,7 @@ onEachDatabase('the newest value', (open) => {
 
   it('is found so by an older version beside this one too: it compares times unless one of them was not right', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await store.commit([received(gps(2, 47.1))], start_ms);
     const rows = await database.all('SELECT unsynced FROM feeds');
     expect(rows.map((row) => Number(row['unsynced']))).toEqual([1]);

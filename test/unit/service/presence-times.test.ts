@@ -7,7 +7,7 @@ import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { HistoryOperations } from '../../../src/service/history/reading/operations.ts';
 import { queueResource } from '../../../src/service/api/views.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { kit_id, samples } from '../../support/contract-samples.ts';
 import { onEachDatabase } from './each-database.ts';
 
@@ -60,7 +60,7 @@ const telemetry = (seq: number, said: number): Sent => ({
 
 onEachDatabase('the end of a connection', (open) => {
   async function lab() {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await store.beginHistory(start_ms);
     return {
       send: async (sent: Sent) => {

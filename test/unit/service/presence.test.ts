@@ -6,15 +6,16 @@ import { connection_lost } from '../../../src/contract/presence.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../src/service/store/store.ts';
 import { isOnline, kitResource, queueResource, silent_after_ms } from '../../../src/service/api/views.ts';
 import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
 
 const start_ms = Date.UTC(2026, 10, 21, 10);
 const minute_ms = 60_000;
-let store: SqlStore;
+let store: Store;
 beforeEach(() => {
-  store = new SqlStore(openSqlite(':memory:'));
+  store = sqlStore(openSqlite(':memory:'));
 });
 afterEach(async () => store.close());
 

@@ -7,7 +7,7 @@ import { summaryOf } from '../../../src/service/api/summarise.ts';
 import { queueResource } from '../../../src/service/api/views.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
 import { texts } from '../../../src/service/texts.ts';
 import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
@@ -86,7 +86,7 @@ describe('the reason for which a message is refused', () => {
       `data.battery: expected number, received string "[2J${'x'.repeat(57)}"`,
     ],
   ])('is in the queue of the kit: on %s (%#)', async (channel, payload, reason) => {
-    const store = new SqlStore(openSqlite(':memory:'));
+    const store = sqlStore(openSqlite(':memory:'));
     await send(store, channel, payload);
     const at = new Date(start_ms).toISOString();
     const queue = await queueOf(store);
@@ -108,14 +108,14 @@ describe('the reason for which a message is refused', () => {
 
 onEachDatabase('a message that breaks the contract', (open) => {
   it('in one part is refused for that part: the others are stored', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await send(store, channels.telemetry, enveloped({ battery: 'full', battery_charging: true }));
     expect((await store.kit(kit_id))?.parts).toMatchObject({ battery_charging: { data: true } });
     expect(await queueOf(store)).toMatchObject({ refused: 1, refused_last: [{ count: 1 }] });
   });
 
   it('in a batch is named by its own topic, also the presence, which no batch may have', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const item = (channel: string, seq: number, data: unknown) => ({
       channel,
       epoch: 17,
@@ -133,7 +133,7 @@ onEachDatabase('a message that breaks the contract', (open) => {
   });
 
   it('is counted with those of its kind, whatever their values and ids, and the kinds have an end', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     for (const [seq, value] of ['full', 'half', 'a "quoted" word'].entries())
       await send(store, channels.telemetry, enveloped({ battery: value }, seq + 1), start_ms + seq);
     expect(await queueOf(store)).toMatchObject({
@@ -160,7 +160,7 @@ onEachDatabase('a message that breaks the contract', (open) => {
   });
 
   it('needs attention for a day, and is counted anew after a day without one; the total stays', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await send(store, channels.telemetry, enveloped({ battery: 'full' }, 1));
     await send(store, channels.telemetry, enveloped({ battery: 'full' }, 2), start_ms + 1_000);
     expect((await queueOf(store, start_ms + day_ms)).attention).toMatchObject([{ key: 'refused', value: 2 }]);
@@ -178,14 +178,14 @@ onEachDatabase('a message that breaks the contract', (open) => {
 
   it('is known to every replica, and after a restart', async () => {
     const database = await open();
-    const replicas = [new SqlStore(database), new SqlStore(database)] as const;
+    const replicas = [sqlStore(database), sqlStore(database)] as const;
     await send(replicas[0], channels.telemetry, enveloped({ battery: 'full' }, 1));
     await send(replicas[1], channels.telemetry, enveloped({ battery: 'full' }, 2), start_ms + 1);
-    expect(await queueOf(new SqlStore(database))).toMatchObject({ refused: 2, refused_last: [{ count: 2 }] });
+    expect(await queueOf(sqlStore(database))).toMatchObject({ refused: 2, refused_last: [{ count: 2 }] });
   });
 
   it('loses its reason with the history that is erased, also when it comes later, and stays counted', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await send(store, channels.telemetry, enveloped({ battery: 'secret' }, 1));
     await store.eraseHistory({ kit_id, asset_id: undefined, before_ms: start_ms + 1 }, start_ms + 1);
     await send(store, channels.telemetry, enveloped({ battery: 'secret' }, 2), start_ms + 2);
@@ -197,7 +197,7 @@ onEachDatabase('a message that breaks the contract', (open) => {
 
 onEachDatabase('a report of dropped messages', (open) => {
   it('needs attention for a day with its reasons, and superseded values need none', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const drop = (reason: string, rows: number) => ({
       epoch: 17,
       lane: 'feed',

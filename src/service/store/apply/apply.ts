@@ -14,7 +14,7 @@ import type { Queries } from '../sql/database.ts';
 import { type Place, putNewest } from './newest.ts';
 import { type News, noteLosses } from '../losses.ts';
 import { texts } from '../../texts.ts';
-import { takePartner } from '../partner-sync.ts';
+import { takePartner } from '../partners.ts';
 import type { Change } from '../store.ts';
 
 /** A message of a kit on its way into the tables. */

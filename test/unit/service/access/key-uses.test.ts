@@ -4,11 +4,12 @@ import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 
-let store: SqlStore;
+let store: Store;
 beforeEach(() => {
-  store = new SqlStore(openSqlite(':memory:'));
+  store = sqlStore(openSqlite(':memory:'));
 });
 afterEach(async () => store.close());
 
@@ -66,7 +67,7 @@ it.each([
   ['given all kits', `UPDATE api_keys SET kits = '"*"'`, true],
 ])('What is open with a key that is %s in the database goes on or ends', async (_, statement, goesOn) => {
   const database = openSqlite(':memory:');
-  const own = new SqlStore(database);
+  const own = sqlStore(database);
   const { key, text } = makeKey({ ...rights, scopes: ['read', 'commands'], kits: ['a', 'b'] }, 1);
   await own.addKey(key);
   const keys = new KeyRing(own);

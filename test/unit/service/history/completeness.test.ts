@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { holes_max } from '../../../../src/service/history/holes.ts';
 import { readCompleteness } from '../../../../src/service/history/reading/completeness.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 
@@ -13,7 +13,7 @@ it.each([
   'tells of %i reports of drops whether there are more than are listed: %s',
   async (reports, hasMoreDrops) => {
     const database = openSqlite(':memory:');
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     try {
       await database.all(
         `INSERT INTO history_holes (kit_id, epoch, lo, hi, lane, reason, messages, reported_ms)

@@ -7,7 +7,8 @@ import { history_classes } from '../../../../src/service/history/message.ts';
 import { newBudget, readHistory } from '../../../../src/service/history/reading/reader.ts';
 import { exportKit } from '../../../../src/service/history/transfer/export.ts';
 import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
@@ -43,13 +44,13 @@ const motion = (seq: number, time_ms: number, time_quality?: 'unsynced'): Recept
   return reception;
 };
 
-async function addPartner(store: SqlStore): Promise<void> {
+async function addPartner(store: Store): Promise<void> {
   const type = { asset_key: `${kit_id}:partner:${asset_id}`, type: 'truck', vendor: null, model: null };
   const about = { name: 'Truck', metadata: {}, parent_id: null, created_by: 'test', created_ms: start_ms };
   await store.addPartner({ kit_id, asset_id, ...type, ...about });
 }
 
-async function addWebhook(store: SqlStore): Promise<void> {
+async function addWebhook(store: Store): Promise<void> {
   const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, start_ms);
   await store.addKey(key);
   await store.addWebhook(
@@ -65,7 +66,7 @@ async function addWebhook(store: SqlStore): Promise<void> {
 }
 
 /** Numbers of the messages of the history, wherever they are read. */
-async function seqsOf(store: SqlStore): Promise<readonly number[]> {
+async function seqsOf(store: Store): Promise<readonly number[]> {
   const stretch = {
     kit_id,
     classes: history_classes,
@@ -86,7 +87,7 @@ async function seqsOf(store: SqlStore): Promise<readonly number[]> {
 onEachDatabase('what arrives after an erasure', (open) => {
   const filled = async (id: string | undefined) => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await addPartner(store);
     await addWebhook(store);
     await store.commit([task(1, 'running', 1, start_ms)], start_ms);
@@ -188,7 +189,7 @@ onEachDatabase('what arrives after an erasure', (open) => {
 onEachDatabase('an erasure', (open) => {
   it('ahead of its time, of an earlier version, is cut to when it was asked for', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await store.commit([received(gps(1, 47))], start_ms);
     for (const [id, bound_ms] of [
       ['', Date.UTC(2127, 0)],
@@ -214,7 +215,7 @@ onEachDatabase('an erasure', (open) => {
   });
 
   it('of a record that is imported has no bound ahead of the import', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const record = {
       ...(await store.historyRecord(kit_id)),
       erased: [{ asset_id, before_ms: now_ms + day_ms }],
@@ -225,7 +226,7 @@ onEachDatabase('an erasure', (open) => {
 
   it('takes the newest values of an asset that was removed, and of no other', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const announcement = { ...samples['announcement'], id: asset_id };
     await store.commit(
       [received({ channel: channels.asset(asset_id), seq: 1, data: announcement })],

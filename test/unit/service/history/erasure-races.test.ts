@@ -6,7 +6,7 @@ import { bodyOf, messagesOf } from '../../../../src/service/history/segment.ts';
 import { compactKit } from '../../../../src/service/history/compactor.ts';
 import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { start_ms } from '../story.ts';
@@ -54,7 +54,7 @@ function interrupted(database: Database, at: number, meanwhile: () => Promise<un
 onEachDatabase('an erasure', (open) => {
   it('is seen by a replica that compacts with the tombstones of before', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await store.commit([batchOf(1, 200)], start_ms);
     await store.eraseHistory(erasure, before_ms);
     await store.commit([batchOf(1_001, 200)], start_ms);
@@ -66,18 +66,18 @@ onEachDatabase('an erasure', (open) => {
 
   it('leaves nothing landed behind when another replica divides the same messages first', async () => {
     const database = await open();
-    const others = new SqlStore(database);
+    const others = sqlStore(database);
     for (let batch = 0; batch < 6; batch += 1)
       await others.commit([batchOf(1 + batch * 1_000, 1_000)], start_ms);
     // The second transaction of the erasure is its first one that divides.
     const meeting = interrupted(database, 2, async () => others.compactHistory(start_ms, true));
-    await new SqlStore(meeting).eraseHistory(erasure, before_ms);
+    await sqlStore(meeting).eraseHistory(erasure, before_ms);
     expect(await left(database)).toEqual([0, 3_000]);
   });
 
   it('stores nothing twice when the compactor joins the segments that it is about to rewrite', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     for (let batch = 0; batch < 7; batch += 1) {
       await store.commit([batchOf(1 + batch * 100, 100)], start_ms);
       await store.compactHistory(start_ms, true);
@@ -86,19 +86,19 @@ onEachDatabase('an erasure', (open) => {
       await store.commit([batchOf(5_001, 100)], start_ms);
       await store.compactHistory(start_ms, true);
     };
-    await new SqlStore(interrupted(database, 2, joining)).eraseHistory(erasure, before_ms);
+    await sqlStore(interrupted(database, 2, joining)).eraseHistory(erasure, before_ms);
     while ((await store.compactHistory(start_ms, true)) > 0);
     expect(await left(database)).toEqual([0, 400]);
   });
 
   it('leaves no figures when a day is summed up meanwhile', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await store.commit([batchOf(1, 200)], start_ms);
     await store.compactHistory(start_ms, true);
     const later_ms = start_ms + 2 * 86_400_000;
     const meeting = interrupted(database, 1, async () => store.eraseHistory(erasure, before_ms));
-    await new SqlStore(meeting).rollUpHistory(later_ms);
+    await sqlStore(meeting).rollUpHistory(later_ms);
     const figures = async () =>
       (await database.all('SELECT channel FROM history_days')).map((row) => row['channel']);
     expect(await figures()).toEqual([]);

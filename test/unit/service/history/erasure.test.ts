@@ -23,7 +23,8 @@ import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { erasable_tables } from '../../../../src/service/store/sql/tables.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { peerMissing, program } from '../../../support/peers.ts';
@@ -46,7 +47,7 @@ const fragment_bytes = 24;
 const fragment_every = 160;
 
 /** Two days of two assets, divided, with figures, and some that has landed since; tasks and newest values. */
-async function fill(store: SqlStore): Promise<void> {
+async function fill(store: Store): Promise<void> {
   let seq = 0;
   // Equal values would look like traces.
   const random = seededRandom(1);
@@ -138,7 +139,7 @@ const late = (): readonly Reception[] =>
 
 onEachDatabase('an erasure', (open) => {
   it.each(erasures)('of %s covers what arrives later, before and after it is divided', async (_, id) => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await fill(store);
     const before_ms = start_ms + hour_ms;
     await store.eraseHistory({ kit_id, asset_id: id, before_ms }, before_ms);
@@ -174,7 +175,7 @@ describe('an erasure on SQLite', () => {
     await withDirectory(async (dir) => {
       const file = join(dir, 'service.db');
       const database = openSqlite(file);
-      const store = new SqlStore(database);
+      const store = sqlStore(database);
       try {
         await fill(store);
         const traces = await tracesOf(database);
@@ -195,7 +196,7 @@ describe('an erasure on SQLite', () => {
     await withDirectory(async (dir) => {
       const file = join(dir, 'service.db');
       const database = openSqlite(file);
-      const store = new SqlStore(database);
+      const store = sqlStore(database);
       const reader = new Sqlite(file);
       try {
         await fill(store);
@@ -222,7 +223,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an era
       const server = await startPostgres();
       await server.set('wal_recycle', 'off');
       const database = await openPostgres({ url: server.url, password: server.password });
-      const store = new SqlStore(database);
+      const store = sqlStore(database);
       const dump = async (): Promise<Buffer> => {
         const env = { ...process.env, PGPASSWORD: postgres_password };
         const words = ['--dbname', server.url, '--format', 'plain'];

@@ -7,7 +7,8 @@ import { HistoryOperations } from '../../../../src/service/history/reading/opera
 import { page_chars_max } from '../../../../src/service/history/reading/reader.ts';
 import { type Reception, readMessage } from '../../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 
 const chars = 250_000;
@@ -18,9 +19,9 @@ const small_kit = assetId(kit_id, 'kit-2');
 const large_each = Math.ceil((1.2 * page_chars_max) / chars);
 const small_events = 60;
 
-let store: SqlStore;
+let store: Store;
 beforeEach(async () => {
-  store = new SqlStore(openSqlite(':memory:'));
+  store = sqlStore(openSqlite(':memory:'));
   await store.beginHistory(now_ms);
 });
 afterEach(async () => store.close());

@@ -9,7 +9,8 @@ import { newBudget, readHistory } from '../../../../src/service/history/reading/
 import { readPage } from '../../../../src/service/history/reading/page.ts';
 import { readSeries } from '../../../../src/service/history/reading/series.ts';
 import { readTrack } from '../../../../src/service/history/reading/track.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { seededRandom } from '../../../support/random.ts';
 import { onEachDatabase } from '../each-database.ts';
@@ -51,7 +52,7 @@ function loneOf({ channel, epoch, seq, time_ms, data }: HistoryMessage): Recepti
 }
 
 /** Commits everything in random portions, a third of it twice, with compactions and figures between. */
-async function play(store: SqlStore, seed: number): Promise<void> {
+async function play(store: Store, seed: number): Promise<void> {
   const generator = seededRandom(seed);
   const random = (): number => generator.below(1_000_000) / 1_000_000;
   const portions: (readonly HistoryMessage[])[] = [];
@@ -71,7 +72,7 @@ async function play(store: SqlStore, seed: number): Promise<void> {
   }
 }
 
-async function readAll(store: SqlStore, order: 'asc' | 'desc'): Promise<HistoryMessage[]> {
+async function readAll(store: Store, order: 'asc' | 'desc'): Promise<HistoryMessage[]> {
   const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + hour_ms, order };
   const messages: HistoryMessage[] = [];
   for await (const message of readHistory(store, stretch, { ...newBudget(), until_ms: Infinity }))
@@ -92,7 +93,7 @@ onEachDatabase('the history', (open) => {
   it.each([1, 2, 3])(
     'holds each message once and in order, before and after compaction (seed %i)',
     async (seed) => {
-      const store = new SqlStore(await open());
+      const store = sqlStore(await open());
       await play(store, seed);
       const expected = [...sent].sort(byTime);
       expect(await readAll(store, 'asc')).toEqual(expected);
@@ -105,7 +106,7 @@ onEachDatabase('the history', (open) => {
 
   it('holds what came again after its number was forgotten once, before and after compaction', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const some = sent.slice(0, 500);
     await store.commit([batchOf(some)], start_ms);
     while ((await store.compactHistory(start_ms, true)) > 0);
@@ -137,7 +138,7 @@ onEachDatabase('the history', (open) => {
   });
 
   it('gives the same figures from messages and from days', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await play(store, 4);
     const query = {
       kit_id,
@@ -170,7 +171,7 @@ onEachDatabase('the history', (open) => {
   });
 
   it('makes the figures of a day again when a late message arrives', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const late = sent.filter(({ channel }) => channel === battery);
     await store.commit([batchOf(late.slice(1))], start_ms);
     while ((await store.compactHistory(start_ms, true)) > 0);
@@ -195,7 +196,7 @@ onEachDatabase('the history', (open) => {
   });
 
   it('pages through everything with a cursor, also while compaction moves what is behind it', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await store.commit([batchOf(sent.slice(0, 2_000)), batchOf(sent.slice(2_000))], start_ms);
     const query = { ...everything, order: 'asc', limit: 777 } as const;
     const seen: HistoryMessage[] = [];
@@ -215,7 +216,7 @@ onEachDatabase('the history', (open) => {
   it.each(['asc', 'desc'] as const)(
     'pages through everything also when the time of a page is over before its first message, %s',
     async (order) => {
-      const store = new SqlStore(await open());
+      const store = sqlStore(await open());
       // The segments of the classes overlap: the first message is known only when one of each was read.
       await store.commit([batchOf(sent)], start_ms);
       while ((await store.compactHistory(start_ms, true)) > 0);
@@ -236,7 +237,7 @@ onEachDatabase('the history', (open) => {
   );
 
   it('draws the way of an asset as lines between gaps', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await store.commit([batchOf(sent.filter(({ seq }) => seq <= 1_000 || seq > 1_100))], start_ms);
     const query = { kit_id, asset_id, from_ms: 0, to_ms: start_ms, gap_ms: 600_000, tolerance_m: 0 };
     const whole = await readTrack(store, query, newBudget());

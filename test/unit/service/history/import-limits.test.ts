@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { message_limits } from '../../../../src/contract/bounded-json.ts';
-import type { HistoryMessage } from '../../../../src/service/history/message.ts';
 import {
   chars_at_once,
   importLines,
@@ -15,29 +14,26 @@ import {
 } from '../../../../src/service/history/transfer/lines.ts';
 import { texts } from '../../../../src/service/history/transfer/texts.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 
 const now_ms = Date.now();
 
-/** Notes how many characters each transaction has. */
-class MeteredStore extends SqlStore {
-  readonly transactions: number[] = [];
-
-  override async importMessages(
-    kit: string,
-    messages: readonly HistoryMessage[],
-    arrived_ms: number,
-  ): Promise<void> {
-    this.transactions.push(messages.reduce((sum, { data }) => sum + data.length, 0));
-    await super.importMessages(kit, messages, arrived_ms);
-  }
-}
-
-let store: MeteredStore;
+let store: Store;
+/** How many characters each transaction of an import had. */
+let transactions: number[];
 beforeEach(async () => {
-  store = new MeteredStore(openSqlite(join(await makeDirectory(), 'kits.db')));
+  const plain = sqlStore(openSqlite(join(await makeDirectory(), 'kits.db')));
+  transactions = [];
+  store = {
+    ...plain,
+    async importMessages(kit, messages, arrived_ms) {
+      transactions.push(messages.reduce((sum, { data }) => sum + data.length, 0));
+      await plain.importMessages(kit, messages, arrived_ms);
+    },
+  };
 });
 afterEach(async () => store.close());
 
@@ -69,7 +65,7 @@ describe('the import of a history', () => {
     await expect(imported([large])).rejects.toThrow(texts.line_unreadable(2));
     const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`;
     await expect(imported(['{}', deep])).rejects.toThrow(texts.line_unreadable(3));
-    expect(store.transactions).toEqual([]);
+    expect(transactions).toEqual([]);
   });
 
   it('ends at records without end, and stores none of them', async () => {
@@ -102,7 +98,7 @@ describe('the import of a history', () => {
     const large = JSON.stringify({ text: 'x'.repeat(200_000) });
     const count = Math.ceil((3 * chars_at_once) / large.length);
     await imported(Array.from({ length: count }, () => large));
-    expect(store.transactions.length).toBeGreaterThan(2);
-    expect(Math.max(...store.transactions)).toBeLessThanOrEqual(chars_at_once + large.length);
+    expect(transactions.length).toBeGreaterThan(2);
+    expect(Math.max(...transactions)).toBeLessThanOrEqual(chars_at_once + large.length);
   });
 });

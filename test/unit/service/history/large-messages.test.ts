@@ -9,7 +9,8 @@ import { messagesOf } from '../../../../src/service/history/segment.ts';
 import { history_classes } from '../../../../src/service/history/message.ts';
 import { type Reception, readMessage } from '../../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 
 const chars = 250_000;
@@ -17,9 +18,9 @@ const chars = 250_000;
 const count = Math.ceil((2.5 * pass_chars_max) / chars);
 const now_ms = Date.UTC(2026, 10, 20, 12);
 
-let store: SqlStore;
+let store: Store;
 beforeEach(async () => {
-  store = new SqlStore(openSqlite(':memory:'));
+  store = sqlStore(openSqlite(':memory:'));
   await store.beginHistory(now_ms);
 });
 afterEach(async () => store.close());

@@ -6,7 +6,8 @@ import { classOf, history_classes, type HistoryClass } from '../../../../src/ser
 import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
 import { newBudget, readHistory } from '../../../../src/service/history/reading/reader.ts';
 import type { Retention } from '../../../../src/service/history/retention.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id } from '../../../support/contract-samples.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { onEachDatabase } from '../each-database.ts';
@@ -26,7 +27,7 @@ const lasting: Retention = {
 };
 
 /** A message of each class on each of the last days, divided and summed up. */
-async function fill(store: SqlStore, kit_ids: readonly string[], last_day = days): Promise<void> {
+async function fill(store: Store, kit_ids: readonly string[], last_day = days): Promise<void> {
   for (let day = 1; day <= last_day; day += 1) {
     const time_ms = start_ms - day * day_ms;
     const sent = history_classes.map((each, at) =>
@@ -47,7 +48,7 @@ async function fill(store: SqlStore, kit_ids: readonly string[], last_day = days
 }
 
 /** By class: how many days ago its messages are that are left. */
-async function leftOf(store: SqlStore, kit_id: string): Promise<Readonly<Record<string, number[]>>> {
+async function leftOf(store: Store, kit_id: string): Promise<Readonly<Record<string, number[]>>> {
   const left: Record<string, number[]> = {};
   const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms, order: 'desc' } as const;
   for await (const { channel, time_ms } of readHistory(store, stretch, newBudget()))
@@ -60,7 +61,7 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, index)
 onEachDatabase('the retention', (open) => {
   it('deletes each class after its own days, of every kit, and figures after theirs', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const kit_ids = [randomUUID(), randomUUID()];
     await fill(store, kit_ids);
     const retention = { days: { event: 9, position: 3, feed: 5, kit: 7 }, figures_days: 6 };
@@ -78,7 +79,7 @@ onEachDatabase('the retention', (open) => {
 
   it('deletes the oldest of a kit beyond its size: feeds first, then positions, never events, and nothing of others', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const [large, small] = [randomUUID(), randomUUID()];
     await fill(store, [large]);
     await fill(store, [small], 2);
@@ -116,7 +117,7 @@ onEachDatabase('the retention', (open) => {
 });
 
 it('deletes what landed first where more waits in memory than may, and divides the rest', async () => {
-  const store = new SqlStore(openSqlite(':memory:'));
+  const store = sqlStore(openSqlite(':memory:'));
   const kit_id = randomUUID();
   for (let seq = 1; seq <= 30; seq += 1) {
     const time_ms = start_ms - day_ms + seq;

@@ -1,7 +1,8 @@
 /** A kit that got an old copy of its state back, and gives numbers to other messages than before. */
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
@@ -13,8 +14,8 @@ const first = seqs.map((seq) => gps(seq, 47));
 const others = seqs.map((seq) => ({ ...gps(seq, 48), time_ms: start_ms + later_ms + seq }));
 
 onEachDatabase('a number that came before', (open) => {
-  async function opened(isDivided: boolean): Promise<SqlStore> {
-    const store = new SqlStore(await open(), { keepsHistory: true });
+  async function opened(isDivided: boolean): Promise<Store> {
+    const store = sqlStore(await open(), { keepsHistory: true });
     await store.commit(first.map(received), start_ms + 100);
     if (isDivided) while ((await store.compactHistory(start_ms + 100, true)) > 0);
     return store;
@@ -49,7 +50,7 @@ onEachDatabase('a number that came before', (open) => {
   });
 
   it('and comes twice in one commit is named where the messages differ', async () => {
-    const store = new SqlStore(await open(), { keepsHistory: true });
+    const store = sqlStore(await open(), { keepsHistory: true });
     const event: Sent = {
       channel: channels.event(asset_id, 'link_status'),
       seq: 2,

@@ -5,7 +5,7 @@ import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Database, Queries } from '../../../../src/service/store/sql/database.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { start_ms } from '../story.ts';
 
@@ -49,7 +49,7 @@ it.each([
   async (_, placeOf, statements_max) => {
     const sqlite = openSqlite(':memory:');
     const { database, counts } = counted(sqlite);
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     for (const round of [0, 1]) {
       const { messages, ...rest } = batchOf(placeOf);
       const others = messages.map((message) => ({ ...message, seq: message.seq + round * scattered }));

@@ -15,7 +15,8 @@ import { linesIn } from '../../../../src/service/history/transfer/lines.ts';
 import { texts } from '../../../../src/service/history/transfer/texts.ts';
 import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startServiceLab, type ServiceLab } from '../../../support/service/service-lab.ts';
@@ -39,7 +40,7 @@ interface Sent {
 }
 
 /** Four days of a kit with what is hard: a hole, one that is explained, a wrong clock, a time ahead, presence, a pushed fix. */
-async function fill(store: SqlStore): Promise<void> {
+async function fill(store: Store): Promise<void> {
   let seq = 0;
   let waiting: Reception[] = [];
   const commit = async (time_ms: number): Promise<void> => {
@@ -109,13 +110,13 @@ const rounded = (answers: unknown): string =>
     typeof value === 'number' ? Number(value.toPrecision(13)) : value,
   );
 
-async function exported(store: SqlStore): Promise<string> {
+async function exported(store: Store): Promise<string> {
   let text = '';
   for await (const part of exportKit(store, kit_id, 0)) text += part;
   return text;
 }
 
-async function imported(store: SqlStore, text: string): Promise<void> {
+async function imported(store: Store, text: string): Promise<void> {
   await importLines(store, linesOf(text), Date.now);
   while ((await store.compactHistory(Date.now(), true)) > 0);
   while (await store.rollUpHistory(Date.now()));
@@ -132,7 +133,7 @@ async function* chunksOf(text: string): AsyncGenerator<Uint8Array, void, undefin
 
 const labs: { close: () => Promise<void> }[] = [];
 
-async function serve(store: SqlStore): Promise<ServiceLab> {
+async function serve(store: Store): Promise<ServiceLab> {
   const lab = await startServiceLab(kit_id, { store });
   labs.push({ close: async () => lab.stop() });
   return lab;
@@ -172,13 +173,13 @@ onEachDatabase('an export of the history', (open) => {
   });
 
   it('answers in an empty service as it did where it was written, also when it is imported again', async () => {
-    const source = new SqlStore(await open());
+    const source = sqlStore(await open());
     await fill(source);
     const text = await exported(source);
     while ((await source.compactHistory(now_ms, true)) > 0);
     while (await source.rollUpHistory(now_ms));
     const expected = await answersOf(await serve(source));
-    const target = new SqlStore(await open());
+    const target = sqlStore(await open());
     await imported(target, text);
     const lab = await serve(target);
     expect(await answersOf(lab)).toEqual(expected);
@@ -190,10 +191,10 @@ onEachDatabase('an export of the history', (open) => {
   });
 
   it('carries numbers whose messages are not kept any more, and what was erased', async () => {
-    const source = new SqlStore(await open());
+    const source = sqlStore(await open());
     await fill(source);
     await source.eraseHistory({ kit_id, asset_id, before_ms: begin_ms + 2 * day_ms }, now_ms);
-    const target = new SqlStore(await open());
+    const target = sqlStore(await open());
     await imported(target, await exported(source));
     expect(await target.historyRecord(kit_id)).toEqual(await source.historyRecord(kit_id));
     expect(await target.historySizes()).toEqual([
@@ -202,10 +203,10 @@ onEachDatabase('an export of the history', (open) => {
   });
 
   it('is imported up to where it breaks off, and whole the next time', async () => {
-    const source = new SqlStore(await open());
+    const source = sqlStore(await open());
     await fill(source);
     const text = await exported(source);
-    const target = new SqlStore(await open());
+    const target = sqlStore(await open());
     const cut = text.slice(0, Math.floor(text.length / 2));
     await expect(imported(target, cut.slice(0, cut.lastIndexOf('\n') + 1))).rejects.toThrow(
       texts.ends_early(kit_id),
@@ -220,11 +221,11 @@ onEachDatabase('an export of the history', (open) => {
 });
 
 it('is not taken for whole when it was cut between two kits, and what was read of it is in the history', async () => {
-  const source = new SqlStore(openSqlite(':memory:'));
+  const source = sqlStore(openSqlite(':memory:'));
   await fill(source);
   let text = '';
   for await (const part of exportKit(source, kit_id, 2)) text += part;
-  const target = new SqlStore(openSqlite(':memory:'));
+  const target = sqlStore(openSqlite(':memory:'));
   await expect(imported(target, text)).rejects.toThrow(texts.kits_missing(2));
   expect((await target.historySizes())[0]?.messages).toBe((await source.historySizes())[0]?.messages);
   // Exports that were joined to one file are whole, and so is one of an earlier version.
@@ -238,7 +239,7 @@ describe('kit-connector history', () => {
     const dir = await mkdtemp(join(tmpdir(), 'kit-connector-history-'));
     const [from, to, file] = [join(dir, 'from.db'), join(dir, 'to.db'), join(dir, 'kits.ndjson.gz')];
     const source = openSqlite(from);
-    await fill(new SqlStore(source));
+    await fill(sqlStore(source));
     await source.close();
     const run = async (...words: readonly string[]) => {
       const shell = recordedShell();

@@ -7,7 +7,8 @@ import { WebSocket } from 'ws';
 import { channels } from '../../../../src/contract/topics.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 
 const app = 'https://app.example.com';
@@ -33,7 +34,7 @@ async function askRaw(path: string, headers: Record<string, string>) {
   return { headers: response.headers, body: Buffer.concat(chunks) };
 }
 
-async function addTasks(store: Pick<SqlStore, 'addTask'>, count: number): Promise<void> {
+async function addTasks(store: Pick<Store, 'addTask'>, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     await store.addTask({
       kit_id,
@@ -154,7 +155,7 @@ describe('Pages of tasks', () => {
 
 onEachDatabase('A page of stored tasks', (open) => {
   it('begins after the given one', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await addTasks(store, 9);
     const all = await store.tasks(kit_id, { limit: 9 });
     for (const [index, after] of all.entries()) {

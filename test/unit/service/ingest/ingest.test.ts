@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { readMessage, type Reception } from '../../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { everything, gps, received, report, start_ms, story } from '../story.ts';
@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 function newStore(): Store {
-  const store = new SqlStore(openSqlite(':memory:'));
+  const store = sqlStore(openSqlite(':memory:'));
   open.push(store);
   return store;
 }

@@ -5,7 +5,7 @@ import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import { Receiver } from '../../../../src/service/ingest/receiver.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
@@ -16,7 +16,7 @@ useFakeTime();
 function lab() {
   const log = recordingLog();
   const ends = new AbortController();
-  const store = new SqlStore(openSqlite(':memory:'));
+  const store = sqlStore(openSqlite(':memory:'));
   const parts = { store, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
   const ingest = new Ingest({ ...parts, signal: ends.signal });
   const receiver = new Receiver({ take: async (reception) => ingest.take(reception), log });

@@ -4,7 +4,7 @@ import { channels } from '../../../../src/contract/topics.ts';
 import { StorageUnavailable } from '../../../../src/errors.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { received, start_ms } from '../story.ts';
 
@@ -25,7 +25,7 @@ it('keeps nothing when the database refuses one kit, also not what is stored of 
         }),
       ),
   };
-  const store = new SqlStore(failing);
+  const store = sqlStore(failing);
   const battery = (seq: number) => received({ channel: channels.telemetry, seq, data: { battery: seq } });
   const beside = [1, 2, 3, 4, 5].map((seq) => ({ ...battery(seq), kit_id: task_id }));
   const receptions = [battery(1), ...beside];

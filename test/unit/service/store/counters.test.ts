@@ -1,7 +1,7 @@
 /** The counters of a kit are those of its messages, though a commit adds them before it knows which messages are new and valid. */
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { gps, received, start_ms } from '../story.ts';
@@ -12,7 +12,7 @@ const battery = (seq: number, value: number | string = seq) =>
 onEachDatabase('the counters of a commit', (open) => {
   it('count new, repeated and refused messages apart, of old kits and of new ones', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const { new_kits } = await store.commit([battery(1), received(gps(2, 47))], start_ms);
     expect(new_kits).toEqual([kit_id]);
     const other = { ...battery(1), kit_id: task_id };
@@ -41,7 +41,7 @@ onEachDatabase('the counters of a commit', (open) => {
   });
 
   it('leave the time of the last message where an older commit comes later', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await store.commit([battery(1)], start_ms + 5_000);
     await store.commit([battery(2)], start_ms);
     expect(await store.kit(kit_id)).toMatchObject({ heard_ms: start_ms + 5_000, counts: { received: 2 } });

@@ -9,7 +9,7 @@ import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { added_columns, schema_version } from '../../../../src/service/store/sql/tables.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { peerMissing } from '../../../support/peers.ts';
@@ -57,12 +57,12 @@ async function historyAfter(
   open: () => Promise<Database>,
   makeItOld: () => void | Promise<void>,
 ): Promise<readonly number[]> {
-  const first = new SqlStore(await open());
+  const first = sqlStore(await open());
   await first.commit(story.map(received), start_ms);
   const before = await everything(first);
   await first.close();
   await makeItOld();
-  const store = new SqlStore(await open());
+  const store = sqlStore(await open());
   try {
     const { kit, tasks, ...rest } = await everything(store);
     expect({ ...rest, kit: kit?.parts }).toEqual({

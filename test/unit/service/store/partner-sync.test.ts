@@ -5,8 +5,9 @@ import { jsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { HistoryOperations } from '../../../../src/service/history/reading/operations.ts';
 import { readMessage } from '../../../../src/service/ingest/read-message.ts';
-import { partner_assets_max } from '../../../../src/service/store/partner-sync.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { partner_assets_max } from '../../../../src/service/store/partners.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, start_ms } from '../story.ts';
@@ -36,10 +37,10 @@ const fix = (lat: number, timestamp: string): NonNullable<PartnerChange['fix']> 
 const iso = (after_ms: number): string => new Date(start_ms + after_ms).toISOString();
 
 onEachDatabase('a partner asset of two services', (open) => {
-  const openStore = async (): Promise<SqlStore> => new SqlStore(await open());
+  const openStore = async (): Promise<Store> => sqlStore(await open());
   let seq = 0;
   /** As the kit publishes it. */
-  async function fromKit(store: SqlStore, data: object | null): Promise<void> {
+  async function fromKit(store: Store, data: object | null): Promise<void> {
     seq += 1;
     const [first] = [received({ channel: channels.partner(asset_id), seq, data: {} })];
     const messages = first.messages.map((message) => ({
@@ -48,7 +49,7 @@ onEachDatabase('a partner asset of two services', (open) => {
     }));
     await store.commit([{ ...first, messages }], start_ms);
   }
-  const nameOf = async (store: SqlStore): Promise<string | undefined> =>
+  const nameOf = async (store: Store): Promise<string | undefined> =>
     (await store.asset(kit_id, asset_id))?.name;
 
   it('has the greater revision, and of equal ones that of the kit', async () => {

@@ -6,7 +6,7 @@ import { Changes } from '../../../../src/service/live/changes.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
@@ -124,7 +124,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
   it('gives up soon when another one holds its row, and names that as the reason', async () => {
     await open();
     const other = await hold(kit_id);
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await expect(store.commit([received(gps(1, 47))], start_ms)).rejects.toBeInstanceOf(StorageBusy);
     await other.query('ROLLBACK');
     await store.commit([received(gps(1, 47))], start_ms);
@@ -143,7 +143,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
 
   it('stores what kits sent while other work has taken all other connections and more waits for one', async () => {
     await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const other = new Client(clientOf(url));
     others.push(other);
     await other.connect();
@@ -191,7 +191,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await admin.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO plain');
     const later = await openPostgres({ url: own, password: 'plain' });
     try {
-      const store = new SqlStore(later);
+      const store = sqlStore(later);
       await admin.query('REVOKE INSERT ON kits FROM plain');
       const commit = store.commit([received(gps(1, 47))], start_ms);
       await expect(commit).rejects.toBeInstanceOf(StorageUnavailable);
@@ -204,7 +204,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
 
   it('does not stall the messages of other kits when it holds the row of one', async () => {
     await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const ends = new AbortController();
     const log = recordingLog();
     const parts = { store, changes: new Changes(), log, group_ms: 20, onCommitted: () => undefined };

@@ -10,7 +10,7 @@ import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openStore, type OpenedStore } from '../../../../src/service/store/open-store.ts';
 import { content_columns, updated_tables } from '../../../../src/service/store/sql/tables.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import type { Change, Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -108,7 +108,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
   });
 
   it('comes to the same end as SQLite, in any order, in pieces and with repetitions', async () => {
-    const sqlite = new SqlStore(openSqlite(':memory:'));
+    const sqlite = sqlStore(openSqlite(':memory:'));
     open.push(sqlite);
     await sqlite.commit(story.map(received), start_ms);
     const { kit, ...wanted } = await everything(sqlite);

@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { gps, received, start_ms } from '../story.ts';
@@ -16,20 +17,20 @@ onEachDatabase('the numbers that were received', (open) => {
   /** Changes nothing but the count, so that many of them cost little. */
   const edge = (seq: number) => received({ channel: channels.event(asset_id, 'link_status'), seq, data: {} });
 
-  async function commitAll(store: SqlStore, seqs: readonly number[], size = group): Promise<void> {
+  async function commitAll(store: Store, seqs: readonly number[], size = group): Promise<void> {
     for (let at = 0; at < seqs.length; at += size) {
       const some = seqs.slice(at, at + size).map(edge);
       await store.commit(some, start_ms + at);
     }
   }
 
-  async function ranges(store: SqlStore, of = epoch) {
+  async function ranges(store: Store, of = epoch) {
     const acks = await store.acks(kit_id);
     return acks.find((ack) => ack.epoch === of)?.ranges ?? [];
   }
 
   it('hold no number that did not come, though every second one of 30,000 is missing', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const even = Array.from({ length: 15_000 }, (_, n) => 2 * n + 2);
     await commitAll(store, even, 1_000);
     const named = await ranges(store);
@@ -52,7 +53,7 @@ onEachDatabase('the numbers that were received', (open) => {
         fc.array(number, { maxLength: 120 }),
         fc.integer({ min: 1, max: 50 }),
         async (seqs, size) => {
-          const store = new SqlStore(await open());
+          const store = sqlStore(await open());
           const acknowledged = new Set<number>();
           for (let at = 0; at < seqs.length; at += size) {
             const some = seqs.slice(at, at + size);
@@ -78,7 +79,7 @@ onEachDatabase('the numbers that were received', (open) => {
   it('cost a commit no more when there are many of them: 75,000 with every second missing', async () => {
     const bytes: number[] = [];
     const counting = countWrites(await open(), (written) => bytes.push(written));
-    const store = new SqlStore(counting);
+    const store = sqlStore(counting);
     await commitAll(
       store,
       Array.from({ length: 37_500 }, (_, n) => 2 * n + 2),
@@ -89,7 +90,7 @@ onEachDatabase('the numbers that were received', (open) => {
   });
 
   it('name what has just come, wherever it lies, and the same again when it comes again', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await commitAll(
       store,
       Array.from({ length: 4_000 }, (_, n) => 2 * n + 2),
@@ -105,7 +106,7 @@ onEachDatabase('the numbers that were received', (open) => {
   });
 
   it('are forgotten beyond the limit and never assumed: what was touched least recently goes, and may count twice', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const block = 4_096;
     const scattered = Array.from({ length: 300 }, (_, n) => n * block + 7);
     await store.commit([received(gps(7, 47))], start_ms - 1);
@@ -126,7 +127,7 @@ onEachDatabase('the numbers that were received', (open) => {
 
   it('continue from what an earlier version had stored', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const write = 'INSERT INTO received (kit_id, epoch, ranges) VALUES (?, ?, ?)';
     await database.all(write, kit_id, epoch, '[[1,5000],[5002,5002],[9000,9001]]');
     await commitAll(store, [5_001, 5_002, 1, 9_002]);
@@ -139,7 +140,7 @@ onEachDatabase('the numbers that were received', (open) => {
 
   it('are never joined over a hole when an earlier version had stored more ranges than are kept', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const block = 4_096;
     const before = Array.from({ length: 1_200 }, (_, n): [number, number] => [
       2 * n * block + 1,
@@ -166,7 +167,7 @@ onEachDatabase('the numbers that were received', (open) => {
   const later = (seq: number) => received({ ...gps(seq, 47), epoch: 18 });
 
   it('are missing in one epoch though more of another one were dropped', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await commitAll(store, [1, 2, 11]);
     await store.commit([drops(1, epoch, 8), later(2), later(5)], start_ms);
     expect((await store.kit(kit_id))?.counts).toMatchObject({ dropped: 8, missing: 2 });
@@ -178,7 +179,7 @@ onEachDatabase('the numbers that were received', (open) => {
   });
 
   it('are not missing where the report of what was dropped came before the rest of its epoch', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await store.commit([drops(1, epoch, 3)], start_ms);
     expect((await store.acks(kit_id)).map((ack) => ack.epoch)).toEqual([18]);
     await commitAll(store, [1, 5]);
@@ -187,7 +188,7 @@ onEachDatabase('the numbers that were received', (open) => {
 
   it('are counted with all that was dropped where an earlier version has stored the epoch', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await commitAll(store, [1, 11]);
     await store.commit([drops(1, epoch, 4), later(2), later(4)], start_ms);
     await database.all('UPDATE received SET dropped = NULL WHERE epoch = ?', epoch);
@@ -198,7 +199,7 @@ onEachDatabase('the numbers that were received', (open) => {
 
   it('are of no more epochs than are kept, whatever a report names', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     const named = Array.from({ length: 300 }, (_, n) => ({
       epoch: n + 1,
       lane: 'feed',
@@ -217,7 +218,7 @@ onEachDatabase('the numbers that were received', (open) => {
   });
 
   it('of the epochs that were touched last are kept when a kit has started very often', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const epochs = Array.from({ length: 70 }, (_, n) => n + 1);
     for (const each of epochs) {
       const { acks } = await store.commit([received({ ...gps(1, 47), epoch: 71 - each })], start_ms + each);

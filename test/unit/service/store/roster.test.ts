@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { Reception } from '../../../../src/service/ingest/read-message.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, start_ms } from '../story.ts';
@@ -14,12 +15,12 @@ const roster = (assets: readonly string[], seq: number, epoch = 17): Reception =
   received({ channel: channels.roster, seq, epoch, data: { assets } });
 
 onEachDatabase('the roster of a kit', (open) => {
-  async function storeWith(...receptions: readonly Reception[]): Promise<SqlStore> {
-    const store = new SqlStore(await open());
+  async function storeWith(...receptions: readonly Reception[]): Promise<Store> {
+    const store = sqlStore(await open());
     for (const each of receptions) await store.commit([each], start_ms);
     return store;
   }
-  const idsOf = async (store: SqlStore) => (await store.assets(kit_id)).map(({ id }) => id);
+  const idsOf = async (store: Store) => (await store.assets(kit_id)).map(({ id }) => id);
 
   it('removes what it does not name, as of its number', async () => {
     const store = await storeWith(announce(asset_id, 9, 12), announce(other_id, 1), announce(task_id, 5));

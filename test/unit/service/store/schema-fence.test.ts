@@ -13,8 +13,8 @@ import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { type Schema, schema, type Upgrade } from '../../../../src/service/store/sql/schema.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SharedStore } from '../../../../src/service/store/shared-store.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import type { Store } from '../../../../src/service/store/store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
@@ -156,20 +156,20 @@ describe('on SQLite, of two processes with one file', () => {
   afterAll(async () => rm(dir, { recursive: true, force: true }));
 
   it('the one that another version has excluded stores nothing any more', async () => {
-    await expectNoWriter(new SqlStore(open()), async () => void open(contracting));
+    await expectNoWriter(sqlStore(open()), async () => void open(contracting));
     expect(() => open()).toThrow(SchemaRefused);
   });
 
   it('both store while the later one only adds', async () => {
-    const [before, after] = [new SqlStore(open()), new SqlStore(open(expanding))];
+    const [before, after] = [sqlStore(open()), sqlStore(open(expanding))];
     await before.commit([received(gps(1, 1))], start_ms);
     await after.commit([received(gps(2, 2))], start_ms);
-    await new SqlStore(open()).commit([received(gps(3, 3))], start_ms);
+    await sqlStore(open()).commit([received(gps(3, 3))], start_ms);
     expect((await after.kit(kit_id))?.counts.received).toBe(3);
   });
 
   it('an event of a webhook is queued by the version that does not know all its types', async () => {
-    const store = new SqlStore(open());
+    const store = sqlStore(open());
     const later = open(expanding);
     await store.addKey(key);
     const types = ['alarm'] as const;
@@ -182,7 +182,7 @@ describe('on SQLite, of two processes with one file', () => {
   });
 
   it('a service that is excluded acknowledges nothing, says so on /ready, and lets its process end it', async () => {
-    const lab = await startServiceLab(kit_id, { store: new SqlStore(open()) });
+    const lab = await startServiceLab(kit_id, { store: sqlStore(open()) });
     open(contracting);
     const published = lab.publish(channels.telemetry, {});
     published.catch(() => undefined);
@@ -219,8 +219,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('on PostgreSQL, of
     opened.push(database);
     return database;
   };
-  const storeOn = (database: Database): Store =>
-    new SharedStore(database, { announce: async () => undefined });
+  const storeOn = (database: Database): Store => sqlStore(database, { replica_id: 'this' });
   const waits = async (): Promise<boolean> => {
     const { rowCount } = await asker.query(
       `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND mode = 'ExclusiveLock'`,

@@ -5,7 +5,8 @@ import { channels } from '../../../../src/contract/topics.ts';
 import { history_classes } from '../../../../src/service/history/message.ts';
 import { newBudget, readHistory } from '../../../../src/service/history/reading/reader.ts';
 import type { Reception } from '../../../../src/service/ingest/read-message.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { asset_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { gps, received, start_ms, story } from '../story.ts';
@@ -25,7 +26,7 @@ const sent = [
 
 const of = (kit_id: string, reception: Reception): Reception => ({ ...reception, kit_id });
 
-async function stateOf(store: SqlStore, kit_id: string) {
+async function stateOf(store: Store, kit_id: string) {
   const history: string[] = [];
   const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + hour_ms };
   for await (const { channel, epoch, seq, data } of readHistory(
@@ -46,7 +47,7 @@ async function stateOf(store: SqlStore, kit_id: string) {
 
 onEachDatabase('kits of one commit', (open) => {
   it('have the values, the acknowledgements and the history that each of them alone has', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const alone = randomUUID();
     const together = Array.from({ length: 6 }, () => randomUUID());
     const parts = [sent.slice(0, 9), sent.slice(9)];

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { taskResource } from '../../../../src/service/api/views.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, report, start_ms } from '../story.ts';
@@ -15,7 +15,7 @@ const origin = { via: 'service', user: 'truck crew', uid: null, requested_by: re
 
 onEachDatabase('a task that was made on the kit', (open) => {
   async function shown(...reports: readonly JsonObject[]): Promise<object> {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     for (const [at, data] of reports.entries()) {
       await store.commit(
         [received({ channel: channels.task(task_id), seq: at + 1, data })],

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { makeSecret } from '../../../../src/service/webhooks/signature.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startWebhookReceiver } from '../../../support/service/webhook-receiver.ts';
@@ -25,7 +25,7 @@ it('delivers every message at least once through kills of the process', async ()
   const receiver = await startWebhookReceiver();
   await withDirectory(async (dir) => {
     const file = join(dir, 'service.db');
-    const store = new SqlStore(openSqlite(file));
+    const store = sqlStore(openSqlite(file));
     const { key } = makeKey({ label: 'test', scopes: [], kits: '*', expires_ms: null }, start_ms);
     await store.addKey(key);
     await store.addWebhook(

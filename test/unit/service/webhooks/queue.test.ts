@@ -8,7 +8,8 @@ import { makeKey } from '../../../../src/service/access/principal.ts';
 import { turn } from '../../../../src/platform/time.ts';
 import { commitReceptions } from '../../../../src/service/store/commit.ts';
 import type { Database, Queries, SqlValue } from '../../../../src/service/store/sql/database.ts';
-import { SqlStore } from '../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../src/service/store/store.ts';
 import { waiting_max } from '../../../../src/service/webhooks/enqueue.ts';
 import { webhookTypes, type WebhookType } from '../../../../src/service/webhooks/events.ts';
 import type { Settlement } from '../../../../src/service/webhooks/webhook-store.ts';
@@ -29,7 +30,7 @@ const motions = (count: number) =>
   );
 
 async function register(
-  store: SqlStore,
+  store: Store,
   types: readonly WebhookType[] = ['task.ended', 'alarm', 'kit.online', 'kit.offline'],
 ) {
   const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, now_ms);
@@ -48,7 +49,7 @@ async function register(
 }
 
 /** The counts, after a comparison with the rows. */
-async function counts(database: Database, store: SqlStore) {
+async function counts(database: Database, store: Store) {
   const found = (await store.webhook(webhook_id))?.counts;
   const rows = await database.all('SELECT state FROM webhook_messages WHERE webhook_id = ?', webhook_id);
   const waiting = rows.filter(({ state }) => state === 'waiting').length;
@@ -57,12 +58,11 @@ async function counts(database: Database, store: SqlStore) {
   return found;
 }
 
-const claim = async (store: SqlStore, lease: string, at_ms = now_ms, limit = 10) =>
+const claim = async (store: Store, lease: string, at_ms = now_ms, limit = 10) =>
   store.claimMessages({ webhook_id, limit, now_ms: at_ms, lease_ms: at_ms + 30_000, lease });
-const settle = async (store: SqlStore, settlement: Settlement) =>
-  (await store.settleMessages([settlement]))[0];
+const settle = async (store: Store, settlement: Settlement) => (await store.settleMessages([settlement]))[0];
 /** Claims, with a lease for each, until nothing is left that another one does not block. */
-const claimAll = async (store: SqlStore, at_ms: number) => {
+const claimAll = async (store: Store, at_ms: number) => {
   const all = [];
   for (let n = 0; n < 10; n += 1) {
     const some = await claim(store, `all ${n}`, at_ms);
@@ -112,7 +112,7 @@ onEachDatabase('The queue of webhooks', (open) => {
   it('keeps a commit waiting for 64 receivers hardly longer than for two', async () => {
     const roundsOf = async (receivers: number): Promise<number> => {
       const database = await open();
-      const store = new SqlStore(database);
+      const store = sqlStore(database);
       const key = await register(store);
       const chosen = {
         url: 'https://app.example.com/hook',
@@ -136,7 +136,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('gets task ends, alarms and changes of presence, each once, and nothing else', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     const born = received({ channel: channels.state, seq: 1, data: samples['kitState'] ?? {} });
     const will = received({
@@ -177,7 +177,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('gets the end of a task that no kit answered', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     const order = { kit_id, task_id, asset_id, command_name: 'arm', payload: {}, requested_by: kit_id };
     await store.addTask({ ...order, requested_by_name: 'test', created_ms: now_ms, due_ms: now_ms + 1 });
@@ -192,7 +192,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('gives each message to one claim, and to another one when the lease is over', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     await store.commit(motions(20), now_ms);
     const claims = await Promise.all(
@@ -213,7 +213,7 @@ onEachDatabase('The queue of webhooks', (open) => {
   });
 
   it('gives the messages of one asset one after the other, and those of others meanwhile', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await register(store);
     const other = '00000000-0000-4000-8000-000000000077';
     await store.commit([motion(1), motion(2), motion(3, other), motion(4)], now_ms);
@@ -232,7 +232,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('gets kit.offline of a kit that falls silent, once, and kit.online when it sends again', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     const born = received({ channel: channels.state, seq: 1, data: samples['kitState'] ?? {} });
     await store.commit([born], now_ms);
@@ -270,7 +270,7 @@ onEachDatabase('The queue of webhooks', (open) => {
   });
 
   it('reports when to search again', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     await register(store);
     expect(await store.nextDue(now_ms)).toBeUndefined();
     await store.commit([motion(1)], now_ms);
@@ -288,7 +288,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('keeps its books through failures, dead letters, replay, purge and erasure', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     await store.commit(
       Array.from({ length: 6 }, (_, n) => motion(n + 1)),
@@ -314,7 +314,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('puts what comes beyond its limit into the dead-letter list', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     await database.all('UPDATE webhooks SET accepted = ?', waiting_max - 1);
     await store.commit([motion(1), motion(2), motion(3)], now_ms);
@@ -325,7 +325,7 @@ onEachDatabase('The queue of webhooks', (open) => {
 
   it('pauses a receiver that fails, and disables it when it has failed for long', async () => {
     const database = await open();
-    const store = new SqlStore(database);
+    const store = sqlStore(database);
     await register(store);
     await store.commit(motions(2), now_ms);
     const [one, two] = await claim(store, 'a');
@@ -349,7 +349,7 @@ onEachDatabase('The queue of webhooks', (open) => {
   });
 
   it('gets nothing and delivers nothing without the key of its registration', async () => {
-    const store = new SqlStore(await open());
+    const store = sqlStore(await open());
     const { key_id } = await register(store);
     await store.commit([motion(1)], now_ms);
     await store.revokeKey(key_id);

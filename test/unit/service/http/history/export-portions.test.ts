@@ -9,16 +9,17 @@ import { turn } from '../../../../../src/platform/time.ts';
 import { Changes } from '../../../../../src/service/live/changes.ts';
 import { Service } from '../../../../../src/service/service.ts';
 import { openSqlite } from '../../../../../src/service/store/sql/sqlite.ts';
-import { SqlStore } from '../../../../../src/service/store/sql-store.ts';
+import { sqlStore } from '../../../../../src/service/store/sql-store.ts';
+import type { Store } from '../../../../../src/service/store/store.ts';
 import { kit_id } from '../../../../support/contract-samples.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../../story.ts';
 
 const count = 2_000;
 
-let store: SqlStore;
+let store: Store;
 beforeEach(async () => {
-  store = new SqlStore(openSqlite(':memory:'));
+  store = sqlStore(openSqlite(':memory:'));
   await store.beginHistory(start_ms);
   const messages = Array.from({ length: count }, (_, n) => received(gps(n + 1, 47 + n / count)));
   for (let at = 0; at < count; at += 500) await store.commit(messages.slice(at, at + 500), start_ms);

@@ -1,0 +1,175 @@
+/** Kits and assets in the tables: their newest values, as kits reported them. */
+import { z } from 'zod';
+import { assetStatus, type CommandDefinition } from '../../contract/assets.ts';
+import { feeds_max } from '../../contract/limits.ts';
+import type { CloudAck } from '../../contract/tasks.ts';
+import { lossesOf } from './losses.ts';
+import { type Holes, readHoles, readStored } from './received/read-received.ts';
+import { asset_select, assetOf, commandsOf, feedOf, jsonOf, stateOf, withoutParent } from './rows.ts';
+import type { Queries, Row } from './sql/database.ts';
+import type { AssetState, StoreContext, StoredAsset, StoredFeed, StoredKit } from './store.ts';
+
+/** Kits in one statement: databases limit the number of parameters. */
+const kits_at_once = 500;
+
+export function kitStore({ database }: StoreContext) {
+  return {
+    /** The ids of all kits, in the order of `kits`. */
+    async kitIds(): Promise<readonly string[]> {
+      const rows = await database.all('SELECT kit_id FROM kits ORDER BY kit_id');
+      return rows.map((row) => String(row['kit_id']));
+    },
+
+    async kits(kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
+      return readKits(database, kit_ids);
+    },
+
+    async kit(kit_id: string): Promise<StoredKit | undefined> {
+      return (await readKits(database, [kit_id]))[0];
+    },
+
+    /** The states of all assets of these kits. */
+    async assetStates(kit_ids: readonly string[] | '*'): Promise<readonly AssetState[]> {
+      return readAssetStates(database, kit_ids);
+    },
+
+    async assets(kit_id: string): Promise<readonly StoredAsset[]> {
+      const rows = await database.all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id);
+      const assets = rows.map(assetOf);
+      const ids = new Set(assets.map(({ id }) => id));
+      // An asset whose parent is gone is a root, until the parent comes back.
+      return assets.map((asset) => (ids.has(asset.parent_id ?? asset.id) ? asset : withoutParent(asset)));
+    },
+
+    async asset(kit_id: string, asset_id: string): Promise<StoredAsset | undefined> {
+      const [row] = await database.all(
+        `${asset_select} WHERE assets.kit_id = ? AND assets.asset_id = ? AND gone = 0`,
+        kit_id,
+        asset_id,
+      );
+      if (!row) return undefined;
+      const asset = assetOf(row);
+      if (asset.parent_id === null) return asset;
+      const [parent] = await database.all(
+        'SELECT 1 AS here FROM assets WHERE kit_id = ? AND asset_id = ? AND gone = 0',
+        kit_id,
+        asset.parent_id,
+      );
+      return parent ? asset : withoutParent(asset);
+    },
+
+    async commands(kit_id: string, asset_id: string): Promise<readonly CommandDefinition[]> {
+      const [row] = await database.all(
+        'SELECT data FROM commands WHERE kit_id = ? AND asset_id = ?',
+        kit_id,
+        asset_id,
+      );
+      return row ? commandsOf.parse(row['data']) : [];
+    },
+
+    async feeds(kit_id: string, asset_id: string): Promise<readonly StoredFeed[]> {
+      const rows = await database.all(
+        `SELECT 'gps' AS feed, time_ms, data FROM partner_fixes WHERE kit_id = ? AND asset_id = ?
+         UNION ALL SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? AND NOT EXISTS (
+           SELECT 1 FROM partner_fixes WHERE partner_fixes.kit_id = feeds.kit_id
+             AND partner_fixes.asset_id = feeds.asset_id AND feeds.feed = 'gps')
+         ORDER BY feed LIMIT ?`,
+        kit_id,
+        asset_id,
+        kit_id,
+        asset_id,
+        feeds_max,
+      );
+      return rows.map(feedOf);
+    },
+
+    /** All that is stored for this kit, newest epoch first; of any number of ranges. */
+    async acks(kit_id: string): Promise<readonly CloudAck[]> {
+      return readStored(database, kit_id);
+    },
+
+    /** 0: nothing is stored for this kit. */
+    async newestEpoch(kit_id: string): Promise<number> {
+      const [row] = await database.all('SELECT MAX(epoch) AS newest FROM received WHERE kit_id = ?', kit_id);
+      return Number(row?.['newest'] ?? 0);
+    },
+  };
+}
+
+/** The kits that are known among these, by id. */
+async function readKits(queries: Queries, kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
+  if (kit_ids === '*') return readSome(queries, '', []);
+  const kits: StoredKit[] = [];
+  for (let at = 0; at < kit_ids.length; at += kits_at_once) {
+    const some = kit_ids.slice(at, at + kits_at_once);
+    kits.push(...(await readSome(queries, `WHERE kit_id IN (${some.map(() => '?').join(', ')})`, some)));
+  }
+  return kits;
+}
+
+async function readSome(queries: Queries, where: string, ids: readonly string[]): Promise<StoredKit[]> {
+  const kits = await queries.all(`SELECT * FROM kits ${where} ORDER BY kit_id`, ...ids);
+  const parts = byKit(
+    await queries.all(`SELECT kit_id, part, data, time_ms FROM kit_parts ${where}`, ...ids),
+  );
+  const holesOf = await readHoles(queries, where, ids);
+  return kits.map((row) => {
+    const kit_id = String(row['kit_id']);
+    return kitOf(row, { parts: parts.get(kit_id) ?? [], holes: holesOf(kit_id) });
+  });
+}
+
+function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; readonly holes: Holes }) {
+  const count = (name: string): number => Number(row[name]);
+  const dropped = count('dropped');
+  // Epochs that an earlier version has stored share what is left of all reports.
+  const unsorted = Math.max(0, holes.unsorted - Math.max(0, dropped + count('superseded') - holes.dropped));
+  return {
+    kit_id: String(row['kit_id']),
+    state: row['state'] === null ? undefined : stateOf.parse(row['state']),
+    // 0: only retained messages that could not be read.
+    heard_ms: count('heard_ms') || null,
+    vouched_ms: row['vouched_ms'] === null ? null : count('vouched_ms'),
+    since_ms: row['since_ms'] === null ? null : count('since_ms'),
+    parts: Object.fromEntries(
+      parts.map((part) => [
+        String(part['part']),
+        { time_ms: Number(part['time_ms']), data: jsonOf.parse(part['data']) },
+      ]),
+    ),
+    counts: {
+      received: count('received'),
+      duplicates: count('duplicates'),
+      missing: holes.missing + unsorted,
+      dropped,
+      refused: count('refused'),
+    },
+    losses: lossesOf(row['losses']),
+  };
+}
+
+function byKit(rows: readonly Row[]): Map<string, Row[]> {
+  return Map.groupBy(rows, (row) => String(row['kit_id']));
+}
+
+// Partner assets report no status: they are online.
+const select_states = `SELECT assets.kit_id, assets.asset_id, COALESCE(asset_status.status, 'online') AS status FROM assets
+  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
+  WHERE assets.gone = 0`;
+
+const stateRow = z.object({ kit_id: z.string(), asset_id: z.string(), status: assetStatus });
+
+async function readAssetStates(
+  queries: Queries,
+  kit_ids: readonly string[] | '*',
+): Promise<readonly AssetState[]> {
+  if (kit_ids === '*') return z.array(stateRow).parse(await queries.all(select_states));
+  const states: AssetState[] = [];
+  for (let at = 0; at < kit_ids.length; at += kits_at_once) {
+    const some = kit_ids.slice(at, at + kits_at_once);
+    const places = some.map(() => '?').join(', ');
+    const rows = await queries.all(`${select_states} AND assets.kit_id IN (${places})`, ...some);
+    states.push(...z.array(stateRow).parse(rows));
+  }
+  return states;
+}

@@ -1,0 +1,157 @@
+/** Tasks in the tables: those that clients dispatch, and those that their kit has not begun in time. */
+import { enqueue } from '../webhooks/enqueue.ts';
+import { endOf } from '../webhooks/events.ts';
+import { tasks_max } from './apply/apply-task.ts';
+import { taskOf } from './rows.ts';
+import type { Queries } from './sql/database.ts';
+import type { StoreContext, StoredTask, TaskOrder, TaskQuery } from './store.ts';
+
+/** Characters of the tasks of one answer: a kit may report 256 kB with each. */
+const tasks_chars_max = 2 * 1024 * 1024;
+/** A task without a report by its due time. A later report still counts. */
+const no_answer = 'the kit did not answer before the deadline of the command; outcome unknown';
+/** Tasks that one call fails; the next call follows within a second. */
+const silent_at_once = 500;
+
+export function taskStore({ database, announce }: StoreContext) {
+  const announced = async (task: StoredTask): Promise<StoredTask> => {
+    await announce(database, [{ kind: 'task', kit_id: task.kit_id, task }]);
+    return task;
+  };
+  return {
+    async addTask(order: TaskOrder): Promise<StoredTask> {
+      const { kit_id, task_id, asset_id, command_name, payload, created_ms, due_ms } = order;
+      const [row] = await database.all(
+        `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by,
+           requested_by_name, created_ms, updated_ms, due_ms)
+         VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?, ?, ?) RETURNING *`,
+        kit_id,
+        task_id,
+        asset_id,
+        command_name,
+        JSON.stringify(payload),
+        order.requested_by,
+        order.requested_by_name,
+        created_ms,
+        created_ms,
+        due_ms,
+      );
+      await database.all(
+        `DELETE FROM tasks WHERE kit_id = ? AND status IN ('completed', 'failed') AND task_id NOT IN
+           (SELECT task_id FROM tasks WHERE kit_id = ? ORDER BY created_ms DESC LIMIT ?)`,
+        kit_id,
+        kit_id,
+        tasks_max,
+      );
+      return announced(taskOf(row ?? {}));
+    },
+
+    async task(kit_id: string, task_id: string): Promise<StoredTask | undefined> {
+      const [row] = await database.all(
+        'SELECT * FROM tasks WHERE kit_id = ? AND task_id = ?',
+        kit_id,
+        task_id,
+      );
+      return row && taskOf(row);
+    },
+
+    /** The newest first; fewer than the limit, and at least one, where they are large. */
+    async tasks(
+      kit_id: string,
+      { asset_id, status, after, limit }: TaskQuery,
+    ): Promise<readonly StoredTask[]> {
+      const rows = await database.all(
+        `WITH wanted AS (
+           SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
+             ${after ? 'AND (created_ms < ? OR (created_ms = ? AND task_id > ?))' : ''}
+           ORDER BY created_ms DESC, task_id LIMIT ?),
+         sized AS (
+           SELECT wanted.*, ROW_NUMBER() OVER by_age AS place,
+             SUM(LENGTH(payload) + LENGTH(result) + LENGTH(COALESCE(progress, ''))) OVER by_age AS chars
+           FROM wanted WINDOW by_age AS (ORDER BY created_ms DESC, task_id))
+         SELECT * FROM sized WHERE place = 1 OR chars <= ? ORDER BY created_ms DESC, task_id`,
+        kit_id,
+        ...(asset_id ? [asset_id] : []),
+        ...(status ? [status] : []),
+        ...(after ? [after.created_ms, after.created_ms, after.task_id] : []),
+        limit,
+        tasks_chars_max,
+      );
+      return rows.map(taskOf);
+    },
+
+    /** Fails a task that could not be dispatched, unless the kit has reported it meanwhile. */
+    async failTask(
+      kit_id: string,
+      task_id: string,
+      reason: string,
+      now_ms: number,
+    ): Promise<StoredTask | undefined> {
+      const task = await database.transaction(async (queries) => {
+        const failed = await failTask(queries, { kit_id, task_id }, { reason, isSilent: false, now_ms });
+        await enqueue(queries, failed.flatMap(endOf), now_ms);
+        return failed[0];
+      });
+      return task && announced(task);
+    },
+
+    /** Fails tasks that are due and without a report. */
+    async failSilent(now_ms: number): Promise<readonly StoredTask[]> {
+      const silent = await readSilent(database, now_ms);
+      if (silent.length === 0) return [];
+      const failed = await database.transaction(async (queries) => failSilent(queries, silent, now_ms));
+      for (const task of failed) await announced(task);
+      return failed;
+    },
+  };
+}
+
+interface TaskId {
+  readonly kit_id: string;
+  readonly task_id: string;
+}
+
+/** In a transaction. `isSilent`: only while the kit has reported nothing of the task. */
+async function failTask(
+  queries: Queries,
+  { kit_id, task_id }: TaskId,
+  {
+    reason,
+    isSilent,
+    now_ms,
+  }: { readonly reason: string; readonly isSilent: boolean; readonly now_ms: number },
+): Promise<readonly StoredTask[]> {
+  const rows = await queries.all(
+    `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
+     WHERE kit_id = ? AND task_id = ? AND status = 'pending' ${isSilent ? 'AND revision = 0' : ''} RETURNING *`,
+    JSON.stringify({ error: reason }),
+    now_ms,
+    kit_id,
+    task_id,
+  );
+  return rows.map(taskOf);
+}
+
+/** The tasks of which no kit has reported anything by their due time. */
+async function readSilent(queries: Queries, now_ms: number): Promise<readonly TaskId[]> {
+  const rows = await queries.all(
+    `SELECT kit_id, task_id FROM tasks WHERE status = 'pending' AND revision = 0 AND due_ms < ?
+     ORDER BY kit_id, task_id LIMIT ?`,
+    now_ms,
+    silent_at_once,
+  );
+  return rows.map((row) => ({ kit_id: String(row['kit_id']), task_id: String(row['task_id']) }));
+}
+
+/** Fails these, unless they have been reported meanwhile. In a transaction. */
+async function failSilent(
+  queries: Queries,
+  silent: readonly TaskId[],
+  now_ms: number,
+): Promise<readonly StoredTask[]> {
+  const failed: StoredTask[] = [];
+  for (const id of silent)
+    failed.push(...(await failTask(queries, id, { reason: no_answer, isSilent: true, now_ms })));
+  await enqueue(queries, failed.flatMap(endOf), now_ms);
+  return failed;
+}
