@@ -19,18 +19,12 @@ function makeOther({ schema_version, writers_from, column }: OtherTables): void 
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context);
       if (!url.endsWith('/service/store/sql/tables.ts') || !loaded.source) return loaded;
-      let text = Buffer.from(loaded.source as string).toString('utf8');
-      const replace = (pattern: RegExp, by: string): void => {
-        if (!pattern.test(text)) throw new Error(`tables.ts has no ${pattern.source}`);
-        text = text.replace(pattern, by);
-      };
-      replace(/schema_version = \d+/u, `schema_version = ${schema_version}`);
-      replace(/writers_from = \d+/u, `writers_from = ${writers_from}`);
-      replace(
-        /(?=\{ table: 'kits', column: 'vouched_ms')/u,
-        `{ table: 'kits', column: '${column}', type: 'TEXT' }, `,
-      );
-      return { ...loaded, source: text };
+      const text = Buffer.from(loaded.source as string).toString('utf8');
+      const step = `{ version: ${schema_version}, writers_from: ${writers_from}, adds: [column('kits', '${column}', 'TEXT')] }`;
+      const [before, ...after] = text.split(/\];\s*$/u);
+      if (before === undefined || after.length !== 1)
+        throw new Error('tables.ts does not end with its steps');
+      return { ...loaded, source: `${before}${step},\n];\n` };
     },
   });
 }

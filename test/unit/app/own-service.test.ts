@@ -15,7 +15,7 @@ import { StorageUnavailable } from '../../../src/errors.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { schema_version } from '../../../src/service/store/sql/tables.ts';
+import { schema } from '../../../src/service/store/sql/schema.ts';
 import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../support/certificates.ts';
@@ -262,7 +262,7 @@ it('files of a later version stay as they are, and the kit works without its ser
       expect(daemon.app.service?.url()).toBeDefined();
       for (const file of files) {
         const later = new Sqlite(file);
-        later.pragma(`user_version = ${schema_version + 1}`);
+        later.pragma(`user_version = ${schema.version + 1}`);
         later.close();
       }
       await expectOff(daemon);

@@ -6,10 +6,8 @@ import { keepPrivate } from '../../../platform/files/private-file.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import type { Row, SqlValue } from './database.ts';
 import { copyDisplaced, takePlace } from './displaced.ts';
-import { lasting_history } from './history-tables.ts';
-import { type Marks, raised, type Schema, schema as ours, type Upgrade } from './schema.ts';
+import { additions, type Marks, raised, type Schema, schema as ours, type Upgrade } from './schema.ts';
 import { reasonOf } from './sqlite-fault.ts';
-import { lasting_tables } from './tables.ts';
 import { texts } from '../../texts.ts';
 
 export type Statement = Sqlite.Statement<SqlValue[], Row>;
@@ -192,9 +190,8 @@ function prepare(connection: Sqlite.Database, { homes, files, schema = ours, upg
     if (upgrade === 'never' && marks.version > 0 && marks.version < schema.version)
       throw new StorageUnavailable(texts.tables_not_upgraded);
   }
-  for (const table of schema.tables) connection.exec(placed(table, homes));
-  addColumns(connection, schema, homes);
-  for (const statement of schema.after_columns) connection.exec(placed(statement, homes));
+  const at = placesOf(schema, homes);
+  for (const statement of additions(schema, presentIn(connection, homes), at)) connection.exec(statement);
   for (const { home, marks } of found) writeMarks(connection, home, raised(marks, schema));
   connection.exec('COMMIT');
 }
@@ -220,26 +217,26 @@ function prepareFile(connection: Sqlite.Database, home: Home): void {
   connection.pragma(`${home}.secure_delete = ON`);
 }
 
-function addColumns(connection: Sqlite.Database, { added_columns }: Schema, homes: Homes): void {
-  for (const { table, column, type } of added_columns) {
-    const place = homeOf(table, homes);
-    const known = connection.prepare<[string, string], { name: string }>(
-      'SELECT name FROM pragma_table_info(?, ?)',
-    );
-    if (known.all(table, place).some(({ name }) => name === column)) continue;
-    connection.exec(`ALTER TABLE ${place}.${table} ADD COLUMN ${column} ${type}`);
-  }
-}
-
-/** The statement that makes a table, or an index, in the database where it belongs. */
-function placed(statement: string, homes: Homes): string {
-  return statement.replace(
-    /IF NOT EXISTS (\w+)/u,
-    (_, name: string) => `IF NOT EXISTS ${homeOf(name, homes)}.${name}`,
+/** Tables, indexes and columns of all databases of the connection, with their names there. */
+function presentIn(connection: Sqlite.Database, homes: Homes): ReadonlySet<string> {
+  const present = [...new Set<Home>(['main', homes.lasting, homes.history])].flatMap((home) =>
+    connection
+      .prepare<[], { name: string; column: string | null }>(
+        `SELECT found.name, info.name AS column FROM ${home}.sqlite_schema AS found
+         LEFT JOIN pragma_table_info(found.name, '${home}') AS info`,
+      )
+      .all()
+      .flatMap(({ name, column }) => [`${home}.${name}`, `${home}.${name}.${column}`]),
   );
+  return new Set(present);
 }
 
-function homeOf(name: string, { lasting, history }: Homes): Home {
-  if (lasting_tables.has(name)) return lasting;
-  return lasting_history.has(name) ? history : 'main';
+/** The name of a table, or an index, in the database where it belongs. */
+function placesOf({ steps }: Schema, homes: Homes): (name: string) => string {
+  const places = new Map<string, Home>();
+  for (const each of steps.flatMap(({ adds }) => adds)) {
+    if (each.kind === 'table') places.set(each.name, each.kept === 'kit' ? 'main' : homes[each.kept]);
+    else if (each.kind === 'index') places.set(each.name, places.get(each.table) ?? 'main');
+  }
+  return (name) => `${places.get(name) ?? 'main'}.${name}`;
 }

@@ -2,7 +2,7 @@
 import { SchemaRefused, StorageUnavailable } from '../../../errors.ts';
 import { texts } from '../../texts.ts';
 import type { Database, Queries } from './database.ts';
-import { raised, type Marks, type Schema, type Upgrade } from './schema.ts';
+import { additions, raised, type Marks, type Schema, type Upgrade } from './schema.ts';
 import { content_columns, updated_tables } from './tables.ts';
 import { olderWriters, readMarks, schema_lock, writeMarks } from './writers.ts';
 
@@ -51,12 +51,12 @@ async function prepare(queries: Queries, { schema, upgrade }: Preparing, isAlone
   if (upgrade === 'never' && found.version > 0) return used(found, schema);
   const marks = raised(found, schema);
   const isRaised = marks.version > found.version || marks.writers_from > found.writers_from;
-  const missing = [...(await missingOf(queries, schema)), ...(await untuned(queries))];
+  const missing = [...additions(schema, await presentIn(queries)), ...(await untuned(queries))];
   if (missing.length === 0 && !isRaised) return true;
   if (!isAlone) return false;
   if (found.version > 0) await excludeOlder(queries, { found, marks, upgrade });
   for (const statement of missing) await queries.all(statement);
-  if (isRaised) await raise(queries, schema, marks);
+  if (isRaised) await writeMarks(queries, marks);
   return true;
 }
 
@@ -70,12 +70,6 @@ async function marksIn(queries: Queries): Promise<Marks> {
 function used(found: Marks, schema: Schema): true {
   if (found.version < schema.version) throw new StorageUnavailable(texts.tables_not_upgraded);
   return true;
-}
-
-async function raise(queries: Queries, { after_columns }: Schema, marks: Marks): Promise<void> {
-  for (const statement of after_columns.filter((each) => nameIn(each) === undefined))
-    await queries.all(statement);
-  await writeMarks(queries, marks);
 }
 
 interface Excluding {
@@ -115,34 +109,15 @@ async function untuned(queries: Queries): Promise<readonly string[]> {
 }
 
 /**
- * The statements that are to be run. What exists is looked up: `ALTER TABLE ... IF NOT EXISTS` and `CREATE INDEX IF NOT EXISTS` wait for
- * every transaction that writes to the table, and all later ones wait for them, also when there is nothing to do.
+ * Tables, indexes and columns. They are looked up: `ALTER TABLE ... IF NOT EXISTS` and `CREATE INDEX IF NOT EXISTS` wait for every
+ * transaction that writes to the table, and all later ones wait for them, also when there is nothing to do.
  */
-async function missingOf(
-  queries: Queries,
-  { tables, added_columns, after_columns }: Schema,
-): Promise<readonly string[]> {
+async function presentIn(queries: Queries): Promise<ReadonlySet<string>> {
   const rows = await queries.all(
     `SELECT relname, attname FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
      WHERE pg_table_is_visible(pg_class.oid) AND relnamespace <> 'pg_catalog'::regnamespace`,
   );
-  const relations = new Set(rows.map(({ relname }) => relname));
-  const columns = new Set(rows.map(({ relname, attname }) => `${String(relname)}.${String(attname)}`));
-  const isMissing = (statement: string): boolean => {
-    const name = nameIn(statement);
-    return name !== undefined && !relations.has(name);
-  };
-  const added = added_columns.filter(({ table, column }) => !columns.has(`${table}.${column}`));
-  return [
-    ...tables.filter(isMissing),
-    ...added.map(
-      ({ table, column, type }) => `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${column} ${type}`,
-    ),
-    ...after_columns.filter(isMissing),
-  ];
-}
-
-/** The table or index that a statement makes; undefined: it changes rows. */
-function nameIn(statement: string): string | undefined {
-  return /IF NOT EXISTS (\w+)/u.exec(statement)?.[1];
+  return new Set(
+    rows.flatMap(({ relname, attname }) => [String(relname), `${String(relname)}.${String(attname)}`]),
+  );
 }

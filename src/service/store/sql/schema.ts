@@ -3,7 +3,7 @@
  * writes compares with those of its program. How a change of the tables is divided into steps: decision 0044.
  */
 import { texts } from '../../texts.ts';
-import { added_columns, after_columns, schema_version, tables, writers_from } from './tables.ts';
+import { type Addition, type Step, steps } from './tables.ts';
 
 export interface Marks {
   readonly version: number;
@@ -13,12 +13,43 @@ export interface Marks {
 
 /** The marks of a program, and what it makes of the tables. */
 export interface Schema extends Marks {
-  readonly tables: readonly string[];
-  readonly added_columns: typeof added_columns;
-  readonly after_columns: readonly string[];
+  readonly steps: readonly Step[];
 }
 
-export const schema: Schema = { version: schema_version, writers_from, tables, added_columns, after_columns };
+/** The schema that these steps make: its marks are those of the last one. */
+export function schemaOf(all: readonly Step[]): Schema {
+  const { version = 0, writers_from = 0 } = all.at(-1) ?? {};
+  return { version, writers_from, steps: all };
+}
+
+export const schema = schemaOf(steps);
+
+/** The statements that add what is missing, in order. `present`: names of tables and indexes, and `table.column`; `at`: the full name. */
+export function additions(
+  { steps: all }: Schema,
+  present: ReadonlySet<string>,
+  at: (name: string) => string = (name) => name,
+): readonly string[] {
+  return all
+    .flatMap(({ adds }) => adds)
+    .filter((each) => !present.has(each.kind === 'column' ? `${at(each.table)}.${each.name}` : at(each.name)))
+    .flatMap((each) => statementsOf(each, at));
+}
+
+function statementsOf(each: Addition, at: (name: string) => string): readonly string[] {
+  switch (each.kind) {
+    case 'table':
+      return [`CREATE TABLE ${at(each.name)} (${each.columns})`];
+    case 'index':
+      return [`CREATE INDEX ${at(each.name)} ON ${each.table} ${each.on}`];
+    case 'column':
+    default:
+      return [
+        `ALTER TABLE ${at(each.table)} ADD COLUMN ${each.name} ${each.type}`,
+        ...(each.fill === undefined ? [] : [each.fill]),
+      ];
+  }
+}
 
 /**
  * Who brings the tables up to date. `alone`: a service, which excludes older writers only while none is connected. `now`: it excludes them

@@ -8,7 +8,7 @@ import { newBudget, readHistory } from '../../../../src/service/history/reading/
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
-import { added_columns, schema_version } from '../../../../src/service/store/sql/tables.ts';
+import { schema } from '../../../../src/service/store/sql/schema.ts';
 import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
@@ -16,6 +16,8 @@ import { peerMissing } from '../../../support/peers.ts';
 import { clientOf, type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { everything, gps, received, start_ms, story } from '../story.ts';
+
+const added_columns = schema.steps.flatMap(({ adds }) => adds).filter((each) => each.kind === 'column');
 
 /** Takes away what later versions have added. */
 function makeOld(file: string): void {
@@ -28,8 +30,7 @@ function makeOld(file: string): void {
   for (const type of ['index', 'table'])
     for (const each of names.filter((found) => found.type === type))
       connection.exec(`DROP ${type} ${each.name}`);
-  for (const { table, column } of added_columns)
-    connection.exec(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+  for (const { table, name } of added_columns) connection.exec(`ALTER TABLE ${table} DROP COLUMN ${name}`);
   connection.pragma('user_version = 1');
   connection.close();
 }
@@ -44,8 +45,8 @@ async function makeOldServer(url: string): Promise<void> {
     );
     for (const { tablename } of rows) await client.query(`DROP TABLE ${tablename}`);
     await client.query('DROP INDEX tasks_due');
-    for (const { table, column } of added_columns)
-      await client.query(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+    for (const { table, name } of added_columns)
+      await client.query(`ALTER TABLE ${table} DROP COLUMN ${name}`);
     await client.query("UPDATE service SET value = '1' WHERE name = 'schema_version'");
   } finally {
     await client.end();
@@ -116,7 +117,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('on PostgreSQL', (
     const url = await server.newDatabase('later');
     const open = async (): Promise<Database> => openPostgres({ url, password: server.password });
     const database = await open();
-    const later = schema_version + 1;
+    const later = schema.version + 1;
     await database.all(
       "UPDATE service SET value = ? WHERE name IN ('schema_version', 'writers_from')",
       String(later),
@@ -129,11 +130,30 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('on PostgreSQL', (
   });
 });
 
+it('adds what later releases added to version 2, with the deadlines of tasks that wait', async () => {
+  await withDirectory(async (dir) => {
+    const file = join(dir, 'service.db');
+    await openSqlite(file).close();
+    const connection = new Sqlite(file);
+    connection.exec('DROP INDEX tasks_due; ALTER TABLE tasks DROP COLUMN due_ms; DROP TABLE webhooks');
+    connection.exec(
+      `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by, created_ms,
+         updated_ms) VALUES ('kit', 'task', 'asset', 'arm', '{}', 'pending', 0, '{}', 'user', 1000, 1000)`,
+    );
+    expect(connection.pragma('user_version', { simple: true })).toBe(2);
+    connection.close();
+    const database = openSqlite(file);
+    expect(await database.all('SELECT due_ms FROM tasks')).toEqual([{ due_ms: 901_000 }]);
+    expect(await database.all('SELECT * FROM webhooks')).toEqual([]);
+    await database.close();
+  });
+});
+
 it('refuses a database of a later version, and leaves it as it is', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'service.db');
     await openSqlite(file).close();
-    const later = schema_version + 1;
+    const later = schema.version + 1;
     const connection = new Sqlite(file);
     connection.pragma(`user_version = ${later}`);
     expect(() => openSqlite(file)).toThrow(texts.later_version_file(later));

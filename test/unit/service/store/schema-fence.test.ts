@@ -11,7 +11,7 @@ import { SchemaRefused, StorageUnavailable } from '../../../../src/errors.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';
-import { type Schema, schema, type Upgrade } from '../../../../src/service/store/sql/schema.ts';
+import { type Schema, schema, schemaOf, type Upgrade } from '../../../../src/service/store/sql/schema.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 
 import { sqlStore } from '../../../../src/service/store/sql-store.ts';
@@ -28,18 +28,13 @@ import { rm } from 'node:fs/promises';
 import { gps, received, start_ms, story } from '../story.ts';
 
 const version = schema.version + 1;
+const adds = ['kits', 'tasks'].map(
+  (table) => ({ kind: 'column', table, name: 'later', type: 'TEXT', fill: undefined }) as const,
+);
 /** The next version, which only adds: this one may write beside it. */
-const expanding: Schema = {
-  ...schema,
-  version,
-  added_columns: [
-    ...schema.added_columns,
-    { table: 'kits', column: 'later', type: 'TEXT' },
-    { table: 'tasks', column: 'later', type: 'TEXT' },
-  ],
-};
+const expanding = schemaOf([...schema.steps, { version, writers_from: schema.writers_from, adds }]);
 /** The one that takes away what only this one needs. */
-const contracting: Schema = { ...expanding, writers_from: version };
+const contracting = schemaOf([...schema.steps, { version, writers_from: version, adds }]);
 const excluded = texts.schema_later(version, schema.version);
 
 const { key } = makeKey({ label: 'test', scopes: [], kits: '*', expires_ms: null }, start_ms);
