@@ -1,5 +1,4 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
-import { dirname, join } from 'node:path';
 import { tlsSource } from '../config/service-tls.ts';
 import { readStandalone } from '../config/standalone.ts';
 import { StorageUnavailable } from '../errors.ts';
@@ -9,7 +8,7 @@ import { server_round_ms } from '../service/history/keeper.ts';
 import { pageOnDemand } from '../service/http/page/page-files.ts';
 import type { ServiceMetrics } from '../service/metrics.ts';
 import { type StandaloneService, startStandalone } from '../service/standalone.ts';
-import { type DatabaseChoice, nameOf, openStore } from '../service/store/open-store.ts';
+import { nameOf, openStore } from '../service/store/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
 import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts';
 import { exit, type Shell } from './terminal/shell.ts';
@@ -44,7 +43,6 @@ export async function service(file: string, shell: Shell): Promise<number> {
     history: retention && { retention, every_ms: server_round_ms, divides_all: false },
     tls: tlsSource(config.tls),
     meter: metrics?.meter,
-    aside_dir: asideOf(config.database, shell),
     page: pageOnDemand(),
     version: version(),
     log: service_log,
@@ -93,10 +91,4 @@ async function serveFigures(
     vitals: { check: unready, summary: () => [url, ...attention.sentences].join('; ') },
   };
   return keepMetrics(page, { listen, log, signal: shell.signal });
-}
-
-/** Beside the database file; with PostgreSQL in the state directory of its unit, where it has one. */
-function asideOf(database: DatabaseChoice, { env }: Shell): string | undefined {
-  const dir = database.kind === 'sqlite' ? dirname(database.file) : env['STATE_DIRECTORY']?.split(':')[0];
-  return dir ? join(dir, 'set-aside') : undefined;
 }

@@ -14,7 +14,6 @@ import { SyncRequests } from './broker/sync-requests.ts';
 import { isOnline } from './api/views.ts';
 import { Changes } from './live/changes.ts';
 import type { ReceiverParts } from './ingest/receiver.ts';
-import { SetAside } from './ingest/set-aside.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
 import type { OpenedStore } from './store/open-store.ts';
 import type { Committed } from './store/store.ts';
@@ -39,8 +38,6 @@ export interface StandaloneOptions extends Omit<
   readonly replicationFault?: OpenedStore['replicationFault'];
   /** Looks whether a message is stored; left out: the shared subscription is not looked at. */
   readonly isReceived?: OpenedStore['isReceived'];
-  /** Directory of the quarantine for messages that crashed the process; left out: no quarantine. */
-  readonly aside_dir?: string | undefined;
   /** Left out: a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket | undefined;
 }
@@ -59,7 +56,6 @@ export async function startStandalone({
   followReplicas,
   replicationFault,
   isReceived,
-  aside_dir,
   openSocket,
   ...options
 }: StandaloneOptions): Promise<StandaloneService> {
@@ -68,14 +64,12 @@ export async function startStandalone({
   const { signal } = ends;
   const changes = new Changes();
   const attention = new Attention(log);
-  const aside = aside_dir === undefined ? undefined : new SetAside(aside_dir, options.log);
   const link = await linkOf(
     { broker, amqp, client_id, share, openSocket },
     {
       log,
       take: async (reception) => service.take(reception),
       room: async () => service.room(),
-      aside,
       shareCheck: shareCheckOf({ share, isReceived, store, attention }),
       count: (event) => options.meter?.broker(event),
     },
@@ -101,7 +95,6 @@ export async function startStandalone({
     async stop() {
       ends.abort();
       await linked;
-      aside?.close();
       await service.stop();
     },
   };

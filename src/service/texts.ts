@@ -32,10 +32,6 @@ export const texts = {
   log_topic_unknown: 'kit published on a topic that this version does not know; ignoring it',
   log_topic_without_kit: 'message arrived on a topic of no kit; ignoring it',
   log_partner_refused: 'broker refused a change of a partner asset; the kit does not have it',
-  log_crashed_process: 'message crashed the process three times; quarantining it',
-  log_crashed_reader: 'message crashed its reader; quarantining it',
-  log_quarantined_again: 'quarantined message received; acknowledged without reading it',
-  log_quarantine_unsaved: 'saving a quarantined message failed; keeping only its digest',
   log_replicas_restored: 'replica notifications restored',
   log_replicas_lost: 'replica notifications lost; retrying',
   log_sweep_failed: 'check for unanswered tasks failed; retrying',
@@ -150,7 +146,6 @@ export const texts = {
   too_many_assets: (max: number) => `a kit has at most ${max} assets`,
   feed_too_large: (chars: number, max: number) => `data has ${chars} characters; at most ${max}`,
   message_too_large: (bytes: number, max: number) => `${bytes} bytes; at most ${max}`,
-  message_quarantined: 'it crashed the process or its reader, and is quarantined',
   no_message_of_batch: 'not allowed in a batch',
   database_behind: 'too many messages wait for the database',
   share_silent: (share: string) =>

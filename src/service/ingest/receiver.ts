@@ -5,7 +5,6 @@ import { turn } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { texts } from '../texts.ts';
 import { type Reception, readMessage, readMessageSteps, refusedUnread } from './read-message.ts';
-import type { SetAside } from './set-aside.ts';
 
 export interface Delivered {
   readonly topic: string;
@@ -20,8 +19,6 @@ export interface ReceiverParts {
   readonly room?: (() => Promise<void>) | undefined;
   /** Left out: nothing is logged. */
   readonly log?: ServiceLog | undefined;
-  /** Quarantine of messages that crashed the process. Left out: none. */
-  readonly aside?: SetAside | undefined;
 }
 
 /** A larger message takes a multiple of its bytes once it is read: packed, as it came, it waits until the database has stored others. */
@@ -61,7 +58,7 @@ export class Receiver {
    * is room for it; small messages do not wait.
    */
   async #receiveLarge({ topic, payload, retained }: Delivered): Promise<void> {
-    const { room, aside } = this.#parts;
+    const { room } = this.#parts;
     const before = this.#before;
     const done = Promise.withResolvers<void>();
     this.#before = done.promise;
@@ -70,16 +67,7 @@ export class Receiver {
       await before;
       await turn();
       await room?.();
-      let isRead = false;
-      const read = async (): Promise<Reception | undefined> => {
-        isRead = true;
-        return finishBetween(readMessageSteps(topic, payload, retained), turn);
-      };
-      const reception = aside ? await aside.guard(topic, payload, read) : await read();
-      stored = this.#take(
-        topic,
-        isRead ? reception : refusedUnread(topic, texts.message_quarantined, retained),
-      );
+      stored = this.#take(topic, await finishBetween(readMessageSteps(topic, payload, retained), turn));
     } finally {
       done.resolve();
     }

@@ -1,6 +1,5 @@
 /** Kill after kill of the standalone service, and the account: what it had acknowledged must be in its database. */
 import { randomUUID } from 'node:crypto';
-import { globSync } from 'node:fs';
 import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -42,8 +41,6 @@ export interface ServiceAccount {
   readonly stale: readonly string[];
   /** Killed before it was connected. */
   readonly early: number;
-  /** Batches that the service acknowledged without reading them. */
-  readonly quarantined: readonly string[];
   readonly integrity: string;
   readonly seconds: number;
 }
@@ -130,7 +127,6 @@ export async function killServices(kills: number, kind: ServiceDatabase): Promis
         named_not_stored: missing.named,
         invented: sum(({ invented }) => invented.size),
         early,
-        quarantined: globSync('set-aside/*.batch', { cwd: dir }),
         integrity: await place.integrity(),
         seconds: (performance.now() - begin_ms) / 1_000,
       };
