@@ -5,7 +5,7 @@ import { erasureResource } from './api/history-resources.ts';
 import { Changes } from './live/changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/server/http-server.ts';
-import { RetentionSetting } from './history/retention-setting.ts';
+import { RetentionSetting } from './history/retention.ts';
 import { HistoryKeeper, type HistoryOptions } from './history/keeper.ts';
 import { type RequestLimits, request_limits_default } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';

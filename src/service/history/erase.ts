@@ -5,7 +5,7 @@
 import type { Database, Queries } from '../store/sql/database.ts';
 import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
 import { eraseLosses } from '../store/losses.ts';
-import { eraseMessages } from '../webhooks/erase-messages.ts';
+import { eraseMessages } from '../webhooks/enqueue.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
 import type { Erasure, StoredErasure } from './history-store.ts';
 import { dayOf, history_classes } from './message.ts';

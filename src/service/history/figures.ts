@@ -1,5 +1,13 @@
-/** Figures of numbers over time: mean, least, greatest and last value of each bucket. */
+/** Figures of numbers over time: mean, least, greatest and last value of each bucket. Those of whole days are stored. */
+import { deflateSync, inflateSync } from 'node:zlib';
+import { z } from 'zod';
 import type { Json } from '../../contract/json.ts';
+import { turn } from '../../platform/time.ts';
+import { readTombstones } from './erasure.ts';
+import { classOf, day_ms, dayOf } from './message.ts';
+import { bodyOf, type Group, openSegment } from './segment.ts';
+import type { Database, SqlValue } from '../store/sql/database.ts';
+import { places, portions } from '../store/sql/many-rows.ts';
 
 /** Numbers of one bucket. */
 export interface Figures {
@@ -108,4 +116,176 @@ export function numberPaths(value: Json | undefined, before = '', depth = 0): st
   return entries.flatMap(([key, each]) =>
     key === undefined ? [] : numberPaths(each, before === '' ? key : `${before}.${key}`, depth + 1),
   );
+}
+
+/** The figures of one day of a channel are for each ten minutes: what charts over weeks are drawn from. */
+export const rollup_bucket_ms = 600_000;
+/** Fields of a channel and channels of a day that have figures; the others are read from the segments. */
+const fields_max = 64;
+const channels_max = 2_048;
+
+/** By channel, by field. */
+export type DayFigures = Map<string, Map<string, Buckets>>;
+
+/** Whether channels of this class have figures. */
+export function hasFigures(channel: string): boolean {
+  return classOf(channel) !== 'event' && (channel === 'telemetry' || channel.startsWith('feed/'));
+}
+
+/** Adds the messages of a group. */
+export function addGroup(day: DayFigures, group: Group): void {
+  const { channel, seqs, times_ms } = group;
+  if (!hasFigures(channel) || (!day.has(channel) && day.size >= channels_max)) return;
+  const fields = day.get(channel) ?? new Map<string, Buckets>();
+  day.set(channel, fields);
+  for (const key of group.keys) {
+    const values = group.valuesOf(key) ?? [];
+    seqs.forEach((_, index) => {
+      const value = values[index];
+      const time_ms = times_ms[index] ?? 0;
+      const start_ms = time_ms - (time_ms % rollup_bucket_ms);
+      // Most values are numbers themselves: nothing has to be searched.
+      if (typeof value === 'number') {
+        const buckets = bucketsOf(fields, key);
+        if (buckets) addValue(buckets, start_ms, value, time_ms);
+        return;
+      }
+      for (const field of numberPaths({ [key]: value })) {
+        const buckets = bucketsOf(fields, field);
+        const number = numberAt({ [key]: value }, fieldPath(field));
+        if (buckets && number !== undefined) addValue(buckets, start_ms, number, time_ms);
+      }
+    });
+  }
+}
+
+/** Undefined: the channel has too many fields. */
+function bucketsOf(fields: Map<string, Buckets>, field: string): Buckets | undefined {
+  const known = fields.get(field);
+  if (known || fields.size >= fields_max) return known;
+  const buckets = new Map<number, Figures>();
+  fields.set(field, buckets);
+  return buckets;
+}
+
+type StoredFigures = readonly [
+  start_ms: number,
+  n: number,
+  sum: number,
+  min: number,
+  max: number,
+  last: number,
+  last_ms: number,
+];
+
+/** Nothing is checked: `packFigures` has written it. */
+const storedFigures = z.custom<Readonly<Record<string, readonly StoredFigures[]>>>();
+
+export function packFigures(fields: ReadonlyMap<string, Buckets>): Uint8Array {
+  const stored = [...fields].map(([field, buckets]) => [
+    field,
+    [...buckets]
+      .sort(([a], [b]) => a - b)
+      .map(([start_ms, { n, sum, min, max, last, last_ms }]): StoredFigures => [
+        start_ms,
+        n,
+        sum,
+        min,
+        max,
+        last,
+        last_ms,
+      ]),
+  ]);
+  return deflateSync(JSON.stringify(Object.fromEntries(stored)));
+}
+
+/** The figures of one field, by the start of their ten minutes. */
+export function openFigures(
+  body: Uint8Array,
+  field: string,
+): readonly (readonly [start_ms: number, Figures])[] {
+  const stored = storedFigures.parse(JSON.parse(inflateSync(body).toString()));
+  return (Object.hasOwn(stored, field) ? (stored[field] ?? []) : []).map(
+    ([start_ms, n, sum, min, max, last, last_ms]) => [start_ms, { n, sum, min, max, last, last_ms }] as const,
+  );
+}
+
+/** The day of today is made again after this time at the earliest. */
+const today_every_ms = 3 * 3_600_000;
+/** Segments of one statement. */
+const segments_at_once = 4;
+
+/** Makes the figures of one day from its segments: late messages only mark the day, and it is made again. False: none has to be made now. */
+export async function rollUpDay(database: Database, now_ms: number): Promise<boolean> {
+  const [changed] = await database.all(
+    `SELECT kit_id, day, mark FROM history_changed WHERE changed = 1 AND (day < ? OR rolled_ms <= ?)
+     ORDER BY rolled_ms, day LIMIT 1`,
+    dayOf(now_ms),
+    now_ms - today_every_ms,
+  );
+  if (!changed) return false;
+  const kit_id = String(changed['kit_id']);
+  const day = Number(changed['day']);
+  const { figures, to_ms } = await figuresOf(database, kit_id, day);
+  const bodies: (readonly [channel: string, body: Uint8Array])[] = [];
+  for (const [channel, fields] of figures) {
+    await turn();
+    bodies.push([channel, packFigures(fields)]);
+  }
+  // A day that is over is covered whole.
+  const covered_ms = day < dayOf(now_ms) ? (day + 1) * day_ms : to_ms;
+  await database
+    .transaction(async (queries) => {
+      // What changed meanwhile stays marked, and the day is made again.
+      const [left] = await queries.all(
+        `UPDATE history_changed SET rolled_ms = ?, changed = CASE WHEN mark = ? THEN 0 ELSE 1 END WHERE kit_id = ? AND day = ?
+         RETURNING changed`,
+        now_ms,
+        Number(changed['mark']),
+        kit_id,
+        day,
+      );
+      // Figures of what was erased meanwhile must not be stored.
+      if (Number(left?.['changed']) === 1 && (await readTombstones(queries, kit_id)).size > 0)
+        throw new Superseded();
+      await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day = ?', kit_id, day);
+      for (const some of portions(bodies)) {
+        await turn();
+        await queries.all(
+          `INSERT INTO history_days (kit_id, channel, day, to_ms, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
+          ...some.flatMap(([channel, body]): SqlValue[] => [kit_id, channel, day, covered_ms, body]),
+        );
+      }
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Superseded)) throw error;
+    });
+  return true;
+}
+
+/** The day changed while its figures were made. */
+class Superseded extends Error {}
+
+async function figuresOf(database: Database, kit_id: string, day: number) {
+  const figures: DayFigures = new Map();
+  let to_ms = day * day_ms;
+  for (let after: string | undefined; ;) {
+    const rows = await database.all(
+      `SELECT id, hi_ms, body FROM history WHERE kit_id = ? AND day = ? AND misdated = 0 AND class <> 'event'
+         ${after === undefined ? '' : 'AND id > ?'} ORDER BY id LIMIT ?`,
+      kit_id,
+      day,
+      ...(after === undefined ? [] : [after]),
+      segments_at_once,
+    );
+    for (const row of rows) {
+      to_ms = Math.max(to_ms, Number(row['hi_ms']) + 1);
+      for (const group of await openSegment(bodyOf(row))) {
+        await turn();
+        addGroup(figures, group);
+      }
+    }
+    after = rows.length === segments_at_once ? String(rows.at(-1)?.['id']) : undefined;
+    if (after === undefined) return { figures, to_ms };
+  }
 }

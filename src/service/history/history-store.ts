@@ -1,17 +1,21 @@
 /** The history on an SQL database: it moves bodies and knows their bounds, and `reading/` reads them. */
-import type { Queries, Row } from '../store/sql/database.ts';
-import type { StoreContext } from '../store/store.ts';
+import { json } from '../../contract/json.ts';
+import { readChannel } from '../../contract/topics.ts';
 import { compactKit, waitingKit } from './compactor.ts';
 import { erase, mendErasures } from './erase.ts';
 import { readErasures, readTombstones, type Tombstones } from './erasure.ts';
+import { rollUpDay } from './figures.ts';
 import { type Hole, holeOf, holes_max } from './holes.ts';
+import { landUnnumbered } from './landing.ts';
 import { history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
 import { type Retention, storedRetention } from './retention.ts';
-import { rollUpDay } from './roll-up.ts';
 import { bodyOf } from './segment.ts';
 import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './transfer/record.ts';
-import { importMessages } from './transfer/store-messages.ts';
 import { limitLanded, trim } from './trim.ts';
+import type { Message } from '../ingest/read-message.ts';
+import { commitReceptions } from '../store/commit.ts';
+import type { Queries, Row } from '../store/sql/database.ts';
+import type { Committed, StoreContext } from '../store/store.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
@@ -362,4 +366,45 @@ function sizeOf(row: Row): KitSize {
     lo_ms: lo_ms === null ? null : Number(lo_ms),
     hi_ms: hi_ms === null ? null : Number(hi_ms),
   };
+}
+
+interface Portion {
+  readonly kit_id: string;
+  readonly messages: readonly HistoryMessage[];
+  /** Milliseconds since 1970. */
+  readonly arrived_ms: number;
+}
+
+/** Stores messages of an export as a commit does, at the time of their arrival: values, numbers and history become what they were. */
+async function importMessages(
+  queries: Queries,
+  { kit_id, messages, arrived_ms }: Portion,
+): Promise<Committed> {
+  const read = messages.flatMap(messageOf);
+  const numbered = read.filter(isNumbered);
+  const reception = {
+    kit_id,
+    messages: numbered,
+    cleared: [],
+    retained: true,
+    historical: true,
+    imported: true,
+    faults: [],
+  };
+  const committed = await commitReceptions(queries, [reception], { now_ms: arrived_ms, keepsHistory: true });
+  // Presence and pushed fixes have no numbers of the sequence: the compactor finds out which of them are known.
+  const others = read.filter((message) => !isNumbered(message));
+  if (others.length > 0) await landUnnumbered(queries, { kit_id, messages: others, batches: [] }, arrived_ms);
+  return committed;
+}
+
+/** None for a channel of a later version, which this one would not have stored either. */
+function messageOf({ channel, epoch, seq, time_ms, unsynced, data }: HistoryMessage): readonly Message[] {
+  const known = readChannel(channel);
+  if (!known || known.kind === 'batch') return [];
+  return [{ channel: known, epoch, seq, time_ms, unsynced, data: json.parse(JSON.parse(data)) }];
+}
+
+function isNumbered({ channel, epoch }: Message): boolean {
+  return epoch > 0 && channel.kind !== 'state';
 }

@@ -1,5 +1,6 @@
 /** How long the history keeps what. */
 import { z } from 'zod';
+import type { HistoryStore } from './history-store.ts';
 import { day_ms, type HistoryClass } from './message.ts';
 
 export interface Retention {
@@ -53,4 +54,33 @@ export function gatewayRetention({
 }): Retention {
   const all = { event: days, position: days, feed: days, kit: days };
   return { days: all, figures_days: days, kit_bytes_max: max_mb * 1_000_000 };
+}
+
+/** What a client has set, or else the configuration. Read each time, since replicas share it. */
+export class RetentionSetting implements HistoryRetention {
+  readonly #store: Pick<HistoryStore, 'historyRetention' | 'setHistoryRetention'>;
+  readonly #configured: Retention;
+
+  constructor(store: Pick<HistoryStore, 'historyRetention' | 'setHistoryRetention'>, configured: Retention) {
+    this.#store = store;
+    this.#configured = configured;
+  }
+
+  async read(): Promise<RetentionInEffect> {
+    const set = await this.#store.historyRetention();
+    if (!set) return { retention: this.#configured, source: 'configuration' };
+    return { retention: { ...set, kit_bytes_max: this.#within(set.kit_bytes_max) }, source: 'api' };
+  }
+
+  async set(retention: Retention): Promise<RetentionInEffect> {
+    await this.#store.setHistoryRetention(retention);
+    return this.read();
+  }
+
+  /** The size that is configured is what the disk has room for: a client may only lower it. */
+  #within(bytes_max: number | undefined): number | undefined {
+    const { kit_bytes_max } = this.#configured;
+    if (bytes_max === undefined || kit_bytes_max === undefined) return bytes_max ?? kit_bytes_max;
+    return Math.min(bytes_max, kit_bytes_max);
+  }
 }

@@ -1,12 +1,11 @@
 /** Writes received messages to the database, many in one transaction, and resolves when they are committed. */
 import { messageOf, StorageBusy, StorageUnavailable } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
+import type { Reception } from './read-message.ts';
+import { RefusalLog } from './refusal-log.ts';
 import type { Changes } from '../live/changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Committed, Store } from '../store/store.ts';
-import { halves, halvesByKit, halvesOf, refused } from './halves.ts';
-import type { Reception } from './read-message.ts';
-import { RefusalLog } from './refusal-log.ts';
 import { texts } from '../texts.ts';
 
 /** Receptions of one transaction. */
@@ -270,4 +269,42 @@ function portionOf(waiting: readonly Waiting[]): number {
     if (index === receptions_max || (index > 0 && weight > weight_max)) return index;
   }
   return waiting.length;
+}
+
+/** Splits what could not be stored together, until the faulty message is isolated. `some` holds more than one. */
+function halves<T>(some: readonly T[]): readonly (readonly T[])[] {
+  const middle = Math.ceil(some.length / 2);
+  return [some.slice(0, middle), some.slice(middle)];
+}
+
+/** Two parts that have no kit in common; `some` is of more than one kit. */
+function halvesByKit<T extends { readonly reception: Reception }>(
+  some: readonly T[],
+): readonly (readonly T[])[] {
+  const kits = [...new Set(some.map(({ reception }) => reception.kit_id))];
+  const [, second] = halves(kits);
+  const isSecond = new Set(second);
+  return [
+    some.filter(({ reception }) => !isSecond.has(reception.kit_id)),
+    some.filter(({ reception }) => isSecond.has(reception.kit_id)),
+  ];
+}
+
+/** Two receptions of the same messages; what else was received stays with the first. */
+function halvesOf(reception: Reception): readonly Reception[] {
+  const [first = [], second = []] = halves(reception.messages);
+  return [
+    { ...reception, packed: undefined, messages: first },
+    { ...reception, packed: undefined, messages: second, cleared: [], faults: [] },
+  ];
+}
+
+/** The same without the content of its messages: they count as received and as refused. */
+function refused(reception: Reception, reason: string): Reception {
+  return {
+    ...reception,
+    packed: undefined,
+    cleared: [],
+    messages: reception.messages.map((message) => ({ ...message, data: null, refused: reason })),
+  };
 }

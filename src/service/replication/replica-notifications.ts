@@ -9,7 +9,7 @@ import type { Changes } from '../live/changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Queries } from '../store/sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
-import { Addresses } from '../store/sql/addresses.ts';
+import { Addresses } from '../store/sql/postgres.ts';
 import { connectionOf, type PostgresOptions } from '../store/sql/postgres.ts';
 import { latestTasks } from '../task-pages.ts';
 import type { Change, Store } from '../store/store.ts';

@@ -1,27 +1,25 @@
 /** Stores receptions in one transaction: each message once, independent of order and repetition. */
+import { partnerFix } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { channelOf } from '../../contract/topics.ts';
-import type { Message, Reception } from '../ingest/read-message.ts';
-import { type FeedArrival, putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
-import { putTelemetry, readTelemetry, type TelemetryArrival } from './apply/apply-telemetry.ts';
-import { isAboutState } from './apply/about-state.ts';
-import { applyMessage, type Arrival, droppedIn } from './apply/apply.ts';
-import { type AppliedState, applyState } from './apply/apply-state.ts';
-import { observed } from './apply/observed.ts';
-import { enqueue } from '../webhooks/enqueue.ts';
-import { eventsOf } from '../webhooks/events.ts';
-import { type Landing, land, sizeOf } from '../history/landing.ts';
+import { land, type Landing, sizeOf } from '../history/landing.ts';
 import { findReused, refusalOf } from '../history/reused.ts';
-import { withoutSuperseded } from './apply/superseded.ts';
+import type { Message, Reception } from '../ingest/read-message.ts';
+import { type FeedArrival, isAboutState, putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
+import { type AppliedState, applyState } from './apply/apply.ts';
+import { putTelemetry, readTelemetry, type TelemetryArrival } from './apply/apply-telemetry.ts';
+import { applyMessage, type Arrival, droppedIn } from './apply/apply.ts';
+import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';
+import { deliveriesOf, type Delivery, expectedOf, isState, isValidNumbered } from './delivery.ts';
+import { newsOf, noteLosses, type Refusal, withoutErased } from './losses.ts';
 import { takeKitFix } from './partners.ts';
+import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
+import { stateOf } from './rows.ts';
 import type { Queries } from './sql/database.ts';
 import { allSettled } from './sql/many-rows.ts';
-import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';
-import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
-import { type Delivery, deliveriesOf, expectedOf, isState, isValidNumbered } from './delivery.ts';
-import { newsOf, noteLosses, type Refusal, withoutErased } from './losses.ts';
-import { stateOf } from './rows.ts';
 import type { Change, Committed } from './store.ts';
+import { enqueue } from '../webhooks/enqueue.ts';
+import { eventsOf } from '../webhooks/events.ts';
 
 /** Runs inside a transaction. */
 export async function commitReceptions(
@@ -346,4 +344,47 @@ async function clearAssets(queries: Queries, { kit_id, cleared }: Delivery): Pro
 function removesWithStamp(contract: string): boolean {
   const [major = 0, minor = 0] = contract.split('.').map(Number);
   return major > 1 || (major === 1 && minor >= 1);
+}
+
+/**
+ * Returns the message with the time of its observation: a fix that was pushed at the kit with a `timestamp` is as old as that
+ * says, while the message has the time of the push.
+ */
+function observed(message: Message): Message {
+  const { channel, data, time_ms } = message;
+  if (channel.kind !== 'feed' || channel.feed !== 'gps') return message;
+  // Positions of drones have no source; to find that out with the schema costs more than to store them.
+  if (typeof data !== 'object' || data === null || !('source' in data)) return message;
+  const fix = partnerFix.safeParse(data).data;
+  const fix_ms = fix ? Date.parse(fix.timestamp) : time_ms;
+  return fix_ms < time_ms ? { ...message, time_ms: fix_ms } : message;
+}
+
+/** The messages that can change anything, in their order: of a backlog, newer ones of the same commit replace thousands. */
+function withoutSuperseded(
+  messages: readonly Message[],
+  historical: ReadonlySet<Message>,
+): readonly Message[] {
+  if (messages.length < 2 || historical.size === 0) return messages;
+  const seen = new Set<string>();
+  const kept = new Set<Message>();
+  const newestFirst = [...messages].sort((a, b) => b.epoch - a.epoch || b.seq - a.seq);
+  for (const message of newestFirst) {
+    const places = placesOf(message);
+    if (!places || !historical.has(message) || places.some((place) => !seen.has(place))) kept.add(message);
+    for (const place of places ?? []) seen.add(place);
+  }
+  return messages.filter((message) => kept.has(message));
+}
+
+/** The values that the message would replace; undefined: it replaces none. */
+function placesOf({ channel, data, refused }: Message): readonly string[] | undefined {
+  if (refused !== undefined) return undefined;
+  if (channel.kind === 'telemetry' && typeof data === 'object' && data !== null) {
+    return Object.keys(data).map((part) => `telemetry ${part}`);
+  }
+  const isValue =
+    ['asset', 'commands', 'roster'].includes(channel.kind) ||
+    (channel.kind === 'event' && channel.feed === 'asset_status');
+  return isValue ? [channelOf(channel)] : undefined;
 }

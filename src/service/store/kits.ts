@@ -4,7 +4,7 @@ import { assetStatus, type CommandDefinition } from '../../contract/assets.ts';
 import { feeds_max } from '../../contract/limits.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { lossesOf } from './losses.ts';
-import { type Holes, readHoles, readStored } from './received/read-received.ts';
+import { type Holes, readHoles, readStored } from './received/received-numbers.ts';
 import { asset_select, assetOf, commandsOf, feedOf, jsonOf, stateOf, withoutParent } from './rows.ts';
 import type { Queries, Row } from './sql/database.ts';
 import type { AssetState, StoreContext, StoredAsset, StoredFeed, StoredKit } from './store.ts';

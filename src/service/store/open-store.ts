@@ -6,7 +6,7 @@ import type { ShareDatabase } from '../broker/share-check.ts';
 import type { Changes } from '../live/changes.ts';
 import { ReplicaNotifications } from '../replication/replica-notifications.ts';
 import type { ServiceLog } from '../service-log.ts';
-import { readStored } from './received/read-received.ts';
+import { readStored } from './received/received-numbers.ts';
 import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
 import { replicationFault } from './sql/replication.ts';
 import type { Upgrade } from './sql/schema.ts';

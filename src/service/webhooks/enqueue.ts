@@ -1,11 +1,12 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
+import { z } from 'zod';
 import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
-import type { Queries, SqlValue } from '../store/sql/database.ts';
+import type { Erasure } from '../history/history-store.ts';
+import type { Queries, Row, SqlValue } from '../store/sql/database.ts';
 import { allSettled, places, portions } from '../store/sql/many-rows.ts';
-import type { WebhookEvent } from './events.ts';
+import { isWebhookType, type WebhookEvent } from './events.ts';
 import { texts } from './texts.ts';
-import type { Webhook } from './webhook-store.ts';
-import { webhookOf } from './webhook-rows.ts';
+import type { QueuedMessage, Webhook } from './webhook-store.ts';
 
 /** Messages that wait for one receiver; what is more goes to its dead-letter list at once. */
 export const waiting_max = 10_000;
@@ -158,4 +159,77 @@ export async function countPurged(
     dead + waiting,
     webhook_id,
   );
+}
+
+/** Deletes alarms that wait for webhooks, or were given up, and are erased. */
+export async function eraseMessages(
+  queries: Queries,
+  { kit_id, asset_id, before_ms }: Erasure,
+): Promise<void> {
+  const rows = await queries.all(
+    `DELETE FROM webhook_messages WHERE type = 'alarm' AND kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}
+     RETURNING webhook_id, state`,
+    kit_id,
+    before_ms,
+    ...(asset_id === undefined ? [] : [asset_id]),
+  );
+  const byWebhook = Map.groupBy(rows, (row) => String(row['webhook_id']));
+  for (const webhook_id of [...byWebhook.keys()].sort()) {
+    const gone = byWebhook.get(webhook_id) ?? [];
+    const dead = gone.filter(({ state }) => state === 'dead').length;
+    await countPurged(queries, webhook_id, { dead, waiting: gone.length - dead });
+  }
+}
+
+// Rows of the tables of webhooks as values. What stands in the tables was checked on its way in.
+const text = z.string();
+const jsonText = text.transform((written): unknown => JSON.parse(written));
+const number = z.coerce.number();
+const numberOrNull = z.union([z.null(), number]);
+
+const webhookRow = z.object({
+  webhook_id: text,
+  label: text,
+  url: text,
+  types: jsonText.pipe(z.array(text)).transform((types) => types.filter(isWebhookType)),
+  kits: jsonText.pipe(z.union([z.literal('*'), z.array(text)])),
+  key_id: text,
+  secrets: jsonText.pipe(z.array(z.object({ text, expires_ms: z.number().nullable() }))),
+  created_ms: number,
+  disabled_reason: text.nullable(),
+  failing_since_ms: numberOrNull,
+  failures: number,
+  last_fault: text.nullable(),
+  delivered_ms: numberOrNull,
+});
+const countsRow = z.object({
+  accepted: number,
+  delivered: number,
+  dead: number,
+  purged: number,
+  missed: number,
+});
+
+export function webhookOf(row: Row): Webhook {
+  const counts = countsRow.parse(row);
+  const { accepted, delivered, dead, purged } = counts;
+  return { ...webhookRow.parse(row), counts: { ...counts, waiting: accepted - delivered - dead - purged } };
+}
+
+const messageRow = z.object({
+  webhook_id: text,
+  id: text,
+  type: text,
+  kit_id: text,
+  asset_id: text.nullable(),
+  time_ms: number,
+  body: text,
+  attempts: number,
+  queued_ms: number,
+  dead_ms: numberOrNull,
+  reason: text.nullable(),
+});
+
+export function messageOf(row: Row): QueuedMessage {
+  return messageRow.parse(row);
 }

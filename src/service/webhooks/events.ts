@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../contract/json.ts';
 import { taskResource } from '../api/views.ts';
 import type { Message } from '../ingest/read-message.ts';
-import { isAboutState } from '../store/apply/about-state.ts';
+import { isAboutState } from '../store/apply/apply-feeds.ts';
 import type { Change, StoredTask } from '../store/store.ts';
 
 export const webhookTypes = ['task.ended', 'alarm', 'kit.online', 'kit.offline'] as const;

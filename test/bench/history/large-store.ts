@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { cut, insertSegments, noteChanged } from '../../../src/service/history/compactor.ts';
 import { classOf, day_ms, dayOf, type HistoryMessage } from '../../../src/service/history/message.ts';
-import { rollUpDay } from '../../../src/service/history/roll-up.ts';
+import { rollUpDay } from '../../../src/service/history/figures.ts';
 import type { Database } from '../../../src/service/store/sql/database.ts';
 import { KitMessages, message_every_ms } from './kit-messages.ts';
 

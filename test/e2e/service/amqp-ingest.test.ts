@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import Sqlite from 'better-sqlite3';
 import { z } from 'zod';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { readStored } from '../../../src/service/store/received/read-received.ts';
+import { readStored } from '../../../src/service/store/received/received-numbers.ts';
 import { texts } from '../../../src/service/texts.ts';
 import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { epoch, PublishingKit } from '../../faults/support/published.ts';

@@ -9,7 +9,7 @@ import { StorageUnavailable } from '../../../src/errors.ts';
 import type { Database } from '../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { replicationFault } from '../../../src/service/store/sql/replication.ts';
-import { readStored } from '../../../src/service/store/received/read-received.ts';
+import { readStored } from '../../../src/service/store/received/received-numbers.ts';
 import { epoch, PublishingKit } from '../../faults/support/published.ts';
 import { type Broker, startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readStored } from '../../../src/service/store/received/read-received.ts';
+import { readStored } from '../../../src/service/store/received/received-numbers.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
 import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';

@@ -7,7 +7,7 @@ import { unpackBatch } from '../../../src/contract/batch/batch.ts';
 import { channels, parseUp } from '../../../src/contract/topics.ts';
 import type { Database } from '../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../src/service/store/sql/postgres.ts';
-import { readStored } from '../../../src/service/store/received/read-received.ts';
+import { readStored } from '../../../src/service/store/received/received-numbers.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { sqlStore } from '../../../src/service/store/sql-store.ts';
 import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';

@@ -1,4 +1,7 @@
 /** Questions about the history of a kit. The caller has checked that the client may ask them. */
+import { json, type Json, type JsonObject, jsonObject } from '../../../contract/json.ts';
+import { channels } from '../../../contract/topics.ts';
+import type { InTurn } from '../../access/key-turns.ts';
 import {
   type CompletenessResource,
   type ErasureList,
@@ -9,21 +12,18 @@ import {
   type SeriesEntry,
   type SeriesList,
 } from '../../api/history-resources.ts';
-import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
-import { channels } from '../../../contract/topics.ts';
-import { jsonOf, objectOf } from './data.ts';
-import { readCompleteness } from './completeness.ts';
 import { assetOf, isErased, observedMs } from '../erasure.ts';
-import type { Erasure, ErasureQuery } from '../history-store.ts';
-import { cursorAfter, type Place, readCursor } from './cursor.ts';
-import { FleetEvents, placeIn } from './fleet-events.ts';
+import type { Erasure, ErasureQuery, HistoryStore } from '../history-store.ts';
+import { type Hole, holes_max } from '../holes.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
+import { cursorAfter, type Place, readCursor } from './cursor.ts';
+import { FleetEvents, placeIn } from './page.ts';
 import { type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget, newPause } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
-import type { Store } from '../../store/store.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
+import type { Store } from '../../store/store.ts';
 import { texts } from '../../texts.ts';
 
 export interface Span {
@@ -301,4 +301,66 @@ function eventResource(kit_id: string, message: HistoryMessage): HistoryEvent {
 
 function iso(time_ms: number): string {
   return new Date(time_ms).toISOString();
+}
+
+function jsonOf(text: string): Json {
+  return json.parse(JSON.parse(text));
+}
+
+/** Empty when it is no object. */
+function objectOf(text: string): JsonObject {
+  return jsonObject.catch({}).parse(JSON.parse(text));
+}
+
+/** Missing stretches of one epoch that are named. */
+const stretches_max = 1_000;
+
+interface Missing {
+  readonly lo: number;
+  readonly hi: number;
+  readonly messages: number;
+  /** Why, as the kit reported it: reports whose numbers overlap. Empty: not explained yet. */
+  readonly reasons: readonly string[];
+}
+
+interface EpochCompleteness {
+  readonly epoch: number;
+  readonly received: number;
+  readonly missing: readonly Missing[];
+  /** Missing stretches beyond the first 1,000. */
+  readonly more: number;
+  /** What the kit reported as dropped of this epoch. */
+  readonly dropped: readonly Pick<Hole, 'lo' | 'hi' | 'lane' | 'reason' | 'messages' | 'reported_ms'>[];
+}
+
+/** What is missing of a kit's messages, and why. Newest epoch first. Numbers below the first received one are not counted: an older service may have them. */
+export async function readCompleteness(
+  store: HistoryStore & Pick<Store, 'acks'>,
+  kit_id: string,
+): Promise<{ readonly epochs: readonly EpochCompleteness[]; readonly hasMoreDrops: boolean }> {
+  const reported = await store.historyHoles(kit_id);
+  const holes = Map.groupBy(reported.slice(0, holes_max), ({ epoch }) => epoch);
+  const epochs = (await store.acks(kit_id)).map(({ epoch, ranges }) => {
+    const dropped = holes.get(epoch) ?? [];
+    const missing = ranges.slice(1).map(([first], index): Missing => {
+      const [lo, hi] = [(ranges[index]?.[1] ?? first) + 1, first - 1];
+      const reasons = dropped.filter((hole) => hole.lo <= hi && hole.hi >= lo).map(({ reason }) => reason);
+      return { lo, hi, messages: hi - lo + 1, reasons: [...new Set(reasons)] };
+    });
+    return {
+      epoch,
+      received: ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0),
+      missing: missing.slice(0, stretches_max),
+      more: Math.max(0, missing.length - stretches_max),
+      dropped: dropped.map(({ lo, hi, lane, reason, messages, reported_ms }) => ({
+        lo,
+        hi,
+        lane,
+        reason,
+        messages,
+        reported_ms,
+      })),
+    };
+  });
+  return { epochs, hasMoreDrops: reported.length > holes_max };
 }

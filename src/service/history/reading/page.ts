@@ -1,8 +1,8 @@
 /** One page of the messages of a kit. */
-import { cursorAfter, type Place, readCursor } from './cursor.ts';
 import type { HistoryStore } from '../history-store.ts';
-import type { HistoryClass, HistoryMessage } from '../message.ts';
-import { type Budget, newPause, readHistory } from './reader.ts';
+import { byTime, type HistoryClass, type HistoryMessage } from '../message.ts';
+import { cursorAfter, type Place, readCursor } from './cursor.ts';
+import { type Budget, newPause, page_chars_max, readHistory } from './reader.ts';
 
 export interface PageQuery {
   readonly kit_id: string;
@@ -62,4 +62,80 @@ function spanAfter({ from_ms, to_ms, order }: PageQuery, after: Place | undefine
   return order === 'asc'
     ? { from_ms: Math.max(from_ms, after.time_ms), to_ms }
     : { from_ms, to_ms: Math.min(to_ms, after.time_ms + 1) };
+}
+
+interface FleetMessage {
+  readonly kit_id: string;
+  readonly message: HistoryMessage;
+}
+
+type Order = 'asc' | 'desc';
+
+/** The newest, or oldest, events of several kits, read one kit after the other: two pages are in memory at most. */
+export class FleetEvents {
+  readonly #sign: number;
+  readonly #limit: number;
+  #kept: readonly FleetMessage[] = [];
+  /** Behind it, some kit may have events that were not read or not kept: none are given there. */
+  #end: FleetMessage | undefined;
+
+  constructor({ order, limit }: { readonly order: Order; readonly limit: number }) {
+    this.#sign = order === 'asc' ? 1 : -1;
+    this.#limit = limit;
+  }
+
+  /** In order: `limit` at most, fewer when their data is large. */
+  get events(): readonly FleetMessage[] {
+    return this.#kept;
+  }
+
+  /** The last one that is given, where more may follow; undefined: these are all. */
+  get next(): Place | undefined {
+    const last = this.#end && this.#kept.at(-1);
+    return last && { ...last.message, kit_id: last.kit_id };
+  }
+
+  /** Takes the first page of a kit. Returns false when so much was read before the first event that nothing can be said. */
+  add(kit_id: string, { messages, next }: Page): boolean {
+    const own = messages.map((message) => ({ kit_id, message }));
+    const last = own.at(-1);
+    if (next !== null) {
+      if (!last) return false;
+      this.#endAt(last);
+    }
+    const all = [...this.#kept, ...own]
+      .filter((each) => this.#end === undefined || this.#compare(each, this.#end) <= 0)
+      .sort((a, b) => this.#compare(a, b));
+    let chars = 0;
+    const excess = all.findIndex(({ message }, index) => {
+      chars += message.data.length;
+      return index === this.#limit || (index > 0 && chars > page_chars_max);
+    });
+    this.#kept = excess < 0 ? all : all.slice(0, excess);
+    const cut = this.#kept.at(-1);
+    if (excess >= 0 && cut) this.#endAt(cut);
+    return true;
+  }
+
+  #endAt(event: FleetMessage): void {
+    if (this.#end === undefined || this.#compare(event, this.#end) < 0) this.#end = event;
+  }
+
+  #compare(a: FleetMessage, b: FleetMessage): number {
+    const difference = a.message.time_ms - b.message.time_ms || compareText(a.kit_id, b.kit_id);
+    return this.#sign * (difference || byTime(a.message, b.message));
+  }
+}
+
+/** Where the events of a kit go on that follow this place of all kits: their order is by time, then by kit. */
+export function placeIn(kit_id: string, after: Place, order: Order): Place {
+  if (after.kit_id === undefined || kit_id === after.kit_id) return after;
+  // Of the same time, the kits before it were given whole, and those behind it not at all.
+  const isGiven = compareText(kit_id, after.kit_id) < 0 === (order === 'asc');
+  const number = isGiven === (order === 'asc') ? Number.MAX_SAFE_INTEGER : -1;
+  return { time_ms: after.time_ms, epoch: number, seq: number, channel: '' };
+}
+
+function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }

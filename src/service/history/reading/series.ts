@@ -3,7 +3,7 @@ import { addFigures, addValue, type Buckets, fieldPath, type Figures, numberAt }
 import type { HistoryStore } from '../history-store.ts';
 import { classOf, day_ms, dayOf, identityOf } from '../message.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
-import { hasFigures, openFigures, rollup_bucket_ms } from '../day-figures.ts';
+import { hasFigures, openFigures, rollup_bucket_ms } from '../figures.ts';
 import type { Group } from '../segment.ts';
 
 export interface SeriesQuery {

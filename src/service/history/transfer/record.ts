@@ -5,7 +5,7 @@ import type { Database, Queries, SqlValue } from '../../store/sql/database.ts';
 import { places, portions } from '../../store/sql/many-rows.ts';
 import { block_size, blockOf, spanOf } from '../../store/received/number-block.ts';
 import { cutFromRanges, type Range } from '../../store/received/ranges.ts';
-import { readStored } from '../../store/received/read-received.ts';
+import { readStored } from '../../store/received/received-numbers.ts';
 import { ReceivedNumbers } from '../../store/received/received-numbers.ts';
 import { holeOf, type Hole } from '../holes.ts';
 

@@ -5,7 +5,7 @@ import type { Gate } from '../../access/gate.ts';
 import { completeness, eventPage, historyPage, seriesList, track } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { HistoryOperations } from '../../history/reading/operations.ts';
-import { trackCsv, trackGeoJson, trackGpx } from '../../history/reading/track-format.ts';
+import { trackCsv, trackGeoJson, trackGpx } from '../../history/reading/track.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,12 +1,12 @@
 /** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
 import type { Json, JsonObject } from '../../../contract/json.ts';
-import type { Message } from '../../ingest/read-message.ts';
 import { channelOf } from '../../../contract/topics.ts';
-import { texts } from '../../texts.ts';
+import type { Message } from '../../ingest/read-message.ts';
 import type { Refusal } from '../losses.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
 import type { Change } from '../store.ts';
+import { texts } from '../../texts.ts';
 
 /** Feeds of one kit. */
 export const feeds_of_kit_max = 2_048;
@@ -165,4 +165,9 @@ function changesOf({ all, ...newest }: Newest, before: Order | undefined): Chang
       asset_id,
       message: { feed, time_ms: message.time_ms, data },
     }));
+}
+
+/** Events about the state of an asset or a link, which other tables hold. */
+export function isAboutState(feed: string): boolean {
+  return feed === 'asset_status' || feed === 'link_status';
 }

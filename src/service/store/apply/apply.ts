@@ -1,21 +1,23 @@
 /** Stores one message of a kit: the newest values by stamp, tasks by revision. */
 import { z } from 'zod';
-import { announcement, assetStatus, commandList } from '../../../contract/assets.ts';
-import { noteHoles } from '../../history/holes.ts';
+import { announcement, assetStatus, commandList, roster } from '../../../contract/assets.ts';
 import { type DropReport, dropReport } from '../../../contract/drops.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
+import { json } from '../../../contract/json.ts';
 import { partnerRecord } from '../../../contract/partners.ts';
+import { connection_lost, isOfConnection, type KitState, kitState } from '../../../contract/presence.ts';
+import { noteHoles } from '../../history/holes.ts';
 import { readLenient } from '../../ingest/lenient.ts';
 import type { Message } from '../../ingest/read-message.ts';
 import { feeds_of_kit_max } from './apply-feeds.ts';
-import { applyRoster, isRemovedByRoster } from './apply-roster.ts';
-import { applyTask } from './apply-task.ts';
-import type { Queries } from '../sql/database.ts';
+import { applyTask } from '../tasks.ts';
 import { type Place, putNewest } from './newest.ts';
 import { type News, noteLosses } from '../losses.ts';
-import { texts } from '../../texts.ts';
 import { takePartner } from '../partners.ts';
-import type { Change } from '../store.ts';
+import { jsonOf, stateOf } from '../rows.ts';
+import type { Queries, Row } from '../sql/database.ts';
+import type { Change, StoredKit } from '../store.ts';
+import { texts } from '../../texts.ts';
 
 /** A message of a kit on its way into the tables. */
 export interface Arrival {
@@ -36,7 +38,7 @@ const nothing: Applied = [];
 const openAnnouncement = announcement.extend({ type: z.string().min(1), protocol: z.string().min(1) });
 const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nullish() });
 
-/** Applies a new message: the caller has checked its epoch and seq. Presence: `apply-state.ts`. */
+/** Applies a new message: the caller has checked its epoch and seq. */
 export async function applyMessage(queries: Queries, arrival: Arrival): Promise<Applied> {
   const { channel, refused } = arrival.message;
   if (refused !== undefined) return { fault: refused };
@@ -169,4 +171,150 @@ function droppedNews({ drops }: DropReport): readonly News[] {
     const count = some.reduce((sum, { rows }) => sum + rows, 0);
     return first ? [{ what: first.lane, reason: first.reason, count }] : [];
   });
+}
+
+const ids = jsonOf.pipe(z.array(z.string()));
+
+/** Removes the assets that the roster of the kit does not name, unless they were announced after it. */
+async function applyRoster(queries: Queries, { kit_id, message }: Arrival): Promise<Applied> {
+  const read = readLenient(roster, message.data);
+  if ('fault' in read) return read;
+  const place: Place = { table: 'rosters', key: { kit_id }, rows_max: 1 };
+  const assets = JSON.stringify(read.data.assets);
+  if ((await putNewest(queries, place, { assets }, message)) !== 'stored') return [];
+  const { epoch, seq, time_ms } = message;
+  const older = await queries.all(
+    'SELECT asset_id FROM assets WHERE kit_id = ? AND partner = 0 AND gone = 0 AND (epoch, seq) < (?, ?)',
+    kit_id,
+    epoch,
+    seq,
+  );
+  const named = new Set(read.data.assets);
+  const changes: Change[] = [];
+  for (const asset_id of older.map((row) => String(row['asset_id']))) {
+    if (named.has(asset_id)) continue;
+    await queries.all(
+      'UPDATE assets SET gone = 1, epoch = ?, seq = ?, time_ms = ? WHERE kit_id = ? AND asset_id = ?',
+      epoch,
+      seq,
+      time_ms,
+      kit_id,
+      asset_id,
+    );
+    changes.push({ kind: 'asset_gone', kit_id, asset_id });
+  }
+  return changes;
+}
+
+/** Returns whether the announcement is older than the newest roster and its asset is missing there. */
+async function isRemovedByRoster(queries: Queries, arrival: Arrival, asset_id: string): Promise<boolean> {
+  const { kit_id, message } = arrival;
+  const [row] = await queries.all(
+    'SELECT assets FROM rosters WHERE kit_id = ? AND (epoch, seq) > (?, ?)',
+    kit_id,
+    message.epoch,
+    message.seq,
+  );
+  return row !== undefined && !ids.parse(row['assets']).includes(asset_id);
+}
+
+export interface AppliedState {
+  readonly changes: readonly Change[];
+  /** As it belongs into the history: with the time and the report that are true. */
+  readonly kept: Message;
+}
+
+/** What the kit reported, and when. */
+type Report = NonNullable<StoredKit['state']>;
+
+/** The newest presence before this one. */
+interface Known {
+  readonly state: Report | undefined;
+  readonly epoch: number;
+  readonly seq: number;
+  readonly since_ms: number | null;
+}
+
+/** Stores the presence of a kit, and finds out when it connected or disconnected. Undefined: a newer one is known. Its sequence counts connections, and a will was written long before it is sent: times do not order states. */
+export async function applyState(
+  queries: Queries,
+  { kit_id, message, now_ms }: Arrival,
+): Promise<AppliedState | { readonly fault: string } | undefined> {
+  const read = readLenient(kitState, message.data);
+  if ('fault' in read) return read;
+  const { epoch, seq } = message;
+  const [row] = await queries.all(
+    'SELECT state, state_epoch, state_seq, since_ms FROM kits WHERE kit_id = ? AND (?, ?) > (state_epoch, state_seq)',
+    kit_id,
+    epoch,
+    seq,
+  );
+  if (!row) return undefined;
+  const known = knownOf(row);
+  const isTimed = !isWill(read.data) && !message.unsynced;
+  const time_ms = isTimed ? message.time_ms : await noticedAt(queries, { kit_id, known, now_ms });
+  const report = reportOf(read.data, { message, known, time_ms });
+  const { said_ms: _, ...data } = report;
+  const { online, reason } = data;
+  const isTurn = known.state?.online !== online;
+  // By the clock of the service. Null: that was before anybody looked.
+  const turned_ms = isWill(data) && !known.state ? null : Math.min(time_ms, now_ms);
+  await queries.all(
+    'UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?, since_ms = ? WHERE kit_id = ?',
+    JSON.stringify(report),
+    epoch,
+    seq,
+    isTurn ? turned_ms : known.since_ms,
+    kit_id,
+  );
+  return {
+    changes: [{ kind: 'kit', kit_id, ...(isTurn && { turned: { online, reason, epoch, seq, time_ms } }) }],
+    kept: { ...message, time_ms, unsynced: false, data: json.parse(data) },
+  };
+}
+
+function knownOf(row: Row): Known {
+  return {
+    state: typeof row['state'] === 'string' ? stateOf.parse(row['state']) : undefined,
+    epoch: Number(row['state_epoch']),
+    seq: Number(row['state_seq']),
+    since_ms: row['since_ms'] === null ? null : Number(row['since_ms']),
+  };
+}
+
+function isWill({ online, reason }: Pick<KitState, 'online' | 'reason'>): boolean {
+  return !online && reason === connection_lost;
+}
+
+interface Reporting {
+  readonly message: Message;
+  readonly known: Known;
+  readonly time_ms: number;
+}
+
+/** The newest report of the kit: the other states of a connection were written after its will. */
+function reportOf(state: KitState, { message, known, time_ms }: Reporting): Report {
+  if (!isWill(state)) return { ...state, said_ms: time_ms };
+  const { online, reason } = state;
+  const isOlder = known.epoch === message.epoch && isOfConnection(known.seq, message.seq);
+  if (known.state && isOlder) return { ...known.state, online, reason };
+  return { ...state, ...(!message.unsynced && { said_ms: message.time_ms }) };
+}
+
+interface Noticing extends Pick<Arrival, 'kit_id' | 'now_ms'> {
+  readonly known: Known;
+}
+
+/**
+ * When the service noticed what carries no time of its own: a will, which has the time of the connect, and a state of a kit whose
+ * clock is not set. Never before the newest message of the kit: where its clock is ahead, the end would stand before what it ends.
+ */
+async function noticedAt(queries: Queries, { kit_id, known, now_ms }: Noticing): Promise<number> {
+  const [newest] = await queries.all(
+    `SELECT time_ms FROM (SELECT time_ms, epoch, seq FROM kit_parts WHERE kit_id = ?
+       UNION ALL SELECT time_ms, epoch, seq FROM feeds WHERE kit_id = ?) AS known ORDER BY epoch DESC, seq DESC LIMIT 1`,
+    kit_id,
+    kit_id,
+  );
+  return Math.max(now_ms, known.state?.said_ms ?? 0, Number(newest?.['time_ms'] ?? 0));
 }

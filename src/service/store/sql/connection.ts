@@ -1,13 +1,13 @@
 /** The connection of the service to its SQLite files, which are rescued when they are deleted or replaced while in use. */
+import { existsSync, mkdirSync, renameSync, rmSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { SchemaRefused, StorageUnavailable } from '../../../errors.ts';
+import { messageOf, SchemaRefused, StorageUnavailable, systemReason } from '../../../errors.ts';
 import { watchPlaces } from '../../../platform/files/file-identity.ts';
 import { keepPrivate } from '../../../platform/files/private-file.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import type { Row, SqlValue } from './database.ts';
-import { copyDisplaced, takePlace } from './displaced.ts';
 import { additions, type Marks, raised, type Schema, schema as ours, type Upgrade } from './schema.ts';
-import { reasonOf } from './sqlite-fault.ts';
 import { texts } from '../../texts.ts';
 
 export type Statement = Sqlite.Statement<SqlValue[], Row>;
@@ -239,4 +239,77 @@ function placesOf({ steps }: Schema, homes: Homes): (name: string) => string {
     else if (each.kind === 'index') places.set(each.name, places.get(each.table) ?? 'main');
   }
   return (name) => `${places.get(name) ?? 'main'}.${name}`;
+}
+
+/** Pages for each turn of the event loop: on a gateway, it serves the vehicles, too. */
+const pages_at_once = 500;
+
+/** For the log. */
+interface Rescued {
+  readonly file: string;
+  /** Where the file is now that was found in its place. */
+  readonly moved_to?: string;
+}
+
+/**
+ * Copies the database `home` of the connection, whose file was deleted or replaced while it is in use: SQLite does not notice that, and what is
+ * acknowledged from then on would end with the process. Resolves with the path of the copy, which lies beside the file.
+ */
+async function copyDisplaced(connection: Sqlite.Database, home: string, file: string): Promise<string> {
+  const copy = `${file}.rescued`;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o750 });
+  for (const part of ['', '-journal', '-wal', '-shm']) rmSync(copy + part, { force: true });
+  const { bavail, bsize } = statfsSync(dirname(file));
+  const pages = Number(connection.pragma(`${home}.page_count`, { simple: true }));
+  const bytes = pages * Number(connection.pragma(`${home}.page_size`, { simple: true }));
+  if (bavail * bsize < bytes) throw new StorageUnavailable(texts.disk_full);
+  keepPrivate(copy);
+  const how = { attached: home, progress: () => pages_at_once };
+  await connection.backup(copy, how);
+  return copy;
+}
+
+/** Puts the copy in the place of the file. `ownsLog`: the log at this place is that of the displaced file. */
+function takePlace(copy: string, file: string, ownsLog: boolean): Rescued {
+  if (ownsLog || !existsSync(file)) rmSync(`${file}-wal`, { force: true });
+  rmSync(`${file}-shm`, { force: true });
+  const moved_to = `${file}.replaced`;
+  const isTaken = existsSync(file);
+  for (const part of isTaken ? ['', '-wal'] : []) {
+    rmSync(moved_to + part, { recursive: true, force: true });
+    if (existsSync(file + part)) renameSync(file + part, moved_to + part);
+  }
+  renameSync(copy, file);
+  return { file, ...(isTaken && { moved_to }) };
+}
+
+/** Result codes of SQLite, the first that fits: an extended one begins with its primary one. */
+const sentences: readonly (readonly [code: string, sentence: string])[] = [
+  ['SQLITE_FULL', texts.disk_full],
+  // SQLite allocates the index of its log at each start, and reports a full disk and a failing one with the same code.
+  ['SQLITE_IOERR_SHMSIZE', texts.disk_full_or_failing],
+  ['SQLITE_READONLY', texts.file_read_only],
+  ['SQLITE_CORRUPT', texts.file_damaged],
+  ['SQLITE_NOTADB', texts.file_damaged],
+  ['SQLITE_IOERR', texts.disk_failing],
+  ['SQLITE_CANTOPEN', texts.file_not_accessible],
+  ['SQLITE_BUSY', texts.file_locked],
+];
+
+/** Why the file cannot be used, and what to do about it. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Sqlite.SqliteError) {
+    const { code, message } = error;
+    const [, sentence = message] = sentences.find(([known]) => code.startsWith(known)) ?? [];
+    return `${sentence} (${code}: ${message})`;
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return texts.disk_full;
+  return code === '' ? messageOf(error) : `${systemReason(error)}; ${texts.check_directory}`;
+}
+
+/** Errors of SQLite may end by themselves, or when someone makes room; others are faults of the program. */
+export function unavailable(error: unknown): Error {
+  if (error instanceof Sqlite.SqliteError) return new StorageUnavailable(reasonOf(error));
+  return error instanceof Error ? error : new StorageUnavailable(messageOf(error));
 }

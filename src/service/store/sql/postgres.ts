@@ -2,15 +2,15 @@
 import { Writable } from 'node:stream';
 import { Pool, type PoolClient } from 'pg';
 import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../errors.ts';
-import { Addresses } from './addresses.ts';
+import { addressesOf } from '../../../platform/host-list.ts';
+import { Slots } from '../../slots.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
+import { allSettled } from './many-rows.ts';
 import { asOurs, Interrupted, isOfServer, PlanOutdated } from './postgres-fault.ts';
 import { prepareTables } from './postgres-tables.ts';
-import { allSettled } from './many-rows.ts';
 import { isReading, type Schema, schema as ours, schemaFault, type Upgrade } from './schema.ts';
-import { nameOfWriter, readMarks, schema_lock } from './writers.ts';
-import { Slots } from '../../slots.ts';
 import { erasable_tables } from './tables.ts';
+import { nameOfWriter, readMarks, schema_lock } from './postgres-tables.ts';
 import { texts } from '../../texts.ts';
 
 export interface PostgresOptions {
@@ -378,4 +378,30 @@ class Statements {
 /** Replaces NUL, which PostgreSQL rejects in texts: one kit must not make the commit of others fail. */
 function storable(value: SqlValue): SqlValue {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
+}
+
+/**
+ * The server in use of a PostgreSQL that several servers hold: `pg` takes a single host, so the choice is made here. All connections use the
+ * same one until it fails.
+ */
+export class Addresses {
+  readonly #all: readonly string[];
+  #at = 0;
+
+  constructor(url: string) {
+    this.#all = addressesOf(url);
+  }
+
+  get count(): number {
+    return this.#all.length;
+  }
+
+  get current(): string {
+    return this.#all[this.#at] ?? '';
+  }
+
+  /** Changes to the next server, unless another connection has done so meanwhile. */
+  failed(address: string): void {
+    if (address === this.current) this.#at = (this.#at + 1) % this.#all.length;
+  }
 }

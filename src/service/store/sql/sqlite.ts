@@ -4,7 +4,7 @@ import { every } from '../../../platform/time.ts';
 import { Connection, emptiesLog, marksOf, type SqliteOptions, type Statement } from './connection.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { isReading, schema as ours, schemaFault } from './schema.ts';
-import { unavailable } from './sqlite-fault.ts';
+import { unavailable } from './connection.ts';
 import { texts } from '../../texts.ts';
 
 const look_every_ms = 1_000;

@@ -186,7 +186,7 @@ const history: readonly Addition[] = [
   index('history_by_time', 'history', `(kit_id, class, lo_ms)`),
   index('history_by_number', 'history', `(kit_id, class, epoch, lo_seq)`),
   index('history_by_day', 'history', `(class, day)`),
-  // Figures of a feed for each ten minutes of a day, up to `to_ms`: see `history/day-figures.ts`.
+  // Figures of a feed for each ten minutes of a day, up to `to_ms`: see `history/figures.ts`.
   table(
     'history_days',
     `kit_id TEXT NOT NULL, channel TEXT NOT NULL, day BIGINT NOT NULL, to_ms BIGINT NOT NULL, body BYTEA NOT NULL,

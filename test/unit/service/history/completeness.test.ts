@@ -1,7 +1,7 @@
 /** What is missing of a kit's messages, where it is too much to list. */
 import { expect, it } from 'vitest';
 import { holes_max } from '../../../../src/service/history/holes.ts';
-import { readCompleteness } from '../../../../src/service/history/reading/completeness.ts';
+import { readCompleteness } from '../../../../src/service/history/reading/operations.ts';
 import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { kit_id } from '../../../support/contract-samples.ts';

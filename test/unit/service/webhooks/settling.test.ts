@@ -1,7 +1,7 @@
 /** Outcomes of deliveries on their way to the database. */
 import { expect, it } from 'vitest';
 import { InvariantBroken, StorageUnavailable } from '../../../../src/errors.ts';
-import { Settling } from '../../../../src/service/webhooks/settling.ts';
+import { Settling } from '../../../../src/service/webhooks/deliverer.ts';
 import type { Settlement } from '../../../../src/service/webhooks/webhook-store.ts';
 
 const outcome = (id: number): Settlement => ({

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { dayOf, history_classes } from '../../../../../src/service/history/message.ts';
 import { gatewayRetention } from '../../../../../src/service/history/retention.ts';
-import { RetentionSetting } from '../../../../../src/service/history/retention-setting.ts';
+import { RetentionSetting } from '../../../../../src/service/history/retention.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { type ServiceLab, startServiceLab } from '../../../../support/service/service-lab.ts';
 
