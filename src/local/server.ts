@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { messageOf } from '../errors.ts';
-import { ConnectionGuard, noteRequests, type Share } from '../platform/http-server/connection-guard.ts';
+import { ConnectionGuard, noteRequests, type Share } from '../platform/connection-guard.ts';
 import { aborted, within } from '../platform/time.ts';
 import type { LocalApi } from './api.ts';
 import { answerBy } from './exchange.ts';

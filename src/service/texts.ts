@@ -87,7 +87,6 @@ export const texts = {
   key_used: 'this Idempotency-Key was used for another request',
   first_in_progress: 'the first request with this Idempotency-Key is in progress or was interrupted',
   too_many_sockets: 'too many sockets',
-  too_many_at_once: 'too many requests of this address at once; wait for their responses',
   socket_host: 'host name not served',
   socket_origin: 'request from another origin',
   socket_kit: 'kit not found',
@@ -114,8 +113,6 @@ export const texts = {
   history_busy: (max: number) =>
     `at most ${max} history requests at once for each key, and too many wait; retry later`,
   history_crowded: 'history requests of other clients take too long; retry later',
-  untaken: (max: number) =>
-    `at most ${max} responses of one key that its clients have not read; read or close them, and retry`,
   exports_busy: (max: number) => `at most ${max} exports at once for all clients; retry later`,
   series_names: (names: number, series: number) =>
     `"names" has ${names} names for ${series} series; give each series one name, other than "time"`,

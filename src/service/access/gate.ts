@@ -5,9 +5,8 @@ import { isIP } from 'node:net';
 import type { KeyRing } from './keys.ts';
 import { hasRightsOf, type Principal } from './principal.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { networkOf } from '../http/server/client-shares.ts';
-import { TrustedProxies } from './proxies.ts';
-import { RateLimit } from './rate-limit.ts';
+import { KeyedTokenBuckets, type TokenBucket } from '../../platform/token-bucket.ts';
+import { networkOf, TrustedProxies } from './proxies.ts';
 import type { Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
 
@@ -18,10 +17,10 @@ const session_bytes = 32;
  * Per address, for IPv6 per network; requests with a valid key are not limited by this. A script that asks each endpoint with a
  * wrong key is answered 401 throughout; guessing one of the 2^192 keys is infeasible at any rate.
  */
-const wrong_keys = { per_s: 5 / 60, burst: 60 } as const;
+const wrong_keys = { perSecond: 5 / 60, burst: 60 } as const;
 
 /** Per key: each session is written to the disk. */
-const new_sessions = { per_s: 10 / 60, burst: 10 } as const;
+const new_sessions = { perSecond: 10 / 60, burst: 10 } as const;
 
 /** The parts of a request that identify the client. */
 export interface Asker {
@@ -45,8 +44,8 @@ export interface GateParts {
 
 export class Gate {
   readonly #parts: GateParts;
-  readonly #wrongKeys = new RateLimit(wrong_keys);
-  readonly #newSessions = new RateLimit(new_sessions);
+  readonly #wrongKeys = new KeyedTokenBuckets(wrong_keys);
+  readonly #newSessions = new KeyedTokenBuckets(new_sessions);
   readonly #proxies: TrustedProxies;
 
   constructor(parts: GateParts) {
@@ -60,7 +59,7 @@ export class Gate {
       return await this.#parts.keys.identify(text);
     } catch (error) {
       const network = networkOf(this.clientOf(asker));
-      const wait_s = text === undefined ? 0 : this.#wrongKeys.take(network, performance.now());
+      const wait_s = text === undefined ? 0 : secondsToWait(this.#wrongKeys.of(network));
       if (wait_s === 0) throw error;
       throw new RequestProblem('too-many-requests', texts.too_many_keys(wait_s), {
         retry_after_s: wait_s,
@@ -70,6 +69,7 @@ export class Gate {
 
   /** By key where there is one, else by the session. Throws `RequestProblem`. */
   async identify(asker: Asker): Promise<Principal> {
+    this.#proxies.observe(asker.headers, asker.address);
     return (await this.bySession(asker)) ?? this.byKey(keyIn(asker.headers), asker);
   }
 
@@ -96,7 +96,7 @@ export class Gate {
   async openSession(api_key: string, asker: Asker): Promise<string> {
     const { headers } = asker;
     const { key_id } = await this.byKey(api_key, asker);
-    const wait_s = this.#newSessions.take(key_id, performance.now());
+    const wait_s = secondsToWait(this.#newSessions.of(key_id));
     if (wait_s > 0) {
       const detail = `too many sessions started with this key; retry in ${wait_s} s`;
       throw new RequestProblem('too-many-requests', detail, { retry_after_s: wait_s });
@@ -152,6 +152,12 @@ export class Gate {
       isIP(name) !== 0 || name === 'localhost' || name.endsWith('.local') || this.#parts.hosts.includes(name)
     );
   }
+}
+
+/** Takes a token. Returns 0, or the seconds until there is one. */
+export function secondsToWait(bucket: TokenBucket): number {
+  const now_ms = performance.now();
+  return bucket.take(now_ms) ? 0 : Math.ceil(bucket.wait_ms(now_ms) / 1_000);
 }
 
 /** Returns whether the session cookie is the only credential. */

@@ -1,4 +1,4 @@
-/** Finds the address of a client behind reverse proxies that the configuration trusts. What others claim in these headers is ignored. */
+/** Finds the address of a client behind reverse proxies that the configuration trusts, and which addresses count together. What other peers claim in these headers is ignored. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { Networks, plainIp } from '../../platform/networks.ts';
@@ -54,10 +54,8 @@ export class TrustedProxies {
    */
   clientOf(headers: Readonly<IncomingHttpHeaders>, peer: string): string {
     if (!this.isTrusted(peer)) return peer;
-    const hops = this.#hops(headers);
-    this.#note(peer, headers, hops[0] !== undefined);
     let client = peer;
-    for (const address of hops) {
+    for (const address of this.#hops(headers)) {
       if (address === undefined) return client;
       client = address;
       if (!this.isTrusted(address)) return client;
@@ -65,8 +63,10 @@ export class TrustedProxies {
     return client;
   }
 
-  /** Health checks of the proxy itself have no credentials. */
-  #note(peer: string, headers: Readonly<IncomingHttpHeaders>, isNamed: boolean): void {
+  /** Notes whether the proxy that a request came from names its client. Health checks of the proxy itself have no credentials. */
+  observe(headers: Readonly<IncomingHttpHeaders>, peer: string): void {
+    if (!this.isTrusted(peer)) return;
+    const isNamed = this.#hops(headers)[0] !== undefined;
     if (!isNamed && headers['x-api-key'] === undefined && headers.cookie === undefined) return;
     const proxy = plainIp(peer);
     const unnamed = this.#unnamed.get(proxy);
@@ -113,4 +113,25 @@ function addressIn(hop: string): string | undefined {
     text.replace(/^([\d.]+):\d{1,5}$/u, '$1');
   const address = plainIp(bare);
   return isIP(address) === 0 ? undefined : address;
+}
+
+/** A proxy on this machine carries the connections of many clients. */
+const local_proxies: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
+
+/** Whether this address, as `networkOf` returns it, is that of a proxy on this machine. */
+export function isLocalProxy(network: string): boolean {
+  return local_proxies.has(network);
+}
+
+const ipv6_groups = 8;
+const network_groups = 4;
+
+/** Returns the address; for IPv6 the /64 network of the host, with the zeros that its short form leaves out. */
+export function networkOf(address: string | undefined): string {
+  const plain = plainIp(address ?? '').replace(/%.*$/u, '');
+  if (!plain.includes(':') || isLocalProxy(plain)) return plain;
+  const [before = [], after] = plain.split('::').map((part) => part.split(':').filter(Boolean));
+  const written = before.length + (after?.length ?? 0);
+  const zeros = after ? Array.from({ length: Math.max(0, ipv6_groups - written) }, () => '0') : [];
+  return [...before, ...zeros, ...(after ?? [])].slice(0, network_groups).join(':');
 }

@@ -5,11 +5,11 @@ import { countValues, request_limits } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../errors.ts';
 import { gather } from '../../platform/gathered-bytes.ts';
 import { turn } from '../../platform/time.ts';
-import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
+import { KeyedTokenBuckets, type Rate, type TokenBucket } from '../../platform/token-bucket.ts';
+import { type Asker, type Gate, hasCookieOnly, secondsToWait } from '../access/gate.ts';
 import { demandScope } from '../access/principal.ts';
 import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { type Rate, RateLimit } from '../access/rate-limit.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
 
@@ -215,10 +215,10 @@ export function authenticate({
   limits,
 }: Pick<GuardOptions, 'gate' | 'limits'>): MiddlewareHandler<Env> {
   const buckets = {
-    read: new RateLimit(rateOf(limits.reads_per_s)),
-    change: new RateLimit(rateOf(limits.changes_per_s)),
-    fix: new RateLimit(rateOf(limits.fixes_per_s)),
-    map: new RateLimit(rateOf(limits.map_per_s, map_burst_s)),
+    read: new KeyedTokenBuckets(rateOf(limits.reads_per_s)),
+    change: new KeyedTokenBuckets(rateOf(limits.changes_per_s)),
+    fix: new KeyedTokenBuckets(rateOf(limits.fixes_per_s)),
+    map: new KeyedTokenBuckets(rateOf(limits.map_per_s, map_burst_s)),
   };
   return async (c, next) => {
     if (c.req.path === session_path && c.req.method === 'POST') return next();
@@ -228,9 +228,7 @@ export function authenticate({
     const principal = await gate.identify(asker);
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
-    slowDown(
-      buckets[kindOf(c.req.path, isRead ? 'read' : 'change')].take(principal.key_id, performance.now()),
-    );
+    slowDown(buckets[kindOf(c.req.path, isRead ? 'read' : 'change')].of(principal.key_id));
     if (isRead && c.req.path !== session_path) demandScope(principal, 'read');
     c.set('principal', principal);
     return next();
@@ -247,7 +245,7 @@ function kindOf(path: string, kind: 'read' | 'change'): 'read' | 'change' | 'fix
 }
 
 function rateOf(per_s: number, seconds = burst_s): Rate {
-  return { per_s, burst: Math.max(1, Math.ceil(seconds * per_s)) };
+  return { perSecond: per_s, burst: Math.max(1, Math.ceil(seconds * per_s)) };
 }
 
 /** Rejects requests of foreign pages: browsers send the cookie with any request, but only the page of this service adds the headers. */
@@ -258,7 +256,8 @@ function demandOwnPage(gate: Gate, asker: Asker, kind: 'read' | 'change'): void 
   throw new RequestProblem('forbidden', texts.foreign_page);
 }
 
-function slowDown(wait_s: number): void {
+function slowDown(bucket: TokenBucket): void {
+  const wait_s = secondsToWait(bucket);
   if (wait_s === 0) return;
   throw new RequestProblem('too-many-requests', texts.too_many_requests(wait_s), {
     retry_after_s: wait_s,

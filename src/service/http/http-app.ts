@@ -31,14 +31,12 @@ import { historyRoutes } from './history/routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
-import { inTurn } from './in-turn.ts';
 import { knownParameters } from './server/known-parameters.ts';
 import { methodFinder } from './methods.ts';
 import { answerFile, servePage } from './page/page.ts';
 import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
-import { limitUntaken } from './server/untaken.ts';
 import { describeWebhooks } from './webhook-document.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import { texts } from '../texts.ts';
@@ -68,15 +66,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   app.onError((error, c) => answerProblem(c, error, log));
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody());
   // Bodies are read for those who have a key.
-  app.use(
-    '/api/*',
-    compressed(),
-    tagged(),
-    crossOrigin(parts),
-    authenticate(parts),
-    limitUntaken(),
-    inTurn(),
-  );
+  app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts));
   app.use('/api/*', knownParameters(app), jsonOnly(), knownAfterBody(parts));
   const rooms = [
     kitRoutes(service),

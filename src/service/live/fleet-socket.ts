@@ -7,7 +7,7 @@ import type { ListedKit } from '../kit-list.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
 import { KitFollower } from './kit-follower.ts';
-import type { InTurn, KeyTurns } from '../access/key-turns.ts';
+import type { InTurn, KeyedSemaphore } from '../../platform/semaphore.ts';
 import type { SharedSummaries } from './shared-summaries.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 import { SummaryFollower } from './summary-follower.ts';
@@ -20,7 +20,7 @@ export interface FleetParts extends SessionParts {
   /** Of all sockets. */
   readonly waiting: Waiting;
   /** Of the whole answers. */
-  readonly turns: KeyTurns;
+  readonly turns: KeyedSemaphore;
   readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
   readonly list: (principal: Principal, kit_ids: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Kits of one subscription. */
@@ -73,7 +73,7 @@ class FleetSocket {
     this.#subscription = new AbortController();
     const signal = AbortSignal.any([this.#subscription.signal, closed]);
     const wake = (): void => void this.#session.pump();
-    const inTurn: InTurn = async (work) => turns.take(principal.key_id, work);
+    const inTurn: InTurn = async (work) => turns.run(principal.key_id, work);
     const wanted = assets === '*' ? assets : new Set(assets);
     this.#kits = new Map(
       ids.map((kit_id) => [

@@ -2,7 +2,7 @@
 import type { Change, Store } from '../store/store.ts';
 import { turnsAt } from '../api/views.ts';
 import type { Changes } from './changes.ts';
-import type { InTurn } from '../access/key-turns.ts';
+import type { InTurn } from '../../platform/semaphore.ts';
 import { type FrameBody, framesOf, keyOf, type Late, lateFramesOf, snapshotOf } from './snapshot.ts';
 import { bytesOf, type Waiting } from './waiting.ts';
 

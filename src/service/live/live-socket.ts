@@ -4,7 +4,7 @@ import { clientFrame } from '../api/frames.ts';
 import { maySee } from '../access/principal.ts';
 import type { Store } from '../store/store.ts';
 import type { Changes } from './changes.ts';
-import type { InTurn, KeyTurns } from '../access/key-turns.ts';
+import type { InTurn, KeyedSemaphore } from '../../platform/semaphore.ts';
 import { KitFollower, type WantedAssets } from './kit-follower.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 import type { Waiting } from './waiting.ts';
@@ -16,7 +16,7 @@ export interface LiveParts extends SessionParts {
   /** Of all sockets. */
   readonly waiting: Waiting;
   /** Of the whole answers. */
-  readonly turns: KeyTurns;
+  readonly turns: KeyedSemaphore;
 }
 
 /** Serves the socket until it is closed, by either side. */
@@ -28,7 +28,7 @@ export function serveSocket(socket: WebSocket, parts: LiveParts): void {
     subscription.abort();
     subscription = new AbortController();
     const signal = AbortSignal.any([subscription.signal, session.closed]);
-    const inTurn: InTurn = async (work) => turns.take(session.principal?.key_id ?? '', work);
+    const inTurn: InTurn = async (work) => turns.run(session.principal?.key_id ?? '', work);
     follower = new KitFollower({ ...parts, wanted, signal, inTurn, wake: () => void session.pump() });
   };
   const session = new SocketSession(socket, parts, {

@@ -4,7 +4,7 @@ import { maySee } from '../access/principal.ts';
 import { type FleetServerFrame, summaries_at_once } from '../api/fleet-frames.ts';
 import type { KitResource } from '../api/resources.ts';
 import type { ListedKit } from '../kit-list.ts';
-import type { InTurn } from '../access/key-turns.ts';
+import type { InTurn } from '../../platform/semaphore.ts';
 import type { SharedSummaries } from './shared-summaries.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;

@@ -3,18 +3,17 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
+import { KeyedSemaphore } from '../../platform/semaphore.ts';
 import type { Changes } from './changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee, type Principal } from '../access/principal.ts';
+import { isLocalProxy, networkOf } from '../access/proxies.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { isProxy, networkOf } from '../http/server/client-shares.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
 import { serveFleetSocket } from './fleet-socket.ts';
-import { KeyTurns } from '../access/key-turns.ts';
-import { Places } from '../access/places.ts';
 import { serveSocket } from './live-socket.ts';
 import { SharedSummaries } from './shared-summaries.ts';
 import { Waiting } from './waiting.ts';
@@ -78,7 +77,7 @@ function newStrangers(gate: Gate): (asker: Asker) => string {
   let proxied = 0;
   return (asker) => {
     // A proxy that is trusted names its clients; one on this machine that is not may have any number.
-    const hidesClients = isProxy(networkOf(asker.address)) && !gate.isTrusted(asker.address);
+    const hidesClients = isLocalProxy(networkOf(asker.address)) && !gate.isTrusted(asker.address);
     return hidesClients ? `at proxy, ${(proxied += 1)}` : `at ${networkOf(gate.clientOf(asker))}`;
   };
 }
@@ -88,12 +87,12 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { gate, service, socket_limits, sockets_max = sockets_max_default } = parts;
   const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
-  const places = new Places(sockets_per_key);
+  const places = new KeyedSemaphore(sockets_per_key);
   const strangerAt = newStrangers(gate);
   /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
   const unknown = new Set<WebSocket>();
   const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
-  const common = { ...parts, turns: new KeyTurns(answers_at_once), waiting: new Waiting(parts.log) };
+  const common = { ...parts, turns: new KeyedSemaphore(answers_at_once), waiting: new Waiting(parts.log) };
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
@@ -103,12 +102,13 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     const isFull = sockets.clients.size >= sockets_max;
     if (isFull && !oldest) throw new RequestProblem('unavailable', texts.too_many_sockets);
     let holder = principal?.key_id ?? strangerAt(asker);
-    if (!places.take(holder)) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
+    let leave = places.tryTake(holder);
+    if (!leave) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
     if (isFull && oldest) {
       unknown.delete(oldest);
       oldest.terminate();
     }
-    stream.on('close', () => places.leave(holder));
+    stream.on('close', () => leave?.());
     sockets.handleUpgrade(request, stream, head, (socket) => {
       parts.meter?.sockets(sockets.clients.size);
       socket.on('close', () => parts.meter?.sockets(sockets.clients.size));
@@ -116,8 +116,10 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
         unknown.delete(socket);
         if (holder === key_id) return true;
         // A closed connection has left its place already.
-        if (stream.destroyed || !places.take(key_id)) return false;
-        places.leave(holder);
+        const own = stream.destroyed ? undefined : places.tryTake(key_id);
+        if (!own) return false;
+        leave?.();
+        leave = own;
         holder = key_id;
         return true;
       };

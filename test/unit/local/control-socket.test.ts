@@ -18,7 +18,7 @@ import {
   user_connections_max,
 } from '../../../src/local/server.ts';
 import { texts } from '../../../src/local/texts.ts';
-import { ConnectionGuard } from '../../../src/platform/http-server/connection-guard.ts';
+import { ConnectionGuard } from '../../../src/platform/connection-guard.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { camera, drone, fakeDaemon, messageOf, statusOf, taskOf } from './fake-daemon.ts';

@@ -12,7 +12,6 @@ import { Changes } from '../../../src/service/live/changes.ts';
 import { Gate } from '../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../src/service/access/keys.ts';
 import { acceptSockets, socket_limits_default } from '../../../src/service/live/upgrade.ts';
-import { RateLimit } from '../../../src/service/access/rate-limit.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../support/service/service-lab.ts';
@@ -352,13 +351,5 @@ describe('connections', () => {
     last.terminate();
     ends.abort();
     server.close();
-  });
-
-  it('of more addresses than are remembered do not fill the memory: the oldest is forgotten', () => {
-    const limit = new RateLimit({ per_s: 0.001, burst: 1 });
-    expect(limit.take('first', 0)).toBe(0);
-    expect(limit.take('first', 0)).toBeGreaterThan(0);
-    for (let n = 0; n < 10_000; n += 1) limit.take(`address ${n}`, 0);
-    expect(limit.take('first', 0)).toBe(0);
   });
 });

@@ -2,10 +2,9 @@
  * Requests about the history read much: a key has two at once, an export counts as one, and a few more wait for their turn. What is read
  * at the same time is limited over all keys besides, since each of them holds a part of the history in memory.
  */
+import { type InTurn, KeyedSemaphore, type Leave, Semaphore } from '../../../platform/semaphore.ts';
 import type { Principal } from '../../access/principal.ts';
-import type { InTurn } from '../../access/key-turns.ts';
 import { RequestProblem } from '../../api/problem.ts';
-import { KeyedSlots, Slots } from '../../slots.ts';
 import { texts } from '../../texts.ts';
 
 const at_once_max = 2;
@@ -31,14 +30,12 @@ export interface ExportPlace {
 }
 
 export class HistoryGate {
-  readonly #byKey = new KeyedSlots({ count: at_once_max, wait_max_ms, waiting_max, refusal: tooMany });
-  readonly #reads = new Slots({
-    count: reads_at_once_max,
+  readonly #byKey = new KeyedSemaphore(at_once_max, { wait_max_ms, waiting_max, refusal: tooMany });
+  readonly #reads = new Semaphore(reads_at_once_max, {
     wait_max_ms,
     refusal: () => new RequestProblem('unavailable', texts.history_crowded, { retry_after_s: retry_s }),
   });
-  readonly #pages = new Slots({
-    count: pages_at_once_max,
+  readonly #pages = new Semaphore(pages_at_once_max, {
     wait_max_ms: page_wait_max_ms,
     refusal: () => new Error(texts.history_crowded),
   });
@@ -86,7 +83,7 @@ export class HistoryGate {
    * Waits for a place, and returns what gives it back. Rejects with `too-many-requests` when too many others of the key wait, or when
    * none has ended for long.
    */
-  async enter({ key_id }: Principal): Promise<() => void> {
+  async enter({ key_id }: Principal): Promise<Leave> {
     return this.#byKey.take(key_id);
   }
 }

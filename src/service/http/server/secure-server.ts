@@ -1,13 +1,12 @@
 /** The HTTPS server of the service: checks client certificates if configured, and reloads renewed certificates while it runs. */
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../../errors.ts';
 import { cleanText } from '../../../platform/foreign-text.ts';
 import { every } from '../../../platform/time.ts';
-import { networkOf } from './client-shares.ts';
-import { RateLimit } from '../../access/rate-limit.ts';
+import { KeyedTokenBuckets } from '../../../platform/token-bucket.ts';
+import { networkOf } from '../../access/proxies.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import { texts } from '../../texts.ts';
 
@@ -15,7 +14,7 @@ const handshake_timeout_ms = 10_000;
 /** How often the files are read again. Renewals replace links and directories, which a watch of a file would miss. */
 const reload_every_ms = 30_000;
 /** Limit for log lines on rejected certificates of one network; their content is foreign. */
-const logged_rejections = { per_s: 10 / 60, burst: 10 } as const;
+const logged_rejections = { perSecond: 10 / 60, burst: 10 } as const;
 const subject_chars_max = 256;
 
 interface TlsTexts {
@@ -67,14 +66,14 @@ export async function createSecureServer(
     },
     listener,
   );
-  const limit = new RateLimit(logged_rejections);
+  const limit = new KeyedTokenBuckets(logged_rejections);
   // Runs before the HTTP listener, so that nothing is read from the socket of a rejected client.
   server.prependListener('secureConnection', (socket) => {
     if (socket.destroyed) return;
     const reason = rejectionOf(socket, tls.client_certificates);
     if (reason === undefined) return;
     const address = socket.remoteAddress ?? '';
-    if (limit.take(networkOf(address), performance.now()) === 0) {
+    if (limit.of(networkOf(address)).take(performance.now())) {
       log.warn({ address, reason, ...nameOf(socket) }, texts.log_client_certificate);
     }
     socket.destroy();
@@ -144,28 +143,4 @@ function isSame(one: TlsTexts, other: TlsTexts): boolean {
 
 function faultsOf(faults: readonly { readonly fault: string }[]): string {
   return faults.map(({ fault }) => fault).join('; ');
-}
-
-/**
- * Maps each TLS socket to its TCP connection: connections are counted from their first byte, before the handshake. Only
- * address and port of the peer link the two.
- */
-export function connectionsBelow(server: Server): (socket: Socket) => Socket {
-  const byPlace = new Map<string, Socket>();
-  const below = new WeakMap<Socket, Socket>();
-  const placeOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-  server.on('connection', (connection: Socket) => {
-    const place = placeOf(connection);
-    byPlace.set(place, connection);
-    connection.once('close', () => {
-      if (byPlace.get(place) === connection) byPlace.delete(place);
-    });
-  });
-  server.prependListener('secureConnection', (socket) => {
-    const connection = byPlace.get(placeOf(socket));
-    // A closed connection has no address any more.
-    if (connection) below.set(socket, connection);
-    else socket.destroy();
-  });
-  return (socket) => below.get(socket) ?? socket;
 }

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { Pool, type PoolClient } from 'pg';
 import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../errors.ts';
 import { addressesOf } from '../../../platform/host-list.ts';
-import { Slots } from '../../slots.ts';
+import { Semaphore } from '../../../platform/semaphore.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { allSettled } from './many-rows.ts';
 import { asOurs, Interrupted, isOfServer, PlanOutdated } from './postgres-fault.ts';
@@ -115,8 +115,7 @@ function serversOf(options: PostgresOptions, schema: Schema): Servers {
       }
     }
   };
-  const slots = new Slots({
-    count: connections_max - connections_ahead,
+  const slots = new Semaphore(connections_max - connections_ahead, {
     wait_max_ms: slot_wait_ms,
     refusal: () => new StorageBusy(texts.database_busy),
   });

@@ -4,7 +4,6 @@ import { type IncomingMessage, request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { TrustedProxies, unnamed_max } from '../../../../src/service/access/proxies.ts';
-import { address_connections_max } from '../../../../src/service/http/server/client-shares.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
@@ -113,35 +112,6 @@ describe('behind a trusted proxy', () => {
   it('the header of any other peer is ignored', async () => {
     await start();
     expect(await guess('127.0.0.9', (at) => `198.51.100.${at}`)).toContain(429);
-  });
-
-  it('a client has 64 requests at once, and another one is answered', async () => {
-    await start();
-    const half = (client: string) => {
-      const asked = request(`${lab.url}/api/session`, {
-        method: 'POST',
-        localAddress: proxy,
-        agent: false,
-        headers: {
-          'x-forwarded-for': client,
-          'content-type': 'application/json',
-          'content-length': '100',
-          expect: '100-continue',
-        },
-      });
-      asked.on('error', () => undefined);
-      asked.flushHeaders();
-      return asked;
-    };
-    const held = Array.from({ length: address_connections_max }, () => half('198.51.100.7'));
-    // The service took them, and waits for their bodies.
-    await Promise.all(held.map(async (each) => once(each, 'continue')));
-    expect(await ask(proxy, '198.51.100.7', { 'x-api-key': lab.key })).toBe(429);
-    expect(await ask(proxy, '198.51.100.8', { 'x-api-key': lab.key })).toBe(200);
-    expect(lab.log.at('warn')).not.toContain(texts.log_connections);
-    for (const each of held) each.destroy();
-    const again = async () => ask(proxy, '198.51.100.7', { 'x-api-key': lab.key });
-    await expect.poll(again, { timeout: 20_000 }).toBe(200);
   });
 
   it('a client has 16 sockets before its key is known, and another one is served', async () => {

@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { tlsOf, tlsSource } from '../../../../src/config/service-tls.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { address_connections_max } from '../../../../src/service/http/server/client-shares.ts';
+import { address_connections_max } from '../../../../src/service/http/server/http-server.ts';
 import { type Certificates, makeCertificates } from '../../../support/certificates.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';

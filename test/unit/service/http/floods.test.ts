@@ -1,4 +1,4 @@
-/** Floods of requests, counted in readings of the database: those of one key and of one connection wait for one another. */
+/** Floods of requests: those of one connection wait for one another, and what a stranger sends is not read. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Hono } from 'hono';
@@ -21,34 +21,6 @@ const ask = async (path: string, key = scene.lab.key): Promise<number> => {
 };
 /** What was sent before has been received by then: it needs nothing of the database. */
 const received = async (): Promise<number> => ask('/ready');
-
-describe('the requests of one key', () => {
-  it('are worked on four at a time, and those of another key beside them', async () => {
-    const asked = Array.from({ length: 12 }, async () => ask('/api/kits'));
-    await eventually('four read', () => scene.store.begun === 4);
-    for (let n = 0; n < 12; n += 1) await received();
-    expect(scene.store.begun).toBe(4);
-    const other = ask('/api/kits', await scene.lab.giveKey());
-    await eventually('the other key reads', () => scene.store.begun === 5);
-    scene.store.waiting.at(4)?.();
-    expect(await other).toBe(200);
-    scene.store.release();
-    expect(await Promise.all(asked)).toEqual(asked.map(() => 200));
-  });
-
-  it('do not wait for those about the history, which have places of their own', async () => {
-    const slow = Array.from({ length: 6 }, async () => ask(`/api/kits/${kit_id}/history`));
-    await eventually('two read the kit or the history', () => scene.store.begun >= 6);
-    for (const goOn of scene.store.waiting.splice(0)) goOn();
-    await eventually('two read the history', () => scene.store.waiting.length === 2);
-    const list = ask('/api/kits');
-    await eventually('the list is read', () => scene.store.waiting.length === 3);
-    scene.store.waiting.at(2)?.();
-    expect(await list).toBe(200);
-    scene.store.release();
-    expect(await Promise.all(slow)).toEqual(slow.map(() => 200));
-  });
-});
 
 describe('long bodies', () => {
   /** The turn of the event loop in which the route had each of six requests with such a body. */
