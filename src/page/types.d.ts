@@ -2,10 +2,8 @@
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import type { Link } from '../contract/kit.ts';
-import type { FleetServerFrame } from '../service/api/fleet-frames.ts';
-import type { ServerFrame } from '../service/api/frames.ts';
+import type { FleetServerFrame, ServerFrame } from '../service/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../service/api/resources.ts';
-
 import type { Event } from './world/history/events.js';
 import type { History } from './world/history/history.js';
 import type { Log } from './world/history/log.js';

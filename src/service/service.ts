@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import { messageOf } from '../errors.ts';
-import type { changeAsset, createAsset, pushLocation } from './api/requests.ts';
+import { type changeAsset, type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
 import type {
   AssetDetails,
   AssetFeeds,
@@ -13,8 +13,8 @@ import type {
   KitResource,
   KitTelemetrySnapshot,
   QueueResource,
-  TaskResource,
   taskList,
+  TaskResource,
 } from './api/resources.ts';
 import type { Changes } from './live/changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
@@ -22,16 +22,14 @@ import { linkOf, type LinkResource } from './api/kit-resources.ts';
 import { maySee, type Principal } from './access/principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
-import type { OnPartner } from './on-partner.ts';
-import { checkMetadata, checkNewPartner, demandPartner, fixOf } from './partner-checks.ts';
-import { cursorAfter } from './api/task-cursor.ts';
-import { taskPage } from './task-pages.ts';
+import { cursorAfter, taskPage } from './task-pages.ts';
 import type { ServiceLog } from './service-log.ts';
 import { fixChanges } from './store/partners.ts';
 import type {
   PushedFix,
   Store,
   StoredAsset,
+  StoredFeed,
   StoredKit,
   StoredTask,
   TaskOrder,
@@ -51,6 +49,15 @@ import {
   unreportedKit,
 } from './api/views.ts';
 import { texts } from './texts.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { partner_assets_max } from './store/partner-sync.ts';
+
+/** `message`: a fix that was pushed; left out: the asset was registered, changed or removed. */
+export type OnPartner = (changed: {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly message?: StoredFeed;
+}) => void;
 
 /** Commands whose unsupported schemas were logged. */
 const unreadable_max = 1_000;
@@ -395,4 +402,56 @@ export class Service {
     if (!task) throw new RequestProblem('not-found', texts.no_task(task_id));
     return task;
   }
+}
+
+/** Checks the size of the metadata, the parent and the number of partner assets; `assets` are those of the kit. */
+export function checkNewPartner(
+  assets: readonly StoredAsset[],
+  { parent_id, metadata }: Pick<z.output<typeof createAsset>, 'parent_id' | 'metadata'>,
+): void {
+  checkMetadata(metadata);
+  if (typeof parent_id === 'string' && !assets.some(({ id }) => id === parent_id)) {
+    throw new RequestProblem('invalid-payload', texts.no_parent, {
+      errors: [{ pointer: '#/parent_id', detail: texts.no_such_asset }],
+    });
+  }
+  if (assets.filter(({ protocol }) => protocol === 'partner').length >= partner_assets_max) {
+    throw new RequestProblem('conflict', texts.partners_max(partner_assets_max));
+  }
+}
+
+/** Checks the size of the metadata. */
+export function checkMetadata(metadata: JsonObject | null | undefined): void {
+  const bytes = Buffer.byteLength(JSON.stringify(metadata ?? {}));
+  if (bytes <= metadata_bytes_max) return;
+  const detail = `${bytes} bytes; at most ${metadata_bytes_max}`;
+  throw new RequestProblem('invalid-payload', texts.metadata_too_large, {
+    errors: [{ pointer: '#/metadata', detail }],
+  });
+}
+
+/** How old a pushed fix may be. */
+const fix_age_ms_max = 86_400_000;
+/** How far the clock of a partner may be ahead. */
+const fix_ahead_ms_max = 60_000;
+
+/** The fix as it is stored. A time that is ahead counts as now, so that it blocks no later fix. `at`: its place in the body. */
+export function fixOf(
+  { lat, lon, alt_m, bearing, speed_mps, timestamp }: z.output<typeof pushLocation>,
+  { now_ms, at = '#' }: { readonly now_ms: number; readonly at?: string },
+): Omit<PushedFix, 'asset_id'> {
+  const fix_ms = typeof timestamp === 'string' ? Date.parse(timestamp) : now_ms;
+  if (fix_ms > now_ms + fix_ahead_ms_max || fix_ms < now_ms - fix_age_ms_max) {
+    const detail = `here it is ${new Date(now_ms).toISOString()}; at most ${fix_age_ms_max / 3_600_000} h before and ${fix_ahead_ms_max / 1_000} s after that`;
+    throw new RequestProblem('invalid-payload', texts.fix_time, {
+      errors: [{ pointer: `${at}/timestamp`, detail }],
+    });
+  }
+  const fix = { lat, lon, alt_m: alt_m ?? null, bearing: bearing ?? null, speed_mps: speed_mps ?? null };
+  return { fix, time_ms: Math.min(now_ms, fix_ms) };
+}
+
+/** Throws `conflict` when the asset is one of the kit. */
+export function demandPartner(asset: StoredAsset, why: string): void {
+  if (asset.protocol !== 'partner') throw new RequestProblem('conflict', `${asset.name} ${why}`);
 }

@@ -1,4 +1,4 @@
-/** Tasks of a kit over the pages of the store, which are smaller than asked for where tasks are large. */
+/** Pages of tasks of a kit: the store has smaller ones than asked for where tasks are large, and a client continues at a cursor. */
 import type { Store, StoredTask, TaskQuery } from './store/store.ts';
 
 /** Returns up to `query.limit` tasks, the newest first, and whether more follow. */
@@ -27,4 +27,18 @@ export async function latestTasks(
     found.push(...page);
   }
   return found;
+}
+
+type Place = NonNullable<TaskQuery['after']>;
+
+const form = /^(\d{1,15})\.([0-9a-f-]{36})$/u;
+
+export function cursorAfter({ created_ms, task_id }: StoredTask): string {
+  return Buffer.from(`${created_ms}.${task_id}`).toString('base64url');
+}
+
+/** Undefined: the text is not a cursor of this service. */
+export function readCursor(text: string): Place | undefined {
+  const [, created_ms, task_id] = form.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? [];
+  return task_id === undefined ? undefined : { created_ms: Number(created_ms), task_id };
 }

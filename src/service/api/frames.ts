@@ -1,7 +1,7 @@
-/** The frames of the WebSocket of a kit, `GET /api/kits/{kit_id}/ws`: one JSON object a frame. */
+/** The frames of the WebSockets: one JSON object a frame. `GET /api/kits/{kit_id}/ws` is for one kit, `GET /api/ws` for many. */
 import { z } from '@hono/zod-openapi';
 import { json } from '../../contract/json.ts';
-import { asset, commandListResource, kitTelemetrySnapshot, queue, task } from './resources.ts';
+import { asset, commandListResource, kit, kitTelemetrySnapshot, queue, task } from './resources.ts';
 
 /** Assets in one subscription. */
 export const subscribed_assets_max = 256;
@@ -86,3 +86,59 @@ export const closeCodes = {
   silent: 4408,
   too_fast: 4429,
 } as const;
+
+/** Kits in one frame of summaries. */
+export const summaries_at_once = 100;
+/** Kits that one subscription may name at all; the configuration allows fewer of them. */
+const kits_named_max = 1_024;
+
+const [auth, , ping] = clientFrame.options;
+
+/**
+ * Client to server. `auth` must come within 5 s where the handshake had no key. A new `subscribe` replaces the one before.
+ */
+export const fleetClientFrame = z.discriminatedUnion('type', [
+  auth,
+  z.strictObject({
+    type: z.literal('subscribe'),
+    summaries: z
+      .boolean()
+      .default(false)
+      .describe('the entries of List kits for all kits of the key, and then the changed ones'),
+    kits: z
+      .array(z.uuid().toLowerCase())
+      .max(kits_named_max)
+      .default([])
+      .describe('kits whose every change is sent, as on their own sockets; bounded by the configuration'),
+    assets: z
+      .union([z.literal('*'), z.array(z.uuid().toLowerCase()).max(subscribed_assets_max)])
+      .default('*')
+      .describe('assets of these kits'),
+  }),
+  ping,
+]);
+
+const summaries = z.strictObject({
+  type: z.literal('summaries'),
+  ...stamp,
+  kits: z.array(kit).max(summaries_at_once).describe('each replaces the entry with its id'),
+  left: z.int().nonnegative().describe('entries of the first list that are still to come; then 0'),
+});
+
+const of_kit = { kit_id: z.uuid() };
+const [snapshot, ofKit, ofQueue, ofAsset, gone, commands, feed, ofTask, heartbeat] = serverFrame.options;
+
+/** Server to client: the frames of a kit's own socket with its `kit_id`, and summaries of all kits, at most one frame a second. */
+export const fleetServerFrame = z.discriminatedUnion('type', [
+  summaries,
+  snapshot.extend(of_kit),
+  ofKit.extend(of_kit),
+  ofQueue.extend(of_kit),
+  ofAsset.extend(of_kit),
+  gone.extend(of_kit),
+  commands.extend(of_kit),
+  feed.extend(of_kit),
+  ofTask.extend(of_kit),
+  heartbeat,
+]);
+export type FleetServerFrame = z.output<typeof fleetServerFrame>;

@@ -1,8 +1,7 @@
 /** Builds the AsyncAPI 3.1 document of the service's WebSockets from the schemas of their frames. */
 import { z } from 'zod';
-import { type Json, type JsonObject, json, jsonObject } from '../../contract/json.ts';
-import { fleetClientFrame, fleetServerFrame } from './fleet-frames.ts';
-import { clientFrame, closeCodes, serverFrame } from './frames.ts';
+import { type Json, json, type JsonObject, jsonObject } from '../../contract/json.ts';
+import { clientFrame, closeCodes, fleetClientFrame, fleetServerFrame, serverFrame } from './frames.ts';
 import { withoutLimits } from './open-schema.ts';
 import { asset, kit, queue, task } from './resources.ts';
 

@@ -1,9 +1,10 @@
 /** Webhooks, as clients read and write them. */
 import { z } from '@hono/zod-openapi';
 import { jsonObject } from '../../contract/json.ts';
-import { body_bytes_max, webhookTypes } from '../webhooks/events.ts';
+import { body_bytes_max, type WebhookType, webhookTypes } from '../webhooks/events.ts';
 import { old_secret_ms } from '../webhooks/signature.ts';
 import { label } from './requests.ts';
+import { task } from './resources.ts';
 
 const timestamp = z.iso.datetime();
 const count = z.int().nonnegative();
@@ -111,3 +112,60 @@ export const replayDead = z
   .openapi('ReplayDeadLetters');
 export const replayed = z.strictObject({ replayed: count }).openapi('ReplayedDeadLetters');
 export const purged = z.strictObject({ purged: count }).openapi('PurgedDeadLetters');
+
+/* The bodies of deliveries, as receivers read them. */
+const observed_at = z.iso
+  .datetime()
+  .describe(
+    'time of observation, of a lost kit when the service noticed it; events that a kit buffered come late',
+  );
+const kit_id = z.uuid();
+const shortened = z.literal(true).optional().describe('what would not fit is left out; read it from the API');
+
+const taskEnded = z
+  .strictObject({
+    type: z.literal('task.ended' satisfies WebhookType),
+    timestamp: observed_at,
+    data: z.strictObject({ kit_id, task, shortened }),
+  })
+  .openapi('TaskEndedEvent');
+const alarm = z
+  .strictObject({
+    type: z.literal('alarm' satisfies WebhookType),
+    timestamp: observed_at,
+    data: z.strictObject({
+      kit_id,
+      asset_id: z.uuid(),
+      feed: z.string(),
+      message: jsonObject.optional(),
+      time_quality: z.literal('unsynced').optional().describe('the clock of the kit was not set'),
+      shortened,
+    }),
+  })
+  .openapi('AlarmEvent');
+const presence = z.strictObject({
+  kit_id,
+  reason: z.string().nullable().describe('why it is offline, such as connection lost or silent'),
+});
+const kitOnline = z
+  .strictObject({
+    type: z.literal('kit.online' satisfies WebhookType),
+    timestamp: observed_at,
+    data: presence,
+  })
+  .openapi('KitOnlineEvent');
+const kitOffline = z
+  .strictObject({
+    type: z.literal('kit.offline' satisfies WebhookType),
+    timestamp: observed_at,
+    data: presence,
+  })
+  .openapi('KitOfflineEvent');
+
+/** The schema of the body for each type. */
+export const webhookBodies = {
+  'task.ended': taskEnded,
+  alarm,
+  'kit.online': kitOnline,
+  'kit.offline': kitOffline,
+} as const satisfies Record<WebhookType, z.ZodType>;

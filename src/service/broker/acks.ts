@@ -4,7 +4,7 @@ import { every } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { joinRanges, type Range } from '../store/received/ranges.ts';
 import type { Committed, Store } from '../store/store.ts';
-import { MessageRefused } from './message-refused.ts';
+import { MessageRefused } from './cloud-link.ts';
 import { texts } from '../texts.ts';
 
 const send_every_ms = 1_000;

@@ -6,16 +6,14 @@ import { messageOf } from '../../errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, reasonOf } from '../../mqtt/codes.ts';
 import { keepConnected } from '../../mqtt/reconnect.ts';
-import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
+import { openSession, OutcomeUnknown, type Outgoing, type Session } from '../../mqtt/session.ts';
 import type { OpenBrokerSocket } from '../../mqtt/socket.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { payload_bytes_max } from '../ingest/read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { TaskOrder } from '../store/store.ts';
-import type { CloudLink } from './cloud-link.ts';
-import { MessageRefused } from './message-refused.ts';
-import { cancelOrder, taskOrder } from './orders.ts';
+import { cancelOrder, type CloudLink, MessageRefused, taskOrder } from './cloud-link.ts';
 import type { ShareCheck } from './share-check.ts';
 import { texts } from '../texts.ts';
 

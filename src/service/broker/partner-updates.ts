@@ -4,7 +4,7 @@ import { every } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { texts } from '../texts.ts';
 import type { PartnerState, Store } from '../store/store.ts';
-import { MessageRefused } from './message-refused.ts';
+import { MessageRefused } from './cloud-link.ts';
 
 /** Changes and fixes of one kit leave together, the newest of each asset, at most once in this time. */
 const tick_ms = 1_000;

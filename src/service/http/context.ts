@@ -6,7 +6,7 @@ import type { Principal } from '../access/principal.ts';
 import { example_ids, examples, problemExample } from '../api/examples.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { problem } from '../api/resources.ts';
-import { readCursor } from '../api/task-cursor.ts';
+import { readCursor } from '../task-pages.ts';
 import { texts } from '../texts.ts';
 
 export interface Env {

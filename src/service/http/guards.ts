@@ -1,4 +1,4 @@
-/** Middleware before every route: authentication, rate limits, host names and body limits. */
+/** Middleware of every route: authentication, rate limits, host names, bodies, query parameters, compression and CORS. */
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { countValues, request_limits } from '../../contract/bounded-json.ts';
@@ -12,6 +12,13 @@ import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
+import { compress } from 'hono/compress';
+import { etag, RETAINED_304_HEADERS } from 'hono/etag';
+import { cors } from 'hono/cors';
+import { closest } from 'fastest-levenshtein';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import { matchedRoutes } from 'hono/route';
+import { z } from 'zod';
 
 export const body_bytes_max = 64 * 1024;
 /** Longer bodies are parsed in separate turns of the event loop: one of 39 kB takes up to 35 ms. */
@@ -268,4 +275,85 @@ function slowDown(bucket: TokenBucket): void {
 export function askerOf(c: Context<Env>): Asker {
   const { headers, socket } = c.env.incoming;
   return { headers, address: socket.remoteAddress ?? '' };
+}
+
+/** Headers of CORS belong to a 304 too: without them a page of another origin may not read it. */
+const retainedHeaders = [
+  ...RETAINED_304_HEADERS,
+  'access-control-allow-origin',
+  'access-control-expose-headers',
+];
+
+/** Compresses with gzip or deflate, as the client accepts. What is compressed already, such as the page, stays as it is. */
+export function compressed(): MiddlewareHandler {
+  return compress();
+}
+
+/** An export has no end that could be waited for: hashing it would hold all of it in memory. The file of the map has its own tag. */
+const streamed = /\/(?:export|archive\.pmtiles)\/?$/u;
+
+/** Adds an ETag to successful reads. It is weak: the same content may leave compressed or not. */
+export function tagged(): MiddlewareHandler<Env> {
+  const add = etag({ weak: true, retainedHeaders });
+  return async (c, next) => (streamed.test(c.req.path) ? next() : add(c, next));
+}
+
+/** How long browsers may keep the answer to a preflight request. */
+const preflight_s = 600;
+
+/**
+ * Lets pages of configured origins use the API with a key (Fetch standard, CORS); their cookies never count.
+ * Answers preflight requests of these origins and adds the headers of CORS. Other preflight requests get the methods of
+ * the path, as any OPTIONS request, and no such header: browsers then refuse the request of the page.
+ */
+export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandler<Env> {
+  const { origins } = gate;
+  if (origins.length === 0) return async (_, next) => next();
+  const allow = cors({
+    origin: [...origins],
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowHeaders: ['X-API-Key', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Range', 'If-Range'],
+    exposeHeaders: ['Location', 'Retry-After', 'ETag', 'Link', 'Content-Range', 'Accept-Ranges'],
+    maxAge: preflight_s,
+  });
+  return async (c, next) =>
+    c.req.method === 'OPTIONS' && !origins.includes(c.req.header('origin') ?? '') ? next() : allow(c, next);
+}
+
+/**
+ * Refuses query parameters that are none of a route's: a filter or a limit that is misspelt would be left out in silence, and the
+ * answer would look like that to the question (OGC API Features, requirement 8). A route that has no parameters ignores them, as the
+ * interface does: clients add some against caches. Comes after authentication: `app` has its routes by the first request.
+ */
+export function knownParameters(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {
+  let known: ReadonlyMap<string, readonly string[]> | undefined;
+  return async (c, next) => {
+    const asked = [...new URL(c.req.url).searchParams.keys()];
+    if (asked.length === 0) return next();
+    known ??= parametersOf(app);
+    for (const { method, path } of matchedRoutes(c)) {
+      const names = known.get(`${method} ${path}`);
+      if (!names) continue;
+      const foreign = asked.find((name) => !names.includes(name));
+      if (foreign !== undefined) throw new RequestProblem('bad-request', refusalOf(foreign, names));
+    }
+    return next();
+  };
+}
+
+/** The names of the query parameters of each route that has some, by its method and path. */
+function parametersOf(app: OpenAPIHono<Env>): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    app.openAPIRegistry.definitions.flatMap((each) => {
+      if (each.type !== 'route') return [];
+      const { method, path, request } = each.route;
+      const names = request?.query instanceof z.ZodObject ? Object.keys(request.query.shape) : [];
+      if (names.length === 0) return [];
+      return [[`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/gu, ':$1')}`, names] as const];
+    }),
+  );
+}
+
+function refusalOf(foreign: string, names: readonly string[]): string {
+  return texts.unknown_parameter(foreign, closest(foreign.toLowerCase(), names), names.join(', '));
 }

@@ -1,43 +1,39 @@
 /** The HTTP side of the service: guards, routes, problems, the page, and the document that describes them. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { socketDocument } from '../api/socket-document.ts';
-import { fileOf, type PageFile, type PageSource } from './page/page-files.ts';
+import { answerFile, fileOf, type PageFile, type PageSource, servePage } from './page/page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { MapFile } from '../map/map-file.ts';
-import type { PictureSource } from '../pictures.ts';
+import { pictureRoutes, type PictureSource } from './picture-routes.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookOperations } from '../webhooks/operations.ts';
-import { answerProblem } from './answer-problem.ts';
-import { assetRoutes } from './asset-routes.ts';
+import { answerProblem } from './problems.ts';
+import { assetRoutes, locationRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
-import { compressed, tagged } from './caching.ts';
-import { crossOrigin } from './cors.ts';
-import { apiDocument } from './document.ts';
 import {
   authenticate,
+  compressed,
+  crossOrigin,
   type GuardOptions,
   hostGuard,
   jsonOnly,
   knownAfterBody,
+  knownParameters,
   limitBody,
   requestId,
   securityHeaders,
+  tagged,
 } from './guards.ts';
+import { apiDocument, describeWebhooks } from './document.ts';
 import type { HistoryRetention } from '../history/retention.ts';
-import { retentionRoutes } from './history/retention-routes.ts';
+import { retentionRoutes } from './history/erasures.ts';
 import { historyRoutes } from './history/routes.ts';
 import { kitRoutes } from './kit-routes.ts';
-import { locationRoutes } from './location-routes.ts';
 import { mapRoutes } from './map-routes.ts';
-import { knownParameters } from './server/known-parameters.ts';
-import { methodFinder } from './methods.ts';
-import { answerFile, servePage } from './page/page.ts';
-import { pictureRoutes } from './picture-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
-import { describeWebhooks } from './webhook-document.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import { texts } from '../texts.ts';
 
@@ -135,4 +131,22 @@ function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
         : new RequestProblem('not-found', texts.no_route(method, path));
     return answerProblem(c, problem, log);
   });
+}
+
+interface KnownRoute {
+  readonly method: string;
+  /** With `{name}` for parameters. */
+  readonly path: string;
+}
+
+/** Returns the methods that a path supports, for 405 in place of 404 (RFC 9110, section 15.5.6); none when it does not exist. */
+function methodFinder(routes: readonly KnownRoute[]): (path: string) => readonly string[] {
+  const known = routes.map(({ method, path }) => ({
+    method: method.toUpperCase(),
+    form: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/gu, '[^/]+')}$`, 'u'),
+  }));
+  return (path) => {
+    const methods = known.filter(({ form }) => form.test(path)).map(({ method }) => method);
+    return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  };
 }

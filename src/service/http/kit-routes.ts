@@ -12,7 +12,7 @@ import {
 } from '../api/resources.ts';
 import type { Service } from '../service.ts';
 import { readProblem, type Env, kitParams, linkParams, okJson, reported } from './context.ts';
-import { newRoutes } from './new-routes.ts';
+import { newRoutes } from './problems.ts';
 
 const tags = ['kits'];
 

@@ -1,10 +1,21 @@
-/** Pictures of cameras, as JPEG. */
+/** Pictures of cameras, as JPEG. They stay at the kit: only the service inside the daemon has a source of them (decision 0028). */
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
 import { RequestProblem } from '../api/problem.ts';
-import type { PictureSource } from '../pictures.ts';
 import type { Service } from '../service.ts';
 import { assetParams, type Env, readProblem } from './context.ts';
-import { newRoutes } from './new-routes.ts';
+import { newRoutes } from './problems.ts';
+
+export interface ServedPicture {
+  readonly jpeg: Buffer;
+  /** Unix time in milliseconds. */
+  readonly taken_ms: number;
+}
+
+/**
+ * Returns a picture of this asset that is not older than `age_max_ms`. Rejects with `RequestProblem`: `not-found` where there
+ * is none, `unavailable` when it cannot be taken now.
+ */
+export type PictureSource = (asset_id: string, age_max_ms: number) => Promise<ServedPicture>;
 
 const age_default_s = 10;
 const age_max_s = 3_600;

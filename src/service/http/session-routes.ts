@@ -7,7 +7,7 @@ import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
 import { readProblem, changeProblem, type Env, jsonBody, okJson } from './context.ts';
 import { askerOf } from './guards.ts';
-import { newRoutes } from './new-routes.ts';
+import { newRoutes } from './problems.ts';
 import { texts } from '../texts.ts';
 
 const tags = ['session'];

@@ -17,7 +17,7 @@ import {
   taskParams,
   taskQuery,
 } from './context.ts';
-import { newRoutes } from './new-routes.ts';
+import { newRoutes } from './problems.ts';
 import { type AnswerStore, idempotencyHeaders, once } from './repeatable.ts';
 
 const tags = ['tasks'];

@@ -26,7 +26,7 @@ import {
   readProblem,
   webhookParams,
 } from './context.ts';
-import { newRoutes } from './new-routes.ts';
+import { newRoutes } from './problems.ts';
 import { texts } from '../webhooks/texts.ts';
 
 const tags = ['webhooks'];

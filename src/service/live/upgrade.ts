@@ -13,10 +13,9 @@ import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/store.ts';
-import { serveFleetSocket } from './fleet-socket.ts';
-import { serveSocket } from './live-socket.ts';
-import { SharedSummaries } from './shared-summaries.ts';
-import { Waiting } from './waiting.ts';
+import { serveFleetSocket, serveSocket } from './sockets.ts';
+import { SharedSummaries } from './summaries.ts';
+import { Waiting } from './kit-follower.ts';
 import { texts } from '../texts.ts';
 
 /** The only subprotocol that is answered. */

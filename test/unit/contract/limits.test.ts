@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { fit } from '../../../src/contract/fit.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { cut } from '../../../src/contract/limits.ts';
-import * as fleetFrames from '../../../src/service/api/fleet-frames.ts';
+import * as fleetFrames from '../../../src/service/api/frames.ts';
 import * as frames from '../../../src/service/api/frames.ts';
 
 const document: unknown = JSON.parse(

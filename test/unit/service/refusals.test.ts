@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { packBatch } from '../../../src/contract/batch/pack.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { summaryOf } from '../../../src/service/api/summarise.ts';
+import { summaryOf } from '../../../src/service/kit-list.ts';
 import { queueResource } from '../../../src/service/api/views.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';

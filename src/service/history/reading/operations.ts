@@ -1,7 +1,7 @@
 /** Questions about the history of a kit. The caller has checked that the client may ask them. */
 import { json, type Json, type JsonObject, jsonObject } from '../../../contract/json.ts';
 import { channels } from '../../../contract/topics.ts';
-import type { InTurn } from '../../access/key-turns.ts';
+import type { InTurn } from '../../../platform/semaphore.ts';
 import {
   type CompletenessResource,
   type ErasureList,

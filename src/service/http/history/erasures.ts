@@ -1,15 +1,25 @@
-/** Erasures of the history: of a kit or of an asset, before a time; and those that are in force. */
+/** What leaves the history of a kit: erasures that clients ask for and that are in force, and how long messages are kept. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { demandScope, type Principal } from '../../access/principal.ts';
-import { erasureList, erasureResource } from '../../api/history-resources.ts';
+import { erasureList, erasureResource, historyRetention, setRetention } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import type { HistoryOperations } from '../../history/reading/operations.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import { texts } from '../../texts.ts';
-import { anyProblem, asProblem, assetParams, type Env, kitParams, okJson } from '../context.ts';
-import { newRoutes } from '../new-routes.ts';
-import { erasuresQuery, eraseQuery } from './query.ts';
+import {
+  anyProblem,
+  asProblem,
+  assetParams,
+  changeProblem,
+  type Env,
+  jsonBody,
+  kitParams,
+  okJson,
+} from '../context.ts';
+import { newRoutes } from '../problems.ts';
+import { eraseQuery, erasuresQuery } from './query.ts';
+import type { HistoryRetention } from '../../history/retention.ts';
 
 const tags = ['history'];
 /** How far the clock of a client may be ahead: what it calls now is then now. */
@@ -99,4 +109,59 @@ function boundOf(before_ms: number, now_ms: number): number {
   if (before_ms <= now_ms + ahead_ms_max) return Math.min(before_ms, now_ms);
   const [before, now] = [before_ms, now_ms].map((ms) => new Date(ms).toISOString());
   throw new RequestProblem('out-of-range', texts.erased_ahead(before ?? '', now ?? ''));
+}
+
+const path = '/api/history/retention';
+
+const getRoute = createRoute({
+  method: 'get',
+  path,
+  operationId: 'getRetention',
+  summary: 'Get how long the history is kept',
+  description:
+    'Returns the days and the size after which messages are deleted, and whether the configuration or a client has set them.',
+  tags,
+  responses: { 200: okJson(historyRetention, 'what is in effect'), ...anyProblem },
+});
+const putRoute = createRoute({
+  method: 'put',
+  path,
+  operationId: 'setRetention',
+  summary: 'Set how long the history is kept',
+  description:
+    'Replaces the values of the configuration, for all kits and replicas; what is beyond them is deleted within the hour. Needs the scope `history:erase` and a key for all kits.',
+  tags,
+  request: { body: jsonBody(setRetention) },
+  responses: { 200: okJson(historyRetention, 'what is in effect now'), ...changeProblem },
+});
+
+/** `retention`: undefined where no history is kept. */
+export function retentionRoutes(retention: HistoryRetention | undefined): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  const kept = (): HistoryRetention => {
+    if (retention) return retention;
+    throw new RequestProblem('not-found', 'this service keeps no history');
+  };
+  routes.openapi(getRoute, async (c) => {
+    demandScope(c.var.principal, 'read');
+    return c.json(resourceOf(await kept().read()), 200);
+  });
+  routes.openapi(putRoute, async (c) => {
+    demandScope(c.var.principal, 'history:erase');
+    demandAllKits(c.var.principal);
+    const { days, figures_days, kit_max_mb } = c.req.valid('json');
+    const kit_bytes_max = kit_max_mb === null ? undefined : kit_max_mb * 1_000_000;
+    return c.json(resourceOf(await kept().set({ days, figures_days, kit_bytes_max })), 200);
+  });
+  return routes;
+}
+
+function demandAllKits({ kits }: Principal): void {
+  if (kits !== '*') throw new RequestProblem('forbidden', 'this concerns all kits; use a key for all kits');
+}
+
+function resourceOf({ retention, source }: Awaited<ReturnType<HistoryRetention['read']>>) {
+  const { days, figures_days, kit_bytes_max } = retention;
+  const kit_max_mb = kit_bytes_max === undefined ? null : kit_bytes_max / 1_000_000;
+  return { days: { ...days }, figures_days, kit_max_mb, source };
 }

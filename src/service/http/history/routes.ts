@@ -22,8 +22,8 @@ import {
   spanOf,
   trackQuery,
 } from './query.ts';
-import { newRoutes } from '../new-routes.ts';
-import { seriesCsv, seriesRows } from './series-format.ts';
+import { newRoutes } from '../problems.ts';
+import { seriesCsv, seriesRows } from './csv.ts';
 import { texts } from '../../texts.ts';
 
 const tags = ['history'];

@@ -4,6 +4,9 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Env } from '../context.ts';
 
 const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -211,4 +214,28 @@ function hashOf(text: string): string {
 
 function extensionOf(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
+}
+
+/** Serves the page: its first file at `/`, and the others under an address that changes with their content. */
+export function servePage(app: OpenAPIHono<Env>, page: PageSource): void {
+  app.get('/', async (c) => answerFile(c, (await page()).index, 'no-cache'));
+  app.get('/page/:version/:name{.+}', async (c) => {
+    const { version, files, library } = await page();
+    const name = c.req.param('name');
+    const file = c.req.param('version') === version ? (files.get(name) ?? (await library(name))) : undefined;
+    return file ? answerFile(c, file, 'public, max-age=31536000, immutable') : c.notFound();
+  });
+}
+
+/** Answers with the smallest form of the file that the client takes. */
+export function answerFile(c: Context<Env>, { type, bodies, hash }: PageFile, caching: string): Response {
+  const tag = `"${hash}"`;
+  c.header('ETag', tag);
+  c.header('Cache-Control', caching);
+  c.header('Vary', 'Accept-Encoding');
+  if (c.req.header('if-none-match') === tag) return c.body(null, 304);
+  const encoding = chooseEncoding(c.req.header('accept-encoding'));
+  c.header('Content-Type', type);
+  if (encoding !== 'identity') c.header('Content-Encoding', encoding);
+  return c.body(bodies[encoding]);
 }

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { cloudAck, type CloudAck } from '../../../../src/contract/tasks.ts';
 import { Acks } from '../../../../src/service/broker/acks.ts';
-import { MessageRefused } from '../../../../src/service/broker/message-refused.ts';
+import { MessageRefused } from '../../../../src/service/broker/cloud-link.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 

@@ -1,6 +1,6 @@
 /** Partner assets on their way to a kit. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MessageRefused } from '../../../../src/service/broker/message-refused.ts';
+import { MessageRefused } from '../../../../src/service/broker/cloud-link.ts';
 import { PartnerUpdates } from '../../../../src/service/broker/partner-updates.ts';
 import type { PartnerState } from '../../../../src/service/store/store.ts';
 import { texts } from '../../../../src/service/texts.ts';

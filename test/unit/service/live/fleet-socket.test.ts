@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { channels } from '../../../../src/contract/topics.ts';
-import { type FleetServerFrame, fleetServerFrame } from '../../../../src/service/api/fleet-frames.ts';
+import { type FleetServerFrame, fleetServerFrame } from '../../../../src/service/api/frames.ts';
 import type { KitResource } from '../../../../src/service/api/resources.ts';
 import { silent_after_ms } from '../../../../src/service/api/views.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';

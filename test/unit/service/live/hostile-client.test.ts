@@ -7,8 +7,12 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
 import { turn } from '../../../../src/platform/time.ts';
-import { behind_chars_max } from '../../../../src/service/live/reading.ts';
-import { heartbeat_ms, type Served, SocketSession } from '../../../../src/service/live/socket-session.ts';
+import {
+  behind_chars_max,
+  heartbeat_ms,
+  type Served,
+  SocketSession,
+} from '../../../../src/service/live/socket-session.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedKit } from '../../../../src/service/kit-list.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
-import { SharedSummaries } from '../../../../src/service/live/shared-summaries.ts';
+import { SharedSummaries } from '../../../../src/service/live/summaries.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 /** A database that answers when the test says so, with the values of the moment it was asked. */

@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { assetId } from '../../../../src/contract/identity.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { bytesOf, waiting_bytes_max } from '../../../../src/service/live/waiting.ts';
+import { bytesOf, waiting_bytes_max } from '../../../../src/service/live/kit-follower.ts';
 import { texts } from '../../../../src/service/texts.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -2,10 +2,9 @@
 import { expect, it } from 'vitest';
 import type { KitResource } from '../../../../src/service/api/resources.ts';
 import { unreportedKit } from '../../../../src/service/api/views.ts';
-import { listKits, type ListedKit } from '../../../../src/service/kit-list.ts';
+import { type ListedKit, listKits } from '../../../../src/service/kit-list.ts';
 import { Changes } from '../../../../src/service/live/changes.ts';
-import { SharedSummaries } from '../../../../src/service/live/shared-summaries.ts';
-import { read_at_once, SummaryFollower } from '../../../../src/service/live/summary-follower.ts';
+import { read_at_once, SharedSummaries, SummaryFollower } from '../../../../src/service/live/summaries.ts';
 
 const count = 1_234;
 const ids = Array.from({ length: count }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { channels } from '../../../../src/contract/topics.ts';
-import { webhookBodies } from '../../../../src/service/api/webhook-events.ts';
+import { webhookBodies } from '../../../../src/service/api/webhook-resources.ts';
 import { silent_after_ms } from '../../../../src/service/api/views.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import { turn } from '../../../../src/platform/time.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { sleep } from '../../../../../src/platform/time.ts';
-import { patiently } from '../../../../../src/service/http/history/portions.ts';
+import { patiently } from '../../../../../src/service/http/history/export.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { type ServiceLab, startServiceLab } from '../../../../support/service/service-lab.ts';
 

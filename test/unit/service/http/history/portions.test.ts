@@ -5,7 +5,7 @@ import {
   portion_wait_max_ms,
   quiet_max_ms,
   streamOf,
-} from '../../../../../src/service/http/history/portions.ts';
+} from '../../../../../src/service/http/history/export.ts';
 import { texts } from '../../../../../src/service/texts.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
 

@@ -1,4 +1,4 @@
-/** Turns the error of a request into a problem document (RFC 9457). */
+/** Turns errors and misfits of a request into problem documents (RFC 9457). */
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -9,6 +9,7 @@ import { fieldFaults, problemDocument, type ProblemKind, RequestProblem } from '
 import type { ServiceLog } from '../service-log.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
+import { OpenAPIHono } from '@hono/zod-openapi';
 
 const storage_retry_s = 5;
 
@@ -76,4 +77,13 @@ export function refuseMisfit(target: string, error: z.ZodError): RequestProblem 
   const [first] = errors;
   const sentence = first ? `${first.pointer.slice(2)}: ${first.detail}` : '';
   return new RequestProblem('bad-request', texts.invalid_parameters(target, sentence), { errors });
+}
+
+/** What does not fit the schemas of a route is a problem like any other. */
+export function newRoutes(): OpenAPIHono<Env> {
+  return new OpenAPIHono<Env>({
+    defaultHook: (result) => {
+      if (!result.success) throw refuseMisfit(result.target, result.error);
+    },
+  });
 }
