@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { fit } from '../../../src/contract/fit.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { cut } from '../../../src/contract/limits.ts';
-import * as fleetFrames from '../../../src/service/api/frames.ts';
 import * as frames from '../../../src/service/api/frames.ts';
 
 const document: unknown = JSON.parse(
@@ -53,8 +52,8 @@ describe('the contract', () => {
 /** Rooms whose schemas are of what others send: whatever a module there exports is walked, so that none can be forgotten. */
 const folders = ['contract', 'contract/asyncapi', 'contract/batch'];
 /** Of the service, what clients send; the rest are answers that it writes itself. */
-const requests = ['service/api/requests.ts', 'service/api/frames.ts', 'service/api/fleet-frames.ts'];
-const answers: ReadonlySet<unknown> = new Set([frames.serverFrame, fleetFrames.fleetServerFrame]);
+const requests = ['service/api/requests.ts', 'service/api/frames.ts'];
+const answers: ReadonlySet<unknown> = new Set([frames.serverFrame, frames.fleetServerFrame]);
 
 /** Schemas among the exports of a module, and in the objects that it exports: feeds by name. */
 function collect(path: string, value: unknown, found: Map<string, z.ZodType>): void {

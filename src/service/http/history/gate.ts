@@ -39,7 +39,7 @@ export class HistoryGate {
     wait_max_ms: page_wait_max_ms,
     refusal: () => new Error(texts.history_crowded),
   });
-  #exports = 0;
+  readonly #exports = new Semaphore(exports_max);
 
   /**
    * Runs the request when it is its turn. Rejects with `too-many-requests` as `enter` does, and with `unavailable` when those of other
@@ -61,20 +61,17 @@ export class HistoryGate {
 
   /** Waits for the place of an export. Rejects as `enter` does, and with `unavailable` when all keys together have too many. */
   async enterExport(principal: Principal): Promise<ExportPlace> {
-    if (this.#exports >= exports_max) throw tooManyExports();
-    const leave = await this.enter(principal);
-    if (this.#exports >= exports_max) {
-      leave();
+    const leaveKey = await this.enter(principal);
+    const leaveAll = this.#exports.tryTake();
+    if (!leaveAll) {
+      leaveKey();
       throw tooManyExports();
     }
-    this.#exports += 1;
-    let isLeft = false;
     return {
       read: async (page) => this.#pages.run(page),
-      leave: () => {
-        if (!isLeft) this.#exports -= 1;
-        isLeft = true;
-        leave();
+      leave() {
+        leaveAll();
+        leaveKey();
       },
     };
   }
