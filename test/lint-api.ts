@@ -8,7 +8,7 @@ import { apiDocument } from '../src/service/http/document.ts';
 import { apiApp } from './support/service/api-app.ts';
 
 /** Lints with the recommended rules of Redocly. Returns a line for each finding. */
-export async function lintWithRedocly(document: JsonObject): Promise<readonly string[]> {
+async function lintWithRedocly(document: JsonObject): Promise<readonly string[]> {
   const config = await createConfig({
     extends: ['recommended'],
     rules: { 'operation-4xx-response': 'error', 'no-unused-components': 'error' },
@@ -20,10 +20,7 @@ export async function lintWithRedocly(document: JsonObject): Promise<readonly st
 }
 
 /** Lints with all rules that Spectral has for this kind of document. Returns a line for each finding. */
-export async function lintWithSpectral(
-  document: JsonObject,
-  kind: 'oas' | 'asyncapi',
-): Promise<readonly string[]> {
+async function lintWithSpectral(document: JsonObject, kind: 'oas' | 'asyncapi'): Promise<readonly string[]> {
   const linter = new spectral.Spectral();
   // There is no public address of the maintainers.
   const rules = { [kind === 'oas' ? 'contact-properties' : 'asyncapi-info-contact-properties']: 'off' };
@@ -32,16 +29,14 @@ export async function lintWithSpectral(
   return problems.map(({ code, message, path }) => `spectral ${code} ${path.join('/')}: ${message}`);
 }
 
-if (import.meta.main) {
-  const document = await apiDocument(apiApp(), '0.0.0');
-  const findings = [
-    ...(await lintWithRedocly(document)),
-    ...(await lintWithSpectral(document, 'oas')),
-    ...(await lintWithSpectral(socketDocument('0.0.0'), 'asyncapi')),
-  ];
-  for (const finding of findings) process.stderr.write(`${finding}\n`);
-  process.stdout.write(
-    `Redocly and Spectral: ${findings.length} findings in the OpenAPI and AsyncAPI documents.\n`,
-  );
-  process.exitCode = findings.length > 0 ? 1 : 0;
-}
+const document = await apiDocument(apiApp(), '0.0.0');
+const findings = [
+  ...(await lintWithRedocly(document)),
+  ...(await lintWithSpectral(document, 'oas')),
+  ...(await lintWithSpectral(socketDocument('0.0.0'), 'asyncapi')),
+];
+for (const finding of findings) process.stderr.write(`${finding}\n`);
+process.stdout.write(
+  `Redocly and Spectral: ${findings.length} findings in the OpenAPI and AsyncAPI documents.\n`,
+);
+process.exitCode = findings.length > 0 ? 1 : 0;

@@ -16,7 +16,7 @@ import type {
   taskList,
   TaskResource,
 } from './api/resources.ts';
-import type { Changes } from './live/changes.ts';
+import type { Changes } from './changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
 import { linkOf, type LinkResource } from './api/kit-resources.ts';
 import { maySee, type Principal } from './access/principal.ts';

@@ -12,7 +12,7 @@ import { PartnerUpdates } from './broker/partner-updates.ts';
 import { ShareCheck, share_times } from './broker/share-check.ts';
 import { SyncRequests } from './broker/sync-requests.ts';
 import { isOnline } from './api/views.ts';
-import { Changes } from './live/changes.ts';
+import { Changes } from './changes.ts';
 import type { ReceiverParts } from './ingest/receiver.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
 import type { OpenedStore } from './store/open-store.ts';

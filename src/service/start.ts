@@ -2,7 +2,7 @@
 import { everyInTurn } from '../platform/time.ts';
 import { messageOf } from '../errors.ts';
 import { erasureResource } from './api/history-resources.ts';
-import { Changes } from './live/changes.ts';
+import { Changes } from './changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/server/http-server.ts';
 import { RetentionSetting } from './history/retention.ts';

@@ -3,7 +3,7 @@ import { messageOf, StorageBusy, StorageUnavailable } from '../../errors.ts';
 import { sleep } from '../../platform/time.ts';
 import type { Reception } from './read-message.ts';
 import { RefusalLog } from './refusal-log.ts';
-import type { Changes } from '../live/changes.ts';
+import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Committed, Store } from '../store/store.ts';
 import { texts } from '../texts.ts';

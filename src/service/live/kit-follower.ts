@@ -1,7 +1,7 @@
 /** Collects what a socket has to send about one kit: a snapshot first, then the newest value of each thing that changed. */
 import type { Change, Store } from '../store/store.ts';
 import { turnsAt } from '../api/views.ts';
-import type { Changes } from './changes.ts';
+import type { Changes } from '../changes.ts';
 import type { InTurn } from '../../platform/semaphore.ts';
 import { type FrameBody, framesOf, keyOf, type Late, lateFramesOf, snapshotOf } from './snapshot.ts';
 import type { Json } from '../../contract/json.ts';

@@ -5,7 +5,7 @@ import { maySee, type Principal } from '../access/principal.ts';
 import { clientFrame, fleetClientFrame } from '../api/frames.ts';
 import type { ListedKit } from '../kit-list.ts';
 import type { Store } from '../store/store.ts';
-import type { Changes } from './changes.ts';
+import type { Changes } from '../changes.ts';
 import { KitFollower, type Waiting, type WantedAssets } from './kit-follower.ts';
 import type { InTurn, KeyedSemaphore } from '../../platform/semaphore.ts';
 import { type SharedSummaries, SummaryFollower } from './summaries.ts';

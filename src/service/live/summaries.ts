@@ -6,7 +6,7 @@ import type { ListedKit } from '../kit-list.ts';
 import type { InTurn } from '../../platform/semaphore.ts';
 import { every } from '../../platform/time.ts';
 import type { Change } from '../store/store.ts';
-import type { Changes } from './changes.ts';
+import type { Changes } from '../changes.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;
 

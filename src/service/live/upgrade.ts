@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import { KeyedSemaphore } from '../../platform/semaphore.ts';
-import type { Changes } from './changes.ts';
+import type { Changes } from '../changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee, type Principal } from '../access/principal.ts';
 import { isLocalProxy, networkOf } from '../access/proxies.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { jsonObject } from '../../contract/json.ts';
 import { messageOf } from '../../errors.ts';
 import { backoff, every, sleep, within } from '../../platform/time.ts';
-import type { Changes } from '../live/changes.ts';
+import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Queries } from '../store/sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';

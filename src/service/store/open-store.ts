@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ShareDatabase } from '../broker/share-check.ts';
-import type { Changes } from '../live/changes.ts';
+import type { Changes } from '../changes.ts';
 import { ReplicaNotifications } from '../replication/replica-notifications.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { readStored } from './received/received-numbers.ts';

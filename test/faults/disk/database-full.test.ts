@@ -9,7 +9,7 @@ import { history_classes } from '../../../src/service/history/message.ts';
 import { newBudget, readHistory } from '../../../src/service/history/reading/reader.ts';
 import { Ingest } from '../../../src/service/ingest/ingest.ts';
 import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
-import { Changes } from '../../../src/service/live/changes.ts';
+import { Changes } from '../../../src/service/changes.ts';
 import { openStore } from '../../../src/service/store/open-store.ts';
 import type { Store } from '../../../src/service/store/store.ts';
 import { asset_id, kit_id } from '../../support/contract-samples.ts';

@@ -4,7 +4,7 @@ import { KeyRing } from '../../../src/service/access/keys.ts';
 import { request_limits_default } from '../../../src/service/http/guards.ts';
 import { httpApp } from '../../../src/service/http/http-app.ts';
 import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
-import { Changes } from '../../../src/service/live/changes.ts';
+import { Changes } from '../../../src/service/changes.ts';
 import { Service } from '../../../src/service/service.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { sqlStore } from '../../../src/service/store/sql-store.ts';

@@ -2,7 +2,7 @@
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { Changes } from '../../../src/service/live/changes.ts';
+import { Changes } from '../../../src/service/changes.ts';
 import { type HistoryOptions, server_round_ms } from '../../../src/service/history/keeper.ts';
 import { gatewayRetention } from '../../../src/service/history/retention.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';

@@ -5,7 +5,7 @@ import { packBatch, type BatchItem } from '../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { Ingest } from '../../../src/service/ingest/ingest.ts';
-import { Changes } from '../../../src/service/live/changes.ts';
+import { Changes } from '../../../src/service/changes.ts';
 import { readMessage } from '../../../src/service/ingest/read-message.ts';
 import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
 import { sqlStore } from '../../../src/service/store/sql-store.ts';

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channels } from '../../../src/contract/topics.ts';
 import { Service } from '../../../src/service/service.ts';
-import { Changes } from '../../../src/service/live/changes.ts';
+import { Changes } from '../../../src/service/changes.ts';
 import { Gate } from '../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../src/service/access/keys.ts';
 import { acceptSockets, socket_limits_default } from '../../../src/service/live/upgrade.ts';

@@ -90,7 +90,9 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
     guard.open(socket, sharesOf(socket, parts.gate));
   });
   // A WebSocket stays open: it has its own limits.
-  server.on('upgrade', ({ socket }) => guard.request(connections.of(socket)));
+  server.on('upgrade', ({ socket }) => {
+    if (!socket.destroyed) guard.request(connections.of(socket));
+  });
   server.maxConnections = connections_max;
   server.setTimeout(idle_ms);
   acceptSockets(server, parts);

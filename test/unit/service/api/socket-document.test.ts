@@ -1,4 +1,4 @@
-/** The AsyncAPI document of the WebSockets: valid, linted, and its schemas accept the frames that clients get. */
+/** The AsyncAPI document of the WebSockets: valid, and its schemas accept the frames that clients get. */
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { Ajv } from 'ajv';
@@ -10,7 +10,6 @@ import { socketDocument } from '../../../../src/service/api/socket-document.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
-import { lintWithSpectral } from '../../../lint-api.ts';
 
 const specification = new URL('../../../../node_modules/@asyncapi/specs/schemas/3.1.0.json', import.meta.url);
 const document = JSON.parse(JSON.stringify(socketDocument('1.0.0'))) as {
@@ -24,12 +23,11 @@ beforeEach(async () => {
 });
 afterEach(async () => lab.stop());
 
-it('is valid by the official schema of AsyncAPI 3.1.0, and Spectral finds nothing', async () => {
+it('is valid by the official schema of AsyncAPI 3.1.0', () => {
   const ajv = new Ajv({ strict: false, allErrors: true, meta: false, validateSchema: false });
   formats.default(ajv);
   const isAsyncApi = ajv.compile(JSON.parse(readFileSync(specification, 'utf8')) as object);
   expect(isAsyncApi(document) ? [] : isAsyncApi.errors).toEqual([]);
-  expect(await lintWithSpectral(socketDocument('1.0.0'), 'asyncapi')).toEqual([]);
 });
 
 it('is served without a key', async () => {

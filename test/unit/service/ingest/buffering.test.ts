@@ -2,7 +2,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
 import { turn } from '../../../../src/platform/time.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import {
   Ingest,
   type IngestParts,

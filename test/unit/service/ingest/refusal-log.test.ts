@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import { Receiver } from '../../../../src/service/ingest/receiver.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { openSqlite } from '../../../../src/service/store/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/service/store/sql-store.ts';
 import { texts } from '../../../../src/service/texts.ts';

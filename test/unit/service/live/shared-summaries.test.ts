@@ -1,7 +1,7 @@
 /** Summaries that are read once for all sockets, and never from before a change. */
 import { describe, expect, it } from 'vitest';
 import type { ListedKit } from '../../../../src/service/kit-list.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { SharedSummaries } from '../../../../src/service/live/summaries.ts';
 import { eventually } from '../../../support/eventually.ts';
 

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 import { Gate } from '../../../../src/service/access/gate.ts';
 import { KeyRing } from '../../../../src/service/access/keys.ts';
 import { TrustedProxies } from '../../../../src/service/access/proxies.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { acceptSockets, socket_limits_default } from '../../../../src/service/live/upgrade.ts';
 import { Service } from '../../../../src/service/service.ts';
 import { kit_id } from '../../../support/contract-samples.ts';

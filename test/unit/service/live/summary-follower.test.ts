@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { KitResource } from '../../../../src/service/api/resources.ts';
 import { unreportedKit } from '../../../../src/service/api/views.ts';
 import { type ListedKit, listKits } from '../../../../src/service/kit-list.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { read_at_once, SharedSummaries, SummaryFollower } from '../../../../src/service/live/summaries.ts';
 
 const count = 1_234;

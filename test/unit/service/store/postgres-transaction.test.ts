@@ -2,7 +2,7 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../../src/errors.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import type { Database } from '../../../../src/service/store/sql/database.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { InvariantBroken, StorageUnavailable } from '../../../../src/errors.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import { makeKey } from '../../../../src/service/access/principal.ts';
 import { openPostgres } from '../../../../src/service/store/sql/postgres.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantBroken, StorageUnavailable } from '../../../../src/errors.ts';
-import { Changes } from '../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../src/service/changes.ts';
 import { Ingest } from '../../../../src/service/ingest/ingest.ts';
 import type { Reception } from '../../../../src/service/ingest/read-message.ts';
 import type { Store } from '../../../../src/service/store/store.ts';

@@ -6,7 +6,7 @@ import type { Env } from '../../../../../src/service/http/context.ts';
 import { exportRoutes, portion_chars } from '../../../../../src/service/http/history/export.ts';
 import { HistoryGate } from '../../../../../src/service/http/history/gate.ts';
 import { turn } from '../../../../../src/platform/time.ts';
-import { Changes } from '../../../../../src/service/live/changes.ts';
+import { Changes } from '../../../../../src/service/changes.ts';
 import { Service } from '../../../../../src/service/service.ts';
 import { openSqlite } from '../../../../../src/service/store/sql/sqlite.ts';
 import { sqlStore } from '../../../../../src/service/store/sql-store.ts';
