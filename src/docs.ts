@@ -31,8 +31,8 @@ export const documents: readonly GeneratedDocument[] = [
         new Map(builtIn.map((driver) => [driver.name, optionsJsonSchema(driver)])),
       ),
   },
-  { file: fileURLToPath(new URL('page/views/parts/icons.js', import.meta.url)), build: iconsModule },
-  { file: fileURLToPath(new URL('page/views/map/world.js', import.meta.url)), build: worldModule },
+  { file: fileURLToPath(new URL('page/views/parts/icons.ts', import.meta.url)), build: iconsModule },
+  { file: fileURLToPath(new URL('page/views/map/world.ts', import.meta.url)), build: worldModule },
   { file: readme, build: () => withRooms(readFileSync(readme, 'utf8')) },
 ];
 

@@ -4,11 +4,12 @@ import type { CommandDefinition } from '../contract/assets.ts';
 import type { Link } from '../contract/kit.ts';
 import type { FleetServerFrame, ServerFrame } from '../service/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../service/api/resources.ts';
-import type { Event } from './world/history/events.js';
-import type { History } from './world/history/history.js';
-import type { Log } from './world/history/log.js';
-import type { Route } from './world/route.js';
-import type { Settings } from './world/settings.js';
+
+import type { Event } from './world/history/events.ts';
+import type { History } from './world/history/history.ts';
+import type { Log } from './world/history/log.ts';
+import type { Route } from './world/route.ts';
+import type { Settings } from './world/settings.ts';
 
 export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
 /** What the page takes of the socket for many kits. */

@@ -130,7 +130,7 @@ export async function versionedPackageFile(root: string, version: string): Promi
 /** Where the sources of the page stand below the root. */
 export const page_dir = 'src/page';
 /** Data of the base map: a separate file, as in the sources. */
-const world = { name: 'world', test: /\/map\/world\.js$/ };
+const world = { name: 'world', test: /\/map\/world\.ts$/ };
 /** Libraries that the service adds under these names. */
 const libraries: ReadonlySet<string> = new Set(['preact.js', 'htm.js', 'maplibre-gl.js', 'pmtiles.js']);
 /** Served as they are. */
@@ -140,7 +140,7 @@ const plain_files = ['index.html', 'styles'];
 export async function bundlePage(root: string, out: string): Promise<void> {
   const build = await rolldown({
     cwd: root,
-    input: { main: join(root, page_dir, 'main.js') },
+    input: { main: join(root, page_dir, 'main.ts') },
     platform: 'browser',
     plugins: [withoutLibraries()],
     onLog: (level, log, handle) => {

@@ -1,5 +1,5 @@
 /** The English sentences of the page, as its modules hold them. */
-const file = new URL('../../../src/page/words/en.js', import.meta.url).href;
+const file = new URL('../../../src/page/words/en.ts', import.meta.url).href;
 const { en } = (await import(file)) as { readonly en: Readonly<Record<string, unknown>> };
 
 /** The sentence with this id, such as `lock.noLink`. */

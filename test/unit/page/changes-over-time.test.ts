@@ -10,12 +10,12 @@ const { clock, locale, number } = await load<{
   clock: (time_ms: number, about?: { readonly isExact?: boolean }) => string;
   locale: { now: string };
   number: (value: number, digits?: number) => string;
-}>('world/units.js');
-const { settings } = await load<{ settings: { zone: string } }>('world/settings.js');
+}>('world/units.ts');
+const { settings } = await load<{ settings: { zone: string } }>('world/settings.ts');
 const { emptyWorld, takeFrame } = await load<{
   takeFrame: (world: World, frame: object) => void;
   emptyWorld: () => World;
-}>('world/world.js');
+}>('world/world.ts');
 
 const minute_ms = 60_000;
 

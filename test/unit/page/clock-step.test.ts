@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { World } from '../../../src/page/types.d.ts';
 
-const path = '../../../src/page/world/world.js';
+const path = '../../../src/page/world/world.ts';
 const { drainsIn, emptyWorld, takeFrame } = (await import(new URL(path, import.meta.url).href)) as {
   drainsIn: (world: World, time_ms: number) => number | undefined;
   takeFrame: (world: World, frame: object) => void;

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 
 const { crowdsOf } = (await import(
-  new URL('../../../src/page/views/map/crowds.js', import.meta.url).href
+  new URL('../../../src/page/views/map/crowds.ts', import.meta.url).href
 )) as { crowdsOf: (places: readonly (readonly [number, number])[]) => readonly object[] };
 
 it('draws marks that touch smaller, and counts those that one mark hides', () => {

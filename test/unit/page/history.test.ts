@@ -25,19 +25,19 @@ const { interruptionsOf, intervalsOf, tasksOf, eventsOf } = await load<{
   ) => readonly Interval[];
   tasksOf: (events: readonly Event[]) => readonly { readonly id: string; readonly status: string }[];
   eventsOf: (page: unknown) => readonly Event[];
-}>('world/history/events.js');
+}>('world/history/events.ts');
 const { detectionsOf } = await load<{
   detectionsOf: (data: Event['data'], type: string) => Readonly<Record<string, boolean>>;
-}>('world/history/events.js');
+}>('world/history/events.ts');
 const { trackOf, placeAt } = await load<{
   trackOf: (value: unknown) => Fixes;
   placeAt: (track: Fixes, moment_ms: number) => object | undefined;
-}>('world/history/track.js');
-const { countsOf } = await load<{ countsOf: (value: unknown) => object }>('world/history/history.js');
+}>('world/history/track.ts');
+const { countsOf } = await load<{ countsOf: (value: unknown) => object }>('world/history/history.ts');
 const { observedIn, cellsOf } = await load<{
   observedIn: (about: object) => readonly { readonly time_ms: number; readonly value: number | null }[];
   cellsOf: (samples: readonly object[], from_ms: number, to_ms: number) => readonly string[];
-}>('world/history/cells.js');
+}>('world/history/cells.ts');
 
 const event = (time_ms: number, type: string, data: Event['data']): Event => ({
   time_ms,

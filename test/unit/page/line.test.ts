@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 
 const { lineThrough } = (await import(
-  new URL('../../../src/page/views/parts/line.js', import.meta.url).href
+  new URL('../../../src/page/views/parts/line.ts', import.meta.url).href
 )) as { lineThrough: (points: readonly (readonly [number, number])[]) => string };
 
 it.each([

@@ -11,14 +11,14 @@ async function load<T>(name: string): Promise<T> {
 const { emptyWorld, takeFrame } = await load<{
   emptyWorld: () => World;
   takeFrame: (world: World, frame: object) => void;
-}>('world/world.js');
+}>('world/world.ts');
 const { fieldsOf } = await load<{ fieldsOf: (schema: JsonObject) => readonly Field[] | undefined }>(
-  'views/command/form.js',
+  'views/command/form.ts',
 );
 const { seenEntry } = await load<{
   seenEntry: (frame: object, world: World) => { readonly title: string } | undefined;
-}>('world/history/seen.js');
-const { field } = await load<{ field: (value: unknown, name: string) => unknown }>('world/json.js');
+}>('world/history/seen.ts');
+const { field } = await load<{ field: (value: unknown, name: string) => unknown }>('world/json.ts');
 
 const time = '2026-11-21T10:00:00.000Z';
 
@@ -48,7 +48,7 @@ describe.each(['constructor', 'toString', 'valueOf', '__proto__', 'hasOwnPropert
 it('words for names of devices are looked up as their own alone', () => {
   const root = join(import.meta.dirname, '../../../src/page');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    name.endsWith('.js'),
+    name.endsWith('.ts'),
   );
   const tables = 'command|form\\.names|seen|history\\.event|history\\.reason|type|fly\\.breach';
   const [indexed, looked_up] = [`\\bt\\.(?:${tables})\\[`, `\\bown\\(t\\.(?:${tables}),`];

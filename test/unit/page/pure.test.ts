@@ -17,24 +17,24 @@ const { project, bearingText, roundDown } = await load<{
   project: (center: Place, place: Place) => readonly [number, number];
   bearingText: (from: Place, to: Place) => string;
   roundDown: (m: number) => number;
-}>('world/geo.js');
+}>('world/geo.ts');
 const { duration, freshness, assetState, kit_old_ms } = await load<{
   kit_old_ms: number;
   duration: (ms: number) => string;
   freshness: (time: string | null, limit_ms: number, now: Now, isReachable: boolean) => object;
   assetState: (asset: LiveAsset, now: Now) => string;
-}>('world/age.js');
+}>('world/age.ts');
 const { plain, fieldText } = await load<{
   plain: (value: unknown) => string;
   fieldText: (name: string, value: unknown) => string;
-}>('world/text.js');
+}>('world/text.ts');
 const { fieldsOf, readFields } = await load<{
   fieldsOf: (schema: JsonObject) => readonly Field[] | undefined;
   readFields: (
     fields: readonly Field[],
     typed: (name: string) => string,
   ) => { readonly payload: JsonObject; readonly faults: ReadonlyMap<string, string> };
-}>('views/command/form.js');
+}>('views/command/form.ts');
 const { assetTree, drainsIn, emptyWorld, takeFrame } = await load<{
   drainsIn: (world: World, time_ms: number) => number | undefined;
   takeFrame: (world: World, frame: object) => void;
@@ -43,13 +43,13 @@ const { assetTree, drainsIn, emptyWorld, takeFrame } = await load<{
     isShown: (asset: LiveAsset) => boolean,
   ) => readonly { readonly asset: LiveAsset; readonly depth: number }[];
   emptyWorld: () => World;
-}>('world/world.js');
+}>('world/world.ts');
 
 const { repeatOf } = await load<{ repeatOf: (command: { readonly input_schema: object }) => number }>(
-  'world/hold.js',
+  'world/hold.ts',
 );
 const { csvText } = await load<{ csvText: (rows: readonly (readonly string[])[]) => string }>(
-  'views/activity/csv.js',
+  'views/activity/csv.ts',
 );
 
 const time_ms = Date.parse('2026-11-21T10:00:00.000Z');

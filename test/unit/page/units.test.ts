@@ -14,7 +14,7 @@ interface Freshness {
   readonly age_ms: number | null;
   readonly isOld: boolean;
 }
-const { settings } = await load<{ settings: { units: string; zone: string } }>('world/settings.js');
+const { settings } = await load<{ settings: { units: string; zone: string } }>('world/settings.ts');
 const { locale, ...units } = await load<{
   locale: { now: string };
   quantity: (value: number, unit: string, digits?: number) => string;
@@ -24,7 +24,7 @@ const { locale, ...units } = await load<{
   distanceText: (m: number) => string;
   clock: (time_ms: number, about?: Readonly<Record<string, boolean>>) => string;
   zoneName: () => string;
-}>('world/units.js');
+}>('world/units.ts');
 const ages = await load<{
   fix_old_ms: number;
   kit_old_ms: number;
@@ -33,7 +33,7 @@ const ages = await load<{
   feedFreshness: (asset: LiveAsset, feed: string, now: Now) => Freshness;
   partFreshness: (part: string, now: Now) => Freshness;
   lastMessageTime: (asset: LiveAsset, feeds?: Readonly<Record<string, FeedMessage>>) => string;
-}>('world/age.js');
+}>('world/age.ts');
 
 afterEach(() => {
   Object.assign(settings, { units: 'metric', zone: 'local' });

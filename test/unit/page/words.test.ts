@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 const folder = new URL('../../../src/page/words/', import.meta.url);
 const load = async (file: string): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> =>
   (await import(new URL(file, folder).href)) as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-const { sentence } = (await import(new URL('../world/text.js', folder).href)) as {
+const { sentence } = (await import(new URL('../world/text.ts', folder).href)) as {
   sentence: (text: string) => string;
 };
-const languages = readdirSync(folder).filter((file) => /^[a-z]{2}\.js$/u.test(file));
+const languages = readdirSync(folder).filter((file) => /^[a-z]{2}\.ts$/u.test(file));
 
 /** Each id with the kind of its sentence: a text, or a function of so many parameters. */
 function idsOf(words: unknown, prefix = ''): readonly string[] {
@@ -19,7 +19,7 @@ function idsOf(words: unknown, prefix = ''): readonly string[] {
 
 describe('The languages of the page', () => {
   it('are English and German', () => {
-    expect(languages).toEqual(['de.js', 'en.js']);
+    expect(languages).toEqual(['de.ts', 'en.ts']);
   });
 
   it('have the same ids', async () => {

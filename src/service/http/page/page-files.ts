@@ -1,6 +1,7 @@
 /** Loads the page for serving: its files and two libraries, compressed, under a path that changes with their content. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { stripTypeScriptTypes } from 'node:module';
 import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -154,16 +155,23 @@ function firstModules(texts: ReadonlyMap<string, string>): readonly string[] {
 
 async function readTexts(dir: URL): Promise<Record<string, string>> {
   const names = (await readdir(dir, { recursive: true }))
-    .filter((name) => types[extensionOf(name)] !== undefined)
+    .filter((name) => types[extensionOf(name)] !== undefined || /(?<!\.d)\.ts$/u.test(name))
     .sort();
   const own = names.map(async (name) => {
     const text = await readFile(new URL(name, dir), 'utf8');
-    return [name, name.endsWith('.html') ? text : withoutComments(text)] as const;
+    if (name.endsWith('.html')) return [name, text] as const;
+    if (!name.endsWith('.ts')) return [name, withoutComments(text)] as const;
+    return [name.replace(/\.ts$/u, '.js'), withoutComments(asJavaScript(text))] as const;
   });
   const others = Object.entries(libraries).map(async ([name, url]) => {
     return [name, withoutSourceMap(await readFile(new URL(url), 'utf8'))] as const;
   });
   return Object.fromEntries(await Promise.all([...own, ...others]));
+}
+
+/** A module of the sources without its types; the package has JavaScript already. The numbers of the lines stay. */
+function asJavaScript(text: string): string {
+  return stripTypeScriptTypes(text).replace(/(?<=\b(?:from|import\()\s*'\.[^'\n]+)\.ts(?=')/gu, '.js');
 }
 
 /** Source maps of libraries are not served. */

@@ -1,0 +1,131 @@
+/** The activity that the history holds: pages of events, the filter, and their sentences. */
+import { eventsOf, nextOf, type Event } from '../../world/history/events.ts';
+import { ask, reasonOf } from '../../world/api.ts';
+import { listIn, own, textIn } from '../../world/json.ts';
+import { label } from '../../world/text.ts';
+import { t } from '../../words/words.ts';
+import type { Older, View } from '../../types.d.ts';
+
+export const filters = ['all', 'alarm', 'link', 'task', 'seen'] as const;
+const types: Readonly<Record<string, readonly string[]>> = {
+  all: [],
+  alarm: ['asset_status', 'link_status', 'state', 'tamper', 'doorbell', 'drops'],
+  link: ['link_status'],
+  task: ['task'],
+  seen: ['motion', 'ai_detection'],
+};
+const page_rows = 100;
+const export_page_rows = 1_000;
+export const export_rows_max = 20_000;
+const back_ms = 400 * 86_400_000;
+const step_ms = 15_000;
+
+/** `path`: the question, to which a cursor is added. */
+export interface Past {
+  readonly events: readonly Event[];
+  readonly next: string | null;
+  readonly path: string;
+  readonly isLoading: boolean;
+  readonly fault: string;
+}
+
+/** The query of the chosen filter, without its bounds. */
+function filterOf({ choices }: View) {
+  const wanted = types[choices.log_filter] ?? [];
+  const asset = choices.log_asset === '' ? '' : `&assets=${choices.log_asset}`;
+  return `${wanted.length === 0 ? '' : `&types=${wanted.join(',')}`}${asset}`;
+}
+
+/** @param rows of a page */
+function questionOf(view: View, rows: number) {
+  const to_ms = Math.ceil(view.time_ms / step_ms) * step_ms;
+  return `/events?limit=${rows}${filterOf(view)}&from=${to_ms - back_ms}&to=${to_ms}`;
+}
+
+/** The newest page, which is read again every 15 s, and the older ones that were loaded. */
+export function pastOf(view: View): Past {
+  const of = filterOf(view);
+  const { value, path, fault, isLoading } = view.history.read(
+    view,
+    `activity ${of}`,
+    questionOf(view, page_rows),
+  );
+  const { older } = view.choices;
+  const newest = eventsOf(value);
+  if (older?.of === of && older.kit_id === view.choices.kit_id) {
+    const known = new Set(older.events.map(({ id }) => id));
+    const events = [...newest.filter(({ id }) => !known.has(id)), ...older.events];
+    return { ...older, events };
+  }
+  return { events: newest, next: nextOf(value), path, isLoading, fault };
+}
+
+/** Loads the next page. */
+export async function loadOlder(view: View, { events, next, path, isLoading }: Past) {
+  const { choices, act } = view;
+  if (next === null || isLoading) return;
+  const { kit_id } = choices;
+  const before: Older = { of: filterOf(view), kit_id, events, next, path, isLoading: true, fault: '' };
+  choices.older = before;
+  act.changed();
+  let after = before;
+  try {
+    const page = await ask('GET', `${path}&cursor=${next}`);
+    after = { ...before, events: [...events, ...eventsOf(page)], next: nextOf(page) };
+  } catch (error) {
+    after = { ...before, fault: reasonOf(error, t.trouble.noAnswer) };
+  }
+  // Another filter may have been chosen meanwhile.
+  if (choices.older === before) choices.older = { ...after, isLoading: false };
+  act.changed();
+}
+
+/** All events of the chosen filter, newest first, up to 20,000. Throws when the service does not answer. */
+export async function allEvents(view: View): Promise<readonly Event[]> {
+  const path = `/api/kits/${view.choices.kit_id}${questionOf(view, export_page_rows)}`;
+  const events: Event[] = [];
+  let cursor = '';
+  do {
+    const page = await ask('GET', `${path}${cursor}`);
+    events.push(...eventsOf(page));
+    const next = nextOf(page);
+    cursor = next === null ? '' : `&cursor=${next}`;
+  } while (cursor !== '' && events.length < export_rows_max);
+  return events;
+}
+
+/** The end of what was seen adds nothing. */
+export function isShown({ type, data }: Event) {
+  return type !== 'task' && data['detected'] !== false;
+}
+
+/** @returns the event as a sentence; names in it are not sanitised yet */
+export function eventText({ type, asset_id, data }: Event, { world }: View): string {
+  const asset = world.assets.get(asset_id)?.name ?? '';
+  const reason = textIn(data['reason']) === '' ? '' : `: ${textIn(data['reason'])}`;
+  if (type === 'state')
+    return `${data['online'] === true ? t.history.kitOnline : t.history.kitOffline}${reason}`;
+  if (type === 'link_status')
+    return `${linkName(String(data['name']), world)}: ${stateText(data['status'])}${reason}`;
+  if (type === 'asset_status') return `${asset}: ${stateText(data['status'])}${reason}`;
+  const seen = listIn(data['types']).map((each) => own(t.seen, String(each)) ?? String(each));
+  const what = seen.join(', ') || (own(t.history.event, type) ?? label(type));
+  return asset === '' ? what : `${asset}: ${what}`;
+}
+
+function linkName(wire: string, { kit }: View['world']) {
+  const isp = kit?.wans.find(({ name }) => name === wire)?.isp;
+  return isp ? `${isp} (${wire})` : wire;
+}
+
+function stateText(status: unknown) {
+  if (status === 'online' || status === 'offline' || status === 'standby') return t.state[status];
+  return String(status);
+}
+
+/** How serious an event is. */
+export function levelOf({ type, data }: Event): 'bad' | 'warn' | 'info' {
+  if (type === 'state') return data['online'] === false ? 'bad' : 'info';
+  if (type === 'tamper' || type === 'drops') return 'warn';
+  return data['status'] === 'offline' ? 'warn' : 'info';
+}

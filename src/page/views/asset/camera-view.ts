@@ -1,0 +1,144 @@
+/** The page of a camera: its video first, then moving it, its presets by name, its detector, and what it saw. */
+import { duration, feedFreshness } from '../../world/age.ts';
+import { isRecord, own } from '../../world/json.ts';
+import { plain } from '../../world/text.ts';
+import { clock } from '../../world/units.ts';
+import { fieldOf } from '../../world/world.ts';
+import { t } from '../../words/words.ts';
+import { lockReason } from '../command/about.ts';
+import { outcome } from '../command/command-view.ts';
+import { fieldsOf } from '../command/form.ts';
+import { html } from '../parts/html.ts';
+import { icon } from '../parts/icon.ts';
+import { age, card } from '../parts/marks.ts';
+import { isWideNow } from '../parts/wide.ts';
+import { PtzPad } from './ptz.ts';
+import { Video } from './video.ts';
+import type { LiveAsset, Option, View } from '../../types.d.ts';
+import type { Shared } from './drone-view.ts';
+
+export function cameraBody(asset: LiveAsset, view: View, { first, past, commands, rest }: Shared) {
+  const isWide = isWideNow();
+  return html`<div class="page aside camera">
+    <div class="column">${first}${videoCard(asset, view)}${seenCard(asset, view)}${isWide && past}</div>
+    <div class="column">
+      ${padCard(asset, view)}${presetsCard(asset, view)}${commands}${!isWide && past}${rest}
+    </div>
+  </div>`;
+}
+
+function videoCard(asset: LiveAsset, view: View) {
+  if (!asset.whep_url)
+    return html`<section key="video" class="card">
+      <p class="empty no-video">${t.camera.noVideo}</p>
+    </section>`;
+  const seen = seenNow(asset, view);
+  return html`<section key="video" class="video-card" aria-label=${t.camera.video}>
+    <${Video} key=${asset.whep_url} url=${asset.whep_url} title=${plain(asset.name)} />
+    ${seen && html`<span class="video-tag">${seen}</span>`}
+  </section>`;
+}
+
+/** What the detector sees now, while that is current. */
+function seenNow(asset: LiveAsset, view: View): string {
+  const { ai_detection, motion } = view.world.feeds.get(asset.id) ?? {};
+  const types = fieldOf(ai_detection, 'types');
+  if (
+    fieldOf(ai_detection, 'detected') === true &&
+    Array.isArray(types) &&
+    !feedFreshness(asset, 'ai_detection', view).isOld
+  )
+    return types.map((type) => own(t.seen, String(type)) ?? plain(type)).join(', ');
+  return fieldOf(motion, 'detected') === true && !feedFreshness(asset, 'motion', view).isOld
+    ? t.camera.motion
+    : '';
+}
+
+function padCard(asset: LiveAsset, view: View) {
+  const command = view.world.commands.get(asset.id)?.find(({ name }) => name === 'ptz_move');
+  if (!command) return '';
+  const locked = lockReason(view, asset);
+  const refused = view.choices.orders.get(`${asset.id} ptz_move`);
+  return html`<section class="card pad" id="ptz" aria-label=${t.camera.move}>
+    <${PtzPad} asset=${asset} command=${command} view=${view} />
+    ${locked !== undefined && html`<p class="lock">${locked}</p>`}
+    ${refused?.state === 'refused' || refused?.state === 'unknown' ? html`<p class="fault" role="status">${plain(refused.text)}</p>` : ''}
+  </section>`;
+}
+
+/** Presets by name: from the schema, else from the feed of the camera. */
+function presetsCard(asset: LiveAsset, view: View) {
+  const command = view.world.commands.get(asset.id)?.find(({ name }) => name === 'ptz_preset');
+  const [input] = command ? (fieldsOf(command.input_schema) ?? []) : [];
+  if (!command || !input) return '';
+  const presets = input.kind === 'choice' ? input.choices : presetsOfFeed(asset, view);
+  if (presets.length === 0) return '';
+  const isLocked = lockReason(view, asset) !== undefined;
+  const result = outcome(asset, command, view);
+  return html`<section key="presets" class="presets" aria-label=${t.camera.goTo}>
+    <h2 class="sec">${t.camera.goTo}</h2>
+    <div class="chips">
+      ${presets.map(({ value, text, json }) => {
+        const go = () =>
+          isLocked ? undefined : view.act.order({ asset, command, payload: { [input.name]: json } });
+        return html`<button
+          type="button"
+          key=${value}
+          class="chip"
+          aria-disabled=${String(isLocked)}
+          onClick=${go}
+        >
+          <bdi>${text}</bdi>
+        </button>`;
+      })}
+    </div>
+    ${result && html`<div class="outcome" role="status">${result}</div>`}
+  </section>`;
+}
+
+function presetsOfFeed(asset: LiveAsset, view: View): readonly Option[] {
+  const list = fieldOf(view.world.feeds.get(asset.id)?.['presets'], 'presets');
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((each) => {
+    const id = isRecord(each) ? (each['id'] ?? each['token']) : undefined;
+    const text = isRecord(each) ? each['name'] : undefined;
+    if (typeof id !== 'string' && typeof id !== 'number') return [];
+    return [{ value: String(id), text: plain(text ?? id), json: id }];
+  });
+}
+
+function seenCard(asset: LiveAsset, view: View) {
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  const rows = [
+    { feed: 'ai_detection', sign: 'users' as const, text: seenText(asset, view) },
+    {
+      feed: 'motion',
+      sign: 'activity' as const,
+      text: fieldOf(feeds['motion'], 'detected') === true ? t.camera.motion : t.camera.noMotion,
+    },
+  ].filter(({ feed }) => feeds[feed]);
+  if (rows.length === 0) return '';
+  return card(
+    'seen',
+    t.camera.seen,
+    html`<ul class="rows">
+      ${rows.map(({ feed, sign, text }) => {
+        const time_ms = Date.parse(feeds[feed]?.time ?? '');
+        return html`<li key=${feed} class="event">
+          <time>${clock(time_ms)}</time
+          >${icon(sign)}<span>${text}</span>${age(feedFreshness(asset, feed, view))}
+        </li>`;
+      })}
+    </ul>`,
+    html`<span class="age"
+      >${t.camera.seenHint(duration(view.time_ms - Math.max(...rows.map(({ feed }) => Date.parse(feeds[feed]?.time ?? '')))))}</span
+    >`,
+  );
+}
+
+function seenText(asset: LiveAsset, view: View) {
+  const detection = view.world.feeds.get(asset.id)?.['ai_detection'];
+  const types = fieldOf(detection, 'types');
+  if (fieldOf(detection, 'detected') !== true || !Array.isArray(types)) return t.camera.nothingSeen;
+  return types.map((type) => own(t.seen, String(type)) ?? plain(type)).join(', ');
+}

@@ -1,0 +1,237 @@
+/** The page of a drone: map and instruments first, the last minutes, and what a pilot needs in one tap. */
+import { feedFreshness } from '../../world/age.ts';
+import { bearingOf } from '../../world/geo.ts';
+import { listIn } from '../../world/json.ts';
+import { placeOfAsset, placeOfKit } from '../../world/places.ts';
+import { plain } from '../../world/text.ts';
+import { feedsThen, type FeedsThen } from '../../world/history/moment.ts';
+import { clock, distanceIn, heightIn, number, speedIn, type Measure } from '../../world/units.ts';
+import { fieldOf, numberOf } from '../../world/world.ts';
+import { t } from '../../words/words.ts';
+import { lockAtAnyTime, titleOf } from '../command/about.ts';
+import { emptyText } from '../history/range.ts';
+import { mapBox } from '../map/map-box.ts';
+import { html } from '../parts/html.ts';
+import { icon, shape } from '../parts/icon.ts';
+import { age, card } from '../parts/marks.ts';
+import { spark } from '../parts/spark.ts';
+import { isWideNow } from '../parts/wide.ts';
+import { flyCard } from './fly.ts';
+import { horizon } from './horizon.ts';
+import { Video } from './video.ts';
+import type { FeedMessage, Freshness, LiveAsset, View } from '../../types.d.ts';
+
+/** `way`: what chooses the time of the track; `past`: the history. */
+export interface Shared {
+  readonly first: unknown;
+  readonly way: unknown;
+  readonly past: unknown;
+  readonly commands: unknown;
+  readonly rest: unknown;
+}
+
+/** What the instruments show. */
+const shown_feeds = ['sys_status', 'attitude', 'gps', 'vfr_hud', 'battery'];
+
+/** Commands with a separate button, where the drone has them. */
+const tray = ['return_home', 'hold', 'land'];
+
+export function droneBody(asset: LiveAsset, view: View, { first, way, past, commands, rest }: Shared) {
+  // On a phone it stands below the map, where a tap is answered in sight.
+  const fly = flyCard(asset, view);
+  const isWide = isWideNow();
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  const then = feedsThen(asset, shown_feeds, view);
+  const ageNow = then ? '' : age(feedFreshness(asset, 'sys_status', view));
+  return html`<div class="page aside drone">
+      <div class="column main">
+        ${first}
+        <div class="map-and-video">${mapBox(view, { asset, isTall: true })}${videoCorner(asset)}</div>
+        ${!isWide && fly} ${way}
+      </div>
+      <div class="column">
+        ${then ? instrumentsThen(then, view) : instruments(asset, view)}
+        ${trayView(asset, view, 'card only-wide')} ${isWide && fly} ${reasons(then?.feeds ?? feeds, ageNow)}
+        ${minutes(asset, view)} ${commands}${past}${rest}
+      </div>
+    </div>
+    ${trayView(asset, view, 'only-phone')}`;
+}
+
+function videoCorner({ whep_url, name }: LiveAsset) {
+  return whep_url
+    ? html`<div class="corner"><${Video} key=${whep_url} url=${whep_url} title=${plain(name)} /></div>`
+    : '';
+}
+
+function instruments(asset: LiveAsset, view: View) {
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  const kit = placeOfKit(view);
+  const place = placeOfAsset(asset, view);
+  const distance_m = kit && place ? bearingOf(kit, place).distance_m : undefined;
+  return panel(
+    feeds,
+    figures(feeds, figure(t.drone.fromKit, place ?? 'gps', distance_m, distanceIn)),
+    (feed) => (typeof feed === 'string' ? feedFreshness(asset, feed, view) : feed),
+  );
+}
+
+/** The same, as it was at the moment that is looked at. */
+function instrumentsThen({ feeds, isLoading, fault }: FeedsThen, { choices }: View) {
+  const list = figures(feeds, []);
+  const isEmpty = list.length === 0 && !feeds['attitude'];
+  return isLoading || isEmpty
+    ? html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
+        <p class="cap">${emptyText({ isLoading, fault })}</p>
+      </section>`
+    : panel(feeds, list, () => ({ age_ms: 0, isOld: false }), clock(choices.moment_ms ?? 0));
+}
+
+/** @param time of all values; empty: each has its own age */
+function panel(
+  feeds: Readonly<Record<string, FeedMessage>>,
+  facts: readonly Figure[],
+  freshnessOf: (feed: string | Freshness) => Freshness,
+  time: string = '',
+) {
+  const roll = numberOf(feeds['attitude'], 'roll');
+  const pitch = numberOf(feeds['attitude'], 'pitch');
+  if (facts.length === 0 && roll === undefined) return '';
+  return html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
+    ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: freshnessOf('attitude').isOld }) : ''}
+    <dl class="facts">
+      ${
+        time &&
+        html`<div key="time" class="fact">
+          <dt>${t.history.moment}</dt>
+          <dd>${time}</dd>
+        </div>`
+      }
+      ${facts.map(({ term, value, unit, feed }) => {
+        const freshness = freshnessOf(feed);
+        return html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
+          <dt>${term}</dt>
+          <dd>${value}${unit ? html`<small>${unit}</small>` : ''}${freshness.isOld ? age(freshness) : ''}</dd>
+        </div>`;
+      })}
+    </dl>
+  </section>`;
+}
+
+/** `feed`: what its age is of, or that age. */
+interface Figure {
+  readonly term: string;
+  readonly value: string;
+  readonly unit: string;
+  readonly feed: string | Freshness;
+}
+
+function figures(
+  { sys_status, gps, vfr_hud, battery }: Readonly<Record<string, FeedMessage>>,
+  distance: readonly Figure[],
+): readonly Figure[] {
+  const mode = fieldOf(sys_status, 'flight_mode');
+  const speed = numberOf(vfr_hud, 'groundspeed') ?? numberOf(gps, 'ground_speed');
+  const climb = numberOf(vfr_hud, 'climb_mps');
+  return [
+    ...(typeof mode === 'string'
+      ? [{ term: t.drone.mode, value: plain(mode), unit: '', feed: 'sys_status' }]
+      : []),
+    ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
+    ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
+    ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
+    ...distance,
+    ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
+      value,
+      unit: '%',
+      digits: 0,
+    })),
+  ];
+}
+
+function figure(
+  term: string,
+  feed: string | Freshness,
+  value: number | undefined,
+  measure: (value: number) => Measure,
+): readonly Figure[] {
+  if (value === undefined) return [];
+  const { value: shown, unit, digits } = measure(value);
+  return [{ term, feed, value: number(shown, digits), unit }];
+}
+
+function climbIn(mps: number): Measure {
+  return speedIn(Math.abs(mps) < 0.05 ? 0 : mps);
+}
+
+/** Why the autopilot would not let itself be armed, in its own words. */
+function reasons({ sys_status: status }: Readonly<Record<string, FeedMessage>>, ageView: unknown) {
+  const listed = [...listIn(fieldOf(status, 'pre_arm_reasons')), ...listIn(fieldOf(status, 'ekf_reasons'))];
+  const isFailing = fieldOf(status, 'pre_arm_check') === false && fieldOf(status, 'armed') !== true;
+  if (!isFailing && listed.length === 0) return '';
+  return card(
+    'pre-arm',
+    t.drone.notReady,
+    html`<ul class="rows reasons">
+      ${(listed.length === 0 ? [t.drone.noReason] : listed).map((text) => html`<li class="state warn">${shape('warn')}<bdi>${plain(text)}</bdi></li>`)}
+    </ul>`,
+    ageView,
+  );
+}
+
+function minutes(asset: LiveAsset, view: View) {
+  const { series } = view.world;
+  const height = spark(series.get(`${asset.id} height`) ?? [], {
+    what: t.drone.altitude,
+    unit: 'm',
+    low: 0,
+    isAccent: true,
+  });
+  const battery = spark(series.get(`${asset.id} battery`) ?? [], {
+    what: t.drone.batteryTerm,
+    unit: '%',
+    low: 0,
+    top: 100,
+  });
+  const radio = spark(series.get(`${asset.id} radio`) ?? [], { what: t.drone.radio, unit: '' });
+  const rows = [
+    { term: t.drone.altitude, chart: height },
+    { term: t.drone.batteryTerm, chart: battery },
+    { term: t.drone.radio, chart: radio },
+  ].filter(({ chart }) => chart !== '');
+  if (rows.length === 0) return '';
+  return card(
+    'minutes',
+    t.drone.minutes,
+    html`<div class="lanes">${rows.map(({ term, chart }) => html`<span>${term}</span>${chart}`)}</div>`,
+  );
+}
+
+/** The buttons that must be in reach at any time: on a phone they stay at the bottom. */
+function trayView(asset: LiveAsset, view: View, kind: string) {
+  const commands = view.world.commands.get(asset.id) ?? [];
+  const shown = tray.flatMap((wanted) => commands.filter(({ name }) => name === wanted)).slice(0, 2);
+  if (shown.length === 0) return '';
+  const isLocked = lockAtAnyTime(view, asset) !== undefined;
+  const showAll = () => document.querySelector('#commands')?.scrollIntoView({ block: 'start' });
+  return html`<div class=${`tray ${kind}`} role="group" aria-label=${t.drone.tray}>
+    ${shown.map((command) => {
+      const ask = () => {
+        if (isLocked) return;
+        // They must work at once, also while a moment of the past is shown.
+        view.choices.moment_ms = null;
+        view.act.order({ asset, command, payload: {} });
+      };
+      return html`<button
+        type="button"
+        key=${command.name}
+        class="btn"
+        aria-disabled=${String(isLocked)}
+        onClick=${ask}
+      >
+        ${command.name === 'return_home' ? icon('house', 's') : ''}${titleOf(command)}
+      </button>`;
+    })}
+    <button type="button" class="btn only-phone" onClick=${showAll}>${t.commands.title}</button>
+  </div>`;
+}

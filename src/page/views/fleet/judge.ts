@@ -1,0 +1,100 @@
+/** How a kit of the list is: from its summary where the service gives one, else from its last telemetry. */
+import { field, listIn, textIn } from '../../world/json.ts';
+import { label, plain, sentence } from '../../world/text.ts';
+import { t } from '../../words/words.ts';
+import type { KitResource } from '../../types.d.ts';
+
+/** `trouble`: the more, the sooner a person should look. */
+export interface Judged {
+  readonly state: 'online' | 'attention' | 'offline' | 'none';
+  readonly reasons: readonly string[];
+  readonly trouble: number;
+}
+
+const battery_low_pct = 20;
+/** A bad condition counts as much as so many others. */
+const bad_weight = 10;
+/** By state: offline before attention before never reported before online. */
+const weights = { offline: 3_000, attention: 2_000, none: 1_000, online: 0 };
+
+const known: WeakMap<KitResource, readonly [words: object, judged: Judged]> = new WeakMap();
+
+/** Judges a kit once: entries are replaced, never changed. */
+export function judge(kit: KitResource): Judged {
+  const [words, before] = known.get(kit) ?? [];
+  if (before && words === t) return before;
+  const conditions = conditionsOf(kit);
+  const reasons = reasonsOf(conditions);
+  const state = !kit.last_seen
+    ? 'none'
+    : !kit.online
+      ? 'offline'
+      : reasons.length > 0
+        ? 'attention'
+        : 'online';
+  const bad = conditions.filter(({ level }) => level === 'bad').length;
+  const trouble = weights[state] + bad * bad_weight + conditions.length;
+  const judged: Judged = { state, reasons: state === 'none' ? [t.hero.never] : reasons, trouble };
+  known.set(kit, [t, judged]);
+  return judged;
+}
+
+interface Condition {
+  readonly key: string;
+  readonly level: string;
+  readonly subject: string;
+  readonly value: number;
+}
+
+function conditionsOf(kit: KitResource): readonly Condition[] {
+  const summary = field(kit, 'summary');
+  if (summary === undefined) return [...linksOf(kit), ...batteryOf(kit)];
+  return listIn(field(summary, 'attention')).map((each) => ({
+    key: textIn(field(each, 'key')),
+    level: textIn(field(each, 'level')),
+    subject: textIn(field(each, 'subject')),
+    value: Number(field(each, 'value') ?? 0),
+  }));
+}
+
+function linksOf({ live }: KitResource): readonly Condition[] {
+  return (live?.wans ?? [])
+    .filter(({ status }) => status === 'offline')
+    .map(({ isp, name }) => ({ key: 'link', level: 'warn', subject: isp ? isp : name, value: 0 }));
+}
+
+function batteryOf({ live }: KitResource): readonly Condition[] {
+  const battery = live?.battery;
+  if (typeof battery !== 'number' || battery > battery_low_pct || live?.battery_charging === true) return [];
+  return [{ key: 'battery', level: 'warn', subject: '', value: battery }];
+}
+
+/** One sentence for each condition; assets together, and without what the state already shows. */
+function reasonsOf(conditions: readonly Condition[]): readonly string[] {
+  const assets = conditions.filter(({ key }) => key === 'asset').length;
+  const rest = conditions.filter(({ key }) => key !== 'asset' && key !== 'offline' && key !== 'never');
+  return [
+    ...rest.map((each) => `${sentenceOf(each)}.`),
+    ...(assets > 0 ? [`${t.kits.assetsOffline(assets)}.`] : []),
+  ];
+}
+
+function sentenceOf({ key, subject, value }: Condition): string {
+  const n = Math.round(value);
+  switch (key) {
+    case 'battery':
+      return t.attention.kitBattery(n);
+    case 'link':
+      return t.attention.linkOffline(plain(subject));
+    case 'fix':
+      return t.kits.positionOld;
+    case 'queue':
+      return t.attention.queue(n);
+    case 'dropped':
+      return t.attention.dropped(n);
+    case 'refused':
+      return t.attention.rejected(n);
+    default:
+      return sentence(subject === '' ? label(key) : plain(subject));
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The base map under the marks: the outline of the world, and over it the operator's map where the service has one. It only
+ * shows; gestures and marks are those of the plain map. No request leaves the service.
+ */
+import { addProtocol, Map as MapView, setWorkerUrl } from '../../maplibre-gl.js';
+import { Protocol } from '../../pmtiles.js';
+import { Component } from '../../preact.js';
+import { ask } from '../../world/api.ts';
+import { field } from '../../world/json.ts';
+import { pageFile } from '../../world/page-file.ts';
+import { html } from '../parts/html.ts';
+import { base } from './base-state.ts';
+import { styleOf } from './base-style.ts';
+import type { View } from '../../types.d.ts';
+import type { Mercator } from './frame.ts';
+
+interface Props {
+  readonly view: View;
+  readonly at: Mercator;
+}
+
+const worker_url = pageFile('maplibre-gl-worker.js');
+/** A context that is lost again does not come back for long: the plain map stays. */
+const losses_max = 2;
+const pixel_ratio_max = 2;
+
+let archive: Promise<unknown> | undefined;
+let losses = 0;
+let isPrepared = false;
+
+/** The policy of the page allows no script from text, except the address of this one worker. */
+function prepare() {
+  if (isPrepared) return;
+  isPrepared = true;
+  const scope: object = globalThis;
+  if (hasTrustedTypes(scope))
+    scope.trustedTypes.createPolicy('default', {
+      createScriptURL: (url: string) => (url === worker_url ? url : null),
+    });
+  setWorkerUrl(worker_url);
+  addProtocol('pmtiles', new Protocol().tile);
+}
+
+/** Not every browser has them. */
+function hasTrustedTypes(
+  scope: object,
+): scope is { readonly trustedTypes: { readonly createPolicy: (name: string, rules: object) => unknown } } {
+  return 'trustedTypes' in scope;
+}
+
+/** What the service reports about the operator's map; asked for once. An older service has none. */
+async function archiveOf() {
+  archive ??= ask('GET', '/api/map').catch(() => undefined);
+  return archive;
+}
+
+export class BaseMap extends Component<Props> {
+  #box: HTMLElement | null = null;
+  #map: MapView | undefined;
+  #theme = '';
+  #size = '';
+  #archive: unknown;
+
+  override componentDidMount() {
+    void this.#open();
+  }
+
+  override componentDidUpdate() {
+    this.#show();
+  }
+
+  override componentWillUnmount() {
+    this.#box = null;
+    this.#map?.remove();
+    this.#map = undefined;
+  }
+
+  #keep = (element: HTMLElement | null) => {
+    this.#box = element;
+  };
+
+  async #open() {
+    const answer = await archiveOf();
+    this.#archive = field(answer, 'archive') ?? undefined;
+    const { view, at } = this.props;
+    const fault = field(answer, 'fault');
+    base.fault = typeof fault === 'string' ? fault : '';
+    base.attribution = plainText(field(this.#archive, 'attribution'));
+    if (!this.#box) return;
+    this.#theme = view.theme;
+    try {
+      prepare();
+      this.#map = new MapView({
+        container: this.#box,
+        style: styleOf(this.#archive),
+        center: at.center,
+        zoom: at.zoom,
+        interactive: false,
+        attributionControl: false,
+        trackResize: false,
+        fadeDuration: 0,
+        pixelRatio: Math.min(devicePixelRatio, pixel_ratio_max),
+      });
+      this.#listen(this.#map);
+      base.state = 'ready';
+    } catch (error) {
+      base.state = 'missing';
+      view.act.note(`base map: ${error instanceof Error ? error.message : 'not available'}`);
+    }
+    view.act.arrived();
+  }
+
+  #listen(map: MapView) {
+    const { act } = this.props.view;
+    // Before the land is drawn, all would be sea.
+    map.once('load', () => this.#box?.classList.add('drawn'));
+    map.on('error', ({ error }) => act.note(`base map: ${error.message}`));
+    map.on('webglcontextlost', () => {
+      losses += 1;
+      if (losses < losses_max) return;
+      base.state = 'missing';
+      act.arrived();
+    });
+  }
+
+  /** Follows the frame, the size and the theme. */
+  #show() {
+    const map = this.#map;
+    const { view, at } = this.props;
+    if (!map) return;
+    if (this.#size !== `${at.w} ${at.h}`) map.resize();
+    this.#size = `${at.w} ${at.h}`;
+    if (this.#theme !== view.theme) map.setStyle(styleOf(this.#archive));
+    this.#theme = view.theme;
+    map.jumpTo({ center: at.center, zoom: at.zoom });
+  }
+
+  override render() {
+    return html`<div class="base" ref=${this.#keep} aria-hidden="true"></div>`;
+  }
+}
+
+/** The credit of the operator's map without its markup. */
+function plainText(text: unknown): string {
+  return typeof text === 'string' ? text.replace(/<[^>]*>/gu, '').trim() : '';
+}

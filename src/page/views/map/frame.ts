@@ -1,0 +1,129 @@
+/** Which part of the Earth a map shows, and where in it a place is drawn. */
+import { offset, project, type Place } from '../../world/geo.ts';
+import { placeOfAsset, placeOfKit } from '../../world/places.ts';
+import { trackNow } from '../../world/history/track.ts';
+import type { LiveAsset, View } from '../../types.d.ts';
+
+export interface Frame {
+  /** Pixels. */
+  w: number;
+  h: number;
+  /** Metres for one pixel, in the middle. */
+  m_per_px: number;
+  toPicture: (place: Place) => readonly [x: number, y: number];
+  toPlace: (x: number, y: number) => Place;
+}
+
+const range_min_m = 50;
+/** The range uses round numbers, so that the scale does not change with each fix. */
+const range_steps = [1, 1.5, 2, 3, 4, 6, 8, 10];
+/** Share of the half of the shorter side that the range takes. */
+const filled = 0.78;
+
+/**
+ * The section that a map shows: everything by default, else what was chosen.
+ * @returns undefined: no position is known
+ */
+export function sectionOf(
+  view: View,
+  { asset }: { readonly w: number; readonly h: number; readonly asset: LiveAsset | undefined },
+): { readonly center: Place; readonly range_m: number } | undefined {
+  const { zoom, center: followed_id, pan } = view.choices.map;
+  const shown = shownOn(view, asset);
+  const middle = placeOf(followed_id, view) ?? shown[0];
+  const center = pan ?? middle;
+  if (!center) return undefined;
+  const far_m = farthest(middle ?? center, shown);
+  const power = 10 ** Math.floor(Math.log10(far_m));
+  const fitted = range_steps.find((step) => step * power >= far_m) ?? 10;
+  return { center, range_m: (fitted * power) / 2 ** zoom };
+}
+
+/** The places that a map shows, that in its middle first: of one asset, its way and the kit, or of the kit and all assets. */
+function shownOn(view: View, asset: LiveAsset | undefined): readonly Place[] {
+  const place = placeOfKit(view);
+  const kit = place ? [place] : [];
+  const own = asset && placeOfAsset(asset, view);
+  if (asset && own) return [own, ...kit, ...wayOf(asset, view)];
+  return [...kit, ...[...view.world.assets.values()].flatMap((each) => placeOfAsset(each, view) ?? [])];
+}
+
+function wayOf(asset: LiveAsset, view: View) {
+  return (trackNow(asset, view)?.track ?? []).flat();
+}
+
+function farthest(middle: Place, places: readonly Place[]) {
+  return places.reduce((most, place) => Math.max(most, Math.hypot(...project(middle, place))), range_min_m);
+}
+
+function placeOf(asset_id: string | null, view: View) {
+  const asset = asset_id === null ? undefined : view.world.assets.get(asset_id);
+  return asset && placeOfAsset(asset, view);
+}
+
+/** The plane around the centre, without any library. */
+export function planeFrame(
+  { center, range_m }: { readonly center: Place; readonly range_m: number },
+  w: number,
+  h: number,
+): Frame {
+  const m_per_px = range_m / ((Math.min(w, h) / 2) * filled);
+  return {
+    w,
+    h,
+    m_per_px,
+    toPicture: (place) => {
+      const [east, north] = project(center, place);
+      return [round(w / 2 + east / m_per_px), round(h / 2 - north / m_per_px)];
+    },
+    toPlace: (x, y) => offset(center, (x - w / 2) * m_per_px, (h / 2 - y) * m_per_px),
+  };
+}
+
+export type Mercator = Frame & { readonly center: [lon: number, lat: number]; readonly zoom: number };
+
+/** Radius of the map's sphere, metres. */
+const mercator_m = 6_378_137;
+const tile_px = 512;
+const rad = Math.PI / 180;
+const lat_max = 85.05;
+const zoom_max = 20;
+
+/** The section as the base map shows it, in the projection of Mercator. */
+export function mercatorFrame(
+  { center, range_m }: { readonly center: Place; readonly range_m: number },
+  w: number,
+  h: number,
+): Mercator {
+  const round_m = 2 * Math.PI * mercator_m * Math.cos(center.lat * rad);
+  const wanted_m = range_m / ((Math.min(w, h) / 2) * filled);
+  const zoom = Math.min(zoom_max, Math.max(0, Math.log2(round_m / wanted_m / tile_px)));
+  const world_px = tile_px * 2 ** zoom;
+  const xOf = (lon: number) => (lon / 360) * world_px;
+  const yOf = (lat: number) => {
+    const bounded = Math.min(lat_max, Math.max(-lat_max, lat)) * rad;
+    return (-Math.asinh(Math.tan(bounded)) / (2 * Math.PI)) * world_px;
+  };
+  const [x0, y0] = [xOf(center.lon), yOf(center.lat)];
+  return {
+    w,
+    h,
+    center: [center.lon, center.lat],
+    zoom,
+    m_per_px: round_m / world_px,
+    toPicture: ({ lat, lon }) => {
+      // By the shorter way round the Earth.
+      const dx = xOf(lon) - x0;
+      return [round(w / 2 + dx - Math.round(dx / world_px) * world_px), round(h / 2 + yOf(lat) - y0)];
+    },
+    toPlace: (x, y) => {
+      const lon = ((x - w / 2 + x0) / world_px) * 360;
+      const lat = Math.atan(Math.sinh((-(y - h / 2 + y0) / world_px) * 2 * Math.PI)) / rad;
+      return { lat, lon: ((((lon + 180) % 360) + 360) % 360) - 180 };
+    },
+  };
+}
+
+function round(x: number) {
+  return Math.round(x * 10) / 10;
+}

@@ -1,0 +1,52 @@
+/** Screens whose modules are fetched when they are first shown, or in idle time. */
+import { pageFile } from '../../world/page-file.ts';
+import type { Actions } from '../../types.d.ts';
+
+export interface Lazy<T> {
+  /** The module, once it is loaded. */
+  now: () => T | undefined;
+  /** Starts loading; draws again when it is there. */
+  load: (act: Actions) => void;
+}
+
+export function lazy<T>(fetchModule: () => Promise<T>): Lazy<T> {
+  let module: T | undefined;
+  let isLoading = false;
+  const fetchOnce = async (act: Actions) => {
+    try {
+      module = await fetchModule();
+      act.arrived();
+    } catch {
+      // Tried again at the next drawing: the link to the service may be lost now.
+    } finally {
+      isLoading = false;
+    }
+  };
+  return {
+    now: () => module,
+    load: (act) => {
+      if (module !== undefined || isLoading) return;
+      isLoading = true;
+      void fetchOnce(act);
+    },
+  };
+}
+
+/**
+ * Loads a style sheet that the first view does not need. Resolves when it applies.
+ * @param file in `styles/`
+ */
+export async function loadStyles(file: string) {
+  const link = document.createElement('link');
+  const { promise, resolve, reject }: PromiseWithResolvers<void> = Promise.withResolvers();
+  link.rel = 'stylesheet';
+  link.href = pageFile(`styles/${file}`);
+  link.onload = () => resolve();
+  link.onerror = () => {
+    link.remove();
+    reject(new Error(`${file} was not loaded`));
+  };
+  // The last sheet adapts the others to the width: it stays last.
+  [...document.querySelectorAll('link[rel="stylesheet"]')].at(-1)?.before(link);
+  await promise;
+}

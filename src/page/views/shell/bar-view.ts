@@ -1,0 +1,55 @@
+/** The bar at the top: where the page is, and whether the data below is live. */
+import { duration } from '../../world/age.ts';
+import { addressOf } from '../../world/route.ts';
+import { t } from '../../words/words.ts';
+import { html } from '../parts/html.ts';
+import { icon } from '../parts/icon.ts';
+import { state } from '../parts/marks.ts';
+import { kitButton } from './nav.ts';
+import type { View } from '../../types.d.ts';
+
+export interface Heading {
+  title: unknown;
+  /** Below the title. */
+  sub?: unknown;
+  /** Address of the screen above. */
+  back?: string;
+  /** State of what the screen shows; the page's link when left out. */
+  pill?: unknown;
+  /** From 900 px. */
+  tools?: unknown;
+  /** The phone shows the kit's name instead. */
+  isKit?: boolean;
+}
+
+export function barView(view: View, { title, sub, back, pill, tools, isKit = false }: Heading) {
+  const { choices, link } = view;
+  const isLost = link.state === 'lost' && !choices.needsKey;
+  return html`<header class="bar">
+    ${back && html`<a class="icon-btn" href=${back} aria-label=${t.back}>${icon('arrow-left')}</a>`}
+    ${isKit && html`<div class="grow only-phone">${kitButton(view)}</div>`}
+    <div class=${isKit ? 'grow only-wide' : 'grow'}>
+      <h1 class=${back ? '' : 'hero'}>${title}</h1>
+      ${sub && html`<span class="sub">${sub}</span>`}
+    </div>
+    ${tools && html`<div class="only-wide">${tools}</div>`}
+    <span class="page-link" role="status">${pill && !isLost ? pill : pageLink(view)}</span>
+    ${
+      isKit &&
+      html`<a
+        class="icon-btn only-phone"
+        href=${addressOf('settings', choices.kit_id)}
+        aria-label=${t.nav.settings}
+        >${icon('ellipsis')}</a
+      >`
+    }
+  </header>`;
+}
+
+function pageLink({ link, choices }: View) {
+  if (choices.needsKey) return state('loggedOut', { isPill: true });
+  if (link.state === 'live') return state('live', { isPill: true });
+  // Hidden from screen readers, which would announce each second.
+  const since = html`<span aria-hidden="true"> ${duration(performance.now() - link.since_ms)}</span>`;
+  return state(link.state === 'lost' ? 'lost' : 'connecting', { isPill: true, more: since });
+}

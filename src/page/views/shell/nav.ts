@@ -1,0 +1,115 @@
+/** The five places of a kit: tabs at the bottom of a phone, a rail from 900 px. */
+import { attentionList } from '../overview/attention.ts';
+import { html } from '../parts/html.ts';
+import { icon, type Icon } from '../parts/icon.ts';
+import { name } from '../parts/marks.ts';
+import { steady } from '../parts/steady.ts';
+import { addressOf, type Screen } from '../../world/route.ts';
+import { number } from '../../world/units.ts';
+import { t } from '../../words/words.ts';
+import type { View } from '../../types.d.ts';
+
+type Place = 'overview' | 'map' | 'assets' | 'links' | 'activity';
+
+const places: readonly (readonly [Place, Icon])[] = [
+  ['overview', 'gauge'],
+  ['map', 'map'],
+  ['assets', 'layout-grid'],
+  ['links', 'activity'],
+  ['activity', 'bell'],
+];
+
+function placeOf(screen: Screen): Screen {
+  return screen === 'asset' ? 'assets' : screen;
+}
+
+export function tabsView(view: View) {
+  const { choices, route } = view;
+  const waiting = attentionList(view).length;
+  const draw = () =>
+    html`<nav class="tabs" aria-label=${t.nav.label}>
+      ${places.map(
+        ([screen, sign]) =>
+          html`<a
+            key=${screen}
+            href=${addressOf(screen, choices.kit_id)}
+            aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
+            >${icon(sign)}${screen === 'overview' && waiting > 0 && route.screen !== 'overview' ? count(waiting) : ''}<span
+              class="word"
+              >${t.nav[screen]}</span
+            ></a
+          >`,
+      )}
+    </nav>`;
+  return steady([route.screen, choices.kit_id, waiting], draw);
+}
+
+function count(n: number) {
+  return html`<span class="count">${n}<span class="unseen"> ${t.nav.needAttention}</span></span>`;
+}
+
+export function railView(view: View) {
+  const { choices, world, route, act } = view;
+  const waiting = attentionList(view).length;
+  const figures = { assets: world.assets.size, links: world.kit?.wans.length ?? 0 };
+  const shown = [route.screen, choices.kit_id, waiting, figures, choices.kits.length, view.theme];
+  const draw = () =>
+    html`<nav class="rail" aria-label=${t.nav.label}>
+      ${kitButton(view)}
+      ${
+        choices.kits.length > 1 &&
+        html`<a class="nav" href="#/kits" aria-current=${route.screen === 'kits' ? 'page' : undefined}
+          >${icon('list')}<span>${t.nav.kits}</span><span class="n">${number(choices.kits.length)}</span></a
+        >`
+      }
+      ${places.map(
+        ([screen, sign]) =>
+          html`<a
+            key=${screen}
+            class="nav"
+            href=${addressOf(screen, choices.kit_id)}
+            aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
+            >${icon(sign)}<span>${t.nav[screen]}</span>${
+              screen === 'overview' && waiting > 0
+                ? count(waiting)
+                : html`<span class="n"
+                    >${screen === 'assets' || screen === 'links' ? figures[screen] || '' : ''}</span
+                  >`
+            }</a
+          >`,
+      )}
+      <div class="end">
+        <button type="button" class="nav" onClick=${act.switchTheme}>
+          ${icon(view.theme === 'day' ? 'moon' : 'sun')}<span
+            >${view.theme === 'day' ? t.nav.night : t.nav.day}</span
+          >
+        </button>
+        <a
+          class="nav"
+          href=${addressOf('settings', choices.kit_id)}
+          aria-current=${route.screen === 'settings' ? 'page' : undefined}
+          >${icon('settings')}<span>${t.nav.settings}</span></a
+        >
+      </div>
+    </nav>`;
+  return steady([...shown, kitText(view)], draw);
+}
+
+/** What the kit is called, and where it is. */
+function kitText({ choices, world }: View) {
+  const chosen = choices.kits.find(({ id }) => id === choices.kit_id);
+  return { text: world.kit?.kit_name ?? chosen?.name, city: world.kit?.location?.kit_location };
+}
+
+/** Opens the list of kits; the same on phone and rail. */
+export function kitButton(view: View) {
+  const { act } = view;
+  const { text, city } = kitText(view);
+  const open = () => act.openSheet('kits');
+  return html`<button type="button" class="kit-btn" aria-haspopup="dialog" onClick=${open}>
+    <span
+      >${text === undefined ? t.kit.noName : name(text)}${city ? html`<small class="only-wide">${name(city)}</small>` : ''}</span
+    >
+    ${icon('chevron-down', 's')}
+  </button>`;
+}

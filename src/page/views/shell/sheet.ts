@@ -1,0 +1,61 @@
+/** A sheet: from below on a phone, in the middle elsewhere. Escape and a tap beside it close it. */
+import { t } from '../../words/words.ts';
+import { html } from '../parts/html.ts';
+import { icon } from '../parts/icon.ts';
+import { Component } from '../../preact.js';
+
+interface Props {
+  title: unknown;
+  content: unknown;
+  aside?: unknown;
+  onClose: () => void;
+}
+
+export class Sheet extends Component<Props, {}> {
+  #dialog: HTMLDialogElement | null = null;
+  #before: Element | null = null;
+
+  override componentDidMount() {
+    this.#before = document.activeElement;
+    this.#dialog?.showModal();
+  }
+
+  override componentWillUnmount() {
+    this.#dialog?.close();
+    if (this.#before instanceof HTMLElement) this.#before.focus();
+  }
+
+  #keep = (element: HTMLDialogElement | null) => {
+    this.#dialog = element;
+  };
+
+  #cancel = (event: Event) => {
+    event.preventDefault();
+    this.props.onClose();
+  };
+
+  #tap = (event: MouseEvent) => {
+    if (event.target === this.#dialog) this.props.onClose();
+  };
+
+  override render() {
+    const { title, content, aside, onClose } = this.props;
+    return html`<dialog
+      ref=${this.#keep}
+      aria-labelledby="sheet-title"
+      onCancel=${this.#cancel}
+      onClick=${this.#tap}
+    >
+      <div class="sheet">
+        <header>
+          <h2 class="title" id="sheet-title">${title}</h2>
+          ${aside}
+          <button type="button" class="icon-btn" aria-label=${t.close} onClick=${onClose}>
+            ${icon('x')}
+          </button>
+        </header>
+        ${content}
+      </div>
+    </dialog>`;
+  }
+}

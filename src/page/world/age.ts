@@ -1,0 +1,100 @@
+/** Computes ages and decides which values are old: one rule for list, detail and map. */
+import type { FeedMessage, Freshness, LiveAsset, Now, World } from '../types.d.ts';
+
+/** A kit's fix that is older is stale (interface, Limits). */
+export const fix_old_ms = 30_000;
+/** A kit repeats all telemetry every 300 s and sends changes in between: a value not repeated by then is old. */
+export const kit_old_ms = 330_000;
+/** A drone or vehicle without a fix may have moved by then. */
+export const place_old_ms = 180_000;
+/** A feed is old after three of its usual intervals, and until those are known after this. */
+export const feed_old_ms = 30_000;
+const feed_old_min_ms = 6_000;
+const feed_old_max_ms = 300_000;
+
+/** Feeds that report changes: the last one stays valid while the asset is reachable. */
+const edges = new Set([
+  'status',
+  'motion',
+  'ai_detection',
+  'tamper',
+  'doorbell',
+  'asset_status',
+  'link_status',
+]);
+
+/** A duration in at most two units, such as "4 s", "12 min", "3 h 05 min", "2 d 4 h". */
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1_000));
+  if (s < 60) return `${s} s`;
+  const min = Math.floor(s / 60);
+  if (min < 60) return `${min} min`;
+  const h = Math.floor(min / 60);
+  if (h < 24) return `${h} h ${String(min % 60).padStart(2, '0')} min`;
+  return `${Math.floor(h / 24)} d ${h % 24} h`;
+}
+
+/**
+ * @param time ISO 8601; null: not known
+ * @param isReachable false: the source of the value is not reachable, so the value may be outdated
+ */
+export function freshness(
+  time: string | null | undefined,
+  limit_ms: number,
+  now: Now,
+  isReachable: boolean,
+): Freshness {
+  const at_ms = time ? Date.parse(time) : Number.NaN;
+  if (Number.isNaN(at_ms)) return { age_ms: null, isOld: true };
+  const age_ms = Math.max(0, now.time_ms - at_ms);
+  return { age_ms, isOld: !isReachable || age_ms > limit_ms };
+}
+
+/** Returns whether messages of the kit reach this page. */
+export function isKitReachable({ link, world }: Now): boolean {
+  return link.state === 'live' && world.kit?.online === true;
+}
+
+/** Returns whether messages of the asset reach this page. Partner assets do not need the kit. */
+export function isAssetReachable(asset: LiveAsset, now: Now): boolean {
+  if (asset.status !== 'online') return false;
+  return asset.protocol === 'partner' ? now.link.state === 'live' : isKitReachable(now);
+}
+
+/** Returns the state of an asset; "was online" when the page cannot confirm it. */
+export function assetState(asset: LiveAsset, now: Now): 'online' | 'offline' | 'was online' {
+  if (asset.status === 'offline') return 'offline';
+  return isAssetReachable(asset, now) ? 'online' : 'was online';
+}
+
+export function feedFreshness(asset: LiveAsset, feed: string, now: Now): Freshness {
+  const message = now.world.feeds.get(asset.id)?.[feed];
+  return freshness(message?.time, feedLimit(now.world, asset.id, feed), now, isAssetReachable(asset, now));
+}
+
+function feedLimit(world: World, asset_id: string, feed: string): number {
+  if (edges.has(feed)) return Number.POSITIVE_INFINITY;
+  const period_ms = world.periods.get(`${asset_id} ${feed}`);
+  if (period_ms === undefined) return feed_old_ms;
+  return Math.min(feed_old_max_ms, Math.max(feed_old_min_ms, 3 * period_ms));
+}
+
+/** A part of the kit's telemetry, by its name. */
+export function partFreshness(part: string, now: Now): Freshness {
+  return freshness(now.world.kit?.times[part], partLimit(part, now.world), now, isKitReachable(now));
+}
+
+function partLimit(part: string, { kit }: World) {
+  if (part !== 'location') return kit_old_ms;
+  return kit?.location?.source === 'manual' ? Number.POSITIVE_INFINITY : fix_old_ms;
+}
+
+/** Returns when the last message of an asset was observed. */
+export function lastMessageTime(
+  asset: LiveAsset,
+  feeds: Readonly<Record<string, FeedMessage>> | undefined,
+): string {
+  let newest = asset.last_seen_at;
+  for (const { time } of Object.values(feeds ?? {})) if (Date.parse(time) > Date.parse(newest)) newest = time;
+  return newest;
+}

@@ -1,0 +1,55 @@
+/** What this page saw happen: conditions that came and went, links, detections. Kept in memory while the page is open. */
+
+interface Condition {
+  readonly key: string;
+  readonly title: string;
+  readonly level: 'bad' | 'warn';
+}
+
+export interface Entry {
+  /** Of the condition, or of the thing that was seen. */
+  key: string;
+  kind: 'alarm' | 'change' | 'seen';
+  level: 'bad' | 'warn' | 'info';
+  title: string;
+  since_ms: number;
+  /** Null: it lasts. */
+  until_ms: number | null;
+  href: string;
+}
+
+const entries_max = 300;
+
+export class Log {
+  /** newest first */
+  entries: Entry[] = [];
+  #open: Map<string, Entry> = new Map();
+  #isFirst = true;
+
+  /**
+   * Opens an entry for each new condition and closes ended ones. What lasted already when the page was opened has no
+   * known beginning and is entered as a change only when it ends.
+   */
+  follow(conditions: readonly (Condition & { readonly href: string })[], time_ms: number) {
+    const now = new Set(conditions.map(({ key }) => key));
+    for (const { key, title, level, href } of conditions) {
+      if (this.#open.has(key)) continue;
+      const entry: Entry = { key, kind: 'alarm', level, title, since_ms: time_ms, until_ms: null, href };
+      this.#open.set(key, entry);
+      if (!this.#isFirst) this.add(entry);
+    }
+    for (const [key, entry] of this.#open) {
+      if (now.has(key)) continue;
+      this.#open.delete(key);
+      const ended = { ...entry, until_ms: time_ms };
+      const at = this.entries.indexOf(entry);
+      if (at >= 0) this.entries[at] = ended;
+    }
+    this.#isFirst = false;
+  }
+
+  add(entry: Entry) {
+    this.entries.unshift(entry);
+    this.entries.length = Math.min(this.entries.length, entries_max);
+  }
+}

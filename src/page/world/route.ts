@@ -1,0 +1,44 @@
+/** Addresses of the screens, in the fragment (`#`) of the page's address, which no server receives. */
+
+export type Screen = 'overview' | 'map' | 'assets' | 'asset' | 'links' | 'activity' | 'kits' | 'settings';
+export interface Route {
+  readonly screen: Screen;
+  readonly kit_id: string | null;
+  readonly asset_id: string | null;
+}
+
+const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|links|activity|settings)|\/a\/([\w-]+))?$/u;
+
+const screens: ReadonlySet<string> = new Set([
+  'overview',
+  'map',
+  'assets',
+  'asset',
+  'links',
+  'activity',
+  'kits',
+  'settings',
+]);
+
+/** Reads an address; everything unknown is the overview. `#kit={id}` is the form of earlier versions. */
+export function readRoute(hash: string): Route {
+  const path = hash.replace(/^#/u, '');
+  if (path === '/kits') return { screen: 'kits', kit_id: null, asset_id: null };
+  const [, kit_id = null, screen = 'overview', asset_id = null] = kit_form.exec(path) ?? [];
+  if (kit_id === null) {
+    return { screen: 'overview', kit_id: new URLSearchParams(path).get('kit'), asset_id: null };
+  }
+  if (asset_id !== null) return { screen: 'asset', kit_id, asset_id };
+  return { screen: isScreen(screen) ? screen : 'overview', kit_id, asset_id: null };
+}
+
+function isScreen(text: string): text is Screen {
+  return screens.has(text);
+}
+
+/** The address of a screen. */
+export function addressOf(screen: Screen, kit_id: string | null, asset_id?: string): string {
+  if (screen === 'kits' || kit_id === null) return '#/kits';
+  if (screen === 'asset') return `#/k/${kit_id}/a/${asset_id ?? ''}`;
+  return screen === 'overview' ? `#/k/${kit_id}` : `#/k/${kit_id}/${screen}`;
+}

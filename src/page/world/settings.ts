@@ -1,0 +1,75 @@
+/** Settings of the person at this browser; kept in its storage where it has one. */
+import { isRecord, parseJson } from './json.ts';
+
+export interface Settings {
+  theme: string;
+  units: string;
+  zone: string;
+  language: string;
+  map: string;
+}
+
+const storage_key = 'kit-console';
+
+/** The values of each setting; the first is the default. */
+export const choicesOf = {
+  theme: ['auto', 'day', 'night', 'red'],
+  units: ['metric', 'imperial', 'nautical'],
+  zone: ['local', 'utc'],
+  language: ['auto', 'en', 'de'],
+  map: ['auto', 'simple'],
+};
+
+export const settings: Settings = {
+  theme: 'auto',
+  units: 'metric',
+  zone: 'local',
+  language: 'auto',
+  map: 'auto',
+};
+
+let deviceDark: MediaQueryList | undefined;
+
+/** Reads what was stored; unknown values stay at their default. */
+export function readSettings() {
+  const stored = parseJson(read());
+  if (!isRecord(stored)) return;
+  for (const name of namesOf()) {
+    const value = stored[name];
+    if (typeof value === 'string' && choicesOf[name].includes(value)) settings[name] = value;
+  }
+}
+
+export function changeSetting(name: keyof Settings, value: string) {
+  settings[name] = value;
+  try {
+    localStorage.setItem(storage_key, JSON.stringify(settings));
+  } catch {
+    // Without storage the choice lasts as long as the page.
+  }
+}
+
+function namesOf(): readonly (keyof Settings)[] {
+  return ['theme', 'units', 'zone', 'language', 'map'];
+}
+
+function read(): string {
+  try {
+    return localStorage.getItem(storage_key) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Returns the theme to show: the chosen one, else that of the device. */
+export function themeNow(): string {
+  if (settings.theme !== 'auto') return settings.theme;
+  deviceDark ??= matchMedia('(prefers-color-scheme: dark)');
+  return deviceDark.matches ? 'night' : 'day';
+}
+
+/** @returns the language to show */
+export function languageNow(): string {
+  if (settings.language !== 'auto') return settings.language;
+  return navigator.language.startsWith('de') ? 'de' : 'en';
+}

@@ -1,0 +1,200 @@
+/** Plays one WHEP stream (draft-ietf-wish-whep): receive only, no trickle, no STUN, since a field kit has no internet. */
+import { t } from '../words/words.ts';
+
+const gathering_ms = 1_000;
+const answer_ms = 10_000;
+/** The browser reports a blocked request only after it has failed. */
+const blocked_ms = 100;
+const look_every_ms = 1_000;
+/** The peer can be gone while the connection state is still "connected": only decoded frames prove live video. */
+const frozen_ms = 3_000;
+const give_up_ms = 10_000;
+const retry_first_ms = 1_000;
+const retry_max_ms = 30_000;
+
+export interface VideoState {
+  /** `tap`: the browser requires a tap before it plays. */
+  state: 'connecting' | 'playing' | 'frozen' | 'waiting' | 'tap';
+  text: string;
+  /** Decoded so far. */
+  frames: number;
+}
+
+/** The stream cannot be played; the message has the reason. */
+class NoVideo extends Error {}
+
+/** Plays until the signal aborts, and tries again after each failure. */
+export async function play(
+  url: string,
+  video: HTMLVideoElement,
+  { signal, onState }: { readonly signal: AbortSignal; readonly onState: (state: VideoState) => void },
+) {
+  let pause_ms = retry_first_ms;
+  while (!signal.aborted) {
+    let frames = 0;
+    let reason = t.video.ended;
+    try {
+      onState({ state: 'connecting', text: t.video.connecting, frames });
+      await playOnce(url, video, {
+        signal,
+        onState: (state) => {
+          frames = state.frames;
+          onState(state);
+        },
+      });
+    } catch (error) {
+      reason = error instanceof NoVideo ? error.message : t.video.noAnswer;
+    }
+    if (signal.aborted) return;
+    if (frames > 0) pause_ms = retry_first_ms;
+    onState({
+      state: 'waiting',
+      text: t.video.retry({ reason, s: Math.round(pause_ms / 1_000) }),
+      frames,
+    });
+    await rest(pause_ms, signal);
+    pause_ms = Math.min(retry_max_ms, pause_ms * 2);
+  }
+}
+
+/** Checks the address, which comes from the kit: http or https without a password. The content security policy limits the servers. */
+function demandWebAddress(url: string) {
+  const { protocol, username, password } = URL.parse(url, location.href) ?? {};
+  if (protocol !== 'http:' && protocol !== 'https:') throw new NoVideo(t.video.notWeb);
+  if (username || password) throw new NoVideo(t.video.password);
+}
+
+async function playOnce(
+  url: string,
+  video: HTMLVideoElement,
+  { signal, onState }: { readonly signal: AbortSignal; readonly onState: (state: VideoState) => void },
+) {
+  demandWebAddress(url);
+  const peer = new RTCPeerConnection({ iceServers: [] });
+  let resource: string | undefined;
+  try {
+    const stream = new MediaStream();
+    peer.addTransceiver('video', { direction: 'recvonly' });
+    peer.addTransceiver('audio', { direction: 'recvonly' });
+    peer.ontrack = ({ track }) => stream.addTrack(track);
+    await peer.setLocalDescription(await peer.createOffer());
+    await gathered(peer, signal);
+    const { answer, location } = await offer(url, peer.localDescription?.sdp ?? '', signal);
+    resource = location;
+    await peer.setRemoteDescription({ type: 'answer', sdp: answer });
+    video.srcObject = stream;
+    const isBlocked = await video.play().then(
+      () => false,
+      (error: unknown) => error instanceof DOMException && error.name === 'NotAllowedError',
+    );
+    if (isBlocked) onState({ state: 'tap', text: t.video.tap, frames: 0 });
+    await watch(peer, { signal, onState });
+  } finally {
+    video.srcObject = null;
+    peer.close();
+    if (resource !== undefined)
+      void fetch(resource, { method: 'DELETE', keepalive: true }).catch(() => undefined);
+  }
+}
+
+/** Waits for the ICE candidates, for a limited time: without a network the gathering may never end. */
+async function gathered(peer: RTCPeerConnection, signal: AbortSignal) {
+  if (peer.iceGatheringState === 'complete') return;
+  const done = new AbortController();
+  peer.addEventListener('icegatheringstatechange', () => {
+    if (peer.iceGatheringState === 'complete') done.abort();
+  });
+  await rest(gathering_ms, AbortSignal.any([signal, done.signal]));
+}
+
+async function offer(url: string, sdp: string, signal: AbortSignal) {
+  const response = await withBlockedReason(url, signal, async () =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/sdp' },
+      body: sdp,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answer_ms)]),
+    }),
+  );
+  const answer = await response.text();
+  if (response.status === 404) throw new NoVideo(t.video.noStream);
+  if (response.status === 400 || response.status === 406) {
+    throw new NoVideo(t.video.codec);
+  }
+  if (response.status !== 201) throw new NoVideo(t.video.answered(response.status));
+  const location = response.headers.get('Location');
+  const resource = location === null ? null : URL.parse(location, url);
+  // A media server must not name a resource of another server for deletion.
+  return { answer, location: resource?.origin === new URL(url).origin ? resource.href : undefined };
+}
+
+/** Reports a request that the content security policy has blocked; to the request itself it looks like an unreachable server. */
+async function withBlockedReason<T>(url: string, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+  let isBlockedByPolicy = false;
+  const over = new AbortController();
+  const note = ({ blockedURI }: SecurityPolicyViolationEvent) => {
+    if (URL.parse(blockedURI)?.origin === new URL(url, location.href).origin) isBlockedByPolicy = true;
+  };
+  document.addEventListener('securitypolicyviolation', note, { signal: over.signal });
+  try {
+    return await send();
+  } catch (error) {
+    await rest(blocked_ms, signal);
+    if (isBlockedByPolicy) throw new NoVideo(t.video.blocked);
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+/** Returns when the picture has ended or has not moved for too long. */
+async function watch(
+  peer: RTCPeerConnection,
+  { signal, onState }: { readonly signal: AbortSignal; readonly onState: (state: VideoState) => void },
+) {
+  let frames = 0;
+  let moved_ms = performance.now();
+  while (!signal.aborted) {
+    await rest(look_every_ms, signal);
+    const decoded = await framesDecoded(peer);
+    const now_ms = performance.now();
+    if (decoded > frames) moved_ms = now_ms;
+    frames = Math.max(frames, decoded);
+    const still_ms = now_ms - moved_ms;
+    if (still_ms > give_up_ms) throw new NoVideo(frames === 0 ? t.video.noPicture : t.video.stopped);
+    if (peer.connectionState === 'failed' || peer.connectionState === 'closed')
+      throw new NoVideo(t.video.failed);
+    if (frames > 0 && still_ms > frozen_ms) {
+      onState({ state: 'frozen', text: t.video.frozen(Math.round(still_ms / 1_000)), frames });
+    } else if (frames > 0) {
+      onState({ state: 'playing', text: t.video.live, frames });
+    }
+  }
+}
+
+async function framesDecoded(peer: RTCPeerConnection) {
+  let frames = 0;
+  for (const report of (await peer.getStats()).values()) {
+    const value: unknown = report;
+    if (isInboundVideo(value)) frames += value.framesDecoded ?? 0;
+  }
+  return frames;
+}
+
+function isInboundVideo(report: unknown): report is RTCInboundRtpStreamStats {
+  return (
+    typeof report === 'object' &&
+    report !== null &&
+    Reflect.get(report, 'type') === 'inbound-rtp' &&
+    Reflect.get(report, 'kind') === 'video'
+  );
+}
+
+async function rest(ms: number, signal: AbortSignal) {
+  if (signal.aborted) return;
+  const { promise, resolve }: PromiseWithResolvers<void> = Promise.withResolvers();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+}
