@@ -1,4 +1,4 @@
-/** The library as the service serves it beside the page's own modules. */
+/** The types of the library: its own describe a CommonJS module, and hold `any`. */
 import type { VNode } from 'preact';
 
 type Html = (strings: TemplateStringsArray, ...values: readonly unknown[]) => VNode;

@@ -1,5 +1,5 @@
 /** Starts the page and draws it: at once after input and until it shows live values, otherwise at most four times a second, and every second for the ages. */
-import { render } from './preact.js';
+import { render } from 'preact';
 import { makeActions } from './world/actions.ts';
 import { History } from './world/history/history.ts';
 import { Fleet } from './world/kits.ts';
@@ -11,8 +11,7 @@ import { useLanguage } from './words/words.ts';
 import { attentionList } from './views/overview/attention.ts';
 import { html } from './views/parts/html.ts';
 import { symbols } from './views/parts/icon.ts';
-import { fetchScreens } from './views/screens.ts';
-import { pageView } from './views/page-view.ts';
+import { pageView, fetchScreens } from './views/page-view.ts';
 import type { Choices } from './types.d.ts';
 
 const draw_every_ms = 250;

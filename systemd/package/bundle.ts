@@ -132,7 +132,7 @@ export const page_dir = 'src/page';
 /** Data of the base map: a separate file, as in the sources. */
 const world = { name: 'world', test: /\/map\/world\.ts$/ };
 /** Libraries that the service adds under these names. */
-const libraries: ReadonlySet<string> = new Set(['preact.js', 'htm.js', 'maplibre-gl.js', 'pmtiles.js']);
+const libraries: ReadonlySet<string> = new Set(['preact', 'htm', 'maplibre-gl', 'pmtiles']);
 /** Served as they are. */
 const plain_files = ['index.html', 'styles'];
 
@@ -165,9 +165,6 @@ export async function bundlePage(root: string, out: string): Promise<void> {
 function withoutLibraries(): Plugin {
   return {
     name: 'without-libraries',
-    resolveId: (source) => {
-      const name = basename(source);
-      return libraries.has(name) ? { id: `./${name}`, external: true } : null;
-    },
+    resolveId: (name) => (libraries.has(name) ? { id: `./${name}.js`, external: true } : null),
   };
 }

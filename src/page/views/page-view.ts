@@ -1,12 +1,13 @@
-/** The frame of the page around the screen: rail, bar, tabs, open sheets, the question before a risky command. */
+/** The frame of the page around the screen: rail, bar, tabs, login, open sheets, the question before a risky command; and the screens by name. */
 import { t } from '../words/words.ts';
 import { html } from './parts/html.ts';
-import { chooser, question, register, screenOf, type Shown } from './screens.ts';
-import { barView } from './shell/bar-view.ts';
-import { loginView } from './shell/login-view.ts';
+import { barView, type Heading } from './shell/bar-view.ts';
 import { railView, tabsView } from './shell/nav.ts';
-import type { Lazy } from './parts/lazy.ts';
-import type { View } from '../types.d.ts';
+import { type Lazy, lazy, loadStyles } from './parts/lazy.ts';
+import type { View, Actions } from '../types.d.ts';
+import { overview } from './overview/overview-view.ts';
+import { assetsScreen } from './assets/assets-view.ts';
+import type { Screen } from '../world/route.ts';
 
 export function pageView(view: View) {
   const { choices, world, route } = view;
@@ -42,4 +43,78 @@ function frame(view: View, { heading, body }: Shown) {
 function shown(part: Lazy<(view: View) => unknown>, view: View) {
   part.load(view.act);
   return part.now()?.(view);
+}
+
+/** The content of a screen. Screens beyond the first are fetched when they are shown, or in idle time. */
+interface Shown {
+  readonly heading: Heading;
+  readonly body: unknown;
+}
+type ScreenView = (view: View) => Shown;
+
+const here: Partial<Record<Screen, ScreenView>> = { overview, assets: assetsScreen };
+
+const rest = {
+  asset: lazy(async () => {
+    const [screen] = await Promise.all([
+      import('./asset/asset-view.ts'),
+      // Its commands ask before they are sent.
+      import('./command/confirm.ts'),
+      loadStyles('asset.css'),
+      loadStyles('controls.css'),
+    ]);
+    return screen.assetScreen;
+  }),
+  map: lazy(async () => (await import('./map/map-box.ts')).mapScreen),
+  links: lazy(async () => {
+    const [screen] = await Promise.all([import('./links/links-screen.ts'), import('./command/confirm.ts')]);
+    return screen.linksScreen;
+  }),
+  activity: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
+  kits: lazy(async () => (await import('./fleet/fleet-screen.ts')).fleetScreen),
+  settings: lazy(async () => (await import('./settings/settings-screen.ts')).settingsScreen),
+};
+
+/** The question before a risky command. */
+const question = lazy(async () => (await import('./command/confirm.ts')).question);
+
+/** The list of kits in a sheet. */
+const chooser = lazy(async () => (await import('./shell/kit-chooser.ts')).kitChooser);
+
+/** The registration of partner assets. */
+const register = lazy(async () => (await import('./assets/register-view.ts')).registerSheet);
+
+/** The screen of the address; undefined while its module is fetched. */
+function screenOf(view: View): Shown | undefined {
+  const { screen } = view.route;
+  const known = here[screen];
+  if (known) return known(view);
+  const later = screen === 'overview' || screen === 'assets' ? undefined : rest[screen];
+  later?.load(view.act);
+  return later?.now()?.(view);
+}
+
+/** Fetches the other screens in idle time, so that they are there when the link is not. */
+export function fetchScreens(act: Actions) {
+  for (const part of [...Object.values(rest), question, chooser, register]) part.load(act);
+}
+
+/** Asks for the API key. It is sent to the service once and not stored: the service answers with a cookie. */
+function loginView({ act, choices }: View) {
+  const submit = (event: Event & { currentTarget: HTMLFormElement }) => {
+    event.preventDefault();
+    const key = new FormData(event.currentTarget).get('key');
+    if (typeof key === 'string' && key.trim() !== '') void act.login(key.trim());
+  };
+  return html`<section key="login" class="card pad login" aria-labelledby="login-title">
+    <h2 id="login-title" class="title">${t.login.title}</h2>
+    <form onSubmit=${submit}>
+      <label class="input"
+        ><span>${t.login.label}</span>
+        <input type="password" name="key" autocomplete="current-password" required />
+      </label>
+      <button type="submit" class="btn main">${t.login.open}</button>
+      <p role="status" class="fault">${choices.trouble}</p>
+    </form>
+  </section>`;
 }

@@ -4,7 +4,7 @@ import { needsConfirmation, readJson } from '../views/command/payload.ts';
 import { ask, randomId, reasonOf, Refused } from './api.ts';
 import { field } from './json.ts';
 import { changeSetting, languageNow, themeNow } from './settings.ts';
-import { fly_command } from './target.ts';
+import { fly_command } from './places.ts';
 import type { Session } from './session.ts';
 import type { Actions, Choices, JsonValue, Order, OrderState } from '../types.d.ts';
 

@@ -98,3 +98,12 @@ export function lastMessageTime(
   for (const { time } of Object.values(feeds ?? {})) if (Date.parse(time) > Date.parse(newest)) newest = time;
   return newest;
 }
+
+/** A kit with a broker reports its queue when it connects and with each state report; an older report counts as old. */
+const queue_limit_ms = 60_000;
+
+/** The age of the kit's report on its queue. */
+export function queueFreshness(now: Now): Freshness {
+  const { queue } = now.world;
+  return freshness(queue?.as_of, queue_limit_ms, now, isKitReachable(now) && queue?.online === true);
+}

@@ -5,9 +5,8 @@ import { kitsOf } from './kits.ts';
 import { ServiceLink } from './link.ts';
 import { addressOf, readRoute } from './route.ts';
 import { t } from '../words/words.ts';
-import { seenEntry } from './history/seen.ts';
 import { emptyWorld, takeFrame } from './world.ts';
-import type { Log } from './history/log.ts';
+import { type Log, seenEntry } from './history/log.ts';
 import type { Choices, Now, PageLink, ServerFrame } from '../types.d.ts';
 
 const frames_kept = 20;

@@ -1,6 +1,6 @@
 /** Sanitises foreign names and texts, so that they cannot hide or reorder characters. */
 import { t } from '../words/words.ts';
-import { rate } from './bytes.ts';
+import { rate } from './units.ts';
 import { isRecord } from './json.ts';
 
 const chars_max = 200;

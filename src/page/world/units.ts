@@ -1,4 +1,4 @@
-/** Formats quantities and times of day as the settings ask. Number, no-break space, unit. */
+/** Formats quantities, rates, amounts of data and times of day as the settings ask. Number, no-break space, unit. */
 import { settings } from './settings.ts';
 
 /** The language of numbers and times. */
@@ -120,4 +120,16 @@ function isSameDay(a: Date, b: Date) {
 export function zoneName(): string {
   if (settings.zone === 'utc') return 'UTC';
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** @param bps bits per second */
+export function rate(bps: number): string {
+  if (bps < 1e6) return quantity(bps / 1e3, 'kb/s');
+  return quantity(bps / 1e6, 'Mb/s', bps < 1e8 ? 1 : 0);
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1e3) return quantity(bytes, 'B');
+  if (bytes < 1e6) return quantity(bytes / 1e3, 'kB');
+  return bytes < 1e9 ? quantity(bytes / 1e6, 'MB', 1) : quantity(bytes / 1e9, 'GB', 1);
 }

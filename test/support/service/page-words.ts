@@ -1,6 +1,5 @@
 /** The English sentences of the page, as its modules hold them. */
-const file = new URL('../../../src/page/words/en.ts', import.meta.url).href;
-const { en } = (await import(file)) as { readonly en: Readonly<Record<string, unknown>> };
+import { en } from '../../../src/page/words/en.ts';
 
 /** The sentence with this id, such as `lock.noLink`. */
 export function word(id: string): string {

@@ -1,21 +1,9 @@
 /** What changes while the page stays open: settings, and links beyond those that it remembers. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { World } from '../../../src/page/types.d.ts';
-
-async function load<T>(name: string): Promise<T> {
-  return (await import(new URL(`../../../src/page/${name}`, import.meta.url).href)) as T;
-}
-
-const { clock, locale, number } = await load<{
-  clock: (time_ms: number, about?: { readonly isExact?: boolean }) => string;
-  locale: { now: string };
-  number: (value: number, digits?: number) => string;
-}>('world/units.ts');
-const { settings } = await load<{ settings: { zone: string } }>('world/settings.ts');
-const { emptyWorld, takeFrame } = await load<{
-  takeFrame: (world: World, frame: object) => void;
-  emptyWorld: () => World;
-}>('world/world.ts');
+import type { ServerFrame } from '../../../src/page/types.d.ts';
+import { clock, locale, number } from '../../../src/page/world/units.ts';
+import { settings } from '../../../src/page/world/settings.ts';
+import { emptyWorld, takeFrame } from '../../../src/page/world/world.ts';
 
 const minute_ms = 60_000;
 
@@ -54,7 +42,7 @@ describe('changes of links', () => {
         asset_id: 'gateway',
         feed: 'link_status',
         message: { time: new Date(minutes * minute_ms).toISOString(), data: { name, status } },
-      });
+      } as unknown as ServerFrame);
     for (let i = 0; i < 70; i += 1) report(`eth${i}`, 'online', i);
     expect(world.linkEdges.size).toBe(64);
     report('eth3', 'offline', 100);

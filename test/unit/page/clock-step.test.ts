@@ -1,13 +1,7 @@
 /** What the page draws of a kit whose clock was an hour ahead and is right now: it goes on with the new times at once. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { World } from '../../../src/page/types.d.ts';
-
-const path = '../../../src/page/world/world.ts';
-const { drainsIn, emptyWorld, takeFrame } = (await import(new URL(path, import.meta.url).href)) as {
-  drainsIn: (world: World, time_ms: number) => number | undefined;
-  takeFrame: (world: World, frame: object) => void;
-  emptyWorld: () => World;
-};
+import type { ServerFrame, World } from '../../../src/page/types.d.ts';
+import { drainsIn, emptyWorld, takeFrame } from '../../../src/page/world/world.ts';
 
 const right_ms = Date.UTC(2026, 10, 21, 10);
 const ahead_ms = right_ms + 3_600_000;
@@ -25,14 +19,17 @@ describe('the page after the clock of the kit stepped back', () => {
       asset_id: 'a',
       feed: 'gps',
       message: { time: iso(time_ms), data: { lat, lon: 8 } },
-    });
+    } as unknown as ServerFrame);
   const kit = (time_ms: number, latency_ms: number): void =>
     takeFrame(world, {
       type: 'kit',
       kit: { times: { wans: iso(time_ms) }, wans: [{ name: 'eth0', latency_ms }] },
-    });
+    } as unknown as ServerFrame);
   const queue = (time_ms: number, waiting_rows: number, online = true): void =>
-    takeFrame(world, { type: 'queue', queue: { online, as_of: iso(time_ms), waiting_rows } });
+    takeFrame(world, {
+      type: 'queue',
+      queue: { online, as_of: iso(time_ms), waiting_rows },
+    } as unknown as ServerFrame);
 
   it('draws the trail on', () => {
     for (const [n, at_ms] of [ahead_ms, ahead_ms + 4_000, right_ms + 8_000, right_ms + 12_000].entries())

@@ -1,9 +1,6 @@
 /** Marks on the map that stand close together. */
 import { expect, it } from 'vitest';
-
-const { crowdsOf } = (await import(
-  new URL('../../../src/page/views/map/crowds.ts', import.meta.url).href
-)) as { crowdsOf: (places: readonly (readonly [number, number])[]) => readonly object[] };
+import { crowdsOf } from '../../../src/page/views/map/overlay.ts';
 
 it('draws marks that touch smaller, and counts those that one mark hides', () => {
   expect(

@@ -1,48 +1,22 @@
 /** What the page computes from the history: intervals, interruptions, tasks, tracks, completeness. */
 import { describe, expect, it } from 'vitest';
-
-async function load<T>(name: string): Promise<T> {
-  return (await import(new URL(`../../../src/page/${name}`, import.meta.url).href)) as T;
-}
-interface Event {
-  readonly time_ms: number;
-  readonly type: string;
-  readonly asset_id: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-interface Interval {
-  readonly name: string;
-  readonly since_ms: number;
-  readonly until_ms: number | null;
-  readonly reason: string;
-}
-type Fixes = readonly (readonly { readonly lat: number; readonly lon: number; readonly time_ms: number }[])[];
-const { interruptionsOf, intervalsOf, tasksOf, eventsOf } = await load<{
-  interruptionsOf: (events: readonly Event[]) => readonly Interval[];
-  intervalsOf: (
-    events: readonly Event[],
-    statesOf: (data: Event['data'], type: string) => Readonly<Record<string, boolean>>,
-  ) => readonly Interval[];
-  tasksOf: (events: readonly Event[]) => readonly { readonly id: string; readonly status: string }[];
-  eventsOf: (page: unknown) => readonly Event[];
-}>('world/history/events.ts');
-const { detectionsOf } = await load<{
-  detectionsOf: (data: Event['data'], type: string) => Readonly<Record<string, boolean>>;
-}>('world/history/events.ts');
-const { trackOf, placeAt } = await load<{
-  trackOf: (value: unknown) => Fixes;
-  placeAt: (track: Fixes, moment_ms: number) => object | undefined;
-}>('world/history/track.ts');
-const { countsOf } = await load<{ countsOf: (value: unknown) => object }>('world/history/history.ts');
-const { observedIn, cellsOf } = await load<{
-  observedIn: (about: object) => readonly { readonly time_ms: number; readonly value: number | null }[];
-  cellsOf: (samples: readonly object[], from_ms: number, to_ms: number) => readonly string[];
-}>('world/history/cells.ts');
+import {
+  detectionsOf,
+  type Event,
+  eventsOf,
+  interruptionsOf,
+  intervalsOf,
+  tasksOf,
+} from '../../../src/page/world/history/events.ts';
+import { trackOf, placeAt } from '../../../src/page/world/history/track.ts';
+import { countsOf } from '../../../src/page/world/history/history.ts';
+import { observedIn, cellsOf } from '../../../src/page/world/history/cells.ts';
 
 const event = (time_ms: number, type: string, data: Event['data']): Event => ({
   time_ms,
   type,
   asset_id: 'a',
+  id: '',
   data,
 });
 

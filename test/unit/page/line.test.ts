@@ -1,9 +1,6 @@
 /** The lines of the small charts. */
 import { expect, it } from 'vitest';
-
-const { lineThrough } = (await import(
-  new URL('../../../src/page/views/parts/line.ts', import.meta.url).href
-)) as { lineThrough: (points: readonly (readonly [number, number])[]) => string };
+import { lineThrough } from '../../../src/page/views/parts/spark.ts';
 
 it.each([
   ['neighbours as a line', [[0, 1] as const, [2.04, 3] as const], 'M0.0 1.0L2.0 3.0'],

@@ -2,23 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/contract/json.ts';
-import type { Field, World } from '../../../src/page/types.d.ts';
-
-async function load<T>(name: string): Promise<T> {
-  return (await import(new URL(`../../../src/page/${name}`, import.meta.url).href)) as T;
-}
-const { emptyWorld, takeFrame } = await load<{
-  emptyWorld: () => World;
-  takeFrame: (world: World, frame: object) => void;
-}>('world/world.ts');
-const { fieldsOf } = await load<{ fieldsOf: (schema: JsonObject) => readonly Field[] | undefined }>(
-  'views/command/form.ts',
-);
-const { seenEntry } = await load<{
-  seenEntry: (frame: object, world: World) => { readonly title: string } | undefined;
-}>('world/history/seen.ts');
-const { field } = await load<{ field: (value: unknown, name: string) => unknown }>('world/json.ts');
+import type { ServerFrame } from '../../../src/page/types.d.ts';
+import { emptyWorld, takeFrame } from '../../../src/page/world/world.ts';
+import { fieldsOf } from '../../../src/page/views/command/form.ts';
+import { seenEntry } from '../../../src/page/world/history/log.ts';
+import { field } from '../../../src/page/world/json.ts';
 
 const time = '2026-11-21T10:00:00.000Z';
 
@@ -26,9 +14,9 @@ describe.each(['constructor', 'toString', 'valueOf', '__proto__', 'hasOwnPropert
   it('as a feed is kept as any feed, each time that it comes', () => {
     const world = emptyWorld();
     const frame = { type: 'feed', asset_id: 'a', feed: name, message: { time, data: { n: 1 } } };
-    for (let times = 0; times < 3; times += 1) takeFrame(world, frame);
+    for (let times = 0; times < 3; times += 1) takeFrame(world, frame as unknown as ServerFrame);
     expect(Object.entries(world.feeds.get('a') ?? {})).toEqual([[name, frame.message]]);
-    takeFrame(world, { ...frame, feed: 'gps' });
+    takeFrame(world, { ...frame, feed: 'gps' } as unknown as ServerFrame);
     expect(Object.keys(world.feeds.get('a') ?? {})).toEqual([name, 'gps']);
   });
 
@@ -40,7 +28,7 @@ describe.each(['constructor', 'toString', 'valueOf', '__proto__', 'hasOwnPropert
   it('as a detection, or as a field that is missing, is not taken for something else', () => {
     const message = { time, data: { detected: true, types: [name] } };
     const frame = { type: 'feed', asset_id: 'a', feed: 'ai_detection', message };
-    expect(seenEntry(frame, emptyWorld())?.title).toBe(`: ${name}`);
+    expect(seenEntry(frame as unknown as ServerFrame, emptyWorld())?.title).toBe(`: ${name}`);
     expect(field({}, name)).toBeUndefined();
   });
 });

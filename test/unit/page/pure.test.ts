@@ -4,53 +4,19 @@ import { describe, expect, it } from 'vitest';
 import { telemetrySection } from '../../../src/config/telemetry.ts';
 import { payloadFaults } from '../../../src/service/api/payload.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import type { Field, LiveAsset, Now, World } from '../../../src/page/types.d.ts';
+import type { Field, LiveAsset, Now, ServerFrame } from '../../../src/page/types.d.ts';
+import { project, bearingText, roundDown } from '../../../src/page/world/geo.ts';
+import { duration, freshness, assetState, kit_old_ms } from '../../../src/page/world/age.ts';
+import { plain, fieldText } from '../../../src/page/world/text.ts';
+import { fieldsOf, readFields } from '../../../src/page/views/command/form.ts';
+import { assetTree, drainsIn, emptyWorld, takeFrame } from '../../../src/page/world/world.ts';
+import { repeatOf } from '../../../src/page/views/command/payload.ts';
+import { csvText } from '../../../src/page/views/activity/activity-screen.ts';
 
-async function load<T>(name: string): Promise<T> {
-  return (await import(new URL(`../../../src/page/${name}`, import.meta.url).href)) as T;
-}
 interface Place {
   readonly lat: number;
   readonly lon: number;
 }
-const { project, bearingText, roundDown } = await load<{
-  project: (center: Place, place: Place) => readonly [number, number];
-  bearingText: (from: Place, to: Place) => string;
-  roundDown: (m: number) => number;
-}>('world/geo.ts');
-const { duration, freshness, assetState, kit_old_ms } = await load<{
-  kit_old_ms: number;
-  duration: (ms: number) => string;
-  freshness: (time: string | null, limit_ms: number, now: Now, isReachable: boolean) => object;
-  assetState: (asset: LiveAsset, now: Now) => string;
-}>('world/age.ts');
-const { plain, fieldText } = await load<{
-  plain: (value: unknown) => string;
-  fieldText: (name: string, value: unknown) => string;
-}>('world/text.ts');
-const { fieldsOf, readFields } = await load<{
-  fieldsOf: (schema: JsonObject) => readonly Field[] | undefined;
-  readFields: (
-    fields: readonly Field[],
-    typed: (name: string) => string,
-  ) => { readonly payload: JsonObject; readonly faults: ReadonlyMap<string, string> };
-}>('views/command/form.ts');
-const { assetTree, drainsIn, emptyWorld, takeFrame } = await load<{
-  drainsIn: (world: World, time_ms: number) => number | undefined;
-  takeFrame: (world: World, frame: object) => void;
-  assetTree: (
-    world: World,
-    isShown: (asset: LiveAsset) => boolean,
-  ) => readonly { readonly asset: LiveAsset; readonly depth: number }[];
-  emptyWorld: () => World;
-}>('world/world.ts');
-
-const { repeatOf } = await load<{ repeatOf: (command: { readonly input_schema: object }) => number }>(
-  'world/hold.ts',
-);
-const { csvText } = await load<{ csvText: (rows: readonly (readonly string[])[]) => string }>(
-  'views/activity/csv.ts',
-);
 
 const time_ms = Date.parse('2026-11-21T10:00:00.000Z');
 const now = (state: 'live' | 'lost' = 'live', online = true): Now =>
@@ -67,10 +33,11 @@ const asset = (about: Partial<LiveAsset>): LiveAsset =>
   }) as LiveAsset;
 
 describe('how long a queue will last', () => {
-  const queue = (s: number, waiting_rows: number | null): object => ({
-    type: 'queue',
-    queue: { as_of: new Date(time_ms + s * 1_000).toISOString(), waiting_rows },
-  });
+  const queue = (s: number, waiting_rows: number | null): ServerFrame =>
+    ({
+      type: 'queue',
+      queue: { as_of: new Date(time_ms + s * 1_000).toISOString(), waiting_rows },
+    }) as unknown as ServerFrame;
 
   it.each<[string, readonly (readonly [number, number | null])[], number | undefined]>([
     ['one report', [[0, 100]], undefined],

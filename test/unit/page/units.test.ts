@@ -1,43 +1,13 @@
 /** Quantities, times of day and ages as the console writes them. The browser's modules run here as they are. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FeedMessage, LiveAsset, Now } from '../../../src/page/types.d.ts';
-
-async function load<T>(name: string): Promise<T> {
-  return (await import(new URL(`../../../src/page/${name}`, import.meta.url).href)) as T;
-}
-interface Measure {
-  readonly value: number;
-  readonly unit: string;
-  readonly digits: number;
-}
-interface Freshness {
-  readonly age_ms: number | null;
-  readonly isOld: boolean;
-}
-const { settings } = await load<{ settings: { units: string; zone: string } }>('world/settings.ts');
-const { locale, ...units } = await load<{
-  locale: { now: string };
-  quantity: (value: number, unit: string, digits?: number) => string;
-  heightIn: (m: number) => Measure;
-  speedIn: (mps: number) => Measure;
-  measureText: (measure: Measure) => string;
-  distanceText: (m: number) => string;
-  clock: (time_ms: number, about?: Readonly<Record<string, boolean>>) => string;
-  zoneName: () => string;
-}>('world/units.ts');
-const ages = await load<{
-  fix_old_ms: number;
-  kit_old_ms: number;
-  feed_old_ms: number;
-  duration: (ms: number) => string;
-  feedFreshness: (asset: LiveAsset, feed: string, now: Now) => Freshness;
-  partFreshness: (part: string, now: Now) => Freshness;
-  lastMessageTime: (asset: LiveAsset, feeds?: Readonly<Record<string, FeedMessage>>) => string;
-}>('world/age.ts');
+import { settings } from '../../../src/page/world/settings.ts';
+import * as ages from '../../../src/page/world/age.ts';
+import * as units from '../../../src/page/world/units.ts';
 
 afterEach(() => {
   Object.assign(settings, { units: 'metric', zone: 'local' });
-  locale.now = 'en';
+  units.locale.now = 'en';
 });
 
 /** With a common space in place of the one that does not break. */
@@ -75,7 +45,7 @@ describe('A height and a speed', () => {
 describe('A quantity', () => {
   it('is written in the digits of the language, and its unit does not go to the next line', () => {
     expect(units.quantity(1_234.56, 'kB', 1)).toBe('1,234.6\u00a0kB');
-    locale.now = 'de';
+    units.locale.now = 'de';
     expect(units.quantity(1_234.56, 'kB', 1)).toBe('1.234,6\u00a0kB');
   });
 });
@@ -99,7 +69,7 @@ describe('A time of day', () => {
 
   it('follows the language and the zone when they change', () => {
     settings.zone = 'utc';
-    locale.now = 'de';
+    units.locale.now = 'de';
     expect(units.clock(morning_ms, { isDay: true })).toBe('4. März');
     expect(units.zoneName()).toBe('UTC');
     settings.zone = 'local';
@@ -208,6 +178,6 @@ describe('The age of a value', () => {
       FeedMessage
     >;
     expect(ages.lastMessageTime(drone, feeds)).toBe(ago(2_000));
-    expect(ages.lastMessageTime(drone)).toBe(ago(9_000));
+    expect(ages.lastMessageTime(drone, undefined)).toBe(ago(9_000));
   });
 });

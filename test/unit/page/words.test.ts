@@ -1,13 +1,11 @@
 /** The sentences of the page in its languages. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { sentence } from '../../../src/page/world/text.ts';
 
 const folder = new URL('../../../src/page/words/', import.meta.url);
 const load = async (file: string): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> =>
   (await import(new URL(file, folder).href)) as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-const { sentence } = (await import(new URL('../world/text.ts', folder).href)) as {
-  sentence: (text: string) => string;
-};
 const languages = readdirSync(folder).filter((file) => /^[a-z]{2}\.ts$/u.test(file));
 
 /** Each id with the kind of its sentence: a text, or a function of so many parameters. */

@@ -11,8 +11,6 @@ import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { name } from '../parts/marks.ts';
 import { rangeChips } from '../history/range.ts';
-import { saveCsv } from './csv.ts';
-import { groupHolds } from './holds.ts';
 import { allEvents, eventText, filters, isShown, levelOf, loadOlder, pastOf, type Past } from './past.ts';
 import type { Entry } from '../../world/history/log.ts';
 import type { TaskResource, View } from '../../types.d.ts';
@@ -242,4 +240,54 @@ function csvRows(rows: readonly Row[], view: View): readonly (readonly string[])
       ];
     }),
   ];
+}
+
+/** Moves farther apart belong to different holds. */
+const apart_ms = 6_000;
+
+/** Joins the tasks of one hold of the PTZ pad to one row: a hold is many moves and a stop. Newest first; the newest task of each hold. */
+function groupHolds(
+  tasks: readonly TaskResource[],
+): readonly { readonly task: TaskResource; readonly times: number }[] {
+  const ordered = tasks.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
+  const groups: { task: TaskResource; times: number; last_ms: number }[] = [];
+  for (const task of ordered) {
+    const time_ms = Date.parse(task.created_at);
+    const hold =
+      task.command_name === 'ptz_move'
+        ? groups.find(
+            (group) =>
+              group.task.command_name === 'ptz_move' &&
+              group.task.asset_id === task.asset_id &&
+              group.last_ms - time_ms < apart_ms,
+          )
+        : undefined;
+    if (hold) {
+      hold.times += 1;
+      hold.last_ms = time_ms;
+    } else groups.push({ task, times: 1, last_ms: time_ms });
+  }
+  return groups;
+}
+
+/**
+ * Quotes each field; a sign that a spreadsheet would run as a formula is kept from doing so, at the beginning and behind what
+ * separates cells and rows in the spreadsheets of many languages, where quotation marks behind commas do not hold.
+ */
+export function csvText(rows: readonly (readonly string[])[]): string {
+  const quote = (text: string) => {
+    const parts = text.replaceAll(/([;\t\r\n]["' ]*)(?=[=+\-@＝＋－＠])/gu, "$1'");
+    const mark = /^ *[=+\-@\t\r\n＝＋－＠]/u.test(parts) ? "'" : '';
+    return `"${mark}${parts.replaceAll('"', '""')}"`;
+  };
+  return rows.map((row) => `${row.map(quote).join(',')}\r\n`).join('');
+}
+
+function saveCsv(rows: readonly (readonly string[])[], file: string) {
+  const url = URL.createObjectURL(new Blob([csvText(rows)], { type: 'text/csv;charset=utf-8' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = file;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

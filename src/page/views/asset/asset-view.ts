@@ -1,10 +1,10 @@
 /** The page of one asset: its first part by type, then commands, tasks and all values. */
-import { own } from '../../world/json.ts';
-import { assetState, duration, isAssetReachable } from '../../world/age.ts';
+import { own, isRecord, parseJson } from '../../world/json.ts';
+import { assetState, duration, isAssetReachable, feedFreshness } from '../../world/age.ts';
 import { placeText } from '../../world/geo.ts';
 import { placeOfAsset } from '../../world/places.ts';
 import { addressOf } from '../../world/route.ts';
-import { plain } from '../../world/text.ts';
+import { plain, fieldText, label } from '../../world/text.ts';
 import { clock, heightIn, measureText } from '../../world/units.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
@@ -12,21 +12,18 @@ import { assetRow, stateWord } from '../assets/asset-row.ts';
 import { commandsCard, commandSheet } from '../command/command-view.ts';
 import { taskRow } from '../command/task-row.ts';
 import { hasTrack, historyCard } from '../history/asset-history.ts';
-import { pastBox, rangeChips } from '../history/range.ts';
-import { trackBar } from '../history/track-bar.ts';
+import { pastBox, rangeChips, scrubber } from '../history/range.ts';
 import { lostBox } from '../overview/overview-view.ts';
-import { copy } from '../parts/copy.ts';
 import { mapBox } from '../map/map-box.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
-import { card, fact, name, state } from '../parts/marks.ts';
-import { isWideNow } from '../parts/wide.ts';
+import { card, fact, name, state, age, isWideNow } from '../parts/marks.ts';
 import { cameraBody } from './camera-view.ts';
 import { droneBody, type Shared } from './drone-view.ts';
-import { feedsCard } from './feeds-view.ts';
-import { metadataCard } from './metadata-view.ts';
 import { radioBody } from './radio-view.ts';
-import type { LiveAsset, View } from '../../types.d.ts';
+import type { LiveAsset, View, FeedMessage } from '../../types.d.ts';
+import { spanOf } from '../../world/history/history.ts';
+import { trackNow } from '../../world/history/track.ts';
 
 const tasks_shown_max = 5;
 
@@ -162,4 +159,109 @@ function childrenCard(asset: LiveAsset, view: View) {
       ${children.map((child) => assetRow(child, 0, view))}
     </ul>`,
   );
+}
+
+const list_shown_max = 12;
+
+/** All values of an asset with their ages, folded away: what the pages by type do not show stands here. */
+function feedsCard(asset: LiveAsset, view: View) {
+  const feeds = Object.entries(view.world.feeds.get(asset.id) ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const missing = asset.feed_names.filter((feed) => !feeds.some(([known]) => known === feed));
+  return html`<section class="card" id="values">
+    <details>
+      <summary class="sec">${t.asset.allValues}</summary>
+      ${feeds.map(([feed, message]) => feedView(asset, feed, message, view))}
+      ${missing.length > 0 ? html`<p class="empty">${t.asset.noDataYet(missing.map(label).join(', '))}</p>` : ''}
+      ${feeds.length === 0 && missing.length === 0 ? html`<p class="empty">${t.asset.noFeeds}</p>` : ''}
+    </details>
+  </section>`;
+}
+
+function feedView(asset: LiveAsset, feed: string, { data }: FeedMessage, view: View) {
+  const freshness = feedFreshness(asset, feed, view);
+  return html`<div key=${feed} class=${freshness.isOld ? 'feed is-old' : 'feed'}>
+    <h3><span>${label(feed)}</span> ${age(freshness)}</h3>
+    ${isRecord(data) ? values(data) : ''}
+  </div>`;
+}
+
+function values(data: Readonly<Record<string, unknown>>): unknown {
+  return html`<dl>
+    ${Object.entries(data).map(
+      ([key, value]) =>
+        html`<div key=${key}>
+          <dt>${label(key)}</dt>
+          <dd>${valueView(key, value)}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+/** A list of objects becomes a separate list, so that nothing is cut off in the middle. */
+function valueView(key: string, value: unknown): unknown {
+  if (!Array.isArray(value) || !value.some(isRecord)) return html`<bdi>${fieldText(key, value)}</bdi>`;
+  const rows = value.slice(0, list_shown_max);
+  return html`<ul class="nested">
+    ${rows.map((each) => html`<li>${isRecord(each) ? values(each) : plain(each)}</li>`)}
+    ${value.length > rows.length ? html`<li class="cap">${t.asset.andMore(value.length - rows.length)}</li>` : ''}
+  </ul>`;
+}
+
+/** Metadata of a partner asset, where the service gives it; edited as JSON by a key that may. */
+function metadataCard(asset: LiveAsset, view: View) {
+  if (asset.protocol !== 'partner') return '';
+  const { choices, act } = view;
+  const known = choices.metadata.get(asset.id);
+  if (known === undefined) act.loadMetadata(asset.id);
+  const mayWrite = choices.session?.scopes.includes('assets:write') === true;
+  if (!mayWrite && !isRecord(known?.value)) return '';
+  return card('metadata', t.metadata.title, editor(asset, view, mayWrite));
+}
+
+function editor(asset: LiveAsset, { choices, act }: View, mayWrite: boolean) {
+  const known = choices.metadata.get(asset.id);
+  const text = choices.typed.get(`${asset.id} metadata`) ?? JSON.stringify(known?.value ?? {}, undefined, 2);
+  const isValid = isRecord(parseJson(text));
+  const type = ({ currentTarget }: Event & { currentTarget: HTMLTextAreaElement }) => {
+    choices.typed.set(`${asset.id} metadata`, currentTarget.value);
+    act.changed();
+  };
+  const save = () => (isValid ? void act.saveMetadata(asset.id, text) : undefined);
+  return html`<div class="pad">
+    <label class="input"
+      ><span class="unseen">${t.metadata.title}</span>
+      <textarea rows="5" spellcheck=${false} readonly=${!mayWrite} value=${text} onInput=${type}></textarea>
+      <span class="note">${isValid ? '' : html`<b class="fault">${t.form.notJson}</b>`}</span></label
+    >
+    ${mayWrite && html`<button type="button" class="btn" aria-disabled=${String(!isValid)} onClick=${save}>${t.metadata.save}</button>`}
+    <p class="outcome" role="status">${known?.text ? name(known.text) : ''}</p>
+  </div>`;
+}
+
+/**
+ * Copies text on pages without a secure context, where the clipboard interface does not exist.
+ * @returns whether the browser did it
+ */
+function copy(text: string): boolean {
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'unseen';
+  area.setAttribute('aria-hidden', 'true');
+  const before = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  return isCopied;
+}
+
+/** Below a map: how far back the way of the asset is drawn, and the slider. */
+function trackBar(asset: LiveAsset, view: View) {
+  const read = trackNow(asset, view);
+  const isEmpty = read !== undefined && !read.isLoading && read.track.length === 0;
+  const empty = read?.fault ? t.history.fault(read.fault) : t.history.noTrack;
+  return html`<section key="track" class="card pad track-bar" aria-label=${t.history.track}>
+    ${rangeChips(view)} ${isEmpty && html`<p class="cap">${empty}</p>`} ${scrubber(view, spanOf(view))}
+  </section>`;
 }

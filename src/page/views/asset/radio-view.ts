@@ -1,14 +1,12 @@
 /** The page of a radio: its peers first, weakest first, then its channel and power. */
 import { feedFreshness } from '../../world/age.ts';
 import { isRecord } from '../../world/json.ts';
-import { rate } from '../../world/bytes.ts';
 import { plain } from '../../world/text.ts';
-import { number, quantity } from '../../world/units.ts';
+import { number, quantity, rate } from '../../world/units.ts';
 import { fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
-import { age, card, fact, name } from '../parts/marks.ts';
-import { isWideNow } from '../parts/wide.ts';
+import { age, card, fact, name, isWideNow } from '../parts/marks.ts';
 import { spark } from '../parts/spark.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
 import type { Shared } from './drone-view.ts';

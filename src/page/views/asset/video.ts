@@ -1,6 +1,6 @@
 /** The video of a camera, with its state written over it while it is not live. */
 import { html } from '../parts/html.ts';
-import { Component } from '../../preact.js';
+import { Component } from 'preact';
 import { t } from '../../words/words.ts';
 import { play, type VideoState } from '../../world/whep.ts';
 

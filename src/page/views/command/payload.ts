@@ -1,5 +1,5 @@
-/** Reads a payload that a person typed as JSON; and which commands are sent without a question. */
-import { isRecord, parseJson } from '../../world/json.ts';
+/** Reads a payload that a person typed as JSON; which commands are sent without a question, and how often one is repeated while its button is held. */
+import { isRecord, parseJson, field } from '../../world/json.ts';
 import { t } from '../../words/words.ts';
 import type { CommandDefinition, JsonValue } from '../../types.d.ts';
 
@@ -22,4 +22,21 @@ export function readJson(text: string): {
 /** A record that the JSON parser returned holds JSON values only. */
 function isPayload(value: unknown): value is Readonly<Record<string, JsonValue>> {
   return isRecord(value);
+}
+
+/** Just before the movement would end without a new command. */
+const share = 0.85;
+/** A lost stop costs 2 s at most, however long one movement may last. */
+const repeat_max_ms = 1_700;
+/** The service takes ten changes a second of a key. */
+const repeat_min_ms = 300;
+
+/**
+ * From `x-kit-move-ms` of the schema, how long one command moves; 1.7 s where that is missing.
+ * @returns milliseconds
+ */
+export function repeatOf({ input_schema }: Pick<CommandDefinition, 'input_schema'>): number {
+  const move_ms = field(input_schema, 'x-kit-move-ms');
+  if (typeof move_ms !== 'number') return repeat_max_ms;
+  return Math.min(repeat_max_ms, Math.max(repeat_min_ms, Math.round(share * move_ms)));
 }

@@ -5,7 +5,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon, iconOfLink } from '../parts/icon.ts';
 import { age, name, state } from '../parts/marks.ts';
-import { Component } from '../../preact.js';
+import { Component } from 'preact';
 import type { KitResource, View } from '../../types.d.ts';
 import type { Judged } from './judge.ts';
 

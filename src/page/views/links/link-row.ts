@@ -6,8 +6,8 @@ import { html } from '../parts/html.ts';
 import { icon, iconOfLink } from '../parts/icon.ts';
 import { age, card, name, state, type StateWord } from '../parts/marks.ts';
 import { spark } from '../parts/spark.ts';
-import { rateText } from './figures.ts';
 import type { Link, View } from '../../types.d.ts';
+import { rate } from '../../world/units.ts';
 
 export function linksCard(view: View) {
   const { world, choices } = view;
@@ -65,4 +65,27 @@ function offlineText({ name: wire }: Link, { world, time_ms }: View) {
   const edge = world.linkEdges.get(wire);
   if (!edge || edge.status !== 'offline') return t.links.noFigures;
   return html`${duration(time_ms - edge.time_ms)}${edge.reason ? html`, ${name(edge.reason)}` : ''}`;
+}
+
+const space = '\u00a0';
+
+/** Down and up, each with its arrow, the unit once where both have it; none where neither is reported. */
+export function ratesOf({ rx_bps, tx_bps }: Pick<Link, 'rx_bps' | 'tx_bps'>): readonly string[] {
+  const down = typeof rx_bps === 'number' ? rate(rx_bps) : '';
+  const up = typeof tx_bps === 'number' ? rate(tx_bps) : '';
+  const unit = up.slice(up.indexOf(space));
+  const shown = up !== '' && down.endsWith(unit) ? down.slice(0, -unit.length) : down;
+  return [shown && `↓${space}${shown}`, up && `↑${space}${up}`].filter(Boolean);
+}
+
+/** Down and up in one text; "not reported" when there is neither. */
+function rateText(link: Link): string {
+  return ratesOf(link).join(' ') || t.links.noRates;
+}
+
+/** Data of the month in GB of 10^9 bytes; null: not reported. */
+export function monthGb({ usage }: Link): number | null {
+  const rx = usage?.month_rx_gb;
+  const tx = usage?.month_tx_gb;
+  return typeof rx !== 'number' && typeof tx !== 'number' ? null : (rx ?? 0) + (tx ?? 0);
 }

@@ -1,24 +1,23 @@
 /** The links of a kit in detail: latency, availability, data, interruptions, the queue, the speed test. */
-import { isKitReachable } from '../../world/age.ts';
-import { observedIn } from '../../world/history/cells.ts';
+import { isKitReachable, duration, queueFreshness } from '../../world/age.ts';
+import { observedIn, cells, cellsOf } from '../../world/history/cells.ts';
 import { eventsNow, interruptionsOf, type Interval } from '../../world/history/events.ts';
-import { seriesNow, spanOf, type SeriesNow, type Span } from '../../world/history/history.ts';
-import { isRecord } from '../../world/json.ts';
-import { clock, number, quantity, zoneName } from '../../world/units.ts';
+import { seriesNow, spanOf, type SeriesNow, type Span, countsOf } from '../../world/history/history.ts';
+import { isRecord, field, own, textIn } from '../../world/json.ts';
+import { clock, number, quantity, zoneName, size } from '../../world/units.ts';
 import { t } from '../../words/words.ts';
 import { lockReason } from '../command/about.ts';
 import { outcome } from '../command/command-view.ts';
-import { completenessCard } from '../history/completeness-card.ts';
 import { emptyText, pastBox, rangeChips, scrubber, spanText } from '../history/range.ts';
 import { lostBox } from '../overview/overview-view.ts';
 import { chart } from '../parts/chart.ts';
 import { html } from '../parts/html.ts';
-import { card, name, state } from '../parts/marks.ts';
-import { dataCard } from './data-card.ts';
-import { linksCard, linkState, linkTitle } from './link-row.ts';
-import { queueCard } from './queue-card.ts';
-import { strip } from './strip.ts';
+import { card, name, state, fact } from '../parts/marks.ts';
+import { linksCard, linkState, linkTitle, monthGb } from './link-row.ts';
 import type { Link, Sample, View } from '../../types.d.ts';
+import { plain } from '../../world/text.ts';
+import { shape } from '../parts/icon.ts';
+import { drainTime } from '../overview/tiles.ts';
 
 const lines_max = 4;
 /** Links of one question: the service takes 20 numbers. */
@@ -222,4 +221,168 @@ function speedCard(view: View) {
 
 function figure(value: number | null | undefined) {
   return typeof value === 'number' ? number(value) : t.notReported;
+}
+
+/** Whether every message of the kit has arrived; else how many are missing, and why. And from when on they are still kept. */
+function completenessCard(view: View) {
+  if (view.history.state(view) !== 'on') return '';
+  const { value } = view.history.completeness(view);
+  const { received, missing, reasons, more } = countsOf(value);
+  const oldest = field(value, 'oldest');
+  const position_ms = Date.parse(textIn(field(oldest, 'position')));
+  const values_ms = Date.parse(textIn(field(oldest, 'feed')));
+  const since_ms = Date.parse(textIn(field(value, 'since')));
+  const first =
+    received === 0
+      ? html`<p class="empty">${t.history.noMessages}</p>`
+      : missing === 0
+        ? html`<p class="line state good">${shape('on')}<span>${t.history.isComplete}</span></p>`
+        : html`<p class="line state warn">${shape('warn')}<span>${t.history.incomplete(missing)}</span></p>
+            <ul class="rows">
+              ${[...reasons].map(([why, n]) => html`<li key=${why} class="line">${t.history.because({ n, why: sentenceOf(why) })}</li>`)}
+              ${more > 0 && html`<li class="line">${t.history.moreGaps(more)}</li>`}
+            </ul>`;
+  return card(
+    'completeness',
+    t.history.complete,
+    html`${first} ${position_ms > 0 && html`<p class="cap line">${t.history.positionsFrom(position_ms)}</p>`}
+      ${values_ms > 0 && html`<p class="cap line">${t.history.valuesFrom(values_ms)}</p>`}
+      <p class="cap line last">${t.history.since({ ms: since_ms, age_ms: view.time_ms - since_ms })}</p>`,
+  );
+}
+
+function sentenceOf(why: string) {
+  if (why === '') return t.history.unexplained;
+  return why
+    .split(', ')
+    .map((each) => own(t.history.reason, each) ?? plain(each))
+    .join(', ');
+}
+
+const day_ms = 86_400_000;
+const warned_share = 0.8;
+
+/** Data of this month by link, with the limit and a forecast where a limit is set. */
+function dataCard({ world, time_ms }: View) {
+  const rows = (world.kit?.wans ?? []).flatMap((link) => {
+    const gb = monthGb(link);
+    return gb === null ? [] : [{ link, gb }];
+  });
+  if (rows.length === 0) return '';
+  return card(
+    'data',
+    t.data.title,
+    html`<div class="data">${rows.map(({ link, gb }) => dataRow(link, gb, time_ms))}</div>`,
+    html`<span class="age">${t.data.day(new Date(time_ms).getUTCDate())}</span>`,
+  );
+}
+
+function dataRow(link: Link, gb: number, time_ms: number) {
+  const limit = field(link.usage, 'month_limit_gb');
+  const limit_gb = typeof limit === 'number' && limit > 0 ? limit : undefined;
+  const share = limit_gb === undefined ? undefined : Math.min(1, gb / limit_gb);
+  const full_ms = limit_gb === undefined ? undefined : fullAt(gb, limit_gb, time_ms);
+  const isWarned = full_ms !== undefined || (share ?? 0) >= warned_share;
+  return html`<div key=${link.name} class="data-row">
+    <span>${name(linkTitle(link))}</span>
+    <b
+      >${number(gb, gb < 100 ? 1 : 0)}
+      <span class="cap">${limit_gb === undefined ? t.data.noLimit : t.data.of(number(limit_gb))}</span></b
+    >
+    ${
+      share !== undefined &&
+      html`<svg
+        class=${isWarned ? 'meter weak' : 'meter'}
+        viewBox="0 0 100 8"
+        preserveAspectRatio="none"
+        aria-hidden="true"
+      >
+        <rect class="all" width="100" height="8" />
+        <rect width=${share * 100} height="8" />
+      </svg>`
+    }
+    ${full_ms !== undefined && html`<span class="state warn">${shape('warn')}<span>${t.data.fullOn(full_ms)}</span></span>`}
+  </div>`;
+}
+
+/** When the limit is reached at the mean rate of this month; undefined: not within it. */
+function fullAt(gb: number, limit_gb: number, time_ms: number): number | undefined {
+  const now = new Date(time_ms);
+  const first_ms = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
+  const end_ms = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
+  const passed_ms = time_ms - first_ms;
+  // The first day is a poor estimate of the rate of a month.
+  if (passed_ms < day_ms || gb <= 0) return undefined;
+  const full_ms = first_ms + (limit_gb / gb) * passed_ms;
+  return full_ms < end_ms ? Math.max(full_ms, time_ms) : undefined;
+}
+
+/** The uplink queue: the backlog on the kit, and what this service has received of it. */
+function queueCard(view: View) {
+  const { queue } = view.world;
+  if (!queue) return '';
+  const { waiting_rows, waiting_bytes, oldest, received, missing, dropped, refused, software } = queue;
+  const freshness = queueFreshness(view);
+  const bytes = typeof waiting_bytes === 'number' ? ` (${size(waiting_bytes)})` : '';
+  const waiting =
+    typeof waiting_rows === 'number'
+      ? `${number(waiting_rows)}${waiting_rows > 0 ? bytes : ''}`
+      : t.notReported;
+  return card(
+    'uplink',
+    t.queue.title,
+    html`<p class="pad queue-state">${stateOf(view)}</p>
+      <dl class="facts small pad">
+        ${fact(t.queue.waiting, waiting, freshness)}
+        ${fact(t.queue.oldest, oldest ? duration(view.time_ms - Date.parse(oldest)) : typeof waiting_rows === 'number' ? t.queue.none : t.notReported, freshness)}
+        ${fact(t.queue.emptyIn, drainTime(view), freshness)} ${fact(t.queue.received, number(received))}
+        ${fact(t.queue.lastStored, storedText(view))} ${fact(t.queue.missing, number(missing))}
+        ${fact(t.queue.dropped, number(dropped))} ${fact(t.queue.rejected, number(refused))}
+        ${software ? fact(t.queue.software, plain(software)) : ''}
+      </dl>`,
+  );
+}
+
+function stateOf(view: View) {
+  const { queue } = view.world;
+  const word = queue?.online ? (isKitReachable(view) ? 'online' : 'wasOnline') : 'offline';
+  const since = queue?.since ? t.queue.for(duration(view.time_ms - Date.parse(queue.since))) : '';
+  return html`${state(word)}
+    <span class="cap">${since}${queue?.reason ? html`: ${name(queue.reason)}` : ''}</span>`;
+}
+
+/** A stored message is acknowledged within a second. */
+function storedText({ world, time_ms }: View) {
+  const last_seen = world.kit?.last_seen;
+  return last_seen ? t.ago(time_ms - Date.parse(last_seen)) : t.queue.nothing;
+}
+
+const cell_px = 8;
+
+/** The availability strip: 96 cells; full: all answered, half: some, hatched: none, low: not observed. */
+function strip(samples: readonly Sample[], from_ms: number, to_ms: number) {
+  const found = cellsOf(samples, from_ms, to_ms);
+  const known = found.filter((cell) => cell !== 'unknown').length;
+  const all = found.filter((cell) => cell === 'all').length;
+  const text = known === 0 ? t.chart.notObserved : t.chart.answered(Math.round((100 * all) / known));
+  return html`<svg
+    class="strip"
+    viewBox="0 0 ${cells * cell_px} 26"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label=${text}
+  >
+    ${found.map((cell, i) => {
+      const high = { all: 24, part: 14, none: 24, unknown: 6 }[cell];
+      return html`<rect
+        key=${i}
+        class=${cell}
+        x=${i * cell_px}
+        y=${25 - high}
+        width="6.5"
+        height=${high}
+        rx="1.5"
+      />`;
+    })}
+  </svg>`;
 }

@@ -2,17 +2,16 @@
  * The base map under the marks: the outline of the world, and over it the operator's map where the service has one. It only
  * shows; gestures and marks are those of the plain map. No request leaves the service.
  */
-import { addProtocol, Map as MapView, setWorkerUrl } from '../../maplibre-gl.js';
-import { Protocol } from '../../pmtiles.js';
-import { Component } from '../../preact.js';
+import { addProtocol, Map as MapView, setWorkerUrl } from 'maplibre-gl';
+import { Protocol } from 'pmtiles';
+import { Component } from 'preact';
 import { ask } from '../../world/api.ts';
 import { field } from '../../world/json.ts';
-import { pageFile } from '../../world/page-file.ts';
+import { pageFile } from '../parts/lazy.ts';
 import { html } from '../parts/html.ts';
-import { base } from './base-state.ts';
 import { styleOf } from './base-style.ts';
 import type { View } from '../../types.d.ts';
-import type { Mercator } from './frame.ts';
+import { type Mercator, base } from './frame.ts';
 
 interface Props {
   readonly view: View;

@@ -127,3 +127,10 @@ export function mercatorFrame(
 function round(x: number) {
   return Math.round(x * 10) / 10;
 }
+
+/** Whether the base map can be drawn in this browser: it is not part of the choices, it belongs to the device. `missing`: without WebGL. */
+export const base: { state: 'none' | 'ready' | 'missing'; attribution: string; fault: string } = {
+  state: 'none',
+  attribution: '',
+  fault: '',
+};

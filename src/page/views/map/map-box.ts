@@ -1,22 +1,21 @@
 /** A map: the plane around the kit with marks, tracks and rings; needs no network and no tiles. */
 import { placeText } from '../../world/geo.ts';
 import { placeAt, trackNow } from '../../world/history/track.ts';
-import { placeOfAsset, placeOfKit } from '../../world/places.ts';
+import { placeOfAsset, placeOfKit, canFly } from '../../world/places.ts';
 import { addressOf } from '../../world/route.ts';
-import { canFly } from '../../world/target.ts';
 import { plain } from '../../world/text.ts';
 import { clock } from '../../world/units.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { age } from '../parts/marks.ts';
-import { Component } from '../../preact.js';
+import { Component } from 'preact';
 import { lazy } from '../parts/lazy.ts';
 import { settings } from '../../world/settings.ts';
-import { base } from './base-state.ts';
-import { mercatorFrame, planeFrame, sectionOf, type Frame } from './frame.ts';
+import { mercatorFrame, planeFrame, sectionOf, type Frame, base } from './frame.ts';
 import { mapSummary, overlay } from './overlay.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
+import { lostBox } from '../overview/overview-view.ts';
 
 interface About {
   readonly isSmall?: boolean;
@@ -183,4 +182,16 @@ class MapPicture extends Component<{ view: View; about: About }, { w: number; h:
         ${this.#frame && overlay(view, this.#frame, about.asset)}
       </svg>`;
   }
+}
+
+/** The full map of the kit. */
+export function mapScreen(view: View) {
+  return {
+    heading: { title: t.nav.map, isKit: true },
+    body: html`<div class="page full">
+      ${lostBox(view)}
+      <h1 class="unseen only-phone">${t.nav.map}</h1>
+      ${mapBox(view, { isTall: true })}
+    </div>`,
+  };
 }

@@ -1,18 +1,21 @@
 /** What is drawn over the base map, or alone: rings, tracks, marks, fence, home, target. */
 import { assetState, duration } from '../../world/age.ts';
 import { bearingText, project, roundDown } from '../../world/geo.ts';
-import { homeOf } from '../../world/fence.ts';
-import { headingOf, placeOfAsset, placeOfKit, type KnownPlace } from '../../world/places.ts';
+import {
+  headingOf,
+  placeOfAsset,
+  placeOfKit,
+  type KnownPlace,
+  homeOf,
+  targetOf,
+} from '../../world/places.ts';
 import { addressOf } from '../../world/route.ts';
-import { targetOf } from '../../world/target.ts';
 import { placeAt, trackNow } from '../../world/history/track.ts';
 import { plain } from '../../world/text.ts';
 import { distanceText } from '../../world/units.ts';
 import { fixOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
-import { crowdsOf } from './crowds.ts';
-import { placeLabels, type Wanted } from './labels.ts';
 import type { Fix, LiveAsset, View } from '../../types.d.ts';
 import type { Frame } from './frame.ts';
 
@@ -228,4 +231,119 @@ export function mapSummary(view: View) {
   const located = [...view.world.assets.values()].flatMap((asset) => placeOfAsset(asset, view) ?? []);
   const far_m = kit ? Math.max(0, ...located.map((place) => Math.hypot(...project(kit, place)))) : 0;
   return t.map.summary({ isKitKnown: kit !== undefined, assets: located.length, far: distanceText(far_m) });
+}
+
+interface Wanted {
+  readonly x: number;
+  readonly y: number;
+  readonly text: string;
+  readonly sub: string;
+  readonly rank: number;
+  readonly isFixed?: boolean;
+}
+interface Placed {
+  readonly x: number;
+  readonly y: number;
+  readonly anchor: 'start' | 'middle' | 'end';
+}
+type Box = readonly [left: number, top: number, right: number, bottom: number];
+
+const char_px = 7.2;
+const line_px = 16;
+const mark_px = 10;
+const edge_px = 4;
+
+/** The place of each label, undefined where there is no room; the lowest rank chooses first. */
+function placeLabels(
+  wanted: readonly Wanted[],
+  { w, h }: { readonly w: number; readonly h: number },
+): readonly (Placed | undefined)[] {
+  const taken: Box[] = wanted.map(({ x, y, isFixed }) =>
+    isFixed ? [x, y, x, y] : [x - mark_px, y - mark_px, x + mark_px, y + mark_px],
+  );
+  const placed: (Placed | undefined)[] = wanted.map(() => undefined);
+  const order = wanted.map((_, i) => i).sort((a, b) => (wanted[a]?.rank ?? 0) - (wanted[b]?.rank ?? 0));
+  for (const i of order) {
+    const label = wanted[i];
+    if (!label) continue;
+    for (const { at, box } of spotsOf(label)) {
+      const isIn = box[0] >= edge_px && box[1] >= edge_px && box[2] <= w - edge_px && box[3] <= h - edge_px;
+      if (!isIn || taken.some((other, n) => n !== i && overlaps(box, other))) continue;
+      placed[i] = at;
+      taken.push(box);
+      break;
+    }
+  }
+  return placed;
+}
+
+/** Right, left, below, above; only on the point itself, for the labels of rings. */
+function spotsOf({
+  x,
+  y,
+  text,
+  sub,
+  isFixed,
+}: Wanted): readonly { readonly at: Placed; readonly box: Box }[] {
+  const wide = Math.max(text.length, sub.length) * char_px;
+  const high = sub === '' ? line_px : 2 * line_px;
+  const gap = mark_px + 4;
+  if (isFixed)
+    return [{ at: { x, y: y + 4, anchor: 'middle' }, box: [x - wide / 2, y - 8, x + wide / 2, y + 8] }];
+  return [
+    { at: { x: x + gap, y: y + 4.5, anchor: 'start' }, box: [x + gap, y - 8, x + gap + wide, y - 8 + high] },
+    { at: { x: x - gap, y: y + 4.5, anchor: 'end' }, box: [x - gap - wide, y - 8, x - gap, y - 8 + high] },
+    {
+      at: { x, y: y + gap + 11, anchor: 'middle' },
+      box: [x - wide / 2, y + gap, x + wide / 2, y + gap + high],
+    },
+    {
+      at: { x, y: y - gap - high + 12, anchor: 'middle' },
+      box: [x - wide / 2, y - gap - high, x + wide / 2, y - gap],
+    },
+  ];
+}
+
+function overlaps(a: Box, b: Box) {
+  return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+}
+
+/** Nearer than this, marks of full size touch. */
+const tight_px = 20;
+/** Nearer than this, one mark hides the other. */
+const covered_px = 6;
+
+/** `covered`: the places of the others that the mark hides or is hidden by. */
+interface Crowd {
+  isTight: boolean;
+  covered: readonly number[];
+}
+
+/** For each mark, what stands near it. */
+export function crowdsOf(places: readonly (readonly [x: number, y: number])[]): readonly Crowd[] {
+  const crowds: readonly { isTight: boolean; covered: number[] }[] = places.map(() => ({
+    isTight: false,
+    covered: [],
+  }));
+  const order = places.map((_, i) => i).sort((a, b) => (places[a]?.[0] ?? 0) - (places[b]?.[0] ?? 0));
+  for (const [n, i] of order.entries()) {
+    const [x, y] = places[i] ?? [0, 0];
+    for (let k = n + 1; k < order.length; k += 1) {
+      const j = order[k] ?? 0;
+      const [other_x, other_y] = places[j] ?? [0, 0];
+      if (other_x - x >= tight_px) break;
+      const apart_px = Math.hypot(other_x - x, other_y - y);
+      if (apart_px >= tight_px) continue;
+      for (const [one, other] of [
+        [i, j],
+        [j, i],
+      ] as const) {
+        const crowd = crowds[one];
+        if (!crowd) continue;
+        crowd.isTight = true;
+        if (apart_px < covered_px) crowd.covered.push(other);
+      }
+    }
+  }
+  return crowds;
 }

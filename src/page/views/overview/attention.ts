@@ -1,7 +1,6 @@
 /** Lists what needs a person, worst first: as keys with parameters, which become sentences in the language of the page. */
-import { assetState, isKitReachable, partFreshness } from '../../world/age.ts';
+import { assetState, isKitReachable, partFreshness, queueFreshness } from '../../world/age.ts';
 import { addressOf } from '../../world/route.ts';
-import { queueFreshness } from '../../world/queue.ts';
 import { sentence } from '../../world/text.ts';
 import { numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';

@@ -1,11 +1,10 @@
 /** The first screen of a kit: its state in one sentence, what needs a person, then the figures. */
-import { isKitReachable } from '../../world/age.ts';
-import { queueFreshness } from '../../world/queue.ts';
+import { isKitReachable, queueFreshness } from '../../world/age.ts';
 import { addressOf } from '../../world/route.ts';
 import { clock } from '../../world/units.ts';
 import { t } from '../../words/words.ts';
 import { assetsCard } from '../assets/asset-row.ts';
-import { linksCard, linkTitle } from '../links/link-row.ts';
+import { linksCard, linkTitle, ratesOf } from '../links/link-row.ts';
 import { lazy } from '../parts/lazy.ts';
 import { html } from '../parts/html.ts';
 import { icon, iconOfLink, shape } from '../parts/icon.ts';
@@ -13,7 +12,6 @@ import { name } from '../parts/marks.ts';
 import { plain } from '../../world/text.ts';
 import { attentionList } from './attention.ts';
 import { tiles } from './tiles.ts';
-import { ratesOf } from '../links/figures.ts';
 import type { Link, View } from '../../types.d.ts';
 
 const attention_shown_max = 20;

@@ -1,8 +1,6 @@
 /** Tiles of the kit: power, gateway, queue, speed. What the kit never reported is not drawn. */
-import { duration, partFreshness } from '../../world/age.ts';
-import { queueFreshness } from '../../world/queue.ts';
-import { size } from '../../world/bytes.ts';
-import { number, quantity } from '../../world/units.ts';
+import { duration, partFreshness, queueFreshness } from '../../world/age.ts';
+import { number, quantity, size } from '../../world/units.ts';
 import { drainsIn } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';

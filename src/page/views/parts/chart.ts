@@ -2,9 +2,8 @@
 import { clock, number } from '../../world/units.ts';
 import { t } from '../../words/words.ts';
 import { html } from './html.ts';
-import { lineThrough } from './line.ts';
 import { name } from './marks.ts';
-import { gapsOf, runsOf } from './spark.ts';
+import { gapsOf, runsOf, lineThrough } from './spark.ts';
 import type { Sample } from '../../types.d.ts';
 
 interface Line {

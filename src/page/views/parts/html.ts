@@ -1,6 +1,6 @@
 /** Writes elements as tagged templates. What stands in `${}` becomes text or an attribute, never markup. */
-import htm from '../../htm.js';
-import { type ComponentChildren, h } from '../../preact.js';
+import htm from 'htm';
+import { type ComponentChildren, h } from 'preact';
 
 /**
  * The id of an element is its key among its neighbours: when a card appears above others, their buttons and the focus on

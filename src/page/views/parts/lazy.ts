@@ -1,5 +1,4 @@
 /** Screens whose modules are fetched when they are first shown, or in idle time. */
-import { pageFile } from '../../world/page-file.ts';
 import type { Actions } from '../../types.d.ts';
 
 export interface Lazy<T> {
@@ -49,4 +48,14 @@ export async function loadStyles(file: string) {
   // The last sheet adapts the others to the width: it stays last.
   [...document.querySelectorAll('link[rel="stylesheet"]')].at(-1)?.before(link);
   await promise;
+}
+
+/**
+ * The first module lies at the root of the page, whether the modules are served one by one or bundled.
+ * @param name below the root of the page
+ * @returns its address
+ */
+export function pageFile(name: string): string {
+  const first = document.querySelector('script[type="module"]');
+  return new URL(name, first instanceof HTMLScriptElement ? first.src : location.href).href;
 }

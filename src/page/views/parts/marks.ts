@@ -87,3 +87,9 @@ export function card(id: string, title: unknown, content: unknown, aside: unknow
     ${content}
   </section>`;
 }
+
+const wide = globalThis.matchMedia?.('(min-width: 900px)');
+
+export function isWideNow(): boolean {
+  return wide?.matches ?? false;
+}

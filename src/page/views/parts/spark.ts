@@ -1,7 +1,6 @@
 /** A small chart of one figure. Where no value was observed the line is left open and the plot hatched. */
 import { t } from '../../words/words.ts';
 import { html } from './html.ts';
-import { lineThrough } from './line.ts';
 import type { Sample } from '../../types.d.ts';
 
 const height = 28;
@@ -98,4 +97,10 @@ export function gapsOf(samples: readonly Sample[]): readonly (readonly [from_ms:
     if (open && (value === null || previous?.value === null) && previous !== undefined) open[1] = time_ms;
   }
   return gaps;
+}
+
+/** A point without a neighbour is a dot: a path that only moves would draw nothing. */
+export function lineThrough(points: readonly (readonly [x: number, y: number])[]) {
+  const places = points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`);
+  return places.length === 0 ? '' : `M${places.join('L')}${places.length === 1 ? 'h0' : ''}`;
 }

@@ -1,6 +1,6 @@
 /** Content that is drawn again only when what it shows has changed: most rows of a long list are as they were a moment ago. */
 import { locale } from '../../world/units.ts';
-import { Component, type ComponentChildren } from '../../preact.js';
+import { Component, type ComponentChildren } from 'preact';
 import { html } from './html.ts';
 
 interface Props {

@@ -2,7 +2,7 @@
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
-import { Component } from '../../preact.js';
+import { Component } from 'preact';
 
 interface Props {
   title: unknown;

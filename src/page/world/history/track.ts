@@ -1,7 +1,7 @@
-/** The way of an asset in the time that is shown, and where it was at a moment. */
-import { field, listIn } from '../json.ts';
+/** The way of an asset in the time that is shown, and where it was and what it reported at a moment of it. */
+import { field, listIn, isRecord, textIn } from '../json.ts';
 import { spanOf, spanQuery } from './history.ts';
-import type { Fix, LiveAsset, View } from '../../types.d.ts';
+import type { Fix, LiveAsset, View, FeedMessage } from '../../types.d.ts';
 
 /** Lines without a gap, oldest first. */
 type Track = readonly (readonly Fix[])[];
@@ -67,4 +67,46 @@ export function placeAt(track: Track, moment_ms: number): Fix | undefined {
     lon: a.lon + share * (b.lon - a.lon),
     time_ms: a.time_ms,
   };
+}
+
+/** Kits repeat what does not change every 300 s. */
+const repeated_ms = 330_000;
+
+/** `isLoading`: some are not those of the moment yet. */
+export interface FeedsThen {
+  readonly feeds: Readonly<Record<string, FeedMessage>>;
+  readonly isLoading: boolean;
+  readonly fault: string;
+}
+
+/** The last message of each of these feeds before the moment; undefined while now is shown. */
+export function feedsThen({ id }: LiveAsset, names: readonly string[], view: View): FeedsThen | undefined {
+  const { moment_ms } = view.choices;
+  if (moment_ms === null) return undefined;
+  const to_ms = Math.round(moment_ms) + 1;
+  const feeds: Record<string, FeedMessage> = {};
+  let isLoading = false;
+  let fault = '';
+  for (const name of names) {
+    const path = `/assets/${id}/history?feed=${name}&order=desc&limit=1&from=${to_ms - repeated_ms}&to=${to_ms}`;
+    const answer = view.history.read(view, `moment ${id} ${name}`, path);
+    fault ||= answer.fault;
+    if (!answer.path.endsWith(path)) {
+      isLoading = true;
+      continue;
+    }
+    const message = messageIn(listIn(field(answer.value, 'messages'))[0]);
+    if (message) feeds[name] = message;
+  }
+  return { feeds, isLoading: isLoading && fault === '', fault };
+}
+
+function messageIn(value: unknown): FeedMessage | undefined {
+  const data = field(value, 'data');
+  return isMessage(data) ? { time: textIn(field(value, 'time')), data } : undefined;
+}
+
+/** The service sends JSON only. */
+function isMessage(value: unknown): value is FeedMessage['data'] {
+  return isRecord(value);
 }

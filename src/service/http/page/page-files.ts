@@ -161,7 +161,7 @@ async function readTexts(dir: URL): Promise<Record<string, string>> {
     const text = await readFile(new URL(name, dir), 'utf8');
     if (name.endsWith('.html')) return [name, text] as const;
     if (!name.endsWith('.ts')) return [name, withoutComments(text)] as const;
-    return [name.replace(/\.ts$/u, '.js'), withoutComments(asJavaScript(text))] as const;
+    return [name.replace(/\.ts$/u, '.js'), withoutComments(asJavaScript(name, text))] as const;
   });
   const others = Object.entries(libraries).map(async ([name, url]) => {
     return [name, withoutSourceMap(await readFile(new URL(url), 'utf8'))] as const;
@@ -169,9 +169,16 @@ async function readTexts(dir: URL): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all([...own, ...others]));
 }
 
-/** A module of the sources without its types; the package has JavaScript already. The numbers of the lines stay. */
-function asJavaScript(text: string): string {
-  return stripTypeScriptTypes(text).replace(/(?<=\b(?:from|import\()\s*'\.[^'\n]+)\.ts(?=')/gu, '.js');
+/**
+ * A module of the sources without its types, which imports what is served; the package has JavaScript already. The numbers of the
+ * lines stay.
+ */
+function asJavaScript(name: string, text: string): string {
+  const root = '../'.repeat(name.split('/').length - 1) || './';
+  return stripTypeScriptTypes(text).replace(
+    /(?<=\b(?:from |import\())'([^'\n]+)'/gu,
+    (_, module: string) => `'${module.startsWith('.') ? module.replace(/\.ts$/u, '') : root + module}.js'`,
+  );
 }
 
 /** Source maps of libraries are not served. */

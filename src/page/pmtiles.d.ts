@@ -1,2 +1,0 @@
-/** The library as the service serves it beside the page's own modules. */
-export { PMTiles, Protocol } from 'pmtiles';
