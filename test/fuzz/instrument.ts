@@ -32,8 +32,7 @@ export interface Coverage {
 }
 
 /** The parts of libraries that read what others wrote; all of them CommonJS. */
-const libraries =
-  /\/node_modules\/(?:net-snmp\/index|asn1-ber\/lib\/.*|dbus-native\/lib\/(?:message|dbus-buffer|signature)|mqtt-packet\/parser|ws\/lib\/(?:receiver|permessage-deflate|extension))\.js$/u;
+const libraries = /\/node_modules\/(?:net-snmp\/index|asn1-ber\/lib\/.*|mqtt-packet\/parser)\.js$/u;
 
 /** Instruments everything of `src` and `drivers` that is loaded from now on. */
 export function instrument(): Coverage {

@@ -54,40 +54,6 @@ export function xml(names: readonly string[], values: readonly string[]): Make {
   };
 }
 
-/** Headers of the kernel's messages about addresses, routes and rules, neighbours, nexthops: their bytes after the family. */
-const header_bytes = [8, 12, 12, 8] as const;
-/** Those that are read of any of these messages, the paths of a route first. */
-const attribute_types = [9, 9, 9, 1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 10, 14, 15, 19, 30] as const;
-const edge_lengths = [0, 1, 2, 3, 4, 5, 0xff_ff] as const;
-
-/** Messages of rtnetlink with attributes, some of which hold others. */
-export function netlink(random: Random): Buffer {
-  return Buffer.concat(several(random, 0, () => netlinkMessage(random)));
-}
-
-function netlinkMessage(random: Random): Buffer {
-  const header = Buffer.alloc(random.of(header_bytes));
-  header[0] = random.of([2, 2, 10, 0]);
-  // Masks and tables are nothing in most messages, and what is decoded depends on that.
-  for (let at = 1; at < header.length; at += 1) header[at] = random.of([0, 0, 0, 1, 2, 6, 7, 254, 255]);
-  const body = Buffer.concat([header, ...several(random, 0, () => attribute(random, 0))]);
-  const message = Buffer.concat([Buffer.alloc(16), body]);
-  message.writeUInt32LE(random.below(16) === 0 ? random.of(edge_lengths) : message.length);
-  message.writeUInt16LE(random.of([2, 3, 20, 24, 28, 32, 104]), 4);
-  return message;
-}
-
-function attribute(random: Random, depth: number): Buffer {
-  const held =
-    depth < 2 && random.below(4) === 0
-      ? Buffer.concat(several(random, depth + 1, () => attribute(random, depth + 1)))
-      : random.bytes(random.of([0, 1, 4, 4, 4, 6, 8, 8, 16, 16]));
-  const header = Buffer.alloc(4);
-  header.writeUInt16LE(random.below(16) === 0 ? random.of(edge_lengths) : held.length + 4);
-  header.writeUInt16LE(random.of(attribute_types), 2);
-  return Buffer.concat([header, held, Buffer.alloc(-held.length & 3)]);
-}
-
 /** Fewer the deeper they stand, so that most inputs are small. */
 function several<T>(random: Random, depth: number, make: () => T): readonly T[] {
   return Array.from({ length: 1 + random.below(Math.max(1, members_max - 2 * depth)) }, make);

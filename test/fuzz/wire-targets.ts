@@ -1,12 +1,7 @@
-/** Protocols that libraries read for us, with our limits around them: SNMP, D-Bus, MQTT, WebSocket. */
+/** Protocols that libraries read for us, with our limits around them: SNMP and MQTT. */
 import { EventEmitter } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
-import { parser } from 'mqtt-packet';
-import { unmarshalMessages } from 'dbus-native/lib/message.js';
-import { type Bus, reading_options } from '../../src/device/dbus/bus.ts';
-import { readLocation, readModems } from '../../drivers/modem/dbus/manager.ts';
-import { Fixes } from '../../drivers/modem/position/positions.ts';
+import { generate, type Packet, parser } from 'mqtt-packet';
 import { limits as radio_limits } from '../../drivers/vendorradio/limits.ts';
 import { openSnmp, type SnmpLogin } from '../../drivers/vendorradio/snmp/snmp-session.ts';
 import { message_limits, readJson } from '../../src/contract/bounded-json.ts';
@@ -14,8 +9,6 @@ import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
 import { openSession } from '../../src/mqtt/session.ts';
 import { ConnectFailed } from '../../src/mqtt/connect-failed.ts';
 import { FrameFilter, MalformedPacket } from '../../src/mqtt/wire/frames.ts';
-import { clientFrame } from '../../src/service/api/frames.ts';
-import { newSocketServer } from '../../src/service/live/upgrade.ts';
 import {
   integer,
   report_pdu,
@@ -26,7 +19,6 @@ import {
   varbind,
 } from '../support/drivers/snmp-bytes.ts';
 import type { Target } from './engine.ts';
-import { dbusSeeds, mqttSeeds, socketSeeds } from './wire-seeds.ts';
 import { brokerOptions } from '../support/brokers/broker-options.ts';
 
 const device_failed = (error: unknown): boolean =>
@@ -116,36 +108,31 @@ const snmp_opening = Buffer.concat([
   tlv(types.octets, Buffer.from(community)),
 ]);
 
-function readDbus(input: Buffer): unknown {
-  let at = 0;
-  const bodies: unknown[] = [];
-  let read: () => void = () => undefined;
-  const stream = {
-    read: (bytes: number) => (at + bytes > input.length ? null : input.subarray(at, (at += bytes))),
-    on: (_event: string, listener: () => void) => (read = listener),
-    removeListener: () => undefined,
-  };
-  let failure: Error | undefined;
-  const fail = (error: Error): void => void (failure ??= error);
-  unmarshalMessages(
-    stream,
-    ({ body }) => bodies.push(...(body ?? [])),
-    reading_options,
-    fail,
-    fail,
-    () => [],
-  );
-  read();
-  if (bodies.length === 0) return undefined;
-  const bus: Bus = {
-    call: async () => ({ ok: true, value: bodies[0] }),
-    listen: async () => undefined,
-    lost: new AbortController().signal,
-  };
-  return readModems(bus).then(async (modems) => {
-    const location = await readLocation(bus, modems[0]?.path ?? '/', 2);
-    return new Fixes().read('value' in location ? location.value : undefined, 0);
-  });
+/** One of each packet that a broker sends. */
+function mqttSeeds(protocol: '5' | '3.1.1'): readonly Buffer[] {
+  const isV5 = protocol === '5';
+  const publish = {
+    cmd: 'publish',
+    topic: 'k1/a/down/ack',
+    payload: '{"epoch":1}',
+    dup: false,
+    retain: false,
+  } as const;
+  const packets: Packet[] = [
+    {
+      ...publish,
+      qos: 1,
+      messageId: 7,
+      ...(isV5 && { properties: { messageExpiryInterval: 9, userProperties: { a: 'b' } } }),
+    },
+    { ...publish, qos: 0 },
+    { cmd: 'puback', messageId: 7, ...(isV5 && { reasonCode: 0x10 }) },
+    { cmd: 'suback', messageId: 8, granted: [1, 0x87] },
+    { cmd: 'pingresp' },
+    ...(isV5 ? ([{ cmd: 'disconnect', reasonCode: 0x8e }] as const) : []),
+  ];
+  const bytes = packets.map((packet) => generate(packet, { protocolVersion: isV5 ? 5 : 4 }));
+  return [...bytes, Buffer.concat(bytes)];
 }
 
 const packet_bytes_max = 4_096;
@@ -219,35 +206,19 @@ async function readConnection(input: Buffer): Promise<void> {
   }
 }
 
-/** Frames of a client of `/api/ws` after its handshake, compression included. */
-async function readSocket(input: Buffer): Promise<void> {
-  const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
-  const ended = new Promise((resolve) => {
-    stream.once('close', resolve);
-  });
-  const headers = {
-    upgrade: 'websocket',
-    'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-    'sec-websocket-version': '13',
-    'sec-websocket-extensions': 'permessage-deflate',
-  };
-  const request = { method: 'GET', headers, url: '/api/ws' } as unknown as IncomingMessage;
-  socket_server.handleUpgrade(request, stream, Buffer.alloc(0), (socket) => {
-    socket.on('error', () => socket.terminate());
-    socket.on('message', (raw, isBinary) => {
-      if (isBinary || !Buffer.isBuffer(raw)) return;
-      try {
-        clientFrame.safeParse(readJson(raw.toString('utf8'), message_limits));
-      } catch {
-        // The session closes the socket as one with an invalid frame.
-      }
-    });
-    stream.push(input);
-    stream.push(null);
-  });
-  await ended;
-}
-const socket_server = newSocketServer();
+const mqtt_tokens = [
+  '\u0030',
+  '\u0032',
+  '\u0040\u0002',
+  '\u0062\u0000',
+  '\u0062\u0002',
+  '\u0090\u0003',
+  '\u00d0\u0000',
+  '\u00e0\u0000',
+  '\u0026\u0000',
+  '\u0020\u0002\u0000\u0000',
+  '\u00ff\u00ff\u00ff\u007f',
+];
 
 export const wireTargets: readonly Target[] = [
   {
@@ -272,85 +243,20 @@ export const wireTargets: readonly Target[] = [
     dictionary: [...snmp_tokens, '\u0004\u0001\u0001', '\u0004\u0001\u0003'],
     bytes_max: 2_048,
   },
-  {
-    name: 'dbus',
-    read: readDbus,
-    allows: device_failed,
-    seeds: dbusSeeds,
-    dictionary: [
-      'a{sv}',
-      'a{oa{sa{sv}}}',
-      '\u0001v\u0000',
-      '()',
-      'a()',
-      '\u0008\u0001g\u0000',
-      'org.freedesktop.ModemManager1.Modem',
-    ],
-    bytes_max: 8_192,
-  },
-  {
-    name: 'mqtt5-packets',
-    read: (input) => readPackets('5', input),
+  ...(['5', '3.1.1'] as const).map((protocol): Target => ({
+    name: protocol === '5' ? 'mqtt5-packets' : 'mqtt3-packets',
+    read: (input) => readPackets(protocol, input),
     allows: (error) => error instanceof MalformedPacket,
-    seeds: mqttSeeds('5'),
-    dictionary: [
-      '\u0030',
-      '\u0032',
-      '\u0040\u0002',
-      '\u0062\u0000',
-      '\u0062\u0002',
-      '\u0090\u0003',
-      '\u00e0\u0000',
-      '\u0026\u0000',
-      '\u00ff\u00ff\u00ff\u007f',
-    ],
+    seeds: mqttSeeds(protocol),
+    dictionary: mqtt_tokens,
     bytes_max: 8_192,
-  },
-  {
-    name: 'mqtt3-packets',
-    read: (input) => readPackets('3.1.1', input),
-    allows: (error) => error instanceof MalformedPacket,
-    seeds: mqttSeeds('3.1.1'),
-    dictionary: [
-      '\u0030',
-      '\u0032',
-      '\u0040\u0002',
-      '\u0090\u0003',
-      '\u00d0\u0000',
-      '\u00ff\u00ff\u00ff\u007f',
-    ],
-    bytes_max: 8_192,
-  },
+  })),
   {
     name: 'mqtt-connection',
     read: readConnection,
     allows: (error) => error instanceof ConnectFailed,
     seeds: [...mqttSeeds('5'), ...mqttSeeds('3.1.1')],
-    dictionary: [
-      '\u0030',
-      '\u0032',
-      '\u0040\u0002',
-      '\u0062\u0000',
-      '\u0062\u0002',
-      '\u0090\u0003',
-      '\u00e0\u0000',
-      '\u0020\u0002\u0000\u0000',
-    ],
-    bytes_max: 8_192,
-  },
-  {
-    name: 'websocket',
-    read: readSocket,
-    allows: () => false,
-    seeds: socketSeeds,
-    dictionary: [
-      '\u0081\u0080\u0000\u0000\u0000\u0000',
-      '\u0081\u00fe',
-      '\u00c1\u0080',
-      '\u0088\u0080',
-      '\u0089\u0080',
-      '\u0000\u0080',
-    ],
+    dictionary: mqtt_tokens,
     bytes_max: 8_192,
   },
 ];
