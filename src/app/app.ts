@@ -21,6 +21,7 @@ import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/outbox.ts';
 import type { StartStore } from '../outbox/live/disk/store-client.ts';
+import { kit_retry } from '../mqtt/reconnect.ts';
 import type { OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Routes } from '../platform/linux/route-lookup.ts';
@@ -44,7 +45,6 @@ const stop_tasks_ms = 2_000;
 /** Drivers stop in parallel and are abandoned after three seconds. */
 const stop_drivers_ms = 4_000;
 const commit_at_stop_ms = 1_000;
-const retry = { first_ms: 4_000, max_ms: 60_000 } as const;
 /** Limits that no configuration needs to change. */
 const fixed_limits = { journal_rows_max: 10_000 } as const;
 
@@ -265,7 +265,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     kit_id: config.kit_id,
     broker,
     pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
-    retry,
+    retry: kit_retry,
     ...epochOf(outbox),
     clock,
     dispatch: outbox.dispatch,

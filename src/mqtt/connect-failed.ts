@@ -1,7 +1,6 @@
 /** Why an attempt to connect failed, from what became known of it. */
 import { hasCode } from '../errors.ts';
-import type { IConnackPacket } from './client.ts';
-import { isConnackTimeout } from './client.ts';
+import type { IConnackPacket } from 'mqtt';
 import { codeInWords } from './codes.ts';
 import { plainFault } from './faults.ts';
 import { texts } from './texts.ts';
@@ -29,6 +28,7 @@ export class ConnectFailed extends Error {
 export class FailureNotes {
   #refusal: ConnectFailed | undefined;
   #error: Error | undefined;
+  #is_time_up = false;
 
   answered({ reasonCode, returnCode, properties }: IConnackPacket): void {
     const code = reasonCode ?? returnCode;
@@ -39,10 +39,14 @@ export class FailureNotes {
     this.#error ??= error;
   }
 
+  timeIsUp(): void {
+    this.#is_time_up = true;
+  }
+
   conclude(isConnected: boolean): ConnectFailed {
     if (this.#refusal) return this.#refusal;
     const error = this.#error;
-    if (error && isConnackTimeout(error))
+    if (this.#is_time_up)
       return isConnected
         ? new ConnectFailed(texts.no_answer, 'silent')
         : new ConnectFailed(texts.no_connection, 'unreachable');

@@ -1,19 +1,38 @@
-/** Connects an MQTT.js client once, over a stream that bounds what arrives. */
+/**
+ * Connects an MQTT.js client once, over a stream that bounds what arrives. MQTT.js connects, subscribes and disconnects; messages and
+ * their acknowledgements are ours in both directions (stream.ts, publisher.ts): each is acknowledged once it is handled, in any
+ * order. Only this file calls the library.
+ */
+import { type IClientOptions, type IConnackPacket, type IDisconnectPacket, MqttClient, Store } from 'mqtt';
+import type { IPublishPacket } from 'mqtt-packet';
+import { every } from '../platform/time.ts';
 import type { BrokerOptions, ProtocolVersion } from './broker.ts';
-import {
-  type IClientOptions,
-  type IConnackPacket,
-  type IDisconnectPacket,
-  type MqttClient,
-  newClient,
-} from './client.ts';
 import { FailureNotes } from './connect-failed.ts';
-import type { Oversize } from './wire/frames.ts';
-import { acknowledge, Handling, type HandlingOptions } from './handling.ts';
-import { keepAlive } from './keep-alive.ts';
-import { PacketIds } from './wire/packet-ids.ts';
+import type { Oversize } from './frames.ts';
+import { PacketIds } from './publisher.ts';
 import { openBrokerSocket, type OpenBrokerSocket } from './socket.ts';
 import { MqttStream } from './stream.ts';
+import { texts } from './texts.ts';
+
+export interface Received {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly retained: boolean;
+  readonly duplicate: boolean;
+}
+
+export interface HandlingOptions {
+  /**
+   * Resolves when the broker may forget the message: its PUBACK leaves then, while the next ones are read already. False:
+   * no PUBACK is sent, so that the message comes again in a later connection. Rejecting ends the connection.
+   */
+  readonly onMessage: (message: Received) => Promise<boolean>;
+  /**
+   * Messages that are handled at the same time, at most; nothing more is read meanwhile. MQTT 3.1.1 has no Receive Maximum,
+   * and mosquitto 2.0.11 sends all that a resumed session has queued whatever the Receive Maximum is. Left out: no limit.
+   */
+  readonly unhandled_max?: number | undefined;
+}
 
 /** Published by the broker when the connection ends without a DISCONNECT. */
 export interface Will {
@@ -48,10 +67,21 @@ export interface Connection {
   readonly protocol: ProtocolVersion;
   readonly client: MqttClient;
   readonly stream: MqttStream;
+  /** Of the subscriptions and the messages together. */
+  readonly packet_ids: PacketIds;
   readonly connack: IConnackPacket;
   /** Came right behind the CONNACK: the connection is over already. */
   readonly disconnect: IDisconnectPacket | undefined;
 }
+
+const pingreq = Buffer.from([0xc0, 0]);
+const puback_byte = 0x40;
+/** MQTT.js keeps no keep-alive: it counts packets only, and would end a connection over which a large message comes slowly. */
+const no_timer = { set: () => 0, clear: () => undefined } as const;
+/** The keep-alive is checked so many times in its period. */
+const checks_per_period = 10;
+/** A ping that nothing at all follows for this part of the period means that the connection is dead. */
+const ping_unanswered_share = 0.5;
 
 /**
  * Resolves after CONNACK 0 with what `hold` makes of the connection. `hold` is called at once and has to listen for its errors and
@@ -62,24 +92,24 @@ export async function connectOnce<T>(
   signal: AbortSignal,
   hold: (connection: Connection) => T,
 ): Promise<T> {
+  const { broker, protocol } = options;
   const attempt = {
     stream: undefined as MqttStream | undefined,
     disconnect: undefined as IDisconnectPacket | undefined,
   };
-  const handling = new Handling(options);
-  const client = newClient(
+  const packet_ids = new PacketIds();
+  const client = new MqttClient(
     () => (attempt.stream = openStream(options)),
-    clientOptions(options),
-    ({ topic, payload, retain, dup, qos, messageId }, resume) => {
-      const message = { topic, payload: Buffer.from(payload), retained: retain, duplicate: dup };
-      const packet_id = qos === 1 ? messageId : undefined;
-      if (attempt.stream) handling.take(message, packet_id, attempt.stream, resume);
-    },
+    clientOptions(options, packet_ids),
   );
   return new Promise((resolve, reject) => {
     const failure = new FailureNotes();
-    const fail = (): void => {
+    const over = (): void => {
+      clearTimeout(timer);
       signal.removeEventListener('abort', fail);
+    };
+    const fail = (): void => {
+      over();
       client.removeAllListeners('connect');
       client.on('error', () => undefined);
       client.end(true);
@@ -87,6 +117,10 @@ export async function connectOnce<T>(
       if (attempt.stream?.failure) failure.note(attempt.stream.failure);
       reject(failure.conclude(attempt.stream?.connected ?? false));
     };
+    const timer = setTimeout(() => {
+      failure.timeIsUp();
+      fail();
+    }, broker.connect_timeout_ms);
     const note = (error: Error): void => {
       failure.note(error);
       // After a packet that MQTT.js cannot read, the connection is unusable.
@@ -103,11 +137,11 @@ export async function connectOnce<T>(
     client.once('connect', (connack) => {
       const { stream, disconnect } = attempt;
       if (!stream || stream.destroyed) return;
-      signal.removeEventListener('abort', fail);
+      over();
       client.removeListener('close', fail);
       client.removeListener('error', note);
-      keepAlive(stream, (client.keepalive ?? 0) * 1000);
-      resolve(hold({ protocol: options.protocol, client, stream, connack, disconnect }));
+      keepAlive(stream, (connack.properties?.serverKeepAlive ?? broker.keepalive_s) * 1000);
+      resolve(hold({ protocol, client, stream, packet_ids, connack, disconnect }));
     });
     if (signal.aborted) fail();
     else client.connect();
@@ -116,9 +150,11 @@ export async function connectOnce<T>(
 
 function openStream(options: ConnectOptions): MqttStream {
   const { broker, protocol, packet_bytes_max, onOversize, openSocket = openBrokerSocket } = options;
+  const handle = handling(options, () => stream);
   const stream: MqttStream = new MqttStream(openSocket(broker), {
     protocol,
     packet_bytes_max,
+    onMessage: handle,
     onOversize,
     onSkipped: ({ packet_id }) => {
       if (packet_id !== undefined) acknowledge(packet_id, stream);
@@ -127,7 +163,7 @@ function openStream(options: ConnectOptions): MqttStream {
   return stream;
 }
 
-function clientOptions(options: ConnectOptions): IClientOptions {
+function clientOptions(options: ConnectOptions, packet_ids: PacketIds): IClientOptions {
   const { broker, client_id, protocol, session_expiry_s, receive_maximum, packet_bytes_max, will } = options;
   const { username, password } = broker;
   const isV5 = protocol === '5';
@@ -138,8 +174,17 @@ function clientOptions(options: ConnectOptions): IClientOptions {
     ...(password !== undefined && { password }),
     protocolVersion: isV5 ? 5 : 4,
     keepalive: broker.keepalive_s,
-    connectTimeout: broker.connect_timeout_ms,
-    messageIdProvider: new PacketIds(),
+    // Later than the one of `connectOnce`, which knows whether there was a connection.
+    connectTimeout: 2 * broker.connect_timeout_ms,
+    manualConnect: true,
+    reconnectPeriod: 0,
+    resubscribe: false,
+    timerVariant: no_timer,
+    // The library would make and keep a buffer for each of the 65,536 packet identifiers: 10 MB.
+    writeCache: false,
+    messageIdProvider: packet_ids,
+    // The library handles what it has decoded after the end, too, and fails at a store that is emptied then.
+    incomingStore: new Store({ clean: false }),
     ...(will && {
       will: {
         topic: will.topic,
@@ -157,4 +202,77 @@ function clientOptions(options: ConnectOptions): IClientOptions {
       },
     }),
   };
+}
+
+/** Passes messages to their handler and acknowledges each when it is handled, in any order. */
+function handling(
+  { onMessage, unhandled_max = Infinity }: HandlingOptions,
+  streamOf: () => MqttStream,
+): (packet: IPublishPacket) => void {
+  let under_way = 0;
+  const handle = async ({ topic, payload, retain, dup, qos, messageId }: IPublishPacket): Promise<void> => {
+    const stream = streamOf();
+    under_way += 1;
+    if (under_way >= unhandled_max) stream.hold();
+    try {
+      const message = { topic, payload: Buffer.from(payload), retained: retain, duplicate: dup };
+      const isDone = await onMessage(message);
+      if (isDone && qos === 1 && messageId !== undefined) acknowledge(messageId, stream);
+    } catch (error) {
+      stream.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+    under_way -= 1;
+    stream.readOn();
+  };
+  return (packet) => void handle(packet);
+}
+
+/** Sends a PUBACK with reason code 0, the same in either version. */
+function acknowledge(packet_id: number, stream: MqttStream): void {
+  if (stream.writable) stream.write(Buffer.from([puback_byte, 2, packet_id >> 8, packet_id & 0xff]));
+}
+
+/**
+ * Measures the keep-alive by bytes instead of by packets: a large message that comes slowly is a sign of life. Pings when nothing was sent or received for a period; ends the connection when a ping is followed by silence.
+ */
+function keepAlive(stream: MqttStream, period_ms: number): void {
+  if (period_ms <= 0) return;
+  const closed = new AbortController();
+  stream.once('close', () => closed.abort());
+  const check_ms = period_ms / checks_per_period;
+  let pinged_ms: number | undefined;
+  let isOverdue = false;
+  every(check_ms, closed.signal, () => {
+    const now_ms = performance.now();
+    if (pinged_ms !== undefined && stream.last_received_ms >= pinged_ms) pinged_ms = undefined;
+    if (pinged_ms !== undefined && now_ms - pinged_ms > period_ms * ping_unanswered_share) {
+      // After a stall of this process the timer comes before the answer that waits in the socket: the next check has seen it.
+      if (!isOverdue) {
+        isOverdue = true;
+        return;
+      }
+      const silent_s = ((now_ms - pinged_ms) / 1000).toFixed(1);
+      stream.fail(new Error(texts.ping_unanswered(silent_s)));
+      return;
+    }
+    isOverdue = false;
+    const idle_ms = now_ms - Math.min(stream.sent_ms, stream.last_received_ms);
+    if (idle_ms < period_ms - check_ms || pinged_ms !== undefined) return;
+    pinged_ms = now_ms;
+    stream.write(pingreq);
+  });
+}
+
+/** Subscribes with QoS 1; resolves with the reason code for each filter. */
+export async function subscribeAll(
+  client: MqttClient,
+  filters: readonly string[],
+  properties: { readonly rap?: boolean },
+): Promise<readonly number[]> {
+  return new Promise((resolve, reject) => {
+    client.subscribe([...filters], { qos: 1, ...properties }, (error, _granted, packet) => {
+      if (packet?.granted.length === filters.length) resolve(packet.granted.map(Number));
+      else reject(error ?? new Error(texts.partly_answered));
+    });
+  });
 }

@@ -2,15 +2,30 @@
  * Keeps a session to a broker: connects, with the other version of MQTT where the first is not accepted, and connects again
  * after every failure and every loss, with pauses that grow and are spread at random.
  */
-import { sleep } from '../platform/time.ts';
+import { backoff, sleep } from '../platform/time.ts';
 import type { BrokerOptions, ProtocolVersion } from './broker.ts';
 import { ConnectFailed } from './connect-failed.ts';
-import { ProtocolChoice } from './protocol-choice.ts';
-import { retryPauses, type RetrySpans } from './retry.ts';
 import type { Session } from './session.ts';
+
+export interface RetrySpans {
+  readonly first_ms: number;
+  readonly max_ms: number;
+}
+
+/** Between attempts of kits, of which thousands may lose one broker at the same moment. */
+export const kit_retry: RetrySpans = { first_ms: 4_000, max_ms: 60_000 };
+/** Between attempts of the service. */
+export const service_retry: RetrySpans = { first_ms: 500, max_ms: 30_000 };
+/** No attempt follows another one sooner. */
+const pause_min_ms = 200;
 
 /** The pauses start again at the shortest only after a session has held for so long. */
 const stable_after_ms = 60_000;
+
+/** A broker may be upgraded to MQTT 5: the next connection after this time tries it again. */
+const try_5_again_ms = 3_600_000;
+/** CONNACK "unsupported protocol version", in MQTT 5 and in 3.1.1. */
+const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
 
 export interface ReconnectOptions {
   readonly protocol: BrokerOptions['protocol'];
@@ -51,6 +66,17 @@ export async function keepConnected(options: ReconnectOptions, signal: AbortSign
   }
 }
 
+/**
+ * Yields the pause before each attempt, spread over the whole of its span: thousands of kits that lose one broker at the same moment
+ * do not reconnect in the same second.
+ */
+export function retryPauses(
+  { first_ms, max_ms }: RetrySpans,
+  random: () => number,
+): Generator<number, never> {
+  return backoff(first_ms, max_ms, random, pause_min_ms);
+}
+
 /** One attempt and, if it succeeds, its session; returns when the next attempt is due. */
 async function connectAndServe(
   { now, open, serve, hurry, onAttempt, onFailed }: ReconnectOptions,
@@ -74,4 +100,51 @@ async function connectAndServe(
   const from_ms = now();
   const next = await serve(session, signal);
   return next !== 'at_once' && now() - from_ms > stable_after_ms ? 'soon' : next;
+}
+
+/**
+ * Chooses the version of MQTT. With `auto`, MQTT 5 comes first and 3.1.1 where a broker refuses it; some brokers do so by
+ * closing the connection, or by not answering, instead of by a code.
+ */
+export class ProtocolChoice {
+  readonly #setting: 'auto' | ProtocolVersion;
+  readonly #now: () => number;
+  #version: ProtocolVersion;
+  /** 3.1.1 is tried on suspicion, and has not been answered yet. */
+  #is_trial = false;
+  #failed_5_ms = 0;
+
+  constructor(setting: 'auto' | ProtocolVersion, now: () => number) {
+    this.#setting = setting;
+    this.#now = now;
+    this.#version = setting === '3.1.1' ? '3.1.1' : '5';
+  }
+
+  /** The version for the next attempt. */
+  next(): ProtocolVersion {
+    const is_time = this.#now() - this.#failed_5_ms > try_5_again_ms;
+    if (this.#setting === 'auto' && !this.#is_trial && is_time) this.#version = '5';
+    return this.#version;
+  }
+
+  connected(): void {
+    this.#is_trial = false;
+  }
+
+  /** Learns from a failed attempt. True: the other version should be tried at once. */
+  failed({ stage, code }: Pick<ConnectFailed, 'stage' | 'code'>): boolean {
+    if (this.#setting !== 'auto') return false;
+    const is_unsupported = code !== undefined && unsupported_version.has(code);
+    const is_unanswered = stage === 'closed' || stage === 'silent';
+    if (this.#version === '5') {
+      if (!is_unsupported && !is_unanswered) return false;
+      this.#failed_5_ms = this.#now();
+      this.#version = '3.1.1';
+      this.#is_trial = is_unanswered;
+      return true;
+    }
+    if (is_unsupported || (this.#is_trial && stage !== 'refused')) this.#version = '5';
+    this.#is_trial = false;
+    return false;
+  }
 }

@@ -1,17 +1,16 @@
 /**
- * One MQTT session from CONNECT to its end, over a fresh MQTT.js client that keeps nothing: the publisher owns what is
+ * One MQTT session from CONNECT to its end, over a fresh MQTT.js client: the publisher owns what is
  * in flight, and `reconnect.ts` owns what follows. MQTT.js would replay its own store one packet at a time, and gives up
  * permanently after some refusals.
  */
+import type { IDisconnectPacket, MqttClient, Packet } from 'mqtt';
 import { messageOf } from '../errors.ts';
 import { within } from '../platform/time.ts';
 import type { ProtocolVersion } from './broker.ts';
-import { type IDisconnectPacket, type MqttClient, type Packet, subscribeAll } from './client.ts';
 import { codeInWords } from './codes.ts';
-import { connectOnce, type Connection, type ConnectOptions } from './connect.ts';
+import { connectOnce, type Connection, type ConnectOptions, subscribeAll } from './connect.ts';
 import { plainFault } from './faults.ts';
-import { publishBytes } from './wire/publish-packet.ts';
-import { Publisher } from './publisher.ts';
+import { publishBytes, Publisher } from './publisher.ts';
 import type { Endpoints, MqttStream } from './stream.ts';
 import { texts } from './texts.ts';
 
@@ -148,9 +147,8 @@ export class Session {
     this.#publisher.publish(message, (answer) => {
       if (!this.#open) return;
       if (answer instanceof Error) return this.destroy(messageOf(answer));
-      const { messageId = 0, reasonCode = 0, properties } = answer;
-      const code = this.#stream.takeForeignCode(messageId) ?? reasonCode;
-      acked({ code, reason: code < 0x80 ? '' : codeInWords(code, properties) });
+      const { code, details } = answer;
+      acked({ code, reason: code < 0x80 ? '' : codeInWords(code, details) });
     });
   }
 

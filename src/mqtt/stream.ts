@@ -1,22 +1,20 @@
-/** The stream between a socket and MQTT.js: bounds what arrives, and counts every byte of it as a sign of life. */
+/**
+ * The stream between a socket and MQTT.js: bounds what arrives, counts every byte of it as a sign of life, and keeps the messages and
+ * their acknowledgements for our own code.
+ */
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { plainIp } from '../platform/networks.ts';
-import { FrameFilter, type Oversize } from './wire/frames.ts';
+import type { IPublishPacket } from 'mqtt-packet';
+import { FrameFilter, type Oversize, type PubackPacket } from './frames.ts';
 
 export interface MqttStreamOptions {
   readonly protocol: '5' | '3.1.1';
   /** Larger packets are read past without being held. */
   readonly packet_bytes_max: number;
+  readonly onMessage: (message: IPublishPacket) => void;
   readonly onOversize: (message: Oversize) => void;
   readonly onSkipped: (message: Oversize) => void;
-}
-
-/** Receives the PUBACKs that need no decoder: with neither a reason code nor properties. */
-export interface PubackTaker {
-  /** Whether a message with this packet identifier waits for its PUBACK. */
-  readonly has: (packet_id: number) => boolean;
-  readonly answered: (packet_id: number) => void;
 }
 
 /** The two ends of a connection. */
@@ -25,8 +23,6 @@ export interface Endpoints {
   readonly remote_ip: string;
 }
 
-/** Reason codes that wait for MQTT.js to hand over their PUBACK. */
-const foreign_codes_max = 65_535;
 /** Read in one turn of the event loop beyond the packet that is under way: 4,096 of the smallest ones. */
 const turn_bytes_max = 8_192;
 const nothing = Buffer.alloc(0);
@@ -37,12 +33,13 @@ export class MqttStream extends Duplex {
   #last_received_ms = performance.now();
   readonly #socket: Duplex;
   readonly #frames: FrameFilter;
-  readonly #foreign_codes = new Map<number, number>();
-  #pubacks: PubackTaker | undefined;
+  #onPuback: ((puback: PubackPacket) => void) | undefined;
   /** Has arrived, and waits for the next turn; nothing more is read meanwhile, but the end may come. */
   #waiting: Buffer = nothing;
   /** The reader wants nothing more for now. */
   #is_full = false;
+  /** As many messages are being handled as may be. */
+  #is_held = false;
   #is_due = false;
   #is_corked = false;
   #connected: boolean;
@@ -54,17 +51,15 @@ export class MqttStream extends Duplex {
     this.#socket = socket;
     this.#frames = new FrameFilter({
       ...options,
-      onForeignCode: (packet_id, code) => {
-        if (this.#foreign_codes.size < foreign_codes_max) this.#foreign_codes.set(packet_id, code);
-      },
-      takesPuback: (packet_id) => this.#pubacks?.has(packet_id) ?? false,
+      isHeld: () => this.#is_held,
+      onPuback: (puback) => this.#onPuback?.(puback),
     });
     this.#connected = !('connecting' in socket && socket.connecting === true);
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => (this.#connected = true));
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.once('end', () => {
       this.#ended = true;
-      if (this.#waiting.length === 0) this.push(null);
+      if (this.#waiting.length === 0 && !this.#is_held) this.push(null);
     });
     socket.once('error', (error) => this.destroy(error));
     // After an end, what has arrived is read first; `allowHalfOpen: false` then ends this side too.
@@ -107,21 +102,22 @@ export class MqttStream extends Duplex {
     return this.#frames.skipping;
   }
 
-  /** The code of a PUBACK as it was sent, if MQTT 5 does not list it. */
-  takeForeignCode(packet_id: number): number | undefined {
-    const code = this.#foreign_codes.get(packet_id);
-    this.#foreign_codes.delete(packet_id);
-    return code;
+  /** From now on, this handles the PUBACKs; until then, nothing was sent that one could answer. */
+  handlePubacks(onPuback: (puback: PubackPacket) => void): void {
+    this.#onPuback = onPuback;
   }
 
-  /** From now on these PUBACKs do not go to MQTT.js. */
-  expectPubacks(taker: PubackTaker): void {
-    this.#pubacks = taker;
+  /** Passes on and reads no further packet until `readOn`. */
+  hold(): void {
+    this.#is_held = true;
+    this.#socket.pause();
   }
 
-  /** MQTT.js has handed over a PUBACK. Until then, those behind it go to MQTT.js too, so that all come in their order. */
-  pubackHandled(): void {
-    this.#frames.pubackHandled();
+  readOn(): void {
+    if (!this.#is_held) return;
+    this.#last_received_ms = this.last_received_ms;
+    this.#is_held = false;
+    this.#continueLater();
   }
 
   /** Writes a whole packet; those of one turn of the event loop leave in one piece. */
@@ -146,22 +142,23 @@ export class MqttStream extends Duplex {
     const end = this.#frames.bytes_left + turn_bytes_max;
     this.#waiting = chunk.length > end ? chunk.subarray(end) : nothing;
     try {
-      for (const piece of this.#frames.push(chunk.subarray(0, end)))
-        if (!this.push(piece)) this.#is_full = true;
+      const pieces = this.#frames.push(chunk.subarray(0, end));
+      const [first = nothing] = pieces;
+      const read = pieces.length > 1 ? Buffer.concat(pieces) : first;
+      if (read.length > 0 && !this.push(read)) this.#is_full = true;
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
     this.#goOn();
-    for (const packet_id of this.#frames.takePubacks()) this.#pubacks?.answered(packet_id);
   }
 
   #goOn(): void {
     const isWaiting = this.#waiting.length > 0;
-    if (this.#is_full || isWaiting) this.#socket.pause();
-    // What was read past is not passed on, so that no reader asks for more.
+    if (this.#is_full || this.#is_held || isWaiting) this.#socket.pause();
+    // What is decoded here or read past is not passed on, so that no reader asks for more.
     else this.#socket.resume();
     if (isWaiting) this.#continueLater();
-    else if (this.#ended && !this.destroyed) this.push(null);
+    else if (this.#ended && !this.#is_held && !this.destroyed) this.push(null);
   }
 
   #continueLater(): void {
@@ -169,15 +166,15 @@ export class MqttStream extends Duplex {
     this.#is_due = true;
     setImmediate(() => {
       this.#is_due = false;
-      if (!this.destroyed && !this.#is_full) this.#passOn(this.#waiting);
+      if (!this.destroyed && !this.#is_full && !this.#is_held) this.#passOn(this.#waiting);
     });
   }
 
   override _read(): void {
     this.#last_received_ms = this.last_received_ms;
     this.#is_full = false;
-    if (this.#waiting.length === 0) this.#socket.resume();
-    else this.#continueLater();
+    if (this.#waiting.length > 0) this.#continueLater();
+    else if (!this.#is_held) this.#socket.resume();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {

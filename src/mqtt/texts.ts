@@ -21,6 +21,7 @@ export const texts = {
   packet_cut: (type: number) => `the broker sent a truncated packet of type ${type}`,
   wrong_answer: (cmd: string) => `the broker answered a message with ${cmd.toUpperCase()}`,
   topic_cut: 'the broker sent a message that ends within its topic or packet id',
+  topic_alias: 'the broker sent a message with a topic alias, which was not agreed on',
   not_mqtt: (first: string) => `the broker sent data that is not an MQTT packet (first byte 0x${first})`,
   length_unreadable: 'the broker sent a packet with an invalid length',
 } as const;

@@ -96,7 +96,18 @@ export function turnEvery(count: number): (things?: number) => Promise<void> {
   };
 }
 
-/** Yields the pause before each retry: doubles from `first_ms` up to `max_ms`, with up to half of it taken off at random. */
-export function* backoff(first_ms: number, max_ms: number, random = Math.random): Generator<number, never> {
-  for (let ms = first_ms; ; ms = Math.min(ms * 2, max_ms)) yield ms * (0.5 + random() / 2);
+/**
+ * Yields the pause before each retry, spread at random over a span that doubles from `first_ms` up to `max_ms`: between `min_ms`, left
+ * out half of the span, and all of it.
+ */
+export function* backoff(
+  first_ms: number,
+  max_ms: number,
+  random = Math.random,
+  min_ms?: number,
+): Generator<number, never> {
+  for (let span_ms = first_ms; ; span_ms = Math.min(span_ms * 2, max_ms)) {
+    const least_ms = min_ms ?? span_ms / 2;
+    yield least_ms + random() * Math.max(0, span_ms - least_ms);
+  }
 }

@@ -36,7 +36,7 @@ export async function bundle(root: string, out: string): Promise<readonly string
     input: { 'kit-connector': 'src/kit-connector.mjs' },
     platform: 'node',
     external: external_packages,
-    plugins: [besideItself(root, assets), withoutDemo(), withoutCacheOfRequire()],
+    plugins: [besideItself(root, assets), withoutDemo()],
     onLog: (level, log, handle) => {
       // A library that uses eval does so in a branch for browsers.
       if (level === 'warn' && log.code !== 'EVAL') throw new Error(`the bundler warns: ${log.message}`);
@@ -107,14 +107,6 @@ function withoutDemo(): Plugin {
   return {
     name: 'without-demo',
     load: (id) => (demo_module.test(id) ? 'export function addDemo() {}\n' : null),
-  };
-}
-
-/** In a run from the sources it replaces a library in the cache of `require`, where nothing is bundled. */
-function withoutCacheOfRequire(): Plugin {
-  return {
-    name: 'without-cache-of-require',
-    load: (id) => (id.endsWith('/src/mqtt/no-debug.ts') ? 'export {};\n' : null),
   };
 }
 

@@ -8,7 +8,7 @@ import { message_limits, readJson } from '../../src/contract/bounded-json.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
 import { openSession } from '../../src/mqtt/session.ts';
 import { ConnectFailed } from '../../src/mqtt/connect-failed.ts';
-import { FrameFilter, MalformedPacket } from '../../src/mqtt/wire/frames.ts';
+import { FrameFilter, MalformedPacket } from '../../src/mqtt/frames.ts';
 import {
   integer,
   report_pdu,
@@ -148,10 +148,11 @@ function readPackets(protocol: '5' | '3.1.1', input: Buffer): void {
   const frames = new FrameFilter({
     protocol,
     packet_bytes_max,
+    isHeld: () => false,
+    onMessage: (message) => packets.push(message),
+    onPuback: (puback) => packets.push(puback),
     onOversize: ignore,
     onSkipped: ignore,
-    onForeignCode: ignore,
-    takesPuback: () => input.length % 3 === 0,
   });
   const cut = (input[0] ?? 0) % Math.max(1, input.length);
   for (const chunk of [input.subarray(0, cut), input.subarray(cut)]) {

@@ -11,7 +11,7 @@ import { downFilters, upTopic } from '../../contract/topics.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, codeOfMqtt5, reasonOf } from '../../mqtt/codes.ts';
 import { ConnectFailed } from '../../mqtt/connect-failed.ts';
-import { ProtocolChoice } from '../../mqtt/protocol-choice.ts';
+import { ProtocolChoice } from '../../mqtt/reconnect.ts';
 import { openSession, type Session } from '../../mqtt/session.ts';
 import { within } from '../../platform/time.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';

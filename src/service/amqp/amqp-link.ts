@@ -6,7 +6,7 @@ import type { PartnerChange } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { downTopic } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
-import { retryPauses } from '../../mqtt/retry.ts';
+import { retryPauses, service_retry } from '../../mqtt/reconnect.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { aborted, sleep, within } from '../../platform/time.ts';
 import { cancelOrder, type CloudLink, taskOrder } from '../broker/cloud-link.ts';
@@ -17,7 +17,6 @@ import type { TaskOrder } from '../store/store.ts';
 import { texts } from '../texts.ts';
 import { type AmqpDelivery, type AmqpMessage, type AmqpOptions, AmqpSession } from './session.ts';
 
-const retry = { first_ms: 500, max_ms: 30_000 } as const;
 /** The pauses start again at the shortest only after a session has held for so long. */
 const stable_after_ms = 60_000;
 const confirm_ms = 10_000;
@@ -52,7 +51,7 @@ export class AmqpLink implements CloudLink {
 
   async run(signal: AbortSignal): Promise<void> {
     const { amqp, random = Math.random } = this.#parts;
-    let pauses = retryPauses(retry, random);
+    let pauses = retryPauses(service_retry, random);
     for (let attempt = 0; !signal.aborted; attempt += 1) {
       const url = amqp.urls[attempt % amqp.urls.length] ?? '';
       const from_ms = performance.now();
@@ -72,7 +71,7 @@ export class AmqpLink implements CloudLink {
         this.#logDown(url, messageOf(error));
       }
       if (signal.aborted) return;
-      if (performance.now() - from_ms > stable_after_ms) pauses = retryPauses(retry, random);
+      if (performance.now() - from_ms > stable_after_ms) pauses = retryPauses(service_retry, random);
       await sleep(pauses.next().value, signal);
     }
   }

@@ -5,8 +5,8 @@ import { downTopic, retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, reasonOf } from '../../mqtt/codes.ts';
-import { keepConnected } from '../../mqtt/reconnect.ts';
-import { openSession, OutcomeUnknown, type Outgoing, type Session } from '../../mqtt/session.ts';
+import { keepConnected, service_retry } from '../../mqtt/reconnect.ts';
+import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
 import type { OpenBrokerSocket } from '../../mqtt/socket.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { payload_bytes_max } from '../ingest/read-message.ts';
@@ -17,7 +17,6 @@ import { cancelOrder, type CloudLink, MessageRefused, taskOrder } from './cloud-
 import type { ShareCheck } from './share-check.ts';
 import { texts } from '../texts.ts';
 
-const retry = { first_ms: 500, max_ms: 30_000 } as const;
 /** Messages that the broker sends before it must wait for a PUBACK: what one commit can take. */
 const receive_maximum = 500;
 /** The largest packet that a broker may send: the largest payload that is read, its topic and its properties. */
@@ -74,7 +73,7 @@ export class BrokerLink implements CloudLink {
     await keepConnected(
       {
         protocol: broker.protocol,
-        retry,
+        retry: service_retry,
         now: () => performance.now(),
         random,
         open: async (protocol, stop) => this.#open(protocol, stop),

@@ -167,6 +167,20 @@ describe('a connection to a broker', () => {
     },
   );
 
+  it('stays when a PUBACK comes for a message that was not sent, and does not connect again by itself', async () => {
+    await withBroker({}, async (broker, connect) => {
+      const { client, stream } = await connect();
+      broker.peers[0]?.puback(7, 0x87);
+      broker.peers[0]?.puback(8);
+      await letPass(20);
+      expect(stream.destroyed).toBe(false);
+      broker.peers[0]?.hangUp();
+      await eventually('it is closed', () => !client.connected);
+      await letPass(100);
+      expect(broker.peers).toHaveLength(1);
+    });
+  });
+
   it('counts every byte as a sign of life while a message comes slowly', async () => {
     await withBroker({}, async (broker, connect) => {
       const { stream } = await connect({ broker: brokerAt(broker.url, 1) });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ProtocolChoice } from '../../../src/mqtt/protocol-choice.ts';
+import { ProtocolChoice } from '../../../src/mqtt/reconnect.ts';
 
 const hour_ms = 3_600_000;
 

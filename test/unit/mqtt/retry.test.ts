@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { retryPauses } from '../../../src/mqtt/retry.ts';
+import { retryPauses } from '../../../src/mqtt/reconnect.ts';
 
 const times = { first_ms: 4_000, max_ms: 60_000 };
 

@@ -3,12 +3,15 @@ import { once } from 'node:events';
 import { createServer, connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MalformedPacket, type Oversize } from '../../../src/mqtt/wire/frames.ts';
+import { MalformedPacket, type Oversize } from '../../../src/mqtt/frames.ts';
 import { MqttStream } from '../../../src/mqtt/stream.ts';
 import { framed, string, uint16 } from '../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const puback = (id: number, ...code: number[]): Buffer => framed(0x40, uint16(id), Buffer.from(code));
+/** What is MQTT.js's, of any length. */
+const suback = (id: number, codes_bytes = 1): Buffer =>
+  framed(0x90, uint16(id), Buffer.from([0]), Buffer.alloc(codes_bytes, 1));
 const publish = (payload: Buffer): Buffer =>
   framed(0x32, string('k1/x/down/task'), uint16(9), Buffer.from([0]), payload);
 
@@ -22,9 +25,11 @@ async function pair(packet_bytes_max = 1_000) {
   const socket = connect(port, '127.0.0.1');
   const oversize: Oversize[] = [];
   const skipped: Oversize[] = [];
+  const messages: string[] = [];
   const stream = new MqttStream(socket, {
     protocol: '5',
     packet_bytes_max,
+    onMessage: ({ payload }) => messages.push(payload.toString()),
     onOversize: (message) => oversize.push(message),
     onSkipped: (message) => skipped.push(message),
   });
@@ -36,7 +41,7 @@ async function pair(packet_bytes_max = 1_000) {
     broker.destroy();
     server.close();
   });
-  return { stream, broker, port, oversize, skipped, wasConnected };
+  return { stream, broker, port, messages, oversize, skipped, wasConnected };
 }
 
 describe('MqttStream', () => {
@@ -52,7 +57,7 @@ describe('MqttStream', () => {
 
   it('passes on what arrives, however it was cut, and ends with the broker', async () => {
     const { stream, broker } = await pair();
-    const sent = Buffer.concat([puback(1), publish(Buffer.alloc(500, 7)), puback(2)]);
+    const sent = Buffer.concat([suback(1), suback(2, 500), suback(3)]);
     const read = buffer(stream);
     for (let at = 0; at < sent.length; at += 100) broker.write(sent.subarray(at, at + 100));
     broker.end();
@@ -84,14 +89,14 @@ describe('MqttStream', () => {
     ['of acknowledgements', Buffer.concat(Array.from({ length: 30_000 }, (_, id) => puback(id)))],
     ['of a packet above the limit', publish(Buffer.alloc(300_000))],
   ])('reads on after many bytes %s, of which it passes on none', async (_, sent) => {
-    const { stream, broker } = await pair();
+    const { stream, broker, messages } = await pair();
     let answered = 0;
-    stream.expectPubacks({ has: () => true, answered: () => (answered += 1) });
+    stream.handlePubacks(() => (answered += 1));
     const read = buffer(stream);
     broker.write(sent);
-    const last = publish(Buffer.from('last'));
-    broker.end(last);
-    expect(await read).toEqual(last);
+    broker.end(Buffer.concat([publish(Buffer.from('last')), suback(1)]));
+    expect(await read).toEqual(suback(1));
+    expect(messages).toEqual(['last']);
     expect(answered).toBe(sent[0] === 0x40 ? 30_000 : 0);
   });
 
@@ -113,8 +118,8 @@ describe('MqttStream', () => {
     broker.write(large.subarray(0, 3_000));
     await eventually('it is being read past', () => stream.skipping !== undefined);
     expect(oversize).toMatchObject([{ topic: 'k1/x/down/task', packet_id: 9 }]);
-    broker.write(Buffer.concat([large.subarray(3_000), puback(4)]));
-    await eventually('what follows arrives', () => Buffer.concat(chunks).equals(puback(4)));
+    broker.write(Buffer.concat([large.subarray(3_000), suback(4)]));
+    await eventually('what follows arrives', () => Buffer.concat(chunks).equals(suback(4)));
     expect(skipped).toHaveLength(1);
     expect(stream.skipping).toBeUndefined();
   });
@@ -132,7 +137,7 @@ describe('MqttStream', () => {
 
   it('takes a broker for alive while it does not read itself', async () => {
     const { stream, broker } = await pair(1_000_000);
-    for (let each = 0; each < 40; each += 1) broker.write(publish(Buffer.alloc(50_000, each)));
+    for (let each = 0; each < 40; each += 1) broker.write(suback(each, 50_000));
     // Nothing reads the stream: its buffer fills, and it stops reading the socket.
     await eventually('it has stopped reading', () => {
       const first_ms = stream.last_received_ms;
@@ -143,18 +148,19 @@ describe('MqttStream', () => {
     expect(stream.readableLength).toBeGreaterThan(0);
   });
 
-  it('hands out the code of a PUBACK that MQTT 5 does not list, once', async () => {
-    const { stream, broker } = await pair();
-    const chunks: Buffer[] = [];
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    broker.write(puback(5, 0xa2));
-    await eventually('it arrives', () => chunks.length > 0);
-    expect(Buffer.concat(chunks)).toEqual(puback(5, 0x80));
-    expect([stream.takeForeignCode(5), stream.takeForeignCode(5), stream.takeForeignCode(6)]).toEqual([
-      0xa2,
-      undefined,
-      undefined,
-    ]);
+  it('takes nothing more from the socket while it is held, and all of it afterwards', async () => {
+    const { stream, broker, messages } = await pair(1_000_000);
+    stream.on('data', () => undefined);
+    broker.write(publish(Buffer.from('first')));
+    await eventually('the first arrives', () => messages.length === 1);
+    stream.hold();
+    broker.write(Buffer.concat([publish(Buffer.from('second')), publish(Buffer.from('third'))]));
+    const held_ms = performance.now();
+    await eventually('some time has passed', () => performance.now() > held_ms + 50);
+    expect(messages).toEqual(['first']);
+    expect(stream.last_received_ms).toBeGreaterThan(held_ms + 50);
+    stream.readOn();
+    await eventually('the others arrive', () => messages.length === 3);
   });
 
   it('ends a connection that is not MQTT, and keeps why', async () => {

@@ -1,8 +1,10 @@
 /** PUBLISH packets must be, byte for byte, what MQTT.js would have written. */
 import fc from 'fast-check';
 import { generate } from 'mqtt-packet';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { encodePublish, type Publication, publishBytes } from '../../../../src/mqtt/wire/publish-packet.ts';
+import { bufferBytes } from '../../support/process-stats.ts';
+import { encodePublish, type Publication, publishBytes } from '../../../src/mqtt/publisher.ts';
 
 const expiry_s_max = 0xff_ff_ff_ff;
 const packet_id_max = 65_535;
@@ -62,4 +64,17 @@ it('PUBLISH of half a surrogate pair is as long as its length shows', () => {
 it('PUBLISH of a topic above 65,535 bytes is refused instead of cut', () => {
   const publication = { topic: 'x'.repeat(65_536), body: '', retain: false, expiry_s: undefined };
   expect(() => encodePublish(publication, 1, '5')).toThrow(RangeError);
+});
+
+it('packets of three thousand different lengths leave no pool of buffers behind', async () => {
+  const lengths = 3_000;
+  const before = bufferBytes();
+  for (let length = 0; length < lengths; length += 1) {
+    encodePublish({ topic: 't', body: Buffer.alloc(length), retain: false, expiry_s: undefined }, 1, '5');
+    await nextTick();
+    // Others take small buffers from the same pool meanwhile.
+    for (let other = 0; other < 20; other += 1) Buffer.from('x'.repeat(3_000));
+  }
+  const kept_bytes = bufferBytes() - before;
+  expect(kept_bytes / lengths).toBeLessThan(1_000);
 });

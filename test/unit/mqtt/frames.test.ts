@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FrameFilter, MalformedPacket, type Oversize } from '../../../../src/mqtt/wire/frames.ts';
-import { framed, string, uint16 } from '../../../support/brokers/scripted-broker.ts';
+import { FrameFilter, MalformedPacket, type Oversize, type PubackPacket } from '../../../src/mqtt/frames.ts';
+import { framed, property, string, uint16 } from '../../support/brokers/scripted-broker.ts';
 
 const publish = (topic: string, payload: Buffer, id = 7): Buffer =>
   framed(0x32, string(topic), uint16(id), Buffer.from([0]), payload);
@@ -9,75 +9,79 @@ const puback = framed(0x40, uint16(3));
 function filter(packet_bytes_max: number, protocol: '5' | '3.1.1' = '5') {
   const oversize: Oversize[] = [];
   const skipped: Oversize[] = [];
-  const foreign: [number, number][] = [];
-  const expected = new Set<number>();
-  const taken: number[] = [];
+  const pubacks: PubackPacket[] = [];
+  const messages: string[] = [];
   const frames = new FrameFilter({
     protocol,
     packet_bytes_max,
     onOversize: (message) => oversize.push(message),
     onSkipped: (message) => skipped.push(message),
-    onForeignCode: (id, code) => foreign.push([id, code]),
-    takesPuback: (id) => expected.has(id),
+    isHeld: () => false,
+    onMessage: ({ topic, payload }) => messages.push(`${topic} ${payload.length}`),
+    onPuback: (puback) => pubacks.push(puback),
   });
   const pass = (bytes: Buffer, piece_bytes: number): Buffer => {
     const out: Buffer[] = [];
     for (let at = 0; at < bytes.length; at += piece_bytes) {
       out.push(...frames.push(bytes.subarray(at, at + piece_bytes)));
-      taken.push(...frames.takePubacks());
     }
     return Buffer.concat(out);
   };
-  return { frames, pass, oversize, skipped, foreign, expected, taken };
+  return { frames, pass, oversize, skipped, pubacks, messages };
 }
 
 describe('FrameFilter', () => {
   it.each([1, 2, 3, 7, 1_000])(
-    'passes packets within the limit unchanged, in pieces of %i bytes',
+    'decodes messages and PUBACKs and passes on all others unchanged, in pieces of %i bytes',
     (piece) => {
+      const suback = framed(0x90, uint16(5), Buffer.from([0, 1]));
+      const qos_2 = framed(0x34, string('k1/x/down/task'), uint16(8), Buffer.from([0]));
+      const { pass, messages, pubacks } = filter(1_000);
       const bytes = Buffer.concat([
         puback,
+        suback,
         publish('k1/x/down/config', Buffer.alloc(300, 1)),
+        qos_2,
         puback,
         framed(0xd0),
       ]);
-      expect(filter(1_000).pass(bytes, piece)).toEqual(bytes);
+      expect(pass(bytes, piece)).toEqual(Buffer.concat([suback, qos_2, framed(0xd0)]));
+      expect(messages).toEqual(['k1/x/down/config 300']);
+      expect(pubacks.map(({ packet_id }) => packet_id)).toEqual([3, 3]);
     },
   );
 
-  it('takes the PUBACKs that are expected, and passes on all others and what stands between them', () => {
-    const { pass, expected, taken } = filter(1_000);
-    for (const id of [1, 2, 3]) expected.add(id);
-    const [first, second, third, other] = [1, 2, 3, 4].map((id) => framed(0x40, uint16(id)));
-    const message = publish('k1/x/down/ack', Buffer.from('{}'));
-    const bytes = Buffer.concat(
-      [first, message, second, framed(0xd0), third, other].flatMap((it) => it ?? []),
-    );
-    const passed = Buffer.concat([message, framed(0xd0), other].flatMap((it) => it ?? []));
-    expect(pass(bytes, bytes.length)).toEqual(passed);
-    expect(taken).toEqual([1, 2, 3]);
-  });
+  it.each([1, 3, 1_000])(
+    'decodes the code and the reason of each PUBACK in their order, in pieces of %i bytes',
+    (piece) => {
+      const { pass, pubacks } = filter(1_000);
+      const reason = property(0x1f, string('no such tenant'));
+      const bytes = Buffer.concat([
+        framed(0x40, uint16(1), Buffer.from([0x87, reason.length]), reason),
+        framed(0x40, uint16(2)),
+        framed(0x40, uint16(3), Buffer.from([0x10])),
+      ]);
+      expect(pass(bytes, piece)).toHaveLength(0);
+      expect(pubacks).toMatchObject([
+        { packet_id: 1, code: 0x87, details: { reasonString: 'no such tenant' } },
+        { packet_id: 2, code: 0 },
+        { packet_id: 3, code: 0x10 },
+      ]);
+    },
+  );
 
-  it('passes on the PUBACKs behind one that it passed on until that one was handled', () => {
-    const { frames, pass, expected, taken } = filter(1_000);
-    for (const id of [1, 2, 3]) expected.add(id);
-    const refused = framed(0x40, uint16(1), Buffer.from([0x87]));
-    const accepted = framed(0x40, uint16(2));
-    // The first one in two pieces, which counts once.
-    expect(pass(Buffer.concat([refused, accepted]), 3)).toEqual(Buffer.concat([refused, accepted]));
-    frames.pubackHandled();
-    const next = framed(0x40, uint16(3));
-    expect(pass(next, 4)).toEqual(next);
-    frames.pubackHandled();
-    frames.pubackHandled();
-    expect(pass(next, 4)).toHaveLength(0);
-    expect(taken).toEqual([3]);
+  it('refuses a message with a topic alias, which was not agreed on', () => {
+    const alias = property(0x23, uint16(1));
+    const message = framed(0x30, string(''), Buffer.from([alias.length]), alias, Buffer.from('x'));
+    expect(() => filter(1_000).pass(message, 1_000)).toThrow(MalformedPacket);
   });
 
   it.each([1, 5, 64, 10_000])('reads past a message over the limit, in pieces of %i bytes', (piece) => {
-    const { pass, oversize, skipped } = filter(1_000);
+    const { pass, oversize, skipped, pubacks } = filter(1_000);
     const large = publish('k1/x/down/config', Buffer.alloc(5_000));
-    expect(pass(Buffer.concat([puback, large, puback]), piece)).toEqual(Buffer.concat([puback, puback]));
+    const ping = framed(0xd0);
+    expect(pass(Buffer.concat([ping, large, ping, puback]), piece)).toEqual(Buffer.concat([ping, ping]));
+    expect(pubacks).toHaveLength(1);
     expect(oversize).toEqual([{ topic: 'k1/x/down/config', bytes: large.length, packet_id: 7 }]);
     expect(skipped).toEqual(oversize);
   });
@@ -115,12 +119,14 @@ describe('FrameFilter', () => {
     expect(filter(100).pass(Buffer.from([0xe0, 1, 0x8b]), 1)).toEqual(Buffer.from([0xe0, 2, 0x8b, 0]));
   });
 
-  it('reports a PUBACK code that MQTT 5 does not list, and passes it on as unspecified error', () => {
-    const { pass, foreign } = filter(100);
-    expect(pass(framed(0x40, uint16(258), Buffer.from([0x95, 0])), 1)).toEqual(
-      framed(0x40, uint16(258), Buffer.from([0x80, 0])),
-    );
-    expect(foreign).toEqual([[258, 0x95]]);
+  it('reports a PUBACK code that MQTT 5 does not list, and reads on behind it', () => {
+    const { pass, pubacks } = filter(100);
+    const foreign = framed(0x40, uint16(258), Buffer.from([0x95, 3, 1, 2, 3]));
+    expect(pass(Buffer.concat([foreign, puback]), 1)).toHaveLength(0);
+    expect(pubacks).toEqual([
+      { packet_id: 258, code: 0x95 },
+      { packet_id: 3, code: 0 },
+    ]);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PacketIds } from '../../../../src/mqtt/wire/packet-ids.ts';
+import { PacketIds } from '../../../src/mqtt/publisher.ts';
 
 describe('PacketIds', () => {
   it('are never assigned twice while in use, also after the numbers wrap', () => {
