@@ -80,7 +80,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/outbox',
     purpose:
-      'durable queue: `live/` runs on the main thread, `store/` on the thread that owns SQLite; what both share stands at the root and in `epochs/`',
+      'durable queue: `live/` runs on the main thread, `store/` on the thread that owns SQLite; what both share stands at the root',
     imports: ['contract', 'errors.ts', 'platform'],
     packages: ['better-sqlite3'],
   },

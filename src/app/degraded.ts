@@ -2,10 +2,10 @@
 import type { AssetView } from '../hub/assets/asset-view.ts';
 import type { StorageFault } from '../errors.ts';
 import type { DriverView } from '../hub/hub.ts';
-import type { Dropping } from '../outbox/live/drops/episodes.ts';
-import type { LedgerReport } from '../outbox/ledger.ts';
+import type { Dropping } from '../outbox/live/drops.ts';
+import type { LedgerReport } from '../outbox/live/ledger.ts';
 import type { DiskHealth, Salvage } from '../outbox/protocol.ts';
-import type { RefusedKind } from '../outbox/live/pauses/refusals.ts';
+import type { RefusedKind } from '../outbox/live/gate.ts';
 import { texts } from './texts.ts';
 
 export interface DegradedFacts {

@@ -1,5 +1,5 @@
 /** How fast the backlog drains, from what is on disk each second. Pure but for the clock that is passed in. */
-import type { Outbox } from '../outbox/outbox.ts';
+import type { Outbox } from '../outbox/live/outbox.ts';
 import { texts } from './texts.ts';
 
 /** Below this many messages a backlog is gone before a person has read of it. */

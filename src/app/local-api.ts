@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { CommandRefused, notSent } from '../errors.ts';
 import type { LocalApi, LogLevelChange, LogLevels, TailMessage } from '../local/api.ts';
-import type { Outbox } from '../outbox/outbox.ts';
+import type { Outbox } from '../outbox/live/outbox.ts';
 import type { LogRoot } from '../platform/log/log.ts';
 import { statusReport, type ReportParts } from './status-report.ts';
 import type { Clock } from '../platform/clock.ts';

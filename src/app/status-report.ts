@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { Config } from '../config/config.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { StatusReport } from '../local/api.ts';
-import type { Outbox } from '../outbox/outbox.ts';
+import type { Outbox } from '../outbox/live/outbox.ts';
 import type { Clock, Stamp } from '../platform/clock.ts';
 import type { LoopLag } from '../platform/loop-lag.ts';
 import type { TaskRunner } from '../tasks/runner.ts';

@@ -1,7 +1,7 @@
 /** Ranges of sequence numbers that the cloud acknowledged: sorted, without overlaps, limited to possible numbers. */
 import { rowId, seq_max, type RowId } from './row.ts';
 
-type Range = readonly [lo: number, hi: number];
+export type Range = readonly [lo: number, hi: number];
 
 export class AckRanges {
   /** Ranges that name numbers which no message of the epoch has. */
@@ -38,7 +38,8 @@ export class AckRanges {
   }
 }
 
-function joined(spans: readonly Range[]): readonly Range[] {
+/** Sorted, with adjacent ranges merged. */
+export function joined(spans: readonly Range[]): readonly Range[] {
   const out: [number, number][] = [];
   for (const [lo, hi] of spans.toSorted(([a], [b]) => a - b)) {
     const last = out.at(-1);

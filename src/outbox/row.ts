@@ -46,3 +46,15 @@ export function rowBytes(row: Pick<Row, 'channel' | 'body'>): number {
   return row.body.length + row.channel.length + row_overhead_bytes;
 }
 const row_overhead_bytes = 40;
+
+const hour_ms = 3_600_000;
+const first_hour_ms = Date.UTC(2026, 0, 1);
+
+/**
+ * The least epoch of a start. A kit that starts less than once an hour on average stays behind that, so a kit that was
+ * reinstalled, or got an old copy of its state back, begins above all epochs before, and 2^20 epochs last for a century.
+ * 0 when the clock is not set.
+ */
+export function hoursSince2026(now_ms: number): number {
+  return Math.max(0, Math.floor((now_ms - first_hour_ms) / hour_ms));
+}

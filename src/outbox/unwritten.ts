@@ -4,12 +4,10 @@
  */
 import { appendFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAcknowledged } from './live/live-state.ts';
-import type { Live } from './live/outgoing.ts';
-import type { Drop, StoreOptions } from './protocol.ts';
-import { positionOf } from './row.ts';
-import { diskFault } from './store/file/disk-fault.ts';
-import { epochNumber, rowShapes, valid } from './store/row-shapes.ts';
+import type { Drop } from './protocol.ts';
+
+import { diskFault } from './disk-fault.ts';
+import { epochNumber, rowShapes, valid } from './row-shapes.ts';
 import { FileRefused } from '../errors.ts';
 import { readTextUpToSync } from '../platform/bounded-file.ts';
 
@@ -36,23 +34,6 @@ type DropTuple = readonly [
   lo: number,
   hi: number,
 ];
-
-interface Rest {
-  readonly rows_under_way: readonly Live[];
-  readonly rows: readonly Live[];
-  readonly drops: readonly Drop[];
-}
-
-/** Notes what a stop leaves in memory. False when there is nothing, or when nothing will name it. */
-export function noteRest(
-  { runtime_dir, kit_id }: Pick<StoreOptions, 'runtime_dir' | 'kit_id'>,
-  epoch: number,
-  { rows_under_way, rows: waiting, drops }: Rest,
-): boolean {
-  const rows = runsOf([...rows_under_way, ...waiting]);
-  if (rows.length === 0 && drops.length === 0) return false;
-  return noteUnwritten(runtime_dir, { epoch, kit_id, rows, drops, stored: [] });
-}
 
 /** Adds a note. False when it could not be written. */
 export function noteUnwritten(runtime_dir: string | undefined, note: Unwritten): boolean {
@@ -97,20 +78,6 @@ export function forgetUnwritten(runtime_dir: string | undefined): void {
   } catch (error) {
     if (!diskFault(error)) throw error;
   }
-}
-
-/** Messages that the broker did not acknowledge, as runs of consecutive numbers. */
-function runsOf(lives: Iterable<Live>): readonly Drop[] {
-  const rows = [...lives].filter(({ state }) => !isAcknowledged(state)).map(({ row }) => row);
-  const runs: Drop[] = [];
-  for (const { id, lane } of rows.toSorted((a, b) => a.id - b.id)) {
-    const { epoch, seq } = positionOf(id);
-    const last = runs.at(-1);
-    if (last?.epoch === epoch && last.lane === lane && last.hi === seq - 1)
-      runs[runs.length - 1] = { ...last, rows: last.rows + 1, hi: seq };
-    else runs.push({ epoch, lane, reason: 'memory_full', rows: 1, lo: seq, hi: seq });
-  }
-  return runs;
 }
 
 function fileIn(runtime_dir: string): string {

@@ -1,10 +1,12 @@
-/**
- * The `down/ack` messages on their way to the store. They are taken in at any pace without waiting for the disk: what came
- * while one was being applied is joined, and goes next.
- */
-import type { Stored } from './in-flight.ts';
-
-type Range = readonly [lo: number, hi: number];
+/** The cloud's acknowledgements: their way to the store, and what is sent again because none came. */
+import type { Stored } from './delivery.ts';
+import type { Ledger } from './ledger.ts';
+import { joined, type Range } from '../ack-ranges.ts';
+import type { OutboxLog } from '../api.ts';
+import { texts } from '../texts.ts';
+import type { StoreClient } from './store-client.ts';
+import type { Dispatch } from './dispatch.ts';
+import type { Committer } from './committer.ts';
 
 /** Epochs with ranges that wait; the lowest are forgotten. The cloud names again what the kit sends again. */
 const epochs_max = 16;
@@ -18,6 +20,10 @@ interface CloudAcksOptions {
   readonly failed: (error: unknown) => void;
 }
 
+/**
+ * The `down/ack` messages on their way to the store. They are taken in at any pace without waiting for the disk: what came
+ * while one was being applied is joined, and goes next.
+ */
 export class CloudAcks {
   readonly #options: CloudAcksOptions;
   readonly #waiting = new Map<number, readonly Range[]>();
@@ -69,13 +75,147 @@ export class CloudAcks {
   }
 }
 
-/** Sorted, with adjacent ranges merged. */
-function joined(ranges: readonly Range[]): readonly Range[] {
-  const out: [number, number][] = [];
-  for (const [lo, hi] of ranges.toSorted(([a], [b]) => a - b)) {
-    const last = out.at(-1);
-    if (last && lo <= last[1] + 1) last[1] = Math.max(last[1], hi);
-    else out.push([lo, hi]);
+interface AckReleaseOptions {
+  readonly client: Pick<StoreClient, 'confirm'>;
+  /** The last number given out in an epoch of this run. */
+  readonly lastSeq: (epoch: number) => number | undefined;
+  readonly ledger: Ledger;
+  readonly resender: Resender;
+  readonly dispatch: () => Dispatch;
+  readonly log: Pick<OutboxLog, 'warn'>;
+}
+
+/** Releases from the store what the cloud has acknowledged, counts it, and resumes what waited for it. */
+export class AckRelease {
+  readonly #options: AckReleaseOptions;
+  /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
+  #is_ignored_logged = false;
+
+  constructor(options: AckReleaseOptions) {
+    this.#options = options;
   }
-  return out;
+
+  /** Rejects with `StorageUnavailable` when the disk refuses it; then nothing was released. */
+  async apply(stored: Stored): Promise<void> {
+    const { client, lastSeq, ledger, resender, dispatch, log } = this.#options;
+    const confirmed = await client.confirm({ ...stored, last_seq: lastSeq(stored.epoch) });
+    ledger.committed(confirmed, 0);
+    resender.acked(confirmed.released);
+    // Resumes lanes that waited because too many rows were unconfirmed.
+    if (confirmed.released > 0) dispatch().touchAll();
+    if (!confirmed.ignored || this.#is_ignored_logged) return;
+    this.#is_ignored_logged = true;
+    log.warn({ epoch: stored.epoch, ...confirmed.ignored }, texts.ack_ignored);
+  }
+}
+
+/**
+ * When messages that the broker has and the cloud has not confirmed are sent again: after a minute, then ever more rarely as
+ * long as that does not help, and at once when the cloud acknowledges again after a silence.
+ */
+const first_ms = 60_000;
+const max_ms = 1_800_000;
+/** Without an acknowledgement for so long the cloud counts as away. */
+const silence_ms = 60_000;
+
+/** What is to be sent again. */
+interface Due {
+  readonly older_than_ms: number;
+  /**
+   * Also of lazy lanes, which may be a whole backlog: while the cloud is away, a second copy would only lie at the broker beside the
+   * first. Then one row asks whether the cloud is back, and its acknowledgement brings the others.
+   */
+  readonly lazy: boolean;
+}
+
+export class Resending {
+  readonly #now: () => number;
+  #interval_ms = first_ms;
+  #last_ms: number;
+  #acked_ms: number;
+  /** Something was released since the last time. */
+  #helped = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#last_ms = now();
+    this.#acked_ms = now();
+  }
+
+  /** Messages unconfirmed for longer than this are to be sent again, now; undefined: not yet. */
+  begin(): Due | undefined {
+    if (this.#now() - this.#last_ms < this.#interval_ms / 2) return undefined;
+    this.#last_ms = this.#now();
+    return { older_than_ms: this.#interval_ms, lazy: this.#now() - this.#acked_ms < silence_ms };
+  }
+
+  /** So many are sent again. */
+  resent(rows: number): void {
+    if (rows > 0) this.#interval_ms = Math.min(this.#interval_ms * 2, max_ms);
+    else if (this.#helped) this.#interval_ms = Math.max(this.#interval_ms / 2, first_ms);
+    this.#helped = false;
+  }
+
+  /** The cloud acknowledged something; `released`: messages of which it was not known. */
+  acked(released: number): void {
+    const now_ms = this.#now();
+    const was_silent = now_ms - this.#acked_ms >= silence_ms;
+    this.#acked_ms = now_ms;
+    if (released > 0) this.#helped = true;
+    if (released === 0 || !was_silent || this.#interval_ms === first_ms) return;
+    this.#interval_ms = first_ms;
+    this.#last_ms = Number.NEGATIVE_INFINITY;
+  }
+}
+
+interface ResenderOptions {
+  readonly client: Pick<StoreClient, 'resendUnconfirmed'>;
+  readonly committer: Pick<Committer, 'settled'>;
+  readonly dispatch: () => Pick<Dispatch, 'is_connected' | 'touchAll'>;
+  readonly failed: (error: unknown) => void;
+  /** Monotonic time. */
+  readonly now: () => number;
+}
+
+/**
+ * Sends messages again that the broker acknowledged and the cloud did not: in time, and at once when the broker has forgotten us.
+ */
+export class Resender {
+  readonly #options: ResenderOptions;
+  readonly #resending: Resending;
+
+  constructor(options: ResenderOptions) {
+    this.#options = options;
+    this.#resending = new Resending(options.now);
+  }
+
+  /** The cloud acknowledged something; `released`: messages of which it was not known. */
+  acked(released: number): void {
+    this.#resending.acked(released);
+  }
+
+  /** To be called now and then. */
+  async tick(): Promise<void> {
+    const due = this.#options.dispatch().is_connected ? this.#resending.begin() : undefined;
+    if (due) this.#resending.resent(await this.#free(due));
+  }
+
+  /** The broker has forgotten what it acknowledged, and perhaps also what the cloud has not read yet. */
+  async sessionLost(): Promise<void> {
+    // What the broker acknowledged a moment ago is unconfirmed with the next commit.
+    await this.#options.committer.settled(0).catch(() => undefined);
+    await this.#free({ older_than_ms: 0, lazy: true });
+  }
+
+  async #free(due: Due): Promise<number> {
+    const { client, dispatch, failed } = this.#options;
+    try {
+      const rows = await client.resendUnconfirmed(due);
+      if (rows > 0) dispatch().touchAll();
+      return rows;
+    } catch (error) {
+      failed(error);
+      return 0;
+    }
+  }
 }

@@ -5,30 +5,23 @@
  * A message is in exactly one place at a time: in the live queue or in flight (`hand`), on disk for the backlog to find,
  * or, while the disk refuses, in the next commit.
  */
-import { laneRules, lanes, type Lane } from '../../contract/lanes.ts';
+import { type Lane, laneRules, lanes } from '../../contract/lanes.ts';
 import { channels } from '../../contract/topics.ts';
 import type { AckRule } from '../api.ts';
-import { Backlog, type BacklogForm } from './backlog.ts';
-import { BatchSize } from './batch-size.ts';
-import type { Committer, CommitFailure } from './disk/committer.ts';
-import { CountedLine } from './counted-line.ts';
-import { Delivery } from './delivery.ts';
-import { lazy_commit_ms, sync_commit_ms } from './disk/pending.ts';
-import { Replay } from './replay.ts';
-import { Gate } from './pauses/gate.ts';
-import { InFlight, type Stored } from './in-flight.ts';
-import type { Ledger } from '../ledger.ts';
-import { LiveLanes } from './lanes.ts';
-import { LiveMoves } from './live-moves.ts';
-import { livesOf, type ClockOffset, type Live, type OutgoingMessage } from './outgoing.ts';
-import type { RefusedKind } from './pauses/refusals.ts';
-import { Returns } from './returns.ts';
-import { RetainedOrder } from './retained-order.ts';
+import { Backlog, type BacklogForm, BatchSize } from './backlog.ts';
+import { type CommitFailure, type Committer, lazy_commit_ms, sync_commit_ms } from './committer.ts';
+import { Delivery, InFlight, Replay, Returns, type Stored } from './delivery.ts';
+import { Gate, type RefusedKind } from './gate.ts';
+import type { Ledger } from './ledger.ts';
+import { LiveLanes, RetainedOrder, Selection } from './queue.ts';
+import { LiveMoves } from './live-state.ts';
+import { type ClockOffset, type Live, livesOf, type OutgoingMessage } from './outgoing.ts';
 import type { Row, RowId } from '../row.ts';
-import { Selection } from './selection.ts';
-import type { StoreClient } from './disk/store-client.ts';
+import type { StoreClient } from './store-client.ts';
 import { texts } from '../texts.ts';
 
+/** Monotonic time. */
+const now = (): number => performance.now();
 /** A lazy message that the broker has not acknowledged by then goes to the disk: with a sweep and a commit, within 1.25 s. */
 const spill_after_ms = 800;
 /** While a commit is unanswered for longer, sync messages do not wait for it: well before the disk counts as failing. */
@@ -37,7 +30,7 @@ const late_commit_ms = 1_000;
 const packet_too_large = 0x95;
 const unspecified_error = 0x80;
 
-export interface Connected {
+interface Connected {
   /** The broker remembers us, so what it acknowledged is not lost. */
   readonly session_present: boolean;
   /** Live telemetry leaves in packets of this time; 0: every message at once. */
@@ -99,7 +92,7 @@ export class Dispatch {
       ready: () => this.#ready(),
     });
     this.#delivery = new Delivery({ ...options, moves: this.#moves }, options.cloud_acks);
-    this.#gate = new Gate(() => performance.now(), options.log);
+    this.#gate = new Gate(now, options.log);
     this.#returns = new Returns({
       ...options,
       moves: this.#moves,
@@ -108,7 +101,7 @@ export class Dispatch {
     });
     this.#quarantine_log = new CountedLine(
       (facts) => options.log.warn(facts, texts.message_quarantined),
-      () => performance.now(),
+      now,
     );
     this.#backlog = new Backlog({
       client: options.client,
@@ -116,7 +109,7 @@ export class Dispatch {
       alarms: () => options.ledger.depth.alarm.rows,
       ready: () => this.#ready(),
       failed: options.diskFailed,
-      giveBack: (messages) => this.#returns.takeBack(messages, { rest: false }),
+      requeue: (messages) => this.#returns.requeue(messages, { rest: false }),
     });
     this.#selection = new Selection({
       ...options,
@@ -202,7 +195,7 @@ export class Dispatch {
   /** The connection is gone: what was in flight is sent again. */
   disconnected(): void {
     this.#link = undefined;
-    this.#returns.takeBack([...this.#in_flight.drain(), ...this.#backlog.close()]);
+    this.#returns.requeue([...this.#in_flight.drain(), ...this.#backlog.close()]);
     this.spillAll();
   }
 
@@ -219,19 +212,19 @@ export class Dispatch {
     if (!this.#in_flight.has(outgoing)) return;
     const stored = this.#in_flight.remove(outgoing);
     if (!this.#gate.acknowledged(outgoing, has_subscribers)) {
-      this.#returns.takeBack([outgoing]);
+      this.#returns.requeue([outgoing]);
       return;
     }
     this.#delivery.acknowledged(outgoing, stored);
     if (outgoing.backlog) this.#batch.accepted();
-    if (!this.#isKept(outgoing)) this.#replay.remember(outgoing, performance.now());
+    if (!this.#isKept(outgoing)) this.#replay.remember(outgoing, now());
   }
 
   /** It was not taken this time and may be handed out again. */
-  giveBack(outgoing: OutgoingMessage): void {
+  requeue(outgoing: OutgoingMessage): void {
     if (!this.#in_flight.has(outgoing)) return;
     this.#in_flight.remove(outgoing);
-    this.#returns.takeBack([outgoing]);
+    this.#returns.requeue([outgoing]);
   }
 
   /** How many rows fit one batch on this link, unless the broker has set a lower limit. */
@@ -246,7 +239,7 @@ export class Dispatch {
   refused(outgoing: OutgoingMessage, code: number, reason: string): void {
     const isAtFault = code === packet_too_large || this.#gate.refused(outgoing, code, reason) === 'message';
     if (isAtFault) this.quarantine(outgoing, code, reason);
-    else this.giveBack(outgoing);
+    else this.requeue(outgoing);
     // Without batches, messages of the backlog are sent on their original topics, which may be allowed.
     if (this.#gate.isRefused(channels.batch)) this.#batch.set(1);
   }
@@ -274,11 +267,11 @@ export class Dispatch {
       case 'packet':
         this.#batch.shrink(outgoing.rows);
         this.#options.log.warn({ code, reason, batch_rows: this.#batch.rows }, texts.batch_refused);
-        this.#returns.takeBack([outgoing]);
+        this.#returns.requeue([outgoing]);
         return;
       case 'live':
       case 'row':
-        this.#putAway(content, code, reason);
+        this.#withdraw(content, code, reason);
         return;
       default:
         content satisfies never;
@@ -286,7 +279,7 @@ export class Dispatch {
   }
 
   /** A row that is in memory only goes through the disk into the quarantine, so that the books need no second way. */
-  #putAway(
+  #withdraw(
     content: Extract<OutgoingMessage['content'], { kind: 'live' | 'row' }>,
     code: number,
     reason: string,
@@ -311,13 +304,13 @@ export class Dispatch {
   /** Sends what has waited too long to the disk. Answers what must be given up because the disk refuses. */
   sweep({ disk }: { readonly disk: boolean }): readonly Live[] {
     const patience_ms = spill_after_ms + (this.#link?.packet_ms ?? 0);
-    const overdue = this.#live.shiftOverdue(performance.now(), disk ? patience_ms : Infinity);
+    const overdue = this.#live.shiftOverdue(now(), disk ? patience_ms : Infinity);
     const { released, given_up } = this.#moves.move(overdue, disk ? 'taken_back' : 'overflowed', 0);
     this.#returns.release(released);
     if (disk) this.#spillInFlight(patience_ms);
     else if (this.#link) this.sendUnwritten();
     if (disk && this.#link && this.#committer.unanswered_ms > late_commit_ms) this.#sendLate();
-    this.#replay.forget(performance.now());
+    this.#replay.forget(now());
     this.#gate.tick();
     this.#quarantine_log.tick();
     this.#backlog.wake();
@@ -327,7 +320,7 @@ export class Dispatch {
 
   /** Writes everything that waits in memory. */
   spillAll(): void {
-    this.#returns.putDown(this.#live.drain());
+    this.#returns.spill(this.#live.drain());
   }
 
   /** Kinds of topics without subscribers of which messages are kept. */
@@ -391,10 +384,45 @@ export class Dispatch {
   }
 
   #spillInFlight(age_ms: number): void {
-    const now_ms = performance.now();
+    const now_ms = now();
     for (const outgoing of this.#in_flight.messages()) {
       const late = livesOf(outgoing).filter(({ since_ms }) => now_ms - since_ms > age_ms);
       this.#moves.move(late, 'spilled', 0);
     }
+  }
+}
+
+/** A log line that may be due very often: the first is written at once, what follows soon is counted and written as one. */
+const pause_ms = 60_000;
+
+export class CountedLine {
+  readonly #write: (facts: object) => void;
+  readonly #now: () => number;
+  #quiet_until_ms = Number.NEGATIVE_INFINITY;
+  #messages = 0;
+  #last: object = {};
+
+  constructor(write: (facts: object) => void, now: () => number) {
+    this.#write = write;
+    this.#now = now;
+  }
+
+  write(facts: object): void {
+    if (this.#now() >= this.#quiet_until_ms) {
+      this.#quiet_until_ms = this.#now() + pause_ms;
+      this.#write({ ...facts, messages: this.#messages + 1 });
+      this.#messages = 0;
+      return;
+    }
+    this.#messages += 1;
+    this.#last = facts;
+  }
+
+  /** Writes what was counted, once the pause is over. */
+  tick(): void {
+    if (this.#messages === 0 || this.#now() < this.#quiet_until_ms) return;
+    this.#quiet_until_ms = this.#now() + pause_ms;
+    this.#write({ ...this.#last, messages: this.#messages });
+    this.#messages = 0;
   }
 }

@@ -1,11 +1,11 @@
 /** An MQTT message from the outbox to the uplink, and the rows that it contains. */
-import { packBatch, type BatchItem } from '../../contract/batch/pack.ts';
-import { writeEnvelope, type TimeQuality } from '../../contract/envelope.ts';
-import { laneRules, type Lane } from '../../contract/lanes.ts';
+import { type BatchItem, packBatch } from '../../contract/batch/pack.ts';
+import { type TimeQuality, writeEnvelope } from '../../contract/envelope.ts';
+import { type Lane, laneRules } from '../../contract/lanes.ts';
 import { channels } from '../../contract/topics.ts';
 import type { TakenBatch, TakenRow } from '../protocol.ts';
 import type { LiveState } from './live-state.ts';
-import { positionOf, soundTime, type Row, type RowId } from '../row.ts';
+import { positionOf, type Row, type RowId, soundTime } from '../row.ts';
 
 /** A message of this run that the main thread holds, on its way to the broker. */
 export interface Live {

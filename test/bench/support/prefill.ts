@@ -2,7 +2,7 @@
 import { laneRules } from '../../../src/contract/lanes.ts';
 import { vouched, systemClock } from '../../../src/platform/clock.ts';
 import { rowId, type Row } from '../../../src/outbox/row.ts';
-import { startStore } from '../../../src/outbox/live/disk/store-client.ts';
+import { startStore } from '../../../src/outbox/live/store-client.ts';
 import { channelOf, roomy_limits } from '../../support/kit/connector.ts';
 import { flight, stamped } from '../../support/gps.ts';
 import { work } from '../../support/disk/store-lab.ts';

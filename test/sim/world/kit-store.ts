@@ -2,7 +2,7 @@
 import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../src/errors.ts';
 import type { Done, Work } from '../../../src/outbox/protocol.ts';
 import { openStore, type Store } from '../../../src/outbox/store/store.ts';
-import type { StartStore, StoreClient } from '../../../src/outbox/live/disk/store-client.ts';
+import type { StartStore, StoreClient } from '../../../src/outbox/live/store-client.ts';
 import type { Rng } from './rng.ts';
 import type { Proc, World } from './scheduler.ts';
 

@@ -6,8 +6,8 @@ import { telemetryOf, telemetrySection } from '../../../src/config/telemetry.ts'
 import type { Position } from '../../../src/contract/envelope.ts';
 import { messageOf } from '../../../src/errors.ts';
 import type { Draft } from '../../../src/outbox/api.ts';
-import type { LedgerReport } from '../../../src/outbox/ledger.ts';
-import { Outbox } from '../../../src/outbox/outbox.ts';
+import type { LedgerReport } from '../../../src/outbox/live/ledger.ts';
+import { Outbox } from '../../../src/outbox/live/outbox.ts';
 import type { Done } from '../../../src/outbox/protocol.ts';
 import { type RowId, rowId } from '../../../src/outbox/row.ts';
 import type { Clock } from '../../../src/platform/clock.ts';

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import type { AckRule } from '../../../src/outbox/api.ts';
-import { openOutbox, type Outbox } from '../../../src/outbox/outbox.ts';
+import { openOutbox, type Outbox } from '../../../src/outbox/live/outbox.ts';
 import type { StoreLimits } from '../../../src/outbox/protocol.ts';
 import { vouched, systemClock, type Clock } from '../../../src/platform/clock.ts';
 import type { OpenBrokerSocket } from '../../../src/mqtt/socket.ts';

@@ -5,7 +5,7 @@
 import { appendFileSync } from 'node:fs';
 import { defineCommand, noInput } from '../../../src/driver/command.ts';
 import { messageOf } from '../../../src/errors.ts';
-import { openOutbox } from '../../../src/outbox/outbox.ts';
+import { openOutbox } from '../../../src/outbox/live/outbox.ts';
 import { vouched, systemClock } from '../../../src/platform/clock.ts';
 import { createTaskRunner } from '../../../src/tasks/runner.ts';
 import { recordingLog } from '../recording-log.ts';

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { lanes, type Lane } from '../../../src/contract/lanes.ts';
+import { type Lane, lanes } from '../../../src/contract/lanes.ts';
 import { rowId } from '../../../src/outbox/row.ts';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { sleep } from '../../../src/platform/time.ts';
@@ -205,7 +205,7 @@ class Story {
       }
       dispatch.acknowledged(outgoing, { has_subscribers: true });
     } else if (with_what === 'no_subscribers') dispatch.acknowledged(outgoing, { has_subscribers: false });
-    else if (with_what === 'back') dispatch.giveBack(outgoing);
+    else if (with_what === 'back') dispatch.requeue(outgoing);
     else if (with_what === 'refused') dispatch.refused(outgoing, 0x87, 'not authorised');
     else dispatch.refused(outgoing, 0x95, 'packet too large');
   }

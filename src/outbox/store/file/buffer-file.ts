@@ -2,31 +2,36 @@
  * The buffer file as something that can break: opens it, runs transactions on it, and when the disk or the file fails
  * makes room, opens it again, or begins a new file with what the damaged one, or the deleted one, still holds.
  */
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageUnavailable, StorageUnsure } from '../../../errors.ts';
 import type { StoreClock } from '../ages.ts';
-import type { Commit } from './accounts.ts';
+import { type Commit, type How, Transactions, type Work } from './transactions.ts';
 import type { Depth } from '../changes.ts';
-import { diskFault, troubleOf, type DiskFault } from './disk-fault.ts';
-import { closeTables, endHandle, noteStored } from './closing.ts';
+import { diskFault, type DiskFault, troubleOf } from '../../disk-fault.ts';
+import {
+  closeTables,
+  endHandle,
+  foundIn,
+  noteStored,
+  openOwn,
+  reopen,
+  replaceFile,
+  type Replacement,
+} from './opening.ts';
 import { Disk, emptiesLog, fileBytes, tidyPages } from './disk.ts';
-import { EpochChoice } from '../../epochs/choice.ts';
-import { EpochMemory } from '../../epochs/memory.ts';
-import { enterWithNotes } from '../found-notes.ts';
+import { EpochChoice, EpochMemory } from '../epochs.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
-import type { Row } from '../../row.ts';
-import type { DiskHealth, Found, Removal, Salvage, OpenOptions } from '../../protocol.ts';
-import { foundIn, openOwn } from './opening.ts';
-import { peekEpoch } from './peek.ts';
-import { placeOf, type Place } from './place.ts';
-import { reopen } from './reopening.ts';
-import { replaceFile, type Replacement } from './replacement.ts';
+import { type Row, rowId } from '../../row.ts';
+import type { DiskHealth, Drop, Found, OpenOptions, Removal, Salvage, StoreOptions } from '../../protocol.ts';
 import type { Salvaged } from './salvage.ts';
-import { type How, Transactions, type Work } from './transactions.ts';
-import { openFile, readMetaText, writeMeta, type Handle } from '../schema.ts';
+import { type Handle, isOtherKit, openFile, readMeta, readMetaText, writeMeta } from '../schema.ts';
 import { openTables, type Tables } from '../tables/tables.ts';
 import { texts } from '../../texts.ts';
+import { watchPlaces } from '../../../platform/files/file-identity.ts';
+import Database from 'better-sqlite3';
+import { page_bytes, patchHeader } from './file-header.ts';
+import { forgetUnwritten, readUnwritten, type Unwritten } from '../../unwritten.ts';
 
 /** What was delivered is removed without waiting for the disk each time: a power cut sends so much of it once more. */
 const sync_every_ms = 1_000;
@@ -258,7 +263,7 @@ export class BufferFile {
 
   /** The reserve gives room to delete with. */
   #makeRoom(): void {
-    this.#disk.giveUpReserve();
+    this.#disk.releaseReserve();
     if (!this.#tables) return;
     this.#tables = this.#tablesOf(this.#tables.db);
     this.#transactions.makeRoom(this.#tables, this.#epoch);
@@ -346,7 +351,7 @@ export class BufferFile {
   #beginAgain(cause: string, displaced?: Tables): void {
     const depth = this.#tables && this.#transactions.accounts.depth;
     if (!displaced) this.#letGo();
-    this.#disk.giveUpReserve();
+    this.#disk.releaseReserve();
     const { limits } = this.#options;
     const letGo = (): void => {
       this.#place?.removeLog();
@@ -383,5 +388,107 @@ export class BufferFile {
     this.#disk.look();
     this.#disk.keepReserve();
     tidyPages(db, this.#disk.shortage);
+  }
+}
+
+interface Place {
+  /** `log_lost`: only the log, or its index, was deleted or replaced. */
+  readonly look: () => 'kept' | 'log_lost' | 'lost';
+  /** The next file must not find the log of this one. A log that came with another file is left. */
+  readonly removeLog: () => void;
+}
+
+/**
+ * Where an open buffer file is: somebody may have deleted or replaced it, its log, or their folder.
+ * To be called when the file and its log exist.
+ */
+function placeOf(file: string): Place {
+  const log = `${file}-wal`;
+  const displaced = watchPlaces([file, log, `${file}-shm`]);
+  return {
+    look: () => {
+      const paths = displaced();
+      if (paths.includes(file)) return 'lost';
+      return paths.length > 0 ? 'log_lost' : 'kept';
+    },
+    removeLog: () => {
+      if (!displaced().includes(log)) rmSync(log, { force: true });
+    },
+  };
+}
+
+/** The roots of all tables stand at the beginning of the file, and `meta` fits its root. */
+const head_bytes = 64 * page_bytes;
+
+/**
+ * Reads the epoch of a file that SQLite cannot open: one on a read-only disk, or of a later version.
+ * 0 when it cannot be read. What stands in the log only is not seen, so the true epoch may be a little higher.
+ */
+function peekEpoch(file: string): number {
+  try {
+    const db = new Database(patchHeader(readHead(file), { journal: 'rollback' }));
+    try {
+      return readMeta(db, 'epoch') ?? 0;
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (error instanceof Database.SqliteError || diskFault(error)) return 0;
+    throw error;
+  }
+}
+
+function readHead(file: string): Buffer {
+  const head = Buffer.alloc(head_bytes);
+  const fd = openSync(file, 'r');
+  try {
+    return head.subarray(0, readSync(fd, head, 0, head_bytes, 0));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Epoch of the last note that was taken over. */
+const noted_epoch = 'unwritten_epoch';
+/** More than memory holds: a longer run was not written by this kit. */
+const run_rows_max = 100_000;
+
+/**
+ * Takes over what the stop of an earlier run could not write: from then on it is among the drops of the buffer file.
+ * Runs `enter` in a transaction that also takes over the notes. Those of another kit, and those taken over before, change nothing.
+ */
+function enterWithNotes(
+  tables: Tables,
+  { runtime_dir, kit_id, clock_synced }: StoreOptions,
+  enter: () => void,
+): void {
+  const notes = readUnwritten(runtime_dir).filter((note) => !isOtherKit(note.kit_id, kit_id));
+  tables.db.transaction(() => {
+    enter();
+    tables.totals.begin(clock_synced !== false);
+    takeOver(notes, tables);
+  })();
+  if (notes.length > 0) forgetUnwritten(runtime_dir);
+}
+
+function takeOver(notes: readonly Unwritten[], tables: Tables): void {
+  const known = readMeta(tables.db, noted_epoch) ?? 0;
+  const fresh = notes.filter(({ epoch }) => epoch > known);
+  if (fresh.length === 0) return;
+  for (const { epoch, rows, drops, stored } of fresh) {
+    for (const drop of drops) tables.drops.add(drop);
+    if (!tables.epochs.knows(epoch)) for (const drop of stored) tables.drops.add(drop);
+    for (const run of rows) for (const drop of lostOf(run, tables)) tables.drops.add(drop);
+  }
+  writeMeta(tables.db, noted_epoch, Math.max(...fresh.map(({ epoch }) => epoch)));
+}
+
+/** Those of a run that are not in the file: the disk may have finished a commit that nothing waited for any more. */
+function* lostOf(run: Drop, { lane, quarantine }: Tables): Generator<Drop> {
+  if (run.hi - run.lo + 1 !== run.rows || run.rows > run_rows_max) return;
+  const table = lane(run.lane);
+  for (let seq = run.lo; seq <= run.hi; seq += 1) {
+    const id = rowId({ epoch: run.epoch, seq });
+    if (!table.has(id) && !quarantine.find(id)) yield { ...run, rows: 1, lo: seq, hi: seq };
   }
 }

@@ -1,7 +1,7 @@
 /** The disk below the buffer file: how much is free, and the reserve that makes room when it is full. */
 import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { diskFault } from './disk-fault.ts';
+import { diskFault } from '../../disk-fault.ts';
 import type { DiskHealth } from '../../protocol.ts';
 import { checkpoint_pages, type Handle } from '../schema.ts';
 import { texts } from '../../texts.ts';
@@ -78,11 +78,11 @@ export class Disk {
     } catch (error) {
       // Another program filled the disk first: the next check retries.
       if (!diskFault(error)) throw error;
-      this.giveUpReserve();
+      this.releaseReserve();
     }
   }
 
-  giveUpReserve(): void {
+  releaseReserve(): void {
     this.#gave_up_reserve ||= this.#hasReserve();
     try {
       rmSync(this.#reserve, { force: true });

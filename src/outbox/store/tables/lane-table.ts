@@ -1,11 +1,10 @@
 /** The rows of one lane on disk. Every change is recorded in the `Changes` of its transaction; there is no separate counter. */
 import type { Statement } from 'better-sqlite3';
 import type { Lane } from '../../../contract/lanes.ts';
-import type { ChannelIds } from './channel-ids.ts';
 import type { Changes, Span } from '../changes.ts';
 import type { Removal } from '../../protocol.ts';
-import { positionOf, rowBytes, rowId, soundTime, wholeNumber, type Row, type RowId } from '../../row.ts';
-import { laneTable, type Handle } from '../schema.ts';
+import { positionOf, type Row, rowBytes, rowId, type RowId, soundTime, wholeNumber } from '../../row.ts';
+import { type Handle, laneTable } from '../schema.ts';
 
 /** A row as the table has it; an array costs half of what an object costs. */
 export type StoredRow = readonly [
@@ -144,7 +143,7 @@ export class LaneTable {
 }
 
 /** Rising numbers as runs without gaps. A run never crosses an epoch, since no epoch uses its last number. */
-export function* runsOf(ids: readonly RowId[]): Generator<readonly [lo: RowId, hi: RowId]> {
+function* runsOf(ids: readonly RowId[]): Generator<readonly [lo: RowId, hi: RowId]> {
   const first = ids[0];
   if (first === undefined) return;
   let [lo, hi] = [first, ids.at(-1) ?? first];
@@ -166,4 +165,64 @@ export function* runsOf(ids: readonly RowId[]): Generator<readonly [lo: RowId, h
 /** The last number of the epoch that `id` belongs to. */
 export function lastOfEpoch(id: RowId): RowId {
   return rowId({ epoch: positionOf(id).epoch + 1, seq: 0 }) - 1;
+}
+
+const cached_max = 10_000;
+/** Task channels are never used twice: while the buffer is empty, a table grown beyond this is emptied too. */
+const stale_max = 5_000;
+
+/** Gives every channel a small number, so that a row does not repeat its text. */
+export class ChannelIds {
+  readonly #ids = new Map<string, number>();
+  readonly #channels = new Map<number, string>();
+  readonly #find: Statement<[string], number>;
+  readonly #add: Statement<[string]>;
+  readonly #read: Statement<[number], string>;
+  readonly #newest: Statement<[], number | null>;
+  readonly #clear: Statement<[]>;
+
+  constructor(db: Handle) {
+    this.#find = db.prepare<[string], number>('SELECT id FROM topics WHERE channel = ?').pluck();
+    this.#add = db.prepare<[string]>('INSERT INTO topics (channel) VALUES (?)');
+    this.#read = db.prepare<[number], string>('SELECT channel FROM topics WHERE id = ?').pluck();
+    this.#newest = db.prepare<[], number | null>('SELECT max(id) FROM topics').pluck();
+    this.#clear = db.prepare<[]>('DELETE FROM topics');
+  }
+
+  /** The number of a channel; a new one when it has none. Needs a transaction. */
+  idOf(channel: string): number {
+    const known = this.#ids.get(channel) ?? this.#find.get(channel);
+    const id = known ?? Number(this.#add.run(channel).lastInsertRowid);
+    this.#remember(id, channel);
+    return id;
+  }
+
+  /** Undefined when a damaged file has lost the number. */
+  channelOf(id: number): string | undefined {
+    const known = this.#channels.get(id);
+    if (known !== undefined) return known;
+    const channel = this.#read.get(id);
+    if (channel !== undefined) this.#remember(id, channel);
+    return channel;
+  }
+
+  /** To be called after a rollback: what was numbered in it is not. */
+  forget(): void {
+    this.#ids.clear();
+    this.#channels.clear();
+  }
+
+  /** To be called, within a transaction, while no row refers to a channel. */
+  tidy(): void {
+    if ((this.#newest.get() ?? 0) <= stale_max) return;
+    this.#clear.run();
+    this.forget();
+  }
+
+  #remember(id: number, channel: string): void {
+    if (this.#ids.get(channel) === id) return;
+    if (this.#ids.size >= cached_max) this.forget();
+    this.#ids.set(channel, id);
+    this.#channels.set(id, channel);
+  }
 }

@@ -93,13 +93,13 @@ export class Quarantine {
     return this.#depth.has(lane) ? this.#oldestOf.all(lane, to, rows_max) : [];
   }
 
-  takeOut({ id }: QuarantineOutline): Row | undefined {
+  withdraw({ id }: QuarantineOutline): Row | undefined {
     const row = this.#get.get(id);
     this.#removeById(id);
     return row;
   }
 
-  giveUp(outline: QuarantineOutline, why: DropReason, changes: Changes): void {
+  discard(outline: QuarantineOutline, why: DropReason, changes: Changes): void {
     const { id, lane, bytes } = outline;
     this.#remove(outline);
     changes.gaveUp(lane, why, { rows: 1, bytes, lo: id, hi: id });
@@ -126,7 +126,7 @@ export class Quarantine {
   #keepNewest(channel: string, id: RowId, changes: Changes): void {
     const other = this.#newest.get(channel) ?? id;
     const older = this.#outlineOf.get(Math.min(other, id));
-    if (other !== id && older) this.giveUp(older, 'superseded', changes);
+    if (other !== id && older) this.discard(older, 'superseded', changes);
     this.#newest.set(channel, Math.max(other, id));
   }
 

@@ -1,21 +1,18 @@
 /** All tables of one open handle, joined. A handle that broke, or whose transaction was rolled back, gets new ones. */
-import { laneRules, lanes, type Lane } from '../../../contract/lanes.ts';
+import { type Lane, laneRules, lanes } from '../../../contract/lanes.ts';
 import { Ages, type StoreClock } from '../ages.ts';
 import { AnnouncedTable } from './announced-table.ts';
-import { ChannelIds } from './channel-ids.ts';
-import { perLane, type Changes, type Depth } from '../changes.ts';
-import { DropTable } from './drop-table.ts';
-import { Epochs } from '../../epochs/table.ts';
+import { ChannelIds, LaneTable } from './lane-table.ts';
+import { type Changes, type Depth, perLane } from '../changes.ts';
+import { DropTable, TotalsTable } from './drop-table.ts';
+import { Epochs } from '../epochs.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
 import { JournalTable } from './journal-table.ts';
-import { LaneTable } from './lane-table.ts';
 import type { LaneDepth, StoreLimits } from '../../protocol.ts';
 import { Quarantine } from './quarantine.ts';
-import { Retention } from '../retention.ts';
+import { Retention, Thinning } from '../retention.ts';
 import type { Row, RowId } from '../../row.ts';
 import type { Handle } from '../schema.ts';
-import { Thinning } from '../thinning.ts';
-import { TotalsTable } from './totals.ts';
 import { texts } from '../../texts.ts';
 
 type IsHeld = (lane: Lane, id: RowId) => boolean;

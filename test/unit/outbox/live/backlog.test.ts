@@ -30,7 +30,7 @@ function backlogOf() {
     alarms: () => 100,
     ready: () => undefined,
     failed: () => undefined,
-    giveBack: (messages) => given_back.push(...messages.map(outgoingId)),
+    requeue: (messages) => given_back.push(...messages.map(outgoingId)),
   });
   /** Answers requests until one for this lane comes. */
   const upTo = async (lane: TakeRequest['lane']): Promise<Asked> => {

@@ -1,6 +1,6 @@
 /** A batch takes as many rows as suit the link, and bytes in proportion. */
 import { describe, expect, it } from 'vitest';
-import { BatchSize } from '../../../../src/outbox/live/batch-size.ts';
+import { BatchSize } from '../../../../src/outbox/live/backlog.ts';
 
 const kib = 1_024;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageUnavailable, StorageUnsure } from '../../../../src/errors.ts';
-import { Committer, commit_answer_ms } from '../../../../src/outbox/live/disk/committer.ts';
+import { commit_answer_ms, Committer } from '../../../../src/outbox/live/committer.ts';
 import type { Live } from '../../../../src/outbox/live/outgoing.ts';
 import type { Done, JournalEntry, LaneDepth, Work } from '../../../../src/outbox/protocol.ts';
 import { rowId } from '../../../../src/outbox/row.ts';

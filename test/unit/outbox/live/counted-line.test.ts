@@ -1,6 +1,6 @@
 /** A log line that is due for each of many messages. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CountedLine } from '../../../../src/outbox/live/counted-line.ts';
+import { CountedLine } from '../../../../src/outbox/live/dispatch.ts';
 
 describe('CountedLine', () => {
   let now_ms: number;

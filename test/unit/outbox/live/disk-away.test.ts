@@ -1,7 +1,7 @@
 /** The disk refuses every write: messages go on from memory, and nothing waits for the disk. Where it answers none: disk-silent.test.ts. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memory_rows_max, unchecked_rows_max } from '../../../../src/outbox/live/disk/memory-limit.ts';
+import { memory_rows_max, unchecked_rows_max } from '../../../../src/outbox/live/memory-limit.ts';
 import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { FaultyDisk } from '../../../support/disk/faulty-disk.ts';

@@ -1,6 +1,6 @@
 /** Acknowledgements of the cloud that arrive before the PUBACK of what they name. */
 import { describe, expect, it } from 'vitest';
-import { InFlight, type Stored } from '../../../../src/outbox/live/in-flight.ts';
+import { InFlight, type Stored } from '../../../../src/outbox/live/delivery.ts';
 import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
 

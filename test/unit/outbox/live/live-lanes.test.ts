@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../../../src/contract/lanes.ts';
-import { Fifo } from '../../../../src/outbox/live/fifo.ts';
-import { LiveLanes } from '../../../../src/outbox/live/lanes.ts';
+import { Fifo, LiveLanes } from '../../../../src/outbox/live/queue.ts';
 import type { Live } from '../../../../src/outbox/live/outgoing.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
 

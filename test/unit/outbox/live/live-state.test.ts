@@ -1,15 +1,15 @@
 /** The state machine of a message, over all pairs of state and event, and all circumstances. */
 import { describe, expect, it } from 'vitest';
 import {
+  type Circumstances,
+  type DiskState,
   first_state,
   isAcknowledged,
   live_events,
-  step,
-  type Circumstances,
-  type DiskState,
   type LiveEvent,
   type LiveState,
   type Place,
+  step,
   type Step,
 } from '../../../../src/outbox/live/live-state.ts';
 

@@ -1,7 +1,7 @@
 /** What the broker acknowledged within the last second is sent again when the broker has forgotten the session. */
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../../src/outbox/live/outgoing.ts';
-import { Replay } from '../../../../src/outbox/live/replay.ts';
+import { Replay } from '../../../../src/outbox/live/delivery.ts';
 import { rowId } from '../../../../src/outbox/row.ts';
 import { bufferBytes } from '../../../support/process-stats.ts';
 
@@ -97,7 +97,7 @@ describe('Replay', () => {
     replay.remember(outgoing(2), 0);
     replay.connected({ session_present: false });
     const first = replay.shift();
-    if (first) replay.giveBack(first);
+    if (first) replay.requeue(first);
     expect(idsOf(replay)).toEqual([2, 1]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Resending } from '../../../../src/outbox/live/resending.ts';
+import { Resending } from '../../../../src/outbox/live/cloud-acks.ts';
 
 /** Plays seconds; answers at which of them messages were sent again. `acks`: seconds at which the cloud released so many. */
 function play(

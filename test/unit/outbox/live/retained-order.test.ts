@@ -122,7 +122,7 @@ describe('a retained topic', () => {
       const newer = take();
       if (newer) heard(newer);
       await lab.outbox.committed();
-      if (older) lab.outbox.dispatch.giveBack(older);
+      if (older) lab.outbox.dispatch.requeue(older);
       await takeAll();
       expect(handed).toEqual([older, newer]);
       expect(lab.outbox.ledger()).toMatchObject({ delivered: 1, dropped: { superseded: 1 } });

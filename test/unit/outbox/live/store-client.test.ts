@@ -6,8 +6,8 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unpackBatch } from '../../../../src/contract/batch/batch.ts';
 import { StorageUnavailable } from '../../../../src/errors.ts';
-import { rowId, type Row } from '../../../../src/outbox/row.ts';
-import { startStore } from '../../../../src/outbox/live/disk/store-client.ts';
+import { type Row, rowId } from '../../../../src/outbox/row.ts';
+import { startStore } from '../../../../src/outbox/live/store-client.ts';
 import { storeOptions, work } from '../../../support/disk/store-lab.ts';
 
 let dir: string;

@@ -1,6 +1,6 @@
 /** What the main thread is told of a transaction whose COMMIT failed, and that may be in the file all the same. */
 import { describe, expect, it } from 'vitest';
-import { Accounts } from '../../../../../src/outbox/store/file/accounts.ts';
+import { Accounts } from '../../../../../src/outbox/store/file/transactions.ts';
 import { no_depth } from '../../../../../src/outbox/store/changes.ts';
 import { rowId } from '../../../../../src/outbox/row.ts';
 

@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SalvageProgress } from '../../../../../src/outbox/protocol.ts';
-import { startStore } from '../../../../../src/outbox/live/disk/store-client.ts';
+import { startStore } from '../../../../../src/outbox/live/store-client.ts';
 import { openStore } from '../../../../../src/outbox/store/store.ts';
 import { StoreLab, work } from '../../../../support/disk/store-lab.ts';
 
