@@ -1,5 +1,5 @@
 /** Reasons for a degraded kit: one sentence each, what is wrong and what to do. */
-import type { AssetView } from '../hub/assets/asset-view.ts';
+import type { AssetView } from '../hub/assets/asset.ts';
 import type { StorageFault } from '../errors.ts';
 import type { DriverView } from '../hub/hub.ts';
 import type { Dropping } from '../outbox/live/drops.ts';

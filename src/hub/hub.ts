@@ -10,16 +10,15 @@ import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { AssetActivity, ObserveAssets } from './activity.ts';
-import type { AssetView } from './assets/asset-view.ts';
+import type { AssetView } from './assets/asset.ts';
 import { Assets, type Streams } from './assets/assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
-import { openHost, type StatusFacts } from './host.ts';
+import { type DriverState, openHost, type StatusFacts, supervise } from './host.ts';
 import { Kit, type KnownLink, type TelemetryPace } from './kit/kit.ts';
 import { type Picture, Pictures } from './pictures.ts';
 import { texts } from './texts.ts';
 import { type FeedRates, Pacer } from './rate.ts';
-import { type DriverState, supervise } from './supervise.ts';
-import { type CityOf, type LocationView, KitLocation } from './kit/kit-location.ts';
+import { type CityOf, KitLocation, type LocationView } from './kit/location.ts';
 
 /** Beside the folders of the driver instances, whose names have no dot. */
 const last_fix_file = 'last-fix.json';

@@ -3,7 +3,7 @@ import type { TaskDispatch } from '../contract/tasks.ts';
 import { type Command, command_timeout_default_ms } from '../driver/command.ts';
 import { notSent } from '../errors.ts';
 import type { Stamp } from '../platform/clock.ts';
-import { readPayload, type Runnable } from './payload.ts';
+import { readPayload, type Runnable } from './task.ts';
 import { type Delivery, type Due, type Judged, judgeTime } from './timing.ts';
 import { texts } from './texts.ts';
 

@@ -6,12 +6,11 @@ import { aborted, sleep } from '../platform/time.ts';
 import type { ObserveTasks } from './activity.ts';
 import { deadline_grace_ms, supersede_grace_ms } from './limits.ts';
 import type { TaskEvent } from './machine.ts';
-import type { Runnable } from './payload.ts';
+import type { Ending, Runnable, Task } from './task.ts';
 import { pacedProgress } from './progress.ts';
 import { reportable } from './result.ts';
-import type { TaskRecorder, TaskLog } from './task-recorder.ts';
+import type { TaskLog, TaskRecorder } from './task-recorder.ts';
 import { cannotRecord, thrownSentence } from './sentences.ts';
-import type { Ending, Task } from './task.ts';
 import { isPast } from './timing.ts';
 import { texts } from './texts.ts';
 

@@ -7,8 +7,10 @@ import type { JournalEntry } from '../outbox/protocol.ts';
 import { readJournaled, reportedOf } from './dispatch.ts';
 import { final_revision, isTerminal, received, type ReportBody, type TaskState } from './machine.ts';
 import { readResult } from './result.ts';
-import type { Reading } from './payload.ts';
 import type { Due } from './timing.ts';
+import { ZodError } from 'zod';
+import type { Command, Invocation } from '../driver/command.ts';
+import { faultSentence, thrownSentence } from './sentences.ts';
 
 /** Why a task is stopped before its own end. */
 export type Ending =
@@ -53,7 +55,7 @@ export interface Task extends TaskFacts {
   readonly given_up: PromiseWithResolvers<void>;
 }
 
-export interface TaskStart {
+interface TaskStart {
   readonly state?: TaskState;
   readonly reading?: Reading | undefined;
 }
@@ -121,4 +123,32 @@ export function finalDraft(entry: JournalEntry): Draft | undefined {
     revision: final_revision,
     result: readResult(entry.result) ?? {},
   });
+}
+
+/** A payload that its command accepts. */
+export interface Runnable {
+  readonly command: Command;
+  readonly invocation: Invocation;
+}
+
+/** A payload as a command has read it; `refusal`: the sentence with which its task fails. */
+type Reading = Runnable | { readonly command: Command; readonly refusal: string };
+
+/** The payload of a task: validated once, when its command is first found, and shared by all that follows. */
+export function readPayload(command: Command, payload: unknown): Reading {
+  try {
+    return { command, invocation: command.read(payload) };
+  } catch (error) {
+    const refusal = error instanceof ZodError ? faultSentence(error, 'payload') : thrownSentence(error);
+    return { command, refusal };
+  }
+}
+
+/**
+ * The reading of the task by the live command. A driver may have announced another command of that name since: then its
+ * schema decides and its handler is called, never one of an earlier announcement.
+ */
+export function readingBy(command: Command, task: Task): Reading {
+  if (task.reading?.command !== command) task.reading = readPayload(command, task.payload);
+  return task.reading;
 }

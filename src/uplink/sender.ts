@@ -4,9 +4,8 @@ import type { Dispatch } from '../outbox/live/dispatch.ts';
 import type { OutgoingMessage } from '../outbox/live/outgoing.ts';
 import type { Outgoing, Session } from '../mqtt/session.ts';
 import { every } from '../platform/time.ts';
-import { Budget } from './budget.ts';
-import type { Suspicion } from './suspicion.ts';
-import { Window } from './window.ts';
+import { Budget, Window } from './window.ts';
+import type { Suspicion } from './problems.ts';
 import { texts } from './texts.ts';
 
 /** Silence of the broker while something is in flight, before the connection is given up. */

@@ -11,19 +11,14 @@ import { openSession, type Session } from '../mqtt/session.ts';
 import type { BrokerSocket, OpenBrokerSocket } from '../mqtt/socket.ts';
 import type { Routes } from '../platform/linux/route-lookup.ts';
 import { aborted, every, sleep, within } from '../platform/time.ts';
-import { BrokerLimits } from './broker-limits.ts';
+import { BrokerLimits, LargePackets } from './broker-limits.ts';
 import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connection-state.ts';
 import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
-import { introduce } from './introduction.ts';
-import { LargePackets } from './large-packets.ts';
+import { introduce, Presence, type StateData } from './presence.ts';
 import { Path } from './path.ts';
-import { Presence, type StateData } from './presence.ts';
-import { Problems } from './problems.ts';
+import { Problems, Suspicion, Takeovers, Undelivered } from './problems.ts';
 import { type Acknowledged, type Pace, Sender } from './sender.ts';
-import { Suspicion } from './suspicion.ts';
-import { Takeovers } from './takeovers.ts';
 import { texts } from './texts.ts';
-import { Undelivered } from './undelivered.ts';
 
 /** Down messages that the broker may send before it must wait for a PUBACK. */
 const receive_maximum = 16;

@@ -4,6 +4,7 @@
  * long. The rate and the shortest round trip are measured from the backlog's own PUBACKs (the idea of BBR congestion
  * control, with its gentle side only).
  */
+
 const bytes_min = 8 * 1024;
 const bytes_max = 1024 * 1024;
 /** The queue that the backlog may build up on the way. */
@@ -122,5 +123,35 @@ export class Window {
     this.#slot = { bytes: 0, since_ms: this.#now() };
     const room_ms = Math.max(this.#base_ms + queue_ms, this.#base_ms * growth);
     this.#bytes_limit = Math.min(bytes_max, Math.max(bytes_min, this.#bytes_per_ms * room_ms));
+  }
+}
+
+/** Bytes that may go at once after a pause: what the rate gives in this time. */
+const burst_ms = 2_000;
+
+/** A token bucket for the backlog's bytes on links that are paid for. */
+export class Budget {
+  readonly #now: () => number;
+  #tokens_bytes = 0;
+  #filled_ms: number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#filled_ms = now();
+  }
+
+  /** Whether a message may go at `kbps` (1,000 bits a second; 0: no limit). The last one may overdraw. */
+  allows(kbps: number): boolean {
+    if (kbps <= 0) return true;
+    const now_ms = this.#now();
+    const bytes_per_ms = kbps / 8;
+    const filled = this.#tokens_bytes + (now_ms - this.#filled_ms) * bytes_per_ms;
+    this.#tokens_bytes = Math.min(filled, burst_ms * bytes_per_ms);
+    this.#filled_ms = now_ms;
+    return this.#tokens_bytes > 0;
+  }
+
+  spend(bytes: number): void {
+    this.#tokens_bytes -= bytes;
   }
 }

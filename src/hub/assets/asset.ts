@@ -8,9 +8,8 @@ import type { Appender } from '../../outbox/api.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 import type { ObserveAssets, ObservedAsset } from '../activity.ts';
-import { known_after_ms } from './asset-slots.ts';
 import type { CommandTarget } from '../commands.ts';
-import type { FeedGate } from '../feed-gate.ts';
+import type { FeedGate, FeedView } from '../feed-gate.ts';
 import { stableJson } from '../stable-json.ts';
 
 /** The fields that the driver sets at the announcement; the others change by themselves. */
@@ -286,4 +285,87 @@ function seenFor_ms({ first_seen_at, last_seen_at }: Announcement): number {
 function standing(announcement: Announcement): string {
   const isPlaced = announcement.lat !== null;
   return stableJson({ ...announcement, last_seen_at: '', lat: isPlaced, lon: isPlaced, alt_m: null });
+}
+
+/** Assets of one kit. Together with 256 of partners they are what the service takes. */
+export const asset_limits = {
+  all: 768,
+  /** Of all drivers together: the rest is for assets that are configured, or were seen for `known_after_ms`. */
+  strangers: 640,
+  strangers_per_driver: 512,
+} as const;
+
+/** An asset that was seen for so long is known from then on, also over a restart. */
+const known_after_ms = 600_000;
+/** A stranger that was not seen for so long is forgotten. */
+export const stranger_kept_ms = 86_400_000;
+
+interface SlotHolder {
+  /** Driver instance. */
+  readonly driver: string;
+  readonly isKnown: boolean;
+  readonly online: boolean;
+  readonly last_seen_ms: number;
+}
+
+/** A slot, and which holder makes room for it; or why there is none. */
+type Slot<H> = { readonly evicted: H | undefined } | { readonly refusal: string };
+
+/**
+ * Decides who may have one of the kit's asset slots. A driver on an open network announces what anybody sends, so assets
+ * that were seen only briefly, the strangers, never use up the slots of the others.
+ * Among equals the offline stranger that was lost first makes room; nothing that is online or known ever does.
+ */
+export function slotFor<H extends SlotHolder>(
+  holders: readonly H[],
+  newcomer: Pick<SlotHolder, 'driver' | 'isKnown'>,
+): Slot<H> {
+  const strangers = holders.filter(({ isKnown }) => !isKnown);
+  const own = strangers.filter(({ driver }) => driver === newcomer.driver);
+  if (!newcomer.isKnown && own.length >= asset_limits.strangers_per_driver) {
+    return evictedFrom(own, `driver ${newcomer.driver} has ${own.length} assets that are new to the kit`);
+  }
+  const isFull = holders.length >= asset_limits.all;
+  if (isFull || (!newcomer.isKnown && strangers.length >= asset_limits.strangers)) {
+    return evictedFrom(
+      strangers,
+      `the kit has ${holders.length} assets, ${strangers.length} of them new to it`,
+    );
+  }
+  return { evicted: undefined };
+}
+
+function evictedFrom<H extends SlotHolder>(candidates: readonly H[], why: string): Slot<H> {
+  const [first, ...others] = candidates.filter(({ online }) => !online);
+  if (!first) return { refusal: `${why}, which is the limit` };
+  return {
+    evicted: others.reduce(
+      (oldest, each) => (each.last_seen_ms < oldest.last_seen_ms ? each : oldest),
+      first,
+    ),
+  };
+}
+
+/** An asset as status shows it. */
+export interface AssetView {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+  readonly type: string;
+  readonly driver: string;
+  readonly status: 'online' | 'offline';
+  readonly reason: string | null;
+  readonly last_seen_at: string;
+  /** Why its stream is withheld. */
+  readonly stream_fault: string | null;
+  readonly feeds: Readonly<Record<string, FeedView>>;
+}
+
+/** What `status` shows of an asset. */
+export function viewOf(asset: Asset): AssetView {
+  const { id, asset_key, name, type, driver, status, status_reason, last_seen_at } = asset.announcement();
+  const feeds = asset.gate?.view() ?? {};
+  const { stream_fault } = asset;
+  const reason = status_reason;
+  return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, stream_fault, feeds };
 }

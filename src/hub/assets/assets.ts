@@ -1,27 +1,33 @@
 /** The assets of the kit: who announced which, and what an earlier run left announced. */
-import { announcement } from '../../contract/assets.ts';
+import { announcement, commandList } from '../../contract/assets.ts';
 import type { FeedSet, GatewayFeed } from '../../contract/feeds.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { assetId } from '../../contract/identity.ts';
 import { cut, name_chars_max } from '../../contract/limits.ts';
-import { channels } from '../../contract/topics.ts';
+import { channelKind, channels } from '../../contract/topics.ts';
 import type { Command } from '../../driver/command.ts';
 import type { AssetDescription, DeviceReport, DriverLog } from '../../driver/driver.ts';
 import type { Opened } from '../../outbox/protocol.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 import { every } from '../../platform/time.ts';
-import { absenceOf } from './absence.ts';
-import { restoreAssets } from './restore-assets.ts';
-import { Asset, type AssetFacts, type AssetParts, type Position, position_floor_ms } from './asset.ts';
-import { type AssetView, viewOf } from './asset-view.ts';
-import { slotFor, stranger_kept_ms } from './asset-slots.ts';
+import {
+  Asset,
+  type AssetFacts,
+  type AssetParts,
+  type AssetView,
+  type Position,
+  position_floor_ms,
+  slotFor,
+  stranger_kept_ms,
+  viewOf,
+} from './asset.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from '../commands.ts';
 import { createFeedGate } from '../feed-gate.ts';
 import type { Pictures } from '../pictures.ts';
 import type { Pacer } from '../rate.ts';
 import { texts } from '../texts.ts';
 
-export interface AssetsParts extends AssetParts {
+interface AssetsParts extends AssetParts {
   readonly kit_id: string;
   /** Names of the configured driver instances: assets that other instances announced are gone. */
   readonly configured: readonly string[];
@@ -43,7 +49,7 @@ export interface Streams {
 }
 
 /** Who announces. */
-export interface Owner {
+interface Owner {
   /** Configured name of the driver instance. */
   readonly name: string;
   readonly feeds: FeedSet;
@@ -380,4 +386,55 @@ function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFa
 /** One line of the announcement, cut to what it may hold. */
 function line(text: string | null | undefined): string | null {
   return text === null || text === undefined ? null : cut(cleanText(text), name_chars_max);
+}
+
+/**
+ * What an earlier run left announced: the assets that are still configured, and the removal of the others.
+ * Restores the announcements of an earlier run, and retracts those whose driver is not configured.
+ */
+function restoreAssets(parts: AssetsParts): Map<string, Asset> {
+  const left = parts.announced.filter(
+    ({ channel, body }) => channelKind(channel) === 'asset' && body !== 'null',
+  );
+  const bodies = new Map(left.map(({ channel, body }) => [channel, parsed(body)]));
+  const found = new Map<string, Asset>();
+  for (const body of bodies.values()) {
+    const { data: earlier } = announcement.safeParse(body);
+    if (!earlier || !parts.configured.includes(earlier.driver)) continue;
+    // Ids derived from another kit_id no longer belong to this kit.
+    if (earlier.id !== assetId(parts.kit_id, earlier.asset_key)) continue;
+    const { data: commands } = commandList.safeParse(bodies.get(channels.commands(earlier.id)));
+    found.set(earlier.asset_key, Asset.restore(parts, earlier, commands));
+  }
+  const kept = new Set(
+    [...found.values()].flatMap(({ facts: { id } }) => [channels.asset(id), channels.commands(id)]),
+  );
+  for (const channel of bodies.keys()) {
+    if (kept.has(channel)) continue;
+    const gone = announcement.safeParse(bodies.get(channel)).data;
+    // Its commands go with it.
+    if (gone) {
+      const { asset_key, name } = gone;
+      parts.log.info({ asset_key, name }, texts.asset_not_configured);
+    }
+    parts.outbox.append({ channel, lane: 'presence', data: null });
+  }
+  return found;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The sentence why a device is not served.
+ * A rejection has its time and that of the next attempt, which may be hours away.
+ */
+function absenceOf({ state, tried_at, next_try_at }: DeviceReport, reason: string): string {
+  const isTimed = state === 'rejected' && tried_at !== null && next_try_at !== null;
+  return isTimed ? texts.rejected_at(reason, tried_at, next_try_at) : reason;
 }

@@ -7,11 +7,9 @@ import { storage_faults } from '../../../src/errors.ts';
 import { streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
 import { noteTooLarge } from '../../../src/uplink/inbox.ts';
-import { noteBirth, noteRefused } from '../../../src/uplink/introduction.ts';
-import { Problems } from '../../../src/uplink/problems.ts';
+import { noteBirth, noteRefused } from '../../../src/uplink/presence.ts';
+import { noteUndelivered, Problems, Takeovers } from '../../../src/uplink/problems.ts';
 import { texts as uplink_texts } from '../../../src/uplink/texts.ts';
-import { Takeovers } from '../../../src/uplink/takeovers.ts';
-import { noteUndelivered } from '../../../src/uplink/undelivered.ts';
 
 export const well: DegradedFacts = {
   health: { state: 'ok', detail: '' },

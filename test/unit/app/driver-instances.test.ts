@@ -1,7 +1,7 @@
 /** The driver instances that run: which of them a new configuration starts, stops and leaves alone. */
 import { describe, expect, it } from 'vitest';
-import { stop_deadline_ms } from '../../../src/hub/supervise.ts';
-import { startAppLab, pass } from '../../support/app-lab.ts';
+import { stop_deadline_ms } from '../../../src/hub/host.ts';
+import { pass, startAppLab } from '../../support/app-lab.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 
 useFakeTime();

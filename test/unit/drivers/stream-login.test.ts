@@ -9,7 +9,7 @@ import { hubLab } from '../../support/kit/hub-lab.ts';
 import { type CameraLab, cameraLab } from '../../support/cameras/onvif-lab.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { selfSigned, type VendorcamLab, vendorcamLab } from '../../support/cameras/vendorcam-lab.ts';
-import type { AssetView } from '../../../src/hub/assets/asset-view.ts';
+import type { AssetView } from '../../../src/hub/assets/asset.ts';
 import type { Driver } from '../../../src/driver/driver.ts';
 import { onvif } from '../../../drivers/onvif/onvif.ts';
 import { texts } from '../../../src/hub/texts.ts';

@@ -3,12 +3,7 @@ import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
-import {
-  type DriverState,
-  stop_deadline_ms,
-  supervise,
-  type Supervised,
-} from '../../../src/hub/supervise.ts';
+import { type DriverState, stop_deadline_ms, supervise, type Supervised } from '../../../src/hub/host.ts';
 import { aborted, sleep } from '../../../src/platform/time.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { useFakeTime } from '../../support/fake-time.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvariantBroken, notSent } from '../../../src/errors.ts';
 import { task_limits } from '../../../src/tasks/limits.ts';
-import { TaskQueue } from '../../../src/tasks/queue.ts';
+import { TaskQueue } from '../../../src/tasks/scheduler.ts';
 import { createTask, type Task } from '../../../src/tasks/task.ts';
 import { texts } from '../../../src/tasks/texts.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Segments, segments } from '../../../src/platform/linux/tcp-info.ts';
-import { LargePackets } from '../../../src/uplink/large-packets.ts';
+import { LargePackets } from '../../../src/uplink/broker-limits.ts';
 import { Problems } from '../../../src/uplink/problems.ts';
 import { texts } from '../../../src/uplink/texts.ts';
 import { eventually } from '../../support/eventually.ts';

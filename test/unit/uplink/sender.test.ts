@@ -5,7 +5,7 @@ import { channels, upTopic } from '../../../src/contract/topics.ts';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import type { Outgoing, Puback } from '../../../src/mqtt/session.ts';
 import { type Acknowledged, type Pace, Sender } from '../../../src/uplink/sender.ts';
-import { Suspicion } from '../../../src/uplink/suspicion.ts';
+import { Suspicion } from '../../../src/uplink/problems.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { test_drones, test_kit } from '../../support/gps.ts';
 import { texts } from '../../../src/uplink/texts.ts';

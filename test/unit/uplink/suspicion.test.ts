@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
-import { Suspicion } from '../../../src/uplink/suspicion.ts';
+import { Suspicion } from '../../../src/uplink/problems.ts';
 import { outgoingRow } from './outgoing-row.ts';
 
 const outgoing = (id: number, kind = 'feed'): OutgoingMessage =>

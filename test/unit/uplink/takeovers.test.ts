@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Problems } from '../../../src/uplink/problems.ts';
-import { type EndOfSession, Takeovers } from '../../../src/uplink/takeovers.ts';
+import { type EndOfSession, Problems, Takeovers } from '../../../src/uplink/problems.ts';
 
 function lab() {
   const world = { now_ms: 0 };

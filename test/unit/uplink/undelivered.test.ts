@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
 import { rowId } from '../../../src/outbox/row.ts';
-import { Problems } from '../../../src/uplink/problems.ts';
-import { Undelivered } from '../../../src/uplink/undelivered.ts';
+import { Problems, Undelivered } from '../../../src/uplink/problems.ts';
 import { outgoingRow } from './outgoing-row.ts';
 
 const epoch = 3;

@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { announcement } from '../../../../src/contract/assets.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { asset_limits } from '../../../../src/hub/assets/asset-slots.ts';
+import { asset_limits } from '../../../../src/hub/assets/asset.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { drone, type DroneHost, fix, scriptedDriver } from '../../../fakes/scripted-driver.ts';
 import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';

@@ -4,7 +4,7 @@ import { announcement, type Announcement } from '../../../../src/contract/assets
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../../src/errors.ts';
-import { asset_limits } from '../../../../src/hub/assets/asset-slots.ts';
+import { asset_limits } from '../../../../src/hub/assets/asset.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import {
   command,

@@ -5,9 +5,14 @@ import { expect, it, vi } from 'vitest';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { Fix } from '../../../../src/driver/driver.ts';
-import { LastFix, renew_every_ms, write_every_ms } from '../../../../src/hub/kit/last-fix.ts';
-import { cached_before_manual_ms, Locations } from '../../../../src/hub/kit/location.ts';
-import { KitLocation } from '../../../../src/hub/kit/kit-location.ts';
+import {
+  cached_before_manual_ms,
+  KitLocation,
+  LastFix,
+  Locations,
+  renew_every_ms,
+  write_every_ms,
+} from '../../../../src/hub/kit/location.ts';
 import type { Stamp } from '../../../../src/platform/clock.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';

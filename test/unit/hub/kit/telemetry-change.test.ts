@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import type { Link } from '../../../../src/contract/kit.ts';
 import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { urgencyOf } from '../../../../src/hub/kit/telemetry-change.ts';
+import { urgencyOf } from '../../../../src/hub/kit/kit.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
 import { hubLab, kit_id, telemetry_defaults } from '../../../support/kit/hub-lab.ts';
