@@ -15,7 +15,6 @@ import {
 import { isHostShared } from '../../src/driver/host-option.ts';
 import { aborted, within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
-import { LargeReplies } from './soap/large-replies.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
 import { lookAround } from './surroundings.ts';
@@ -47,11 +46,10 @@ interface OnvifRun {
 
 async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise<void> {
   const ending = new AbortController();
-  const large = new LargeReplies({ log: host.log, signal: ending.signal });
   const webhook = new Webhook(options.webhook);
   const unknown = { count: 0, names: '' };
   const reports = new DeviceReports(() => report());
-  const report = (): void => host.reportStatus(factsOf(reports.all, unknown, large.stalls), reports.all);
+  const report = (): void => host.reportStatus(factsOf(reports.all, unknown), reports.all);
   const owners = new Map<string, string>();
   const macs = new Map<string, string>();
   const bindings = await openIdentities(host, options.cameras.map(entryOf));
@@ -67,7 +65,7 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
         asset_key: () => bindings.keyOf(entryOf(camera)),
         weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
       };
-      const shared = { options, large, webhook, owners, macs, bindings, limits, ending: ending.signal };
+      const shared = { options, webhook, owners, macs, bindings, limits, ending: ending.signal };
       await serveUntilStopped({
         ...shared,
         camera,
@@ -100,7 +98,6 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
   } finally {
     ending.abort();
     await webhook.stop();
-    await large.ended();
     await bindings.saved();
   }
 }
@@ -131,12 +128,10 @@ async function serveUntilStopped(parts: Omit<CameraParts, 'stopping'>): Promise<
 function factsOf(
   reports: readonly DeviceReport[],
   unknown: { readonly count: number; readonly names: string },
-  stalls: number,
 ): Record<string, string | number> {
   return {
     cameras: reports.length,
     cameras_online: reports.filter(({ state }) => state === 'online').length,
-    ...(stalls > 0 ? { replies_that_stalled: stalls } : {}),
     ...(unknown.count > 0 ? { not_configured: unknown.names } : {}),
   };
 }

@@ -60,16 +60,6 @@ export const texts = {
   closed_in_reply: 'connection closed in the middle of the reply',
   not_trusted: (code: string, how: string) =>
     `its certificate is not trusted (${code}); write its SHA-256 to tls.fingerprint: ${how}`,
-  cancelled_unread: 'cancelled before its reply was read',
-  replies_queue_full: 'too many large replies in the queue',
-  reply_not_in_time:
-    'its reply was not read in time: others were read first, or the parser was still starting',
-  reply_slow: 'reading its reply took too long',
-  parser_restarted: 'SOAP reply parser restarted',
-  reply_memory: 'reading its reply needs more memory than the parser may use',
-  parser_crashed: 'SOAP reply parser crashed; large replies cannot be read',
-  parser_down: 'SOAP reply parser is not running',
-  connector_stopping: 'the connector is stopping',
   xml_doctype: 'a document type is not allowed in SOAP',
   xml_ends: (element: string) => `the reply ends within ${element}`,
   xml_not_open: 'the reply closes an element that is not open',

@@ -16,7 +16,6 @@ import { every, sleep } from '../../../src/platform/time.ts';
 import { type Device, isComplete, type LoggedIn, logIn, readDevice } from './device.ts';
 import type { Unread } from './media.ts';
 import { receiveEvents } from '../events/events.ts';
-import type { LargeReplies } from '../soap/large-replies.ts';
 import type { Limits } from '../limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
 import { type CameraMemory, openMemory } from './memory.ts';
@@ -26,6 +25,7 @@ import { readPtzAbilities } from './ptz-abilities.ts';
 import { texts } from '../texts.ts';
 import { settleStops } from './ptz-stop.ts';
 import { Served } from './served.ts';
+import { openLine } from '../soap/line.ts';
 import type { Soap } from '../soap/soap.ts';
 import { untilAborted } from '../waiting.ts';
 import type { Webhook } from '../events/webhook.ts';
@@ -36,7 +36,6 @@ export interface CameraParts {
   /** Other cameras are configured at the host of this one, which is not the gateway. */
   readonly is_host_shared: boolean;
   readonly host: DriverHost<typeof onvifFeeds>;
-  readonly large: LargeReplies;
   readonly webhook: Webhook;
   /** Name of the camera that owns this key now. */
   readonly owners: Map<string, string>;
@@ -72,7 +71,7 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   /** The earlier line may still carry the stop of a movement, so it is closed only now. */
   const open = async (): Promise<Soap> => {
     line?.close();
-    line = await openLine(parts, name);
+    line = await connect(parts, name);
     return line;
   };
   await serveDevice({
@@ -187,12 +186,10 @@ async function keepSettling(parts: CameraRun, soap: Soap, signal: AbortSignal): 
   }
 }
 
-/** Loads npm onvif for the first camera that is served, not when the configuration is checked. */
-async function openLine(
-  { camera, host, large, ending, is_host_shared }: CameraParts,
+async function connect(
+  { camera, host, ending, is_host_shared }: CameraParts,
   name: DeviceName,
 ): Promise<Soap> {
-  const { openLine: open } = await import('../soap/line.ts');
   const password =
     camera.password_file === undefined
       ? undefined
@@ -212,7 +209,7 @@ async function openLine(
     password,
     onRefused: logRefused(host.log, { camera: camera.name }),
   };
-  return open(connection, large, ending);
+  return openLine(connection, ending);
 }
 
 /** Once for each connection: rights of the user at the camera are a usual cause. */

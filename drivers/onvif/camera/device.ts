@@ -15,7 +15,7 @@ import { pictureOf } from './snapshot.ts';
 import type { CameraOptions } from '../options.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { texts as device_texts } from '../../../src/device/texts.ts';
-import type { Failure, SoapOutcome } from '../soap/soap-call.ts';
+import type { Failure, SoapOutcome } from '../soap/soap.ts';
 import {
   describe,
   expectReply,

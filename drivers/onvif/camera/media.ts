@@ -4,7 +4,7 @@ import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/drive
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { texts as driver_texts } from '../../../src/driver/texts.ts';
 import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
-import type { Connection, SoapOutcome } from '../soap/soap-call.ts';
+import type { Connection, SoapOutcome } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
 import { describe, operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
 

@@ -4,7 +4,7 @@ import type { OwedStops } from '../../../src/device/owed-stops.ts';
 import { CommandRefused, notSent } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { describe } from '../soap/soap.ts';
-import type { SoapOutcome } from '../soap/soap-call.ts';
+import type { SoapOutcome } from '../soap/soap.ts';
 import { continuousMove, type Motor, motorKey, move_deadline_ms, settled, stop } from './ptz-stop.ts';
 import { texts } from '../texts.ts';
 

@@ -1,8 +1,8 @@
 /** Pulls a camera's events (ONVIF Core, section 9.2): a session within that of the camera. */
 import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { call_deadline_ms, describe, type Soap, StalledCamera } from '../soap/soap.ts';
-import type { SoapOutcome } from '../soap/soap-call.ts';
+import { call_deadline_ms, describe, type Soap } from '../soap/soap.ts';
+import type { SoapOutcome } from '../soap/soap.ts';
 import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { texts } from '../texts.ts';
@@ -103,7 +103,6 @@ async function pullUntilLost(subscription: Subscription, listener: EventListener
     if (outcome === undefined) break;
     if (outcome.kind !== 'reply') {
       reason = `event subscription lost: ${describe(outcome)}`;
-      if (outcome.kind === 'failure' && outcome.why === 'stalled') throw new StalledCamera(describe(outcome));
       break;
     }
     pulls += 1;
@@ -122,19 +121,14 @@ async function pullUntilLost(subscription: Subscription, listener: EventListener
   return { reason, pulls };
 }
 
-/** Pulls once, cancelled when the signal aborts; retried once when replies of other cameras delayed the reading. */
+/** Pulls once; undefined when the signal aborts before the answer. */
 async function pullOnce(
   subscription: Subscription,
   { soap, pull_s, signal }: EventListener,
   lifetime_s: number,
 ): Promise<SoapOutcome | undefined> {
   const seconds = Math.max(1, Math.floor(Math.min(pull_s, lifetime_s / 2)));
-  for (let attempt = 0; ; attempt += 1) {
-    const asked = pull(soap, subscription, seconds, seconds * 1_000 + pull_slack_ms);
-    const outcome = await untilAborted(asked, signal);
-    const isInterrupted = outcome?.kind === 'failure' && outcome.why === 'interrupted';
-    if (!isInterrupted || attempt > 0) return outcome;
-  }
+  return untilAborted(pull(soap, subscription, seconds, seconds * 1_000 + pull_slack_ms), signal);
 }
 
 function hasMessages(body: XmlNode): boolean {

@@ -1,8 +1,8 @@
 /** Receives events of a camera by webhook, for cameras that cannot be pulled. */
 import { sleep } from '../../../src/platform/time.ts';
 import type { EventListener } from './pull-point.ts';
-import { describe, StalledCamera } from '../soap/soap.ts';
-import type { Failure } from '../soap/soap-call.ts';
+import { describe } from '../soap/soap.ts';
+import { readEnvelope } from '../soap/envelope.ts';
 import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
 import type { Webhook } from './webhook.ts';
 import { texts } from '../texts.ts';
@@ -11,7 +11,7 @@ const renew_share = 0.6;
 
 /**
  * Runs until the signal aborts. Resolves with the reason when the camera refuses or loses the subscription;
- * throws DeviceUnreachable when it does not answer any more, or when its messages stall the reader.
+ * throws DeviceUnreachable when it does not answer any more.
  */
 export async function receiveCalls(
   listener: EventListener,
@@ -19,11 +19,10 @@ export async function receiveCalls(
   local_address: string | undefined,
 ): Promise<string> {
   const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s, expectAlive } = listener;
-  let stall: Failure | undefined;
   const hook = await webhook.open(async (xml) => {
-    const reading = stall ?? (await soap.parse(xml));
+    const reading = readEnvelope(xml);
     if (reading.kind === 'read') onEvents(reading.body);
-    else if (reading.why === 'stalled') stall = reading;
+    return Promise.resolve();
   });
   if (typeof hook === 'string') return hook;
   try {
@@ -40,7 +39,6 @@ export async function receiveCalls(
       while (!signal.aborted) {
         await sleep(Math.min(pull_s, made.lifetime_s * renew_share) * 1_000, signal);
         if (signal.aborted) break;
-        if (stall) throw new StalledCamera(describe(stall));
         await expectAlive();
         if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
         if ((await renew(soap, made)) === undefined) {

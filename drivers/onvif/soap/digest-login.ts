@@ -1,4 +1,4 @@
-/** Answers challenges of HTTP digest (RFC 7616, RFC 2617). Pure. */
+/** HTTP digest (RFC 7616, RFC 2617): reads the challenges of cameras and answers them. Pure. */
 import { createHash } from 'node:crypto';
 
 /** What is logged in to: one request. */
@@ -92,4 +92,29 @@ function answer({ hash, isSession, quality, parameters }: Challenge, request: Di
     ...(parameters.has('opaque') ? [`opaque="${read('opaque')}"`] : []),
   ];
   return `Digest ${fields.join(', ')}`;
+}
+
+/** Limits: challenges that are read, and characters of each; longer ones are ignored. */
+const challenges_max = 8;
+const challenge_chars_max = 2_048;
+const scheme = /(?:^|,)\s{0,8}(?=(?:digest|basic|bearer|negotiate|ntlm)(?:\s|,|$))/giu;
+
+/** The challenges of HTTP digest in the headers `WWW-Authenticate`, of which each may hold several of any kind. */
+export function digestChallenges(headers: readonly string[]): readonly string[] {
+  return headers
+    .slice(0, challenges_max)
+    .filter((each) => each.length <= challenge_chars_max)
+    .flatMap((each) => divided(each))
+    .slice(0, challenges_max)
+    .filter((each) => /^digest\s/iu.test(each));
+}
+
+function divided(header: string): readonly string[] {
+  // Commas and words within quotes divide nothing.
+  const plain = header.replaceAll(/"[^"]*"/gu, (quoted) => '"'.repeat(quoted.length));
+  const starts = [...plain.matchAll(scheme)].map(({ index, 0: found }) => ({
+    end: index,
+    begin: index + found.length,
+  }));
+  return starts.map(({ begin }, at) => header.slice(begin, starts[at + 1]?.end).trim());
 }

@@ -1,35 +1,45 @@
-/** Request queue of one camera: each call has a deadline; its reply is read here or, when large, in a thread. */
+/** The line to one camera: its requests, each with a deadline, its login and its clock. */
+import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import { connectionFault } from '../../../src/device/connection-fault.ts';
+import type { DeviceName } from '../../../src/device/device-name.ts';
+import { urlHost } from '../../../src/driver/device-address.ts';
 import { messageOf } from '../../../src/errors.ts';
 import { deadline } from '../../../src/platform/time.ts';
-import { Destination } from './destination.ts';
-import { readEnvelope } from './envelope.ts';
-import { GuardedCam, type Limit, type ReadReply } from './guarded-cam.ts';
-import { type LargeReplies, read_max_ms } from './large-replies.ts';
-import { type Connection, failure, type FailureKind, type Failure } from './soap-call.ts';
-import { call_deadline_ms, type Soap } from './soap.ts';
-import { CertificateRefused, ReplyRefused } from './transport.ts';
+import { cameraTime } from './camera-clock.ts';
+import { digestChallenges, digestLogin } from './digest-login.ts';
+import { outcomeOf, reason_chars_max, writeEnvelope } from './envelope.ts';
+import { replyText } from './reply-text.ts';
+import {
+  call_deadline_ms,
+  type Connection,
+  failure,
+  type Failure,
+  type FailureKind,
+  type Soap,
+  type SoapOutcome,
+  type SoapRequest,
+} from './soap.ts';
+import {
+  agentFor,
+  type Answered,
+  CertificateRefused,
+  type Exchange,
+  exchange,
+  ReplyRefused,
+} from './transport.ts';
+import { reply_bytes_max } from './xml.ts';
 import { texts } from '../texts.ts';
 
-/**
- * Replies up to this size are read in this thread. That takes at most 10 ms, for any content, and 50 ms if the library had
- * another quadratic expression than the known one; almost all replies are far below.
- */
-export const small_chars_max = 32_768;
 /** Calls of one camera that wait for an answer. */
 const calls_max = 32;
 
 /** Opens the line without state of an earlier login, clock or nonce. It closes when `signal` aborts. */
-export function openLine(
-  connection: Connection,
-  large: Pick<LargeReplies, 'read'>,
-  signal: AbortSignal,
-): Soap {
+export function openLine(connection: Connection, signal: AbortSignal): Soap {
   const calls = new Set<AbortController>();
   let isClosed = signal.aborted;
-  const read = readerWith(large);
   const destination = new Destination(connection.host, connection.name);
-  const cam = new GuardedCam(connection, destination, read);
+  const client = new SoapClient(connection, destination);
 
   /** Each answer of the camera has `ms`: one operation may need a reading of its clock, and a challenge. */
   const limited = async <T>(ms: number, work: (limit: Limit) => Promise<T>): Promise<T | Failure> => {
@@ -56,7 +66,7 @@ export function openLine(
   };
   signal.addEventListener('abort', close, { once: true });
 
-  let files: GuardedCam | undefined;
+  let files: SoapClient | undefined;
   const soap: Soap = {
     get connection() {
       return { ...connection, peer_address: destination.peer };
@@ -64,15 +74,14 @@ export function openLine(
     login: 'ws_security',
     call: async ({ deadline_ms = call_deadline_ms, ...operation }) => {
       const request = { ...operation, login: soap.login };
-      return limited(deadline_ms, async (limit) => cam.perform(request, limit));
+      return limited(deadline_ms, async (limit) => client.perform(request, limit));
     },
     fetch: async (url, { deadline_ms, bytes_max }) =>
       limited(deadline_ms, async (limit) => {
         // A separate login: the web server of a camera may ask for another one than its services.
-        files ??= new GuardedCam(connection, destination, read);
+        files ??= new SoapClient(connection, destination);
         return files.fetch(url, bytes_max, limit);
       }),
-    parse: async (xml) => limited(call_deadline_ms, async (limit) => read(xml, limit)),
     close,
   };
   return soap;
@@ -88,18 +97,7 @@ function limitOf(call: AbortController, ms: number): Limit & { readonly cancel: 
   return {
     signal: call.signal,
     onAnswer: () => allow(ms),
-    onQueued: () => allow(read_max_ms),
     cancel: () => cancel(),
-  };
-}
-
-function readerWith(large: Pick<LargeReplies, 'read'>): ReadReply {
-  return async (xml, { signal, onAnswer, onQueued }) => {
-    if (xml.length <= small_chars_max) return readEnvelope(xml);
-    onQueued();
-    const reading = await large.read(xml, signal);
-    onAnswer();
-    return reading;
   };
 }
 
@@ -111,4 +109,185 @@ function kindOf(error: unknown): FailureKind {
 function reasonOf(error: unknown): string {
   const isOwn = error instanceof CertificateRefused || error instanceof ReplyRefused;
   return (isOwn ? undefined : connectionFault(error, texts.refused_remedy)) ?? messageOf(error);
+}
+
+/** Of one operation. */
+interface Limit {
+  /** Aborts at the deadline of the answer that is awaited. */
+  readonly signal: AbortSignal;
+  /** The camera has answered; the next answer has as much time again. */
+  readonly onAnswer: () => void;
+}
+
+/** Sends requests, with the login state of one camera: clock offset, digest nonce. Requests may overlap. */
+class SoapClient {
+  readonly #connection: Connection;
+  readonly #agent;
+  readonly #destination: Destination;
+  #hasClock = false;
+  /** From the monotonic time to the clock of the camera. */
+  #clock_shift = performance.timeOrigin;
+  #challenges: readonly string[] = [];
+  /** Requests with the nonce of these challenges. */
+  #count = 0;
+  /** From the header `Date` of the last answer to the monotonic time. */
+  #header_shift: number | undefined;
+
+  constructor(connection: Connection, destination: Destination) {
+    this.#connection = connection;
+    this.#agent = agentFor(connection);
+    this.#destination = destination;
+  }
+
+  /** One operation. Asks the camera for its time first, and once more when a login was refused: clocks jump. */
+  async perform(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
+    const isStamped = request.login === 'ws_security' && this.#connection.username !== undefined;
+    const isFresh = !this.#hasClock;
+    if (isStamped && isFresh) await this.#readClock(limit);
+    const first = await this.#once(request, limit);
+    // The login did not fail by a clock that was read for this call: the password is not tried a second time.
+    if (!isStamped || isFresh || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
+    await this.#readClock(limit);
+    return this.#once(request, limit);
+  }
+
+  async #once(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
+    const envelope = this.#envelope(request);
+    const posted = await this.#post({ ...request, envelope }, limit);
+    if (posted.date_ms !== undefined) this.#header_shift = posted.date_ms - performance.now();
+    if (posted.location !== undefined && posted.status >= 300 && posted.status < 400) {
+      return failure(
+        'malformed',
+        texts.redirected(posted.status, posted.location.slice(0, reason_chars_max)),
+      );
+    }
+    const text = replyText(posted.bytes, posted.type);
+    return outcomeOf({ ...posted, text }, request.raw === true);
+  }
+
+  #envelope({ headers, body, login }: SoapRequest): string {
+    const { username = '', password = '' } = this.#connection;
+    const isStamped = login === 'ws_security' && username !== '' && password !== '';
+    const stamp = { username, password, now_ms: performance.now() + this.#clock_shift };
+    return writeEnvelope(body, headers, isStamped ? stamp : undefined);
+  }
+
+  async #post(
+    what: Pick<SoapRequest, 'url' | 'action' | 'login'> & { readonly envelope: string },
+    limit: Limit,
+  ): Promise<Answered> {
+    const { host, port, path, secure } = this.#connection;
+    const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}${path}`);
+    const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
+    const headers = { 'Content-Type': type };
+    const request = {
+      url,
+      method: 'POST',
+      headers,
+      body: what.envelope,
+      bytes_max: reply_bytes_max,
+    } as const;
+    return this.#exchange(request, limit, what.login !== 'none');
+  }
+
+  /** Fetches a file of the camera, with HTTP digest where it asks for a login. */
+  async fetch(url: string, bytes_max: number, limit: Limit): Promise<Answered> {
+    const request = { url: new URL(url), method: 'GET', headers: {}, body: '', bytes_max } as const;
+    return this.#exchange(request, limit, true);
+  }
+
+  /** Answers a challenge of HTTP digest once. */
+  async #exchange(
+    what: Omit<Exchange, 'agent' | 'address' | 'lookup' | 'fingerprint' | 'signal'>,
+    { signal, onAnswer }: Pick<Limit, 'signal' | 'onAnswer'>,
+    hasLogin: boolean,
+  ): Promise<Answered> {
+    const { fingerprint } = this.#connection;
+    const send = async (): Promise<Answered> => {
+      const login = hasLogin ? this.#authorization(what) : undefined;
+      const headers = { ...what.headers, ...(login === undefined ? {} : { Authorization: login }) };
+      const { address, lookup } = this.#destination;
+      const way = { agent: this.#agent, address, lookup, fingerprint };
+      const answered = await exchange({ ...what, ...way, headers, signal });
+      this.#destination.answered(answered.peer_address);
+      onAnswer();
+      return answered;
+    };
+    const answered = await send();
+    const isChallenged = answered.status === 401 && hasLogin;
+    return isChallenged && this.#learn(answered.challenges, what) ? send() : answered;
+  }
+
+  /** Remembers the challenges; false when none can be met. A nonce is used until the camera requests another. */
+  #learn(challenges: readonly string[], what: Pick<Exchange, 'url' | 'method' | 'body'>): boolean {
+    this.#challenges = digestChallenges(challenges);
+    const canMeet = this.#authorization(what) !== undefined;
+    this.#count = 0;
+    return canMeet;
+  }
+
+  #authorization({ url, method, body }: Pick<Exchange, 'url' | 'method' | 'body'>): string | undefined {
+    const { username, password = '' } = this.#connection;
+    if (this.#challenges.length === 0 || username === undefined) return undefined;
+    const path = `${url.pathname}${url.search}`;
+    this.#count += 1;
+    const cnonce = randomBytes(8).toString('hex');
+    const request = { method, path, body, username, password, count: this.#count, cnonce };
+    return digestLogin(this.#challenges, request);
+  }
+
+  /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */
+  async #readClock(limit: Limit): Promise<void> {
+    const body = '<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>';
+    const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
+    const request = { body, action, login: 'none' } as const;
+    const outcome = await this.#once(request, limit);
+    this.#hasClock = true;
+    const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
+    // Some want a login for their time, and show it in each answer of HTTP. What shows none is assumed to have the gateway's.
+    this.#clock_shift =
+      time_ms === undefined
+        ? (this.#header_shift ?? Date.now() - performance.now())
+        : time_ms - performance.now();
+  }
+}
+
+/**
+ * Where the requests of one connection go. A host name is resolved once for each connection: it may lead to another camera later, which would be mistaken for the
+ * identified camera.
+ */
+class Destination {
+  readonly #name: Connection['name'];
+  readonly #isName: boolean;
+  #address: string | undefined;
+  #peer: string | undefined;
+
+  /** @param host As configured; an IPv6 address may have a zone. */
+  constructor(host: string, name: Connection['name']) {
+    this.#name = name;
+    this.#isName = isIP(host) === 0;
+    this.#address = this.#isName ? undefined : host;
+  }
+
+  /** For the first contact. */
+  get lookup(): DeviceName['lookup'] | undefined {
+    return this.#name?.lookup;
+  }
+
+  /** Undefined for a name that was not contacted yet. */
+  get address(): string | undefined {
+    return this.#address;
+  }
+
+  /** IP address of the camera, once it has answered. */
+  get peer(): string | undefined {
+    return this.#peer;
+  }
+
+  /** The camera answered from this address. */
+  answered(address: string | undefined): void {
+    this.#peer = address ?? this.#peer;
+    this.#name?.reached(address);
+    if (this.#isName) this.#address ??= address;
+  }
 }

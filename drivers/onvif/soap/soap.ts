@@ -1,9 +1,11 @@
-/** Operations of the ONVIF services, and the errors for cameras that fail them. */
+/** Calls of a camera: how it is reached, the operations of its services, their outcomes, and the errors for cameras that fail them. */
 import { deviceAddress } from '../../../src/driver/device-address.ts';
 import { LoginRefused } from '../../../src/device/login-guard.ts';
-import { DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
-import type { Connection, Failure, Reading, SoapOutcome, SoapRequest } from './soap-call.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
+import type { DeviceName } from '../../../src/device/device-name.ts';
+import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import type { Answered } from './transport.ts';
+import type { XmlNode } from './xml.ts';
 import { texts } from '../texts.ts';
 
 export const namespaces = {
@@ -19,14 +21,75 @@ export const schema_namespace = 'http://www.onvif.org/ver10/schema';
 /** Most cameras answer within 100 ms; seconds when they write to flash or wake up. */
 export const call_deadline_ms = 8_000;
 
-/** Pause for a camera whose replies stall the reader. */
-const stalled_pause_ms = 300_000;
+/** How one camera is reached and logged into. */
+export interface Connection {
+  readonly host: string;
+  /** Of `host`; left out, the resolver of the operating system. */
+  readonly name?: Pick<DeviceName, 'lookup' | 'reached'>;
+  readonly port: number;
+  readonly path: string;
+  readonly secure: boolean;
+  /** SHA-256 in lower-case hexadecimal; undefined: the system's authorities decide. */
+  readonly fingerprint: string | undefined;
+  /** TLS 1.0 and 1.1 are accepted too. */
+  readonly legacy_tls?: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Although `secure`, the login of a stream may go over plain RTSP. */
+  readonly allow_plain_rtsp?: boolean;
+  /** Of its streams, whatever it reports. */
+  readonly rtsp_port?: number | undefined;
+  /** Other cameras are reached at the same host. */
+  readonly is_host_shared?: boolean;
+  /** IP address of the camera, once it has answered. */
+  readonly peer_address?: string | undefined;
+  /** The camera reported an address that is not used, and why. */
+  readonly onRefused?: OnRefused;
+}
 
-/** The reply of a camera stalled the reader. */
-export class StalledCamera extends RetryLater {
-  constructor(message: string) {
-    super(message, stalled_pause_ms);
-  }
+export interface SoapRequest {
+  /** Where to; the device service when left out. */
+  readonly url?: string;
+  /** The operation as an element with its namespace. */
+  readonly body: string;
+  /** WS-Addressing action, which is also the SOAP action. */
+  readonly action: string;
+  /** Additional SOAP headers, as XML. */
+  readonly headers?: string;
+  /** `none`: as far as the specification allows it without a login. */
+  readonly login: 'ws_security' | 'digest' | 'none';
+  /** The raw text of the reply is wanted as well. */
+  readonly raw?: boolean;
+}
+
+export type SoapOutcome =
+  | {
+      readonly kind: 'reply';
+      /** The SOAP body. */
+      readonly body: XmlNode;
+      readonly xml?: string;
+      /** Address of the gateway on the connection. */
+      readonly local_address: string | undefined;
+    }
+  /** The device answered with a fault. `code`: the innermost subcode without prefix, such as NotAuthorized. */
+  | { readonly kind: 'fault'; readonly code: string; readonly reason: string; readonly status: number }
+  | Failure;
+
+/** There was no usable answer. */
+export interface Failure {
+  readonly kind: 'failure';
+  readonly why: FailureKind;
+  readonly reason: string;
+}
+
+/** `interrupted`: not caused by the camera. */
+export type FailureKind = 'unreachable' | 'deadline' | 'malformed' | 'certificate' | 'interrupted';
+
+/** What a reply was read as. */
+export type Reading = { readonly kind: 'read'; readonly body: XmlNode } | Failure;
+
+export function failure(why: FailureKind, reason: string): Failure {
+  return { kind: 'failure', why, reason };
 }
 
 export type Login = SoapRequest['login'];
@@ -48,8 +111,6 @@ export interface Soap {
   /** Login method, determined at connection. */
   login: Login;
   call(operation: Operation): Promise<SoapOutcome>;
-  /** Reads a message that the camera sent without a request. */
-  parse(xml: string): Promise<Reading>;
   /** Fetches a file of the camera; `url` is one of `reachable`. */
   fetch(url: string, limits: FetchLimits): Promise<Answered | Failure>;
   /** Ends the calls under way; they and all later ones are interrupted. */
@@ -70,8 +131,7 @@ export function expectReply(outcome: SoapOutcome, what: string): Reply {
   const sentence = isConnection ? describe(outcome) : `${what}: ${describe(outcome)}`;
   if (outcome.kind === 'fault' && outcome.code === 'NotAuthorized') throw new LoginRefused(sentence);
   if (outcome.kind === 'failure' && outcome.why === 'certificate') throw new DeviceRejected(sentence);
-  const isStalled = outcome.kind === 'failure' && outcome.why === 'stalled';
-  throw isStalled ? new StalledCamera(sentence) : new DeviceUnreachable(sentence);
+  throw new DeviceUnreachable(sentence);
 }
 
 /** What went wrong, as part of a sentence. */

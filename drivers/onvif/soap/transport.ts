@@ -10,10 +10,8 @@ import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/dev
 import { texts as device_texts } from '../../../src/device/texts.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
-import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { endsEnvelope, tail_bytes } from './reply-text.ts';
-import type { Connection } from './soap-call.ts';
 import { texts } from '../texts.ts';
 
 export interface Answered {
@@ -72,7 +70,11 @@ export function agentFor({
   secure,
   fingerprint,
   legacy_tls = false,
-}: Pick<Connection, 'secure' | 'fingerprint' | 'legacy_tls'>): Agent {
+}: {
+  readonly secure: boolean;
+  readonly fingerprint: string | undefined;
+  readonly legacy_tls?: boolean;
+}): Agent {
   const settings = { keepAlive: false, maxSockets: sockets_max };
   if (!secure) return new Agent(settings);
   const own = legacy_tls ? legacy_tls_settings : {};
@@ -97,7 +99,6 @@ export async function exchange(what: Exchange): Promise<Answered> {
   const request = isSecure
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
     : httpRequest(what.url, settings);
-  limitInterimAnswers(request);
   request.on('error', (error) => reject(explain(error, what)));
   // In every state of the exchange: not each of them ends with an event.
   const cancel = (): void => {

@@ -8,7 +8,7 @@ import { Part } from '../../../drivers/mavlink/vehicles/part.ts';
 import { readStream } from '../../../drivers/onvif/camera/media.ts';
 import { readMatches } from '../../../drivers/onvif/discovery.ts';
 import { readEnvelope } from '../../../drivers/onvif/soap/envelope.ts';
-import { failure } from '../../../drivers/onvif/soap/soap-call.ts';
+import { failure } from '../../../drivers/onvif/soap/soap.ts';
 import { reachable, type Soap } from '../../../drivers/onvif/soap/soap.ts';
 import { streamOf } from '../../../drivers/vendorcam/channels/describe.ts';
 import { vendorcamOptions } from '../../../drivers/vendorcam/options.ts';
@@ -35,7 +35,6 @@ async function onvifStream(address: string): Promise<string | undefined> {
     connection,
     login: 'none',
     call: async () => ({ kind: 'reply', body: reading.body, bytes: 0, local_address: own }),
-    parse: async () => reading,
     fetch: async () => failure('unreachable', 'no file'),
     close: () => undefined,
   };
@@ -221,7 +220,7 @@ describe('The sources', () => {
 
   it('of every driver make no address of what a device reports in another place', () => {
     // The addresses of servers that the configuration names, and that of a request that `reachable` allowed.
-    const configured = ['speedtest/speedtest.ts', 'onvif/soap/guarded-cam.ts', 'links/checks/options.ts'];
+    const configured = ['speedtest/speedtest.ts', 'onvif/soap/line.ts', 'links/checks/options.ts'];
     const makers = sources('drivers').filter((file) =>
       /\bURL\.(?:can)?[pP]arse\(|new URL\((?!.*import\.meta)|deviceAddress\(/u.test(text(file)),
     );

@@ -1,13 +1,8 @@
 /** Motion from camera to hub: at once, by pull and by webhook, and never longer than it is true. */
 import { request } from 'node:http';
-import { recordingLog } from '../../../support/recording-log.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { openLine } from '../../../../drivers/onvif/soap/line.ts';
 import { Motion } from '../../../../drivers/onvif/events/motion.ts';
-import { type Soap, StalledCamera } from '../../../../drivers/onvif/soap/soap.ts';
-import { failure } from '../../../../drivers/onvif/soap/soap-call.ts';
-import { receiveCalls } from '../../../../drivers/onvif/events/webhook-events.ts';
 import { Webhook } from '../../../../drivers/onvif/events/webhook.ts';
 import { answer_chars_max, referenceParameters } from '../../../../drivers/onvif/events/subscription.ts';
 import {
@@ -286,43 +281,6 @@ it('takes what one camera brings one after the other, and refuses more than may 
   free.resolve();
   await eventually('all are taken', () => taken === 32);
   hook.close();
-  await webhook.stop();
-});
-
-it('gives up a camera whose messages stall the thread that reads them, and takes no more of them', async () => {
-  const { camera } = await serve({ auth: 'none' });
-  const over = new AbortController();
-  const where = { host: '127.0.0.1', port: camera.port, path: '/onvif/device_service', secure: false };
-  const login = { fingerprint: undefined, username: undefined, password: undefined };
-  const large = { read: async () => failure('stalled', 'its reply could not be read') };
-  const line = openLine({ ...where, ...login }, large, over.signal);
-  let read = 0;
-  const soap: Soap = {
-    ...line,
-    parse: async () => {
-      read += 1;
-      return large.read();
-    },
-  };
-  const webhook = new Webhook({ listen: '127.0.0.1', port: 0 });
-  const listener = {
-    soap,
-    url: `http://127.0.0.1:${camera.port}/onvif/event_service`,
-    pull_s: 0.5,
-    signal: over.signal,
-    log: recordingLog(),
-    expectAlive: async () => Promise.resolve(),
-    onEvents: () => undefined,
-    onSubscribed: () => undefined,
-    onLost: () => undefined,
-  };
-  const heard = receiveCalls(listener, webhook, '127.0.0.1');
-  heard.catch(() => undefined);
-  await camera.next('SetSynchronizationPoint');
-  for (const value of ['true', 'false', 'true']) camera.events.set(alarm, 'State', value);
-  await expect(heard).rejects.toThrow(StalledCamera);
-  expect(read).toBe(1);
-  over.abort();
   await webhook.stop();
 });
 

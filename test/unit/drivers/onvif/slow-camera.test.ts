@@ -8,14 +8,13 @@ import { expectSameCamera } from '../../../../drivers/onvif/camera/same-camera.t
 import { pull_slack_ms } from '../../../../drivers/onvif/events/pull-point.ts';
 import { envelope } from '../../../../drivers/onvif/sim/services.ts';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
-import { failure } from '../../../../drivers/onvif/soap/soap-call.ts';
+import { failure } from '../../../../drivers/onvif/soap/soap.ts';
 import { call_deadline_ms, operation, type Soap } from '../../../../drivers/onvif/soap/soap.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { OwedStops } from '../../../../src/device/owed-stops.ts';
 import { context } from '../../../support/cameras/onvif-lab.ts';
 
 let stopping = new AbortController();
-const unused = { read: async () => Promise.reject(new Error('no reply here is large')) };
 const almost_ms = call_deadline_ms - 100;
 const server = createServer();
 
@@ -53,7 +52,6 @@ it('is given the deadline for each answer: to its clock, to a request with a cha
       password: 'secret',
       onRefused: () => undefined,
     },
-    unused,
     stopping.signal,
   );
   const outcome = line.call(operation('device', 'GetDeviceInformation'));
@@ -97,7 +95,6 @@ function slowCamera(took_ms: number, mute: readonly string[] = []) {
       if (deadline_ms < took_ms || mute.includes(name)) return failure('deadline', texts.answer_late(1));
       return { kind: 'reply', body: { text: '', attributes: {}, children: {} }, local_address: undefined };
     },
-    parse: async () => failure('malformed', ''),
     fetch: async () => failure('malformed', ''),
     close: () => undefined,
   };

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readStream } from '../../../../../drivers/onvif/camera/media.ts';
 import { onvifOptions } from '../../../../../drivers/onvif/options.ts';
 import { isHostShared } from '../../../../../src/driver/host-option.ts';
-import { failure } from '../../../../../drivers/onvif/soap/soap-call.ts';
+import { failure } from '../../../../../drivers/onvif/soap/soap.ts';
 import type { Soap } from '../../../../../drivers/onvif/soap/soap.ts';
 import type { XmlNode } from '../../../../../drivers/onvif/soap/xml.ts';
 import { texts as driverTexts } from '../../../../../src/driver/texts.ts';
@@ -27,7 +27,6 @@ afterEach(async () => {
 
 const unusedSoap = {
   login: 'none' as const,
-  parse: async () => failure('malformed', ''),
   fetch: async () => failure('malformed', ''),
   close: () => undefined,
 };
