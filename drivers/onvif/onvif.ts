@@ -1,9 +1,7 @@
 /** The onvif driver: serves each configured camera independently. */
 import { onvifFeeds } from '../../src/contract/feeds.ts';
+import { serveConfiguredDevices } from '../../src/device/configured-devices.ts';
 import { texts } from '../../src/device/texts.ts';
-import { DeviceGroup } from '../../src/device/device-group.ts';
-import { DeviceReports } from '../../src/device/device-reports.ts';
-import { openIdentities } from '../../src/device/identities.ts';
 import { isOwnHost } from '../../src/device/own-host.ts';
 import {
   defineDriver,
@@ -13,11 +11,11 @@ import {
   type OnOptions,
 } from '../../src/driver/driver.ts';
 import { isHostShared } from '../../src/driver/host-option.ts';
-import { aborted, within } from '../../src/platform/time.ts';
+import { within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { type CameraOptions, entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
-import { lookAround } from './surroundings.ts';
+import { entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
+import { lookAround } from './discovery.ts';
 import { Webhook } from './events/webhook.ts';
 
 /** The driver has 3 s to end: moving cameras are stopped first. */
@@ -48,57 +46,50 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
   const ending = new AbortController();
   const webhook = new Webhook(options.webhook);
   const unknown = { count: 0, names: '' };
-  const reports = new DeviceReports(() => report());
-  const report = (): void => host.reportStatus(factsOf(reports.all, unknown), reports.all);
   const owners = new Map<string, string>();
   const macs = new Map<string, string>();
-  const bindings = await openIdentities(host, options.cameras.map(entryOf));
-  let { cameras } = options;
-  const group = new DeviceGroup<CameraOptions, typeof onvifFeeds>({
-    host,
-    onEnd: ({ name }) => reports.forget(name),
-    serve: async (camera, session) => {
-      const { host: member } = session;
-      const device = {
-        name: camera.name,
-        tried: `${camera.host}:${portOf(camera)}`,
-        asset_key: () => bindings.keyOf(entryOf(camera)),
-        weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
-      };
-      const shared = { options, webhook, owners, macs, bindings, limits, ending: ending.signal };
-      await serveUntilStopped({
-        ...shared,
-        camera,
-        is_host_shared: isHostShared(camera, cameras) && !isOwnHost(camera.host),
-        host: member,
-        onState: reports.follow(device, session),
-      });
-    },
-  });
-  group.change(cameras);
-  onOptions((next) => {
-    if (group.isOver) return undefined;
-    ({ cameras } = next);
-    bindings.keep(cameras.map(entryOf));
-    return group.change(cameras);
-  });
-  const looking = lookAround({
-    options,
-    cameras: () => cameras,
-    host,
-    onFound: (found) => {
-      Object.assign(unknown, found);
-      report();
-    },
-  });
   try {
-    // It rejects when a camera cannot be served for a reason of this machine, such as its disk.
-    await Promise.race([aborted(host.signal), group.ended()]);
-    await within(end_ms, Promise.all([group.ended(), looking]));
+    await serveConfiguredDevices({
+      host,
+      options,
+      onOptions,
+      devicesOf: ({ cameras }) => cameras,
+      entryOf,
+      about: (camera) => ({
+        tried: `${camera.host}:${portOf(camera)}`,
+        weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
+      }),
+      factsOf: (reports) => factsOf(reports, unknown),
+      staysWhenRejected: true,
+      end_ms,
+      serve: async ({ device: camera, devices, host: member, bindings, onState }) =>
+        serveUntilStopped({
+          options,
+          webhook,
+          owners,
+          macs,
+          bindings,
+          limits,
+          ending: ending.signal,
+          camera,
+          is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
+          host: member,
+          onState,
+        }),
+      beside: async (cameras, report) =>
+        lookAround({
+          options,
+          cameras,
+          host,
+          onFound: (found) => {
+            Object.assign(unknown, found);
+            report();
+          },
+        }),
+    });
   } finally {
     ending.abort();
     await webhook.stop();
-    await bindings.saved();
   }
 }
 

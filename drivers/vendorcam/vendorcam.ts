@@ -1,10 +1,8 @@
 /** Reolink cameras, recorders and hubs over their HTTP interface: many hosts, each served independently. */
 import { vendorcamFeeds } from '../../src/contract/feeds.ts';
+import { serveConfiguredDevices } from '../../src/device/configured-devices.ts';
 import { texts } from '../../src/device/texts.ts';
-import { DeviceReports } from '../../src/device/device-reports.ts';
-import { openIdentities } from '../../src/device/identities.ts';
 import { isOwnHost } from '../../src/device/own-host.ts';
-import { serveDevices } from '../../src/device/serve-devices.ts';
 import { defineDriver, type Driver, type DriverHost, type OnOptions } from '../../src/driver/driver.ts';
 import { isHostShared } from '../../src/driver/host-option.ts';
 import { serveHost } from './host/host-session.ts';
@@ -33,45 +31,30 @@ interface VendorcamRun {
 
 /** Rejects with DeviceRejected when every host rejects the connector; runs while at least one does not. */
 async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun): Promise<void> {
-  const statuses = new Map<string, string>();
   /** Which host serves which asset. */
   const owners = new Map<string, string>();
-  const bindings = await openIdentities(host, options.hosts.map(entryOf));
-  let configured = options.hosts;
-  const reports = new DeviceReports((devices) => host.reportStatus(Object.fromEntries(statuses), devices));
-  await serveDevices({
+  await serveConfiguredDevices({
     host,
-    bindings,
-    devices: options.hosts,
-    onStart: (change) =>
-      onOptions(({ hosts }) => {
-        configured = hosts;
-        bindings.keep(hosts.map(entryOf));
-        return change(hosts);
-      }),
+    options,
+    onOptions,
+    devicesOf: ({ hosts }) => hosts,
+    entryOf,
+    about: (camera) => ({
+      tried: `${camera.host}:${portOf(camera)}`,
+      weakness: camera.tls && camera.legacy_tls ? texts.legacy_tls(camera.name) : undefined,
+    }),
     onEnd({ name }) {
       for (const [asset_key, owner] of owners) if (owner === name) owners.delete(asset_key);
-      statuses.delete(name);
-      reports.forget(name);
     },
-    serve: async (camera, session) => {
-      const { host: member } = session;
-      const entry = entryOf(camera);
-      const { name } = camera;
-      const weakness = camera.tls && camera.legacy_tls ? texts.legacy_tls(name) : undefined;
-      const device = {
-        weakness,
-        name,
-        tried: `${camera.host}:${portOf(camera)}`,
-        asset_key: () => bindings.keyOf(entry),
-      };
-      return serveHost({
+    serve: async ({ device: camera, devices, host: member, entry, bindings, onState, showStatus }) =>
+      serveHost({
         host: member,
         options,
         camera,
-        is_host_shared: isHostShared(camera, configured) && !isOwnHost(camera.host),
+        is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
         limits,
-        onState: reports.follow(device, session),
+        onState,
+        showStatus,
         identify(asset_keys) {
           const bound = bindings.keyOf(entry);
           const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];
@@ -80,16 +63,10 @@ async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun):
         },
         claim(asset_key) {
           if (bindings.isOthers(entry, asset_key)) return false;
-          const owner = owners.get(asset_key) ?? name;
+          const owner = owners.get(asset_key) ?? camera.name;
           owners.set(asset_key, owner);
-          return owner === name;
+          return owner === camera.name;
         },
-        showStatus(status) {
-          if (member.signal.aborted) return;
-          statuses.set(name, status);
-          host.reportStatus(Object.fromEntries(statuses), reports.all);
-        },
-      });
-    },
+      }),
   });
 }

@@ -12,6 +12,8 @@ export interface ServedDevices<D extends { readonly name: string }, F extends Fe
   readonly devices: readonly D[];
   /** Identities of the devices: they are on disk when the driver ends. */
   readonly bindings: Pick<IdentityBindings, 'saved'>;
+  /** The driver goes on while every device rejects the connector. */
+  readonly staysWhenRejected?: boolean | undefined;
   /** Receives a function that takes another list; it returns undefined once the driver ends (see `DeviceGroup.change`). */
   readonly onStart?: (change: (devices: readonly D[]) => readonly string[] | undefined) => void;
 }
@@ -24,12 +26,13 @@ export async function serveDevices<D extends { readonly name: string }, F extend
   devices,
   bindings,
   onStart,
+  staysWhenRejected = false,
   ...parts
 }: ServedDevices<D, F>): Promise<void> {
   const rejections = new Map<string, Rejection>();
   let count = devices.length;
   const endIfRejected = (): void => {
-    if (count > 0 && rejections.size === count) group.end();
+    if (!staysWhenRejected && count > 0 && rejections.size === count) group.end();
   };
   const group = new DeviceGroup({
     ...parts,

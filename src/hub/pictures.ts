@@ -1,6 +1,5 @@
 /** Pictures of cameras: taken when asked for, one at a time for each camera, not more often than a limit; the newest are kept. */
-import { picture_bytes_max } from '../device/pictures/picture.ts';
-import { snapshotCommand } from '../device/pictures/snapshot-command.ts';
+import { picture_bytes_max, snapshotCommand } from '../device/pictures/picture.ts';
 import type { Command } from '../driver/command.ts';
 import type { TakePicture } from '../driver/driver.ts';
 import { CommandRefused, DeviceUnreachable } from '../errors.ts';

@@ -2,9 +2,9 @@
 import type { DriverLog } from '../driver/driver.ts';
 import { messageOf } from '../errors.ts';
 import { sleep } from '../platform/time.ts';
-import { streamName } from './name.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
+import { createHash } from 'node:crypto';
 
 export interface MediaOptions {
   readonly server: MediaServer;
@@ -159,4 +159,35 @@ function causeOf(err: unknown): string {
 
 function withoutCredentials(text: string): string {
   return text.replace(/(rtsps?:\/\/)[^@\s/]*@/gu, '$1');
+}
+
+const readable_chars_max = 40;
+
+/**
+ * Stable for the asset, safe in a URL and in the server's configuration (`A-Z a-z 0-9 _ -`), and different for different
+ * keys also where the readable part is the same.
+ */
+export function streamName(asset_key: string): string {
+  const readable = asset_key.replace(/[^A-Za-z0-9_-]+/gu, '-').slice(0, readable_chars_max);
+  const digest = createHash('sha256').update(asset_key).digest('hex').slice(0, 8);
+  return `${readable}-${digest}`;
+}
+
+// Streams whose media server is set up by hand: the URL is known from the name alone.
+
+/** Stands for the name of the stream. */
+export const name_placeholder = '{name}';
+
+export function templateMedia(url: string, onUrl: (asset_key: string) => void): Media {
+  const wanted = new Set<string>();
+  return {
+    want(asset_key, rtsp_url) {
+      if (wanted.has(asset_key) === (rtsp_url !== null)) return;
+      if (rtsp_url === null) wanted.delete(asset_key);
+      else wanted.add(asset_key);
+      onUrl(asset_key);
+    },
+    urlOf: (asset_key) =>
+      wanted.has(asset_key) ? url.replaceAll(name_placeholder, streamName(asset_key)) : null,
+  };
 }

@@ -4,9 +4,21 @@ import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/drive
 import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
 import { texts as driver_texts } from '../../../src/driver/texts.ts';
 import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
-import type { Connection, SoapOutcome } from '../soap/soap.ts';
+import {
+  call_deadline_ms,
+  type Connection,
+  describe,
+  operation,
+  reachable,
+  schema_namespace,
+  type ServiceName,
+  type Soap,
+  type SoapOutcome,
+} from '../soap/soap.ts';
 import { texts } from '../texts.ts';
-import { describe, operation, schema_namespace, type ServiceName, type Soap } from '../soap/soap.ts';
+import { expectPicture, picture_bytes_max } from '../../../src/device/pictures/picture.ts';
+import type { TakePicture } from '../../../src/driver/driver.ts';
+import { DeviceUnreachable } from '../../../src/errors.ts';
 
 export interface Profile {
   readonly token: string;
@@ -140,4 +152,51 @@ export function isMoving(body: XmlNode, axis: 'pan_tilt' | 'zoom'): boolean | un
   const status = textAt(find(body, 'getStatusResponse', 'ptzStatus'), 'moveStatus', part);
   if (status === undefined || /^unknown$/iu.test(status)) return undefined;
   return /^moving$/iu.test(status) || truth(status) === true;
+}
+
+// Takes pictures: the camera names the address (GetSnapshotUri), the host is the configured one.
+
+export interface PictureParts {
+  readonly soap: Soap;
+  readonly service: ServiceName;
+  /** Of the media service. */
+  readonly url: string;
+  /** Token of the media profile. */
+  readonly profile: string;
+}
+
+const picture_deadline_ms = call_deadline_ms;
+
+/** How pictures are taken; undefined where the camera reports no address for them. */
+export async function pictureOf(parts: PictureParts): Promise<TakePicture | undefined> {
+  const first = await snapshotUrl(parts);
+  return 'url' in first ? async () => takePicture(parts) : undefined;
+}
+
+/** The address is asked for each time: some are valid for a minute only. */
+async function takePicture(parts: PictureParts): Promise<Buffer> {
+  const found = await snapshotUrl(parts);
+  if ('fault' in found) throw new DeviceUnreachable(found.fault);
+  const limits = { deadline_ms: picture_deadline_ms, bytes_max: picture_bytes_max };
+  const answer = await parts.soap.fetch(found.url, limits);
+  if ('kind' in answer) throw new DeviceUnreachable(answer.reason);
+  if (answer.status !== 200) throw new DeviceUnreachable(texts.no_picture(answer.status));
+  return expectPicture(answer.bytes, answer.type);
+}
+
+/** See ONVIF Media Service Specification, section 5.15.1 (ver10), and Media 2, section 5.5 (ver20): GetSnapshotUri. */
+async function snapshotUrl({
+  soap,
+  service,
+  url,
+  profile,
+}: PictureParts): Promise<{ readonly url: string } | { readonly fault: string }> {
+  const inner = `<ProfileToken>${escapeXml(profile)}</ProfileToken>`;
+  const asked = operation(service, 'GetSnapshotUri', inner);
+  const outcome = await soap.call({ ...asked, url });
+  if (outcome.kind !== 'reply') return { fault: describe(outcome) };
+  const answer = find(outcome.body, 'getSnapshotUriResponse');
+  const reported = textAt(answer, 'mediaUri', 'uri') ?? textAt(answer, 'uri') ?? '';
+  const found = reported === '' ? undefined : reachable(reported, soap.connection);
+  return found === undefined ? { fault: texts.no_picture_address } : { url: found };
 }

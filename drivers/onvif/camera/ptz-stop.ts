@@ -3,7 +3,7 @@ import type { OwedStops } from '../../../src/device/owed-stops.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { isMoving } from './media.ts';
-import type { CameraMemory } from './memory.ts';
+import type { CameraMemory } from './remembered.ts';
 import { call_deadline_ms, describe, operation, schema_namespace, type Soap } from '../soap/soap.ts';
 import { escapeXml } from '../soap/xml.ts';
 

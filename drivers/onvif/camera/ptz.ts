@@ -4,13 +4,15 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { withChoices } from '../../../src/driver/choices.ts';
 import {
   type Command,
-  type CommandContext,
   command_timeout_default_ms,
+  type CommandContext,
   defineCommand,
 } from '../../../src/driver/command.ts';
 import { move, type PtzParts } from './movement.ts';
-import { goTo, type Preset } from './presets.ts';
+import { goTo, type Preset, readPresets } from './presets.ts';
 import { type Axis, motorKey } from './ptz-stop.ts';
+import { operation, type Soap } from '../soap/soap.ts';
+import { all, find, type XmlNode } from '../soap/xml.ts';
 
 const directions = { up: [0, 1], down: [0, -1], left: [-1, 0], right: [1, 0] } as const;
 const zooms = { in: [1, 0], out: [-1, 0] } as const;
@@ -109,4 +111,22 @@ function scaled([x, y]: Velocity, share: number): Velocity | undefined {
 function resultOf(direction: string, speed_share: number, moved: JsonObject): JsonObject {
   if (moved['moved_ms'] === undefined) return { direction: 'stop', ...moved };
   return { direction, speed: speed_share, ...moved };
+}
+
+/** See ONVIF PTZ Service Specification, section 5.1.1: the velocity spaces of the nodes. */
+export async function readPtzAbilities(soap: Soap, url: string, profile: string): Promise<PtzAbilities> {
+  const outcome = await soap.call({ ...operation('ptz', 'GetNodes'), url });
+  const nodes = outcome.kind === 'reply' ? all(find(outcome.body, 'getNodesResponse'), 'ptzNode') : [];
+  const hasZoom = nodes.some((node) => hasSpace(node, 'continuousZoomVelocitySpace'));
+  const listed = await readPresets({ soap, url, profile });
+  return {
+    // A camera that does not describe its nodes pans and tilts.
+    hasPanTilt: !hasZoom || nodes.some((node) => hasSpace(node, 'continuousPanTiltVelocitySpace')),
+    hasZoom,
+    presets: 'presets' in listed ? listed.presets : [],
+  };
+}
+
+function hasSpace(node: XmlNode, space: string): boolean {
+  return find(node, 'supportedPTZSpaces', space) !== undefined;
 }

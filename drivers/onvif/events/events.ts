@@ -1,16 +1,16 @@
 /** Receives a camera's events by pull or webhook; checks only that it answers where it supports neither. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import type { Device } from '../camera/device.ts';
-import { expectSameCamera, type KnownCamera } from '../camera/same-camera.ts';
+import { type Device, expectSameCamera, type KnownCamera } from '../camera/device.ts';
 import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
 import { type EventListener, pullEvents } from './pull-point.ts';
-import type { Soap } from '../soap/soap.ts';
+import { describe, type Soap } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
 import { notesOf } from './topics.ts';
-import { receiveCalls } from './webhook-events.ts';
 import type { Webhook } from './webhook.ts';
+import { readEnvelope } from '../soap/envelope.ts';
+import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
 
 export interface EventParts {
   readonly camera: CameraOptions;
@@ -69,5 +69,56 @@ async function checkAlive({ signal, pull_s, expectAlive }: EventListener): Promi
   while (!signal.aborted && performance.now() < end_ms) {
     await sleep(pull_s * 1_000, signal);
     if (!signal.aborted) await expectAlive();
+  }
+}
+
+// Receives events of a camera by webhook, for cameras that cannot be pulled.
+
+const renew_share = 0.6;
+
+/**
+ * Runs until the signal aborts. Resolves with the reason when the camera refuses or loses the subscription;
+ * throws DeviceUnreachable when it does not answer any more.
+ */
+export async function receiveCalls(
+  listener: EventListener,
+  webhook: Webhook,
+  local_address: string | undefined,
+): Promise<string> {
+  const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s, expectAlive } = listener;
+  const hook = await webhook.open(async (xml) => {
+    const reading = readEnvelope(xml);
+    if (reading.kind === 'read') onEvents(reading.body);
+    return Promise.resolve();
+  });
+  if (typeof hook === 'string') return hook;
+  try {
+    const made = await subscribe(soap, url, hook.url(local_address));
+    if ('kind' in made) {
+      onLost(describe(made));
+      await expectAlive();
+      return describe(made);
+    }
+    try {
+      onSubscribed(async () => synchronise(soap, made));
+      await synchronise(soap, made);
+      let renewed_ms = performance.now();
+      while (!signal.aborted) {
+        await sleep(Math.min(pull_s, made.lifetime_s * renew_share) * 1_000, signal);
+        if (signal.aborted) break;
+        await expectAlive();
+        if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
+        if ((await renew(soap, made)) === undefined) {
+          onLost(texts.subscription_lost);
+          return texts.not_renewed;
+        }
+        renewed_ms = performance.now();
+      }
+    } finally {
+      await unsubscribe(soap, made);
+    }
+    return 'stopped';
+  } finally {
+    hook.close();
   }
 }

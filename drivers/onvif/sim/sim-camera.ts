@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
 import { every } from '../../../src/platform/time.ts';
-import { challengeOf, type DigestRequest, isDigest } from './digest.ts';
 import { SimEvents } from './events.ts';
 import { SimMotor } from './motor.ts';
 import { envelope, fault, type Soap, soapOperations } from './services.ts';
@@ -173,4 +172,44 @@ export function sendXml(response: ServerResponse, status: number, xml: string): 
 
 function unescapeXml(text: string): string {
   return text.replaceAll(/&#(\d+);/gu, (_, code: string) => String.fromCodePoint(Number(code)));
+}
+
+// HTTP digest as the server side checks it (RFC 7616).
+
+export interface DigestRequest {
+  readonly authorization: string | undefined;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+export function challengeOf(nonce: string): string {
+  return `Digest realm="camera", qop="auth, auth-int", nonce="${nonce}"`;
+}
+
+export function isDigest({
+  authorization = '',
+  method,
+  path,
+  body,
+  username,
+  password,
+}: DigestRequest): boolean {
+  const read = (name: string): string => {
+    const [, quoted, plain] =
+      new RegExp(`(?<![a-z])${name}=(?:"([^"]*)"|([^",\\s]*))`, 'u').exec(authorization) ?? [];
+    return quoted ?? plain ?? '';
+  };
+  const [, name = 'md5', session] = /^(.*?)(-sess)?$/u.exec(read('algorithm').toLowerCase() || 'md5') ?? [];
+  const algorithm = name.replace('sha-', 'sha');
+  const hash = (...parts: readonly string[]): string =>
+    createHash(algorithm).update(parts.join(':')).digest('hex');
+  const user = hash(username, read('realm'), password);
+  const known = session === undefined ? user : hash(user, read('nonce'), read('cnonce'));
+  const quality = read('qop');
+  const what = quality === 'auth-int' ? hash(method, path, hash(body)) : hash(method, path);
+  const between = quality === '' ? [] : [read('nc'), read('cnonce'), quality];
+  return read('response') === hash(known, read('nonce'), ...between, what);
 }

@@ -8,7 +8,7 @@ import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import type { ChannelFacts } from './channel-list.ts';
 import { type Abilities, abilitiesOf, abilityReply } from './abilities.ts';
 import type { Device } from '../host/device.ts';
-import { failureOf } from '../host/failure.ts';
+import { failureOf } from '../host/rsp-codes.ts';
 import type { Limits } from '../limits.ts';
 import type { HostOptions } from '../options.ts';
 import { texts } from '../texts.ts';

@@ -11,14 +11,17 @@ import type { ChannelAbilities } from '../channels/abilities.ts';
 import type { Contact } from '../host/contact.ts';
 import type { Device } from '../host/device.ts';
 import type { Limits } from '../limits.ts';
-import { setMotionDetection, type savedZone } from './motion-switch.ts';
-import type { Motors } from './motors.ts';
+import { type savedZone, setMotionDetection } from './motion-switch.ts';
+import type { Motors, Move } from './motors.ts';
 import type { CommandName } from '../options.ts';
 import { goToPreset, type Preset } from './presets.ts';
-import { ptzMove, zoom } from './ptz.ts';
-import { reboot } from './reboot.ts';
 import { switchCommand, type Switches } from './switches.ts';
 import type { StateFile } from '../../../src/device/state-file.ts';
+import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
+import { within } from '../../../src/platform/time.ts';
+import { refusalOf } from '../host/rsp-codes.ts';
+import { faultIn } from '../host/replies.ts';
+import { texts } from '../texts.ts';
 
 export interface Controls {
   readonly device: Device;
@@ -112,4 +115,119 @@ function rebootCommand({ device, contact, limits, signal }: Controls): Command {
       return { back_after_s: await reboot({ device, contact, limits, signal: stopped, progress }) };
     },
   });
+}
+
+// Commands that move a camera or its lens. The interface counts the speed from 1 to 64; `stop` is a direction.
+
+export interface PtzControls {
+  readonly motors: Motors;
+  readonly channel: number;
+  readonly abilities: ChannelAbilities;
+  readonly ptz_move_max_ms: number;
+  /** Aborts when the driver stops. */
+  readonly signal: AbortSignal;
+}
+
+const speed_default = 32;
+const speed = z
+  .int()
+  .min(1)
+  .max(64)
+  .default(speed_default)
+  .describe('1 slow to 64 fast; without effect on motors with one speed');
+
+interface Motion<D extends string> {
+  readonly name: string;
+  readonly what: string;
+  readonly ops: Readonly<Record<D, Move['op']>>;
+  readonly direction: z.ZodType<D | 'stop'>;
+}
+
+export function ptzMove(controls: PtzControls): Command {
+  return moving(controls, {
+    name: 'ptz_move',
+    what: 'Moves the camera',
+    ops: { up: 'Up', down: 'Down', left: 'Left', right: 'Right' },
+    direction: z.enum(['up', 'down', 'left', 'right', 'stop']),
+  });
+}
+
+export function zoom(controls: PtzControls): Command {
+  return moving(controls, {
+    name: 'zoom',
+    what: 'Zooms in or out',
+    ops: { in: 'ZoomInc', out: 'ZoomDec' },
+    direction: z.enum(['in', 'out', 'stop']),
+  });
+}
+
+function moving<D extends string>(
+  { motors, channel, abilities, ptz_move_max_ms, signal }: PtzControls,
+  { name, what, ops, direction: directions }: Motion<D>,
+): Command {
+  return defineCommand({
+    name,
+    description: `${what} until "stop" or another command, for at most ${ptz_move_max_ms / 1_000} s; completed once it was stopped.`,
+    risk_level: 'low',
+    // A move or a stop replaces the earlier move.
+    safety: true,
+    timeout_ms: ptz_move_max_ms + command_timeout_default_ms,
+    input: z.strictObject({ direction: directions, speed }).meta({ 'x-kit-move-ms': ptz_move_max_ms }),
+    handle: async ({ direction, speed: asked }, context) => {
+      if (direction === 'stop') {
+        await motors.stop(channel);
+        return { direction };
+      }
+      const told = abilities.takesSpeed ? asked : undefined;
+      const move = { channel, op: ops[direction], speed: told, max_ms: ptz_move_max_ms };
+      const moved_ms = await motors.move(move, AbortSignal.any([context.signal, signal]));
+      return { direction, speed: told ?? null, moved_ms };
+    },
+  });
+}
+
+// Restarts a device and waits until it was lost and answers again.
+
+export interface RebootParts {
+  readonly device: Pick<Device, 'order'>;
+  readonly contact: Contact;
+  readonly limits: Limits;
+  readonly signal: AbortSignal;
+  readonly progress: (message: string) => void;
+}
+
+/** Resolves with the seconds until it was back. */
+export async function reboot(parts: RebootParts): Promise<number> {
+  const { device, contact, limits, signal, progress } = parts;
+  const before = contact.state;
+  const begin_ms = performance.now();
+  contact.expectBack(limits.reboot_deadline_ms);
+  try {
+    const fault = faultIn(await device.order({ cmd: 'Reboot', action: 0, param: {} }, { signal }));
+    if (fault) throw refusalOf(fault);
+  } catch (error) {
+    // A device that goes down at once cannot answer; the wait below decides.
+    if (!(error instanceof DeviceUnreachable)) {
+      contact.expectBack(0);
+      throw error;
+    }
+  }
+  progress(texts.restart_sent);
+  const gone = contact.until(({ isUp }) => !isUp, signal);
+  if ((await within(limits.reboot_leaves_ms, gone, signal)) === true) {
+    progress(texts.restarting);
+    if (!(await contact.until(({ isUp }) => isUp, signal))) {
+      throw unseen(signal, texts.not_back);
+    }
+  } else if (signal.aborted || contact.state.starts === before.starts) {
+    // Its session was not lost either, so it did not restart.
+    contact.expectBack(0);
+    throw unseen(signal, texts.not_restarted);
+  }
+  contact.expectBack(0);
+  return Math.round((performance.now() - begin_ms) / 1_000);
+}
+
+function unseen(signal: AbortSignal, sentence: string): CommandRefused {
+  return new CommandRefused(signal.aborted ? texts.stopped_before_answer : sentence);
 }

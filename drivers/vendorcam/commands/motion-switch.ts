@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import type { Device } from '../host/device.ts';
-import { refusalOf } from '../host/failure.ts';
+import { refusalOf } from '../host/rsp-codes.ts';
 import { type Command, faultIn, valueOf } from '../host/replies.ts';
 import type { StateFile } from '../../../src/device/state-file.ts';
 import { texts } from '../texts.ts';

@@ -3,10 +3,9 @@ import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/error
 import type { OwedStops } from '../../../src/device/owed-stops.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../host/device.ts';
-import { refusalOf } from '../host/failure.ts';
+import { type FaultKind, refusalOf } from '../host/rsp-codes.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn } from '../host/replies.ts';
-import type { FaultKind } from '../host/rsp-codes.ts';
 import { texts } from '../texts.ts';
 
 /** After these the camera has not moved. */

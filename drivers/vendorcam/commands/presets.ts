@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
 import type { Device } from '../host/device.ts';
-import { refusalOf } from '../host/failure.ts';
+import { refusalOf } from '../host/rsp-codes.ts';
 import { ptz } from './motors.ts';
 import { type Command, faultIn, type Outcome, valueOf } from '../host/replies.ts';
 import { texts } from '../texts.ts';

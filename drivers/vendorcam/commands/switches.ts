@@ -5,9 +5,8 @@ import { type Command, command_timeout_default_ms, defineCommand } from '../../.
 import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../host/device.ts';
-import { refusalOf } from '../host/failure.ts';
+import { type FaultKind, refusalOf } from '../host/rsp-codes.ts';
 import { type Command as Order, faultIn } from '../host/replies.ts';
-import type { FaultKind } from '../host/rsp-codes.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';
 

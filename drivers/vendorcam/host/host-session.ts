@@ -8,16 +8,15 @@ import { outageLog } from '../../../src/device/outage-log.ts';
 import { pinnedHttp } from '../../../src/device/pinned-http.ts';
 import { stateFileName } from '../../../src/device/state-file.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts';
-import { aborted, within } from '../../../src/platform/time.ts';
+import { aborted, sleep, within } from '../../../src/platform/time.ts';
 import { ChannelLayout, type Host } from '../channels/channels.ts';
 import { Contact } from './contact.ts';
 import { type ChannelFacts, readChannels } from '../channels/channel-list.ts';
 import { describeHost, type HostFacts } from '../channels/describe.ts';
 import { Device } from './device.ts';
-import { GivenUp } from './failure.ts';
+import { GivenUp } from './rsp-codes.ts';
 import type { Limits } from '../limits.ts';
-import { type Memory, openMemory, readPassword } from './memory.ts';
-import { Pause } from './pause.ts';
+import { type Memory, openMemory, readPassword } from './remembered.ts';
 import type { Reported } from '../push/alarm-events.ts';
 import { Motors } from '../commands/motors.ts';
 import { Switches } from '../commands/switches.ts';
@@ -308,4 +307,26 @@ function onlyChannel({ name, model, firmware }: HostFacts): ChannelFacts {
     online: true,
     asleep: false,
   };
+}
+
+export class Pause {
+  readonly #gap_ms: number;
+  #over = new AbortController();
+
+  /** @param gap_ms Length of a shortened pause. */
+  constructor(gap_ms: number) {
+    this.#gap_ms = gap_ms;
+  }
+
+  async take(ms: number, signal: AbortSignal): Promise<void> {
+    const least_ms = Math.min(ms, this.#gap_ms);
+    await sleep(least_ms, signal);
+    await sleep(ms - least_ms, AbortSignal.any([signal, this.#over.signal]));
+    this.#over = new AbortController();
+  }
+
+  /** Shortens the pause, or the next one. */
+  shorten(): void {
+    this.#over.abort();
+  }
 }

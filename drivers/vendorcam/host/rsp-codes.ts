@@ -1,5 +1,7 @@
 /** Meaning of the cameras' error codes, as sentences for the technician. See the vendor's Camera HTTP API guide, "Error codes". */
 import { texts } from '../texts.ts';
+import { CommandRefused, DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
+import type { Limits } from '../limits.ts';
 
 export type FaultKind =
   /** The session is gone: log in again, once. */
@@ -82,4 +84,20 @@ function withWords(sentence: string, code: number, words: string): string {
   const answer = ` (error ${[code, words].filter((part) => part !== '').join(': ')})`;
   const at = sentence.indexOf('; ');
   return at < 0 ? `${sentence}${answer}` : `${sentence.slice(0, at)}${answer}${sentence.slice(at)}`;
+}
+
+/** The request was cancelled for a Stop; the device is not at fault. */
+export class GivenUp extends DeviceUnreachable {}
+
+/** For a login or a query that is required for the connection. */
+export function failureOf(fault: Fault, limits: Pick<Limits, 'sessions_full_ms' | 'privacy_ms'>): Error {
+  if (fault.kind === 'credentials') return new DeviceRejected(fault.sentence);
+  if (fault.kind === 'sessions_full') return new RetryLater(fault.sentence, limits.sessions_full_ms);
+  if (fault.kind === 'privacy') return new RetryLater(fault.sentence, limits.privacy_ms);
+  return new DeviceUnreachable(fault.sentence);
+}
+
+/** For a command of an operator. */
+export function refusalOf(fault: Fault): CommandRefused {
+  return new CommandRefused(fault.sentence);
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
 import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
-import { failureOf } from './failure.ts';
+import { failureOf } from './rsp-codes.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn, type Outcome, valueOf } from './replies.ts';
 import { texts } from '../texts.ts';

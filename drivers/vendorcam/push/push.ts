@@ -7,7 +7,7 @@ import { messageOf, RetryLater } from '../../../src/errors.ts';
 import type { Host } from '../channels/channels.ts';
 import type { HostFacts } from '../channels/describe.ts';
 import type { Contact } from '../host/contact.ts';
-import { type Memory, readPassword } from '../host/memory.ts';
+import { type Memory, readPassword } from '../host/remembered.ts';
 import type { Limits } from '../limits.ts';
 import type { HostOptions } from '../options.ts';
 import { texts } from '../texts.ts';

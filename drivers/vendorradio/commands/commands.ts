@@ -1,19 +1,21 @@
 /** The commands of a radio over ubus: permitted to its login and supported safely by its firmware. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, defineCommand, noInput } from '../../../src/driver/command.ts';
+import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { applySafely, type ChangeParts, seenAsWanted } from './change.ts';
 import type { Found } from '../ubus/identify.ts';
-import { type Channel, channelsOf, powersOf, widthOf } from '../ubus/iwinfo.ts';
+import { type Channel, channelsOf, healthOf, powersOf, widthOf } from '../ubus/iwinfo.ts';
 import type { Led } from './led.ts';
 import { figure, goodRows, macText, text } from '../ubus/loose.ts';
 import type { CommandName } from '../options.ts';
-import { orderOnce, rebootRadio } from './reboot.ts';
 import type { UbusRadioParts } from '../ubus/ubus-radio.ts';
 import { answerWords, type Call } from '../ubus/ubus-wire.ts';
 import { texts } from '../texts.ts';
+import type { Limits } from '../limits.ts';
+import type { SessionHooks } from '../source.ts';
+import type { Ubus } from '../ubus/ubus.ts';
 
 export interface CommandParts extends UbusRadioParts {
   readonly found: Found;
@@ -249,4 +251,51 @@ function reboot(parts: CommandParts): Command {
     input: noInput,
     handle: async (_input, context) => rebootRadio(parts, context),
   });
+}
+
+// Restarts a radio and waits until it answers with a smaller uptime, as proof.
+
+interface RebootParts {
+  readonly ubus: Ubus;
+  readonly limits: Limits;
+  readonly hooks: Pick<SessionHooks, 'expectAway'>;
+}
+
+export async function rebootRadio(
+  { ubus, limits, hooks }: RebootParts,
+  { signal, progress }: CommandContext,
+): Promise<JsonObject> {
+  const before_s = await uptime(ubus);
+  if (before_s === undefined) throw new CommandRefused(texts.no_uptime);
+  const begin_ms = performance.now();
+  hooks.expectAway(texts.rebooting, limits.reboot_ms);
+  await orderOnce(ubus, { object: 'system', method: 'reboot' }, signal);
+  progress(texts.restart_sent);
+  while (performance.now() - begin_ms < limits.reboot_ms) {
+    await sleep(limits.look_ms, signal);
+    if (signal.aborted) throw new CommandRefused(texts.restart_cancelled);
+    const now_s = await uptime(ubus).catch(() => undefined);
+    if (now_s === undefined || now_s >= before_s) continue;
+    return { uptime_s: now_s, away_s: Math.round((performance.now() - begin_ms) / 1_000) };
+  }
+  throw new CommandRefused(texts.not_restarted(Math.round(limits.reboot_ms / 1_000)));
+}
+
+/**
+ * Sends a command whose answer may be lost with the link that carries it: a lost answer counts as accepted, and the
+ * effect is verified. Throws CommandRefused when the radio rejects it. Never sent twice.
+ */
+export async function orderOnce(ubus: Ubus, call: Call, signal: AbortSignal): Promise<void> {
+  const answer = await ubus.askOne(call, { signal }).catch((error: unknown) => {
+    if (error instanceof CommandRefused) throw error;
+    return undefined;
+  });
+  if (answer && answer.kind !== 'ok' && answer.kind !== 'failed') {
+    throw new CommandRefused(texts.command_rejected(answerWords(answer)));
+  }
+}
+
+async function uptime(ubus: Ubus): Promise<number | undefined> {
+  const answer = await ubus.askOne({ object: 'system', method: 'info' });
+  return answer.kind === 'ok' ? (healthOf(answer.body).uptime_s ?? undefined) : undefined;
 }

@@ -1,7 +1,9 @@
 /** Checks the pictures that cameras send. */
-import { DeviceUnreachable } from '../../errors.ts';
+import { CommandRefused, DeviceUnreachable, notSent } from '../../errors.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 import { texts } from '../texts.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import { type Command, defineCommand, noInput } from '../../driver/command.ts';
 
 /** Sub streams give 30 to 150 kB, whole pictures of 4K cameras up to 1.5 MB. */
 export const picture_bytes_max = 2_097_152;
@@ -24,4 +26,20 @@ export function expectPicture(bytes: Buffer, type: string | undefined): Buffer {
   }
   const named = cleanText((type ?? texts.no_type).slice(0, type_chars_max));
   throw new DeviceUnreachable(texts.picture_not_jpeg(named));
+}
+
+/** `take` resolves with the result of the task once the picture is kept. It may be repeated: a picture changes nothing. */
+export function snapshotCommand(timeout_ms: number, take: () => Promise<JsonObject>): Command {
+  return defineCommand({
+    name: 'snapshot',
+    description: texts.snapshot_command,
+    risk_level: 'low',
+    timeout_ms,
+    repeatable: true,
+    input: noInput,
+    handle: async (_, { signal }) => {
+      if (signal.aborted) throw new CommandRefused(notSent('cancelled'));
+      return take();
+    },
+  });
 }

@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Motion } from '../../../../drivers/onvif/events/motion.ts';
+import { Motion } from '../../../../drivers/onvif/events/detections.ts';
 import { Webhook } from '../../../../drivers/onvif/events/webhook.ts';
 import { answer_chars_max, referenceParameters } from '../../../../drivers/onvif/events/subscription.ts';
 import {

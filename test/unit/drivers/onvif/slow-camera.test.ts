@@ -4,12 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { move } from '../../../../drivers/onvif/camera/movement.ts';
 import { settleStops } from '../../../../drivers/onvif/camera/ptz-stop.ts';
-import { expectSameCamera } from '../../../../drivers/onvif/camera/same-camera.ts';
+import { expectSameCamera } from '../../../../drivers/onvif/camera/device.ts';
 import { pull_slack_ms } from '../../../../drivers/onvif/events/pull-point.ts';
 import { envelope } from '../../../../drivers/onvif/sim/services.ts';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
-import { failure } from '../../../../drivers/onvif/soap/soap.ts';
-import { call_deadline_ms, operation, type Soap } from '../../../../drivers/onvif/soap/soap.ts';
+import { call_deadline_ms, failure, operation, type Soap } from '../../../../drivers/onvif/soap/soap.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { OwedStops } from '../../../../src/device/owed-stops.ts';
 import { context } from '../../../support/cameras/onvif-lab.ts';
