@@ -48,7 +48,7 @@ export async function admitStick(to: Addressee, context: CommandContext): Promis
   ]);
   const report = contact.latest.fresh('RC_CHANNELS', fresh_ms, performance.now());
   if (!report) return texts.stick_unknown;
-  const pulse_us = report[`chan${channel}_raw`] ?? 0;
+  const pulse_us = new Map(Object.entries(report)).get(`chan${channel}_raw`) ?? 0;
   if (report.chancount === 0 || pulse_us === 0 || pulse_us > pulse_max_us) return texts.no_transmitter;
   if (pulse_us < sinks_below_us) throw notSent(texts.about(to.name, texts.stick_down(channel, pulse_us)));
   return texts.stick_leads(channel, pulse_us);

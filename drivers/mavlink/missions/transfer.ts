@@ -130,8 +130,9 @@ export class Transfer {
   received<K extends MissionMessage>(name: K, since_ms: number): Messages[K] | undefined {
     const { contact } = this.to;
     const message = contact.latest.since(name, since_ms);
-    if (!message || message.mission_type !== this.target.mission_type) return undefined;
-    return contact.isToUs(message) ? message : undefined;
+    const about: Messages[MissionMessage] | undefined = message;
+    if (about?.mission_type !== this.target.mission_type) return undefined;
+    return contact.isToUs(about) ? message : undefined;
   }
 
   /** Whether it is the answer to a station that begins while another one transfers. */

@@ -18,7 +18,6 @@ import {
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
 import type { SimMissions } from './missions.ts';
-import { rcChannels } from './rc-channels.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
@@ -393,3 +392,36 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [245, 'EXTENDED_SYS_STATE'],
   [360, 'ORBIT_EXECUTION_STATUS'],
 ]);
+
+const stick_middle_us = 1_500;
+
+/**
+ * The pilot's transmitter: ArduPilot has no channels of a receiver that it has never seen. `throttle_us`: pulse of the throttle
+ * stick; undefined: there is no transmitter.
+ */
+function rcChannels(boot_ms: number, throttle_us: number | undefined): Messages['RC_CHANNELS'] {
+  const pulse_us = throttle_us === undefined ? 0 : stick_middle_us;
+  return {
+    time_boot_ms: boot_ms,
+    chan1_raw: pulse_us,
+    chan2_raw: pulse_us,
+    chan3_raw: throttle_us ?? 0,
+    chan4_raw: pulse_us,
+    chan5_raw: pulse_us,
+    chan6_raw: pulse_us,
+    chan7_raw: pulse_us,
+    chan8_raw: pulse_us,
+    chan9_raw: pulse_us,
+    chan10_raw: pulse_us,
+    chan11_raw: pulse_us,
+    chan12_raw: pulse_us,
+    chan13_raw: pulse_us,
+    chan14_raw: pulse_us,
+    chan15_raw: pulse_us,
+    chan16_raw: pulse_us,
+    chan17_raw: pulse_us,
+    chan18_raw: pulse_us,
+    chancount: throttle_us === undefined ? 0 : 8,
+    rssi: 255,
+  };
+}

@@ -81,55 +81,91 @@ export const targets = `
 60012 32, 60013 20, 60014 4, 60045 2, 60046 8
 `;
 
-/** Id, name and fields, in the order of the wire, of each message that the driver reads or writes. */
-export const layouts = `
-0 HEARTBEAT: uint32_t custom_mode, uint8_t type, uint8_t autopilot, uint8_t base_mode, uint8_t system_status, uint8_t mavlink_version
-1 SYS_STATUS: uint32_t onboard_control_sensors_present, uint32_t onboard_control_sensors_enabled, uint32_t onboard_control_sensors_health, uint16_t load, uint16_t voltage_battery, int16_t current_battery, uint16_t drop_rate_comm, uint16_t errors_comm, uint16_t errors_count1, uint16_t errors_count2, uint16_t errors_count3, uint16_t errors_count4, int8_t battery_remaining, uint32_t onboard_control_sensors_present_extended, uint32_t onboard_control_sensors_enabled_extended, uint32_t onboard_control_sensors_health_extended
-2 SYSTEM_TIME: uint64_t time_unix_usec, uint32_t time_boot_ms
-11 SET_MODE: uint32_t custom_mode, uint8_t target_system, uint8_t base_mode
-20 PARAM_REQUEST_READ: int16_t param_index, uint8_t target_system, uint8_t target_component, char param_id[16]
-21 PARAM_REQUEST_LIST: uint8_t target_system, uint8_t target_component
-22 PARAM_VALUE: float param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type
-24 GPS_RAW_INT: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc, uint16_t yaw
-30 ATTITUDE: uint32_t time_boot_ms, float roll, float pitch, float yaw, float rollspeed, float pitchspeed, float yawspeed
-33 GLOBAL_POSITION_INT: uint32_t time_boot_ms, int32_t lat, int32_t lon, int32_t alt, int32_t relative_alt, int16_t vx, int16_t vy, int16_t vz, uint16_t hdg
-40 MISSION_REQUEST: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
-41 MISSION_SET_CURRENT: uint16_t seq, uint8_t target_system, uint8_t target_component
-42 MISSION_CURRENT: uint16_t seq, uint16_t total, uint8_t mission_state, uint8_t mission_mode, uint32_t mission_id, uint32_t fence_id, uint32_t rally_points_id
-43 MISSION_REQUEST_LIST: uint8_t target_system, uint8_t target_component, uint8_t mission_type
-44 MISSION_COUNT: uint16_t count, uint8_t target_system, uint8_t target_component, uint8_t mission_type, uint32_t opaque_id
-45 MISSION_CLEAR_ALL: uint8_t target_system, uint8_t target_component, uint8_t mission_type
-46 MISSION_ITEM_REACHED: uint16_t seq
-47 MISSION_ACK: uint8_t target_system, uint8_t target_component, uint8_t type, uint8_t mission_type, uint32_t opaque_id
-51 MISSION_REQUEST_INT: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type
-62 NAV_CONTROLLER_OUTPUT: float nav_roll, float nav_pitch, float alt_error, float aspd_error, float xtrack_error, int16_t nav_bearing, int16_t target_bearing, uint16_t wp_dist
-65 RC_CHANNELS: uint32_t time_boot_ms, uint16_t chan1_raw, uint16_t chan2_raw, uint16_t chan3_raw, uint16_t chan4_raw, uint16_t chan5_raw, uint16_t chan6_raw, uint16_t chan7_raw, uint16_t chan8_raw, uint16_t chan9_raw, uint16_t chan10_raw, uint16_t chan11_raw, uint16_t chan12_raw, uint16_t chan13_raw, uint16_t chan14_raw, uint16_t chan15_raw, uint16_t chan16_raw, uint16_t chan17_raw, uint16_t chan18_raw, uint8_t chancount, uint8_t rssi
-66 REQUEST_DATA_STREAM: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop
-73 MISSION_ITEM_INT: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t seq, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue, uint8_t mission_type
-74 VFR_HUD: float airspeed, float groundspeed, float alt, float climb, int16_t heading, uint16_t throttle
-75 COMMAND_INT: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue
-76 COMMAND_LONG: float param1, float param2, float param3, float param4, float param5, float param6, float param7, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t confirmation
-77 COMMAND_ACK: uint16_t command, uint8_t result, uint8_t progress, int32_t result_param2, uint8_t target_system, uint8_t target_component
-86 SET_POSITION_TARGET_GLOBAL_INT: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t target_system, uint8_t target_component, uint8_t coordinate_frame
-87 POSITION_TARGET_GLOBAL_INT: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t coordinate_frame
-109 RADIO_STATUS: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise
-147 BATTERY_STATUS: int32_t current_consumed, int32_t energy_consumed, int16_t temperature, uint16_t voltages[10], int16_t current_battery, uint8_t id, uint8_t battery_function, uint8_t type, int8_t battery_remaining, int32_t time_remaining, uint8_t charge_state, uint16_t voltages_ext[4], uint8_t mode, uint32_t fault_bitmask
-148 AUTOPILOT_VERSION: uint64_t capabilities, uint64_t uid, uint32_t flight_sw_version, uint32_t middleware_sw_version, uint32_t os_sw_version, uint32_t board_version, uint16_t vendor_id, uint16_t product_id, uint8_t flight_custom_version[8], uint8_t middleware_custom_version[8], uint8_t os_custom_version[8], uint8_t uid2[18]
-162 FENCE_STATUS: uint32_t breach_time, uint16_t breach_count, uint8_t breach_status, uint8_t breach_type, uint8_t breach_mitigation
-166 RADIO: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise
-168 WIND: float direction, float speed, float speed_z
-193 EKF_STATUS_REPORT: float velocity_variance, float pos_horiz_variance, float pos_vert_variance, float compass_variance, float terrain_alt_variance, uint16_t flags, float airspeed_variance
-230 ESTIMATOR_STATUS: uint64_t time_usec, float vel_ratio, float pos_horiz_ratio, float pos_vert_ratio, float mag_ratio, float hagl_ratio, float tas_ratio, float pos_horiz_accuracy, float pos_vert_accuracy, uint16_t flags
-231 WIND_COV: uint64_t time_usec, float wind_x, float wind_y, float wind_z, float var_horiz, float var_vert, float wind_alt, float horiz_accuracy, float vert_accuracy
-235 HIGH_LATENCY2: uint32_t timestamp, int32_t latitude, int32_t longitude, uint16_t custom_mode, int16_t altitude, int16_t target_altitude, uint16_t target_distance, uint16_t wp_num, uint16_t failure_flags, uint8_t type, uint8_t autopilot, uint8_t heading, uint8_t target_heading, uint8_t throttle, uint8_t airspeed, uint8_t airspeed_sp, uint8_t groundspeed, uint8_t windspeed, uint8_t wind_heading, uint8_t eph, uint8_t epv, int8_t temperature_air, int8_t climb_rate, int8_t battery, int8_t custom0, int8_t custom1, int8_t custom2
-241 VIBRATION: uint64_t time_usec, float vibration_x, float vibration_y, float vibration_z, uint32_t clipping_0, uint32_t clipping_1, uint32_t clipping_2
-242 HOME_POSITION: int32_t latitude, int32_t longitude, int32_t altitude, float x, float y, float z, float q[4], float approach_x, float approach_y, float approach_z, uint64_t time_usec
-245 EXTENDED_SYS_STATE: uint8_t vtol_state, uint8_t landed_state
-253 STATUSTEXT: uint8_t severity, char text[50], uint16_t id, uint8_t chunk_seq
-259 CAMERA_INFORMATION: uint32_t time_boot_ms, uint32_t firmware_version, float focal_length, float sensor_size_h, float sensor_size_v, uint32_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t cam_definition_version, uint8_t vendor_name[32], uint8_t model_name[32], uint8_t lens_id, char cam_definition_uri[140], uint8_t gimbal_device_id, uint8_t camera_device_id
-269 VIDEO_STREAM_INFORMATION: float framerate, uint32_t bitrate, uint16_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t rotation, uint16_t hfov, uint8_t stream_id, uint8_t count, uint8_t type, char name[32], char uri[160], uint8_t encoding, uint8_t camera_device_id
-283 GIMBAL_DEVICE_INFORMATION: uint64_t uid, uint32_t time_boot_ms, uint32_t firmware_version, uint32_t hardware_version, float roll_min, float roll_max, float pitch_min, float pitch_max, float yaw_min, float yaw_max, uint16_t cap_flags, uint16_t custom_cap_flags, char vendor_name[32], char model_name[32], char custom_name[32], uint8_t gimbal_device_id
-360 ORBIT_EXECUTION_STATUS: uint64_t time_usec, float radius, int32_t x, int32_t y, float z, uint8_t frame
-396 COMPONENT_INFORMATION_BASIC: uint64_t capabilities, uint32_t time_boot_ms, uint32_t time_manufacture_s, char vendor_name[32], char model_name[32], char software_version[24], char hardware_version[24], char serial_number[32]
-435 AVAILABLE_MODES: uint32_t custom_mode, uint32_t properties, uint8_t number_modes, uint8_t mode_index, uint8_t standard_mode, char mode_name[35]
-`;
+/** Of each message that the driver reads or writes: id and fields, in the order of the wire. */
+export const layouts = {
+  HEARTBEAT:
+    '0: uint32_t custom_mode, uint8_t type, uint8_t autopilot, uint8_t base_mode, uint8_t system_status, uint8_t mavlink_version',
+  SYS_STATUS:
+    '1: uint32_t onboard_control_sensors_present, uint32_t onboard_control_sensors_enabled, uint32_t onboard_control_sensors_health, uint16_t load, uint16_t voltage_battery, int16_t current_battery, uint16_t drop_rate_comm, uint16_t errors_comm, uint16_t errors_count1, uint16_t errors_count2, uint16_t errors_count3, uint16_t errors_count4, int8_t battery_remaining, uint32_t onboard_control_sensors_present_extended, uint32_t onboard_control_sensors_enabled_extended, uint32_t onboard_control_sensors_health_extended',
+  SYSTEM_TIME: '2: uint64_t time_unix_usec, uint32_t time_boot_ms',
+  SET_MODE: '11: uint32_t custom_mode, uint8_t target_system, uint8_t base_mode',
+  PARAM_REQUEST_READ:
+    '20: int16_t param_index, uint8_t target_system, uint8_t target_component, char param_id[16]',
+  PARAM_REQUEST_LIST: '21: uint8_t target_system, uint8_t target_component',
+  GPS_RAW_INT:
+    '24: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc, uint16_t yaw',
+  ATTITUDE:
+    '30: uint32_t time_boot_ms, float roll, float pitch, float yaw, float rollspeed, float pitchspeed, float yawspeed',
+  GLOBAL_POSITION_INT:
+    '33: uint32_t time_boot_ms, int32_t lat, int32_t lon, int32_t alt, int32_t relative_alt, int16_t vx, int16_t vy, int16_t vz, uint16_t hdg',
+  MISSION_REQUEST: '40: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type',
+  MISSION_SET_CURRENT: '41: uint16_t seq, uint8_t target_system, uint8_t target_component',
+  MISSION_CURRENT:
+    '42: uint16_t seq, uint16_t total, uint8_t mission_state, uint8_t mission_mode, uint32_t mission_id, uint32_t fence_id, uint32_t rally_points_id',
+  MISSION_REQUEST_LIST: '43: uint8_t target_system, uint8_t target_component, uint8_t mission_type',
+  MISSION_COUNT:
+    '44: uint16_t count, uint8_t target_system, uint8_t target_component, uint8_t mission_type, uint32_t opaque_id',
+  MISSION_CLEAR_ALL: '45: uint8_t target_system, uint8_t target_component, uint8_t mission_type',
+  MISSION_ITEM_REACHED: '46: uint16_t seq',
+  MISSION_ACK:
+    '47: uint8_t target_system, uint8_t target_component, uint8_t type, uint8_t mission_type, uint32_t opaque_id',
+  MISSION_REQUEST_INT:
+    '51: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type',
+  NAV_CONTROLLER_OUTPUT:
+    '62: float nav_roll, float nav_pitch, float alt_error, float aspd_error, float xtrack_error, int16_t nav_bearing, int16_t target_bearing, uint16_t wp_dist',
+  RC_CHANNELS:
+    '65: uint32_t time_boot_ms, uint16_t chan1_raw, uint16_t chan2_raw, uint16_t chan3_raw, uint16_t chan4_raw, uint16_t chan5_raw, uint16_t chan6_raw, uint16_t chan7_raw, uint16_t chan8_raw, uint16_t chan9_raw, uint16_t chan10_raw, uint16_t chan11_raw, uint16_t chan12_raw, uint16_t chan13_raw, uint16_t chan14_raw, uint16_t chan15_raw, uint16_t chan16_raw, uint16_t chan17_raw, uint16_t chan18_raw, uint8_t chancount, uint8_t rssi',
+  REQUEST_DATA_STREAM:
+    '66: uint16_t req_message_rate, uint8_t target_system, uint8_t target_component, uint8_t req_stream_id, uint8_t start_stop',
+  MISSION_ITEM_INT:
+    '73: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t seq, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue, uint8_t mission_type',
+  VFR_HUD:
+    '74: float airspeed, float groundspeed, float alt, float climb, int16_t heading, uint16_t throttle',
+  COMMAND_INT:
+    '75: float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t frame, uint8_t current, uint8_t autocontinue',
+  COMMAND_LONG:
+    '76: float param1, float param2, float param3, float param4, float param5, float param6, float param7, uint16_t command, uint8_t target_system, uint8_t target_component, uint8_t confirmation',
+  COMMAND_ACK:
+    '77: uint16_t command, uint8_t result, uint8_t progress, int32_t result_param2, uint8_t target_system, uint8_t target_component',
+  SET_POSITION_TARGET_GLOBAL_INT:
+    '86: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t target_system, uint8_t target_component, uint8_t coordinate_frame',
+  POSITION_TARGET_GLOBAL_INT:
+    '87: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t coordinate_frame',
+  RADIO_STATUS:
+    '109: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise',
+  BATTERY_STATUS:
+    '147: int32_t current_consumed, int32_t energy_consumed, int16_t temperature, uint16_t voltages[10], int16_t current_battery, uint8_t id, uint8_t battery_function, uint8_t type, int8_t battery_remaining, int32_t time_remaining, uint8_t charge_state, uint16_t voltages_ext[4], uint8_t mode, uint32_t fault_bitmask',
+  AUTOPILOT_VERSION:
+    '148: uint64_t capabilities, hex64 uid, uint32_t flight_sw_version, uint32_t middleware_sw_version, uint32_t os_sw_version, uint32_t board_version, uint16_t vendor_id, uint16_t product_id, uint8_t flight_custom_version[8], uint8_t middleware_custom_version[8], uint8_t os_custom_version[8], uint8_t uid2[18]',
+  FENCE_STATUS:
+    '162: uint32_t breach_time, uint16_t breach_count, uint8_t breach_status, uint8_t breach_type, uint8_t breach_mitigation',
+  RADIO:
+    '166: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise',
+  WIND: '168: float direction, float speed, float speed_z',
+  EKF_STATUS_REPORT:
+    '193: float velocity_variance, float pos_horiz_variance, float pos_vert_variance, float compass_variance, float terrain_alt_variance, uint16_t flags, float airspeed_variance',
+  ESTIMATOR_STATUS:
+    '230: uint64_t time_usec, float vel_ratio, float pos_horiz_ratio, float pos_vert_ratio, float mag_ratio, float hagl_ratio, float tas_ratio, float pos_horiz_accuracy, float pos_vert_accuracy, uint16_t flags',
+  WIND_COV:
+    '231: uint64_t time_usec, float wind_x, float wind_y, float wind_z, float var_horiz, float var_vert, float wind_alt, float horiz_accuracy, float vert_accuracy',
+  HIGH_LATENCY2:
+    '235: uint32_t timestamp, int32_t latitude, int32_t longitude, uint16_t custom_mode, int16_t altitude, int16_t target_altitude, uint16_t target_distance, uint16_t wp_num, uint16_t failure_flags, uint8_t type, uint8_t autopilot, uint8_t heading, uint8_t target_heading, uint8_t throttle, uint8_t airspeed, uint8_t airspeed_sp, uint8_t groundspeed, uint8_t windspeed, uint8_t wind_heading, uint8_t eph, uint8_t epv, int8_t temperature_air, int8_t climb_rate, int8_t battery, int8_t custom0, int8_t custom1, int8_t custom2',
+  VIBRATION:
+    '241: uint64_t time_usec, float vibration_x, float vibration_y, float vibration_z, uint32_t clipping_0, uint32_t clipping_1, uint32_t clipping_2',
+  HOME_POSITION:
+    '242: int32_t latitude, int32_t longitude, int32_t altitude, float x, float y, float z, float q[4], float approach_x, float approach_y, float approach_z, uint64_t time_usec',
+  EXTENDED_SYS_STATE: '245: uint8_t vtol_state, uint8_t landed_state',
+  STATUSTEXT: '253: uint8_t severity, chunk text[50], uint16_t id, uint8_t chunk_seq',
+  CAMERA_INFORMATION:
+    '259: uint32_t time_boot_ms, uint32_t firmware_version, float focal_length, float sensor_size_h, float sensor_size_v, uint32_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t cam_definition_version, char vendor_name[32], char model_name[32], uint8_t lens_id, char cam_definition_uri[140], uint8_t gimbal_device_id, uint8_t camera_device_id',
+  VIDEO_STREAM_INFORMATION:
+    '269: float framerate, uint32_t bitrate, uint16_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t rotation, uint16_t hfov, uint8_t stream_id, uint8_t count, uint8_t type, char name[32], char uri[160], uint8_t encoding, uint8_t camera_device_id',
+  GIMBAL_DEVICE_INFORMATION:
+    '283: hex64 uid, uint32_t time_boot_ms, uint32_t firmware_version, uint32_t hardware_version, float roll_min, float roll_max, float pitch_min, float pitch_max, float yaw_min, float yaw_max, uint16_t cap_flags, uint16_t custom_cap_flags, char vendor_name[32], char model_name[32], char custom_name[32], uint8_t gimbal_device_id',
+  ORBIT_EXECUTION_STATUS:
+    '360: uint64_t time_usec, float radius, int32_t x, int32_t y, float z, uint8_t frame',
+  COMPONENT_INFORMATION_BASIC:
+    '396: uint64_t capabilities, uint32_t time_boot_ms, uint32_t time_manufacture_s, char vendor_name[32], char model_name[32], char software_version[24], char hardware_version[24], char serial_number[32]',
+  AVAILABLE_MODES:
+    '435: uint32_t custom_mode, uint32_t properties, uint8_t number_modes, uint8_t mode_index, uint8_t standard_mode, char mode_name[35]',
+} as const;

@@ -1,20 +1,37 @@
 /** Definitions of messages: id, checksum seed, lengths and fields, from node-mavlink and our additions. */
-import { checks, layouts } from './definitions-table.ts';
+import { checks, layouts as libraryLayouts } from './definitions-table.ts';
 import { extraChecks, extraLayouts } from './extra-definitions.ts';
+import { type Field, sizeOf } from './fields.ts';
 
-export interface Field {
-  /** Name as in the XML. */
-  readonly name: string;
-  /** Of the field, or of each element of an array: `uint8_t`, `float`, `char`, ... */
-  readonly type: string;
-  readonly at: number;
-  /** Number of elements; 0 for a scalar. */
-  readonly length: number;
-}
+const layouts = { ...libraryLayouts, ...extraLayouts } as const;
+type Layouts = typeof layouts;
+
+export type MessageName = keyof Layouts;
+
+type FieldOf<Text> = Text extends `${'char' | 'chunk'} ${infer Name}[${number}]` | `hex64 ${infer Name}`
+  ? Record<Name, string>
+  : Text extends `${string} ${infer Name}[${number}]`
+    ? Record<Name, readonly number[]>
+    : Text extends `${string} ${infer Name}`
+      ? Record<Name, number>
+      : never;
+type FieldsOf<Text> = Text extends `${infer First}, ${infer Rest}`
+  ? FieldOf<First> & FieldsOf<Rest>
+  : FieldOf<Text>;
+
+/**
+ * Fields by message, named as in the XML, in the raw units of the wire; sentinels and NaN are as they came. 64-bit
+ * integers are numbers, exact up to 2^53; a `uid` is 16 hexadecimal digits. Texts end at their NUL.
+ */
+export type Messages = {
+  readonly [K in MessageName]: Layouts[K] extends `${number}: ${infer Text}`
+    ? { readonly [F in keyof FieldsOf<Text>]: FieldsOf<Text>[F] }
+    : never;
+};
 
 export interface Definition {
   readonly id: number;
-  readonly name: string;
+  readonly name: MessageName;
   readonly crc_extra: number;
   /** With the extension fields. */
   readonly full_length: number;
@@ -50,21 +67,27 @@ for (const [id, crc_extra, base_length] of extraChecks) {
 }
 
 const byName = new Map(
-  `${layouts}${extraLayouts}`
-    .split('\n')
-    .filter((line) => line !== '')
-    .map(definitionFrom)
-    .map((definition) => [definition.name, definition]),
+  Object.keys(layouts)
+    .filter(isMessageName)
+    .map((name) => [name, definitionFrom(name)]),
 );
+
+function isMessageName(name: string): name is MessageName {
+  return Object.hasOwn(layouts, name);
+}
+
+/** The messages that the driver reads or writes. */
+export const definitions: readonly Definition[] = [...byName.values()];
 
 /** The seed of the checksum, and -1 where the message is not known. */
 export function crcExtraOf(msgid: number): number {
   return msgid < known_ids_max ? (seeds[msgid] ?? 0) - 1 : -1;
 }
 
-/** Returns the definition of a message by its name in the XML; undefined if the driver neither reads nor writes it. */
-export function definitionOf(name: string): Definition | undefined {
-  return byName.get(name);
+export function definitionOf(name: MessageName): Definition {
+  const definition = byName.get(name);
+  if (definition === undefined) throw new RangeError(`the dialects do not define ${name}`);
+  return definition;
 }
 
 function know(
@@ -78,9 +101,9 @@ function know(
   fullLengths[id] = full_length;
 }
 
-/** From `id NAME: type field, type field[length], ...`, in the order of the wire and without gaps. */
-function definitionFrom(line: string): Definition {
-  const [, id = '', name = '', list = ''] = /^(\d+) (\w+): (.*)$/u.exec(line) ?? [];
+/** From `id: type field, type field[length], ...`, in the order of the wire and without gaps. */
+function definitionFrom(name: MessageName): Definition {
+  const [, id = '', list = ''] = /^(\d+): (.*)$/u.exec(layouts[name]) ?? [];
   let at = 0;
   const fields = list.split(', ').map((text): Field => {
     const [, type = '', field = '', length = '0'] = /^(\w+) (\w+)(?:\[(\d+)\])?$/u.exec(text) ?? [];
@@ -89,10 +112,4 @@ function definitionFrom(line: string): Definition {
     return { name: field, type, at: begin, length: Number(length) };
   });
   return { id: Number(id), name, crc_extra: crcExtraOf(Number(id)), full_length: at, fields };
-}
-
-/** Bytes of one value. */
-function sizeOf(type: string): number {
-  if (type === 'char') return 1;
-  return type === 'float' ? 4 : Number(type.replaceAll(/\D/g, '')) / 8;
 }

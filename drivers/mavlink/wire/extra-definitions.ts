@@ -4,13 +4,18 @@
  */
 
 /** As in definitions-table.ts. */
-export const extraLayouts = `
-410 EVENT: uint32_t id, uint32_t event_time_boot_ms, uint16_t sequence, uint8_t destination_component, uint8_t destination_system, uint8_t log_levels, uint8_t arguments[40]
-411 CURRENT_EVENT_SEQUENCE: uint16_t sequence, uint8_t flags
-412 REQUEST_EVENT: uint16_t first_sequence, uint16_t last_sequence, uint8_t target_system, uint8_t target_component
-413 RESPONSE_EVENT_ERROR: uint16_t sequence, uint16_t sequence_oldest_available, uint8_t target_system, uint8_t target_component, uint8_t reason
-22 PARAM_VALUE: uint32_t param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type
-`;
+export const extraLayouts = {
+  EVENT:
+    '410: uint32_t id, uint32_t event_time_boot_ms, uint16_t sequence, uint8_t destination_component, uint8_t destination_system, uint8_t log_levels, uint8_t arguments[40]',
+  CURRENT_EVENT_SEQUENCE: '411: uint16_t sequence, uint8_t flags',
+  REQUEST_EVENT:
+    '412: uint16_t first_sequence, uint16_t last_sequence, uint8_t target_system, uint8_t target_component',
+  RESPONSE_EVENT_ERROR:
+    '413: uint16_t sequence, uint16_t sequence_oldest_available, uint8_t target_system, uint8_t target_component, uint8_t reason',
+  // The 32 bits of the value, since some autopilots store an integer in them, which a float would not survive.
+  PARAM_VALUE:
+    '22: uint32_t param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type',
+} as const;
 
 /**
  * Id, CRC_EXTRA and length without extensions of messages. Where the library's definition is older than the XML, this one

@@ -1,31 +1,19 @@
 /** The messages that this driver reads and writes: frames to fields, and fields to frames. */
 import { checksum } from './checksum.ts';
-import { commandDecoders } from './command-messages.ts';
-import { baseLengths, type Definition, definitionOf } from './definitions.ts';
-import { writeField } from './field-writers.ts';
+import {
+  baseLengths,
+  type Definition,
+  definitionOf,
+  definitions,
+  type MessageName,
+  type Messages,
+} from './definitions.ts';
+import { readerOf, writeField } from './fields.ts';
 import { type Frame, type MavlinkVersion, overhead_v1, overhead_v2, stx_v1, stx_v2 } from './frame.ts';
-import { identityDecoders } from './identity-messages.ts';
 import type { SignFrame } from './signing.ts';
-import { missionDecoders } from './mission-messages.ts';
-import { parameterDecoders } from './parameter-messages.ts';
-import { telemetryDecoders } from './telemetry-messages.ts';
 
-const decoders = {
-  ...telemetryDecoders,
-  ...identityDecoders,
-  ...commandDecoders,
-  ...missionDecoders,
-  ...parameterDecoders,
-};
+export type { MessageName, Messages } from './definitions.ts';
 
-/**
- * Fields by message, named as in the XML, in the raw units of the wire; sentinels and NaN are as they came. 64-bit
- * integers are numbers, exact up to 2^53; a `uid` is 16 hexadecimal digits. Texts end at their NUL.
- */
-export type Messages = {
-  readonly [K in keyof typeof decoders]: Readonly<ReturnType<(typeof decoders)[K]>>;
-};
-export type MessageName = keyof Messages;
 /** A message with its name: switch on `name` to know the fields. */
 export type Decoded<N extends MessageName = MessageName> = {
   [K in N]: { readonly name: K; readonly fields: Messages[K] };
@@ -39,23 +27,26 @@ interface Used {
 const scratch = new Uint8Array(256);
 const view = new DataView(scratch.buffer);
 const usedById = new Map<number, Used>(
-  Object.keys(decoders)
-    .filter(isMessageName)
-    .map((name) => {
-      const { id, full_length } = knownDefinition(name);
-      return [id, { full_length, read: readerOf(name) }];
-    }),
+  definitions.map((definition) => [
+    definition.id,
+    { full_length: definition.full_length, read: messageReader(definition) },
+  ]),
 );
 
-function isMessageName(name: string): name is MessageName {
-  return Object.hasOwn(decoders, name);
+function messageReader({ name, fields: layout }: Definition): (payload: DataView) => Decoded {
+  const readers = layout.map((field) => ({ field: field.name, read: readerOf(field) }));
+  return (payload) => {
+    const fields: Record<string, unknown> = {};
+    for (const { field, read } of readers) fields[field] = read(payload);
+    const message = { name, fields };
+    if (!isDecoded(message)) throw new RangeError(`${name} has no fields`);
+    return message;
+  };
 }
 
-/** The table with name and fields of each entry tied together, which a union of its entries would lose. */
-function readerOf<K extends MessageName>(name: K): (payload: DataView) => Decoded<K> {
-  const byName: { readonly [N in MessageName]: (payload: DataView) => Messages[N] } = decoders;
-  const fieldsOf = byName[name];
-  return (payload) => ({ name, fields: fieldsOf(payload) });
+/** Always so here: the type of each message is made from the layout that its fields are read by. */
+function isDecoded(message: { readonly name: MessageName; readonly fields: object }): message is Decoded {
+  return message.name !== undefined;
 }
 
 /** Decodes the message of a frame; undefined if the driver does not use it. */
@@ -96,7 +87,7 @@ const ids_v1_max = 0xff;
 
 /** Whether a message exists in MAVLink 1, whose ids have 8 bits. */
 export function isInMavlink1(name: MessageName): boolean {
-  return knownDefinition(name).id <= ids_v1_max;
+  return definitionOf(name).id <= ids_v1_max;
 }
 
 /**
@@ -104,7 +95,7 @@ export function isInMavlink1(name: MessageName): boolean {
  * floats only, where it means "not given". MAVLink 1 has no extension fields and no signature.
  */
 export function encode<K extends MessageName>(name: K, fields: Messages[K], envelope: Envelope): Uint8Array {
-  const definition = knownDefinition(name);
+  const definition = definitionOf(name);
   const payload = payloadOf(definition, fields);
   const { sysid, compid, seq, sign, version = 2 } = envelope;
   for (const byte of [seq, sysid, compid]) {
@@ -128,7 +119,7 @@ function payloadOf(
   values: Readonly<Record<string, unknown>>,
 ): Uint8Array {
   const payload = new DataView(new ArrayBuffer(full_length));
-  for (const field of layout) writeField(payload, field, { message: name, value: values[field.name] });
+  for (const field of layout) writeField(payload, field, values[field.name], name);
   return new Uint8Array(payload.buffer);
 }
 
@@ -151,11 +142,4 @@ function close(frame: Uint8Array, crc_extra: number): void {
   const end = frame.length - 2;
   const crc = checksum(frame, 1, end, crc_extra);
   frame.set([crc & 0xff, crc >>> 8], end);
-}
-
-/** Every message of this driver is defined; the tests would not load otherwise. */
-function knownDefinition(name: string): Definition {
-  const definition = definitionOf(name);
-  if (definition === undefined) throw new RangeError(`the dialects do not define ${name}`);
-  return definition;
 }

@@ -15,11 +15,6 @@ import {
   ualberta,
   uavionix,
 } from 'node-mavlink';
-import { commandDecoders } from './command-messages.ts';
-import { identityDecoders } from './identity-messages.ts';
-import { missionDecoders } from './mission-messages.ts';
-import { parameterDecoders } from './parameter-messages.ts';
-import { telemetryDecoders } from './telemetry-messages.ts';
 
 type LibraryMessage = (typeof common.REGISTRY)[number];
 type LibraryField = LibraryMessage['FIELDS'][number];
@@ -39,12 +34,78 @@ const dialects = [
 ];
 
 const checks_per_line = 6;
+/** As the formatter has it. */
+const line_chars_max = 110;
+
+/** The messages that the driver reads or writes; those of extra-definitions.ts come on top. */
+const used: ReadonlySet<string> = new Set([
+  'HEARTBEAT',
+  'SYS_STATUS',
+  'SYSTEM_TIME',
+  'SET_MODE',
+  'PARAM_REQUEST_READ',
+  'PARAM_REQUEST_LIST',
+  'GPS_RAW_INT',
+  'ATTITUDE',
+  'GLOBAL_POSITION_INT',
+  'MISSION_REQUEST',
+  'MISSION_SET_CURRENT',
+  'MISSION_CURRENT',
+  'MISSION_REQUEST_LIST',
+  'MISSION_COUNT',
+  'MISSION_CLEAR_ALL',
+  'MISSION_ITEM_REACHED',
+  'MISSION_ACK',
+  'MISSION_REQUEST_INT',
+  'NAV_CONTROLLER_OUTPUT',
+  'RC_CHANNELS',
+  'REQUEST_DATA_STREAM',
+  'MISSION_ITEM_INT',
+  'VFR_HUD',
+  'COMMAND_INT',
+  'COMMAND_LONG',
+  'COMMAND_ACK',
+  'SET_POSITION_TARGET_GLOBAL_INT',
+  'POSITION_TARGET_GLOBAL_INT',
+  'RADIO_STATUS',
+  'BATTERY_STATUS',
+  'AUTOPILOT_VERSION',
+  'FENCE_STATUS',
+  'RADIO',
+  'WIND',
+  'EKF_STATUS_REPORT',
+  'ESTIMATOR_STATUS',
+  'WIND_COV',
+  'HIGH_LATENCY2',
+  'VIBRATION',
+  'HOME_POSITION',
+  'EXTENDED_SYS_STATE',
+  'STATUSTEXT',
+  'CAMERA_INFORMATION',
+  'VIDEO_STREAM_INFORMATION',
+  'GIMBAL_DEVICE_INFORMATION',
+  'ORBIT_EXECUTION_STATUS',
+  'COMPONENT_INFORMATION_BASIC',
+  'AVAILABLE_MODES',
+]);
+
+/** Fields that are read otherwise than the XML says. */
+const read_as: Readonly<Record<string, string>> = {
+  // Identities that no rounding may touch.
+  'AUTOPILOT_VERSION.uid': 'hex64',
+  'GIMBAL_DEVICE_INFORMATION.uid': 'hex64',
+  // Arrays of bytes in the XML, and texts in truth.
+  'CAMERA_INFORMATION.vendor_name': 'char',
+  'CAMERA_INFORMATION.model_name': 'char',
+  // The spaces at the ends of a chunk stand between two words of the whole text.
+  'STATUSTEXT.text': 'chunk',
+};
 
 /** The texts of the table; it says how they are read. */
 export function packDefinitions(): {
   readonly checks: string;
   readonly targets: string;
-  readonly layouts: string;
+  readonly layouts: Readonly<Record<string, string>>;
 } {
   const by_id = new Map(
     dialects
@@ -52,22 +113,10 @@ export function packDefinitions(): {
       .map((message) => [message.MSG_ID, message]),
   );
   const all = [...by_id.values()].toSorted((a, b) => a.MSG_ID - b.MSG_ID);
-  const read = new Set(
-    Object.keys({
-      ...telemetryDecoders,
-      ...identityDecoders,
-      ...commandDecoders,
-      ...missionDecoders,
-      ...parameterDecoders,
-    }),
-  );
   return {
     checks: inLines(all.map(checkOf)),
     targets: inLines(all.flatMap(targetOf)),
-    layouts: all
-      .filter(({ MSG_NAME }) => read.has(MSG_NAME))
-      .map(layoutOf)
-      .join('\n'),
+    layouts: Object.fromEntries(all.filter(({ MSG_NAME }) => used.has(MSG_NAME)).map(layoutOf)),
   };
 }
 
@@ -80,7 +129,7 @@ function targetOf({ MSG_ID, FIELDS }: LibraryMessage): readonly string[] {
   return FIELDS.filter(({ source }) => source === 'target_system').map(({ offset }) => `${MSG_ID} ${offset}`);
 }
 
-function layoutOf({ MSG_ID, MSG_NAME, FIELDS }: LibraryMessage): string {
+function layoutOf({ MSG_ID, MSG_NAME, FIELDS }: LibraryMessage): readonly [name: string, layout: string] {
   const fields = FIELDS.toSorted((a, b) => a.offset - b.offset);
   let at = 0;
   for (const field of fields) {
@@ -88,11 +137,11 @@ function layoutOf({ MSG_ID, MSG_NAME, FIELDS }: LibraryMessage): string {
       throw new Error(`${MSG_NAME}.${field.source} does not follow the field before it`);
     at = endOf(field);
   }
-  return `${MSG_ID} ${MSG_NAME}: ${fields.map(fieldText).join(', ')}`;
+  return [MSG_NAME, `${MSG_ID}: ${fields.map((field) => fieldText(MSG_NAME, field)).join(', ')}`];
 }
 
-function fieldText({ source, type, length }: LibraryField): string {
-  const plain = type.replace('[]', '').replace('_mavlink_version', '');
+function fieldText(message: string, { source, type, length }: LibraryField): string {
+  const plain = read_as[`${message}.${source}`] ?? type.replace('[]', '').replace('_mavlink_version', '');
   return `${plain} ${source}${length > 0 ? `[${length}]` : ''}`;
 }
 
@@ -121,11 +170,16 @@ export const targets = \`
 ${targets}
 \`;
 
-/** Id, name and fields, in the order of the wire, of each message that the driver reads or writes. */
-export const layouts = \`
-${layouts}
-\`;
+/** Of each message that the driver reads or writes: id and fields, in the order of the wire. */
+export const layouts = {
+${Object.entries(layouts).map(lineOf).join('\n')}
+} as const;
 `;
+}
+
+function lineOf([name, layout]: readonly [string, string]): string {
+  const line = `  ${name}: '${layout}',`;
+  return line.length > line_chars_max ? line.replace(': ', ':\n    ') : line;
 }
 
 if (import.meta.main) {

@@ -20,7 +20,7 @@ const drones = 20;
 const feed_rates_hz = { default: 5, gps: 2, attitude: 2 };
 /** Every drone is known after 5 s. The rest is for the engine, which compiles what runs often: a kit flies for hours. */
 const settle_ms = 30_000;
-const ratio_target = '>= 21 x node-mavlink';
+const ratio_target = '>= 8 x node-mavlink';
 
 /** Both read the fields of these messages, and of no others. */
 const silent: FrameSink['tally'] = {

@@ -3,22 +3,10 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { texts as link_texts } from '../../../../drivers/mavlink/links/texts.ts';
 import { checksum } from '../../../../drivers/mavlink/wire/checksum.ts';
-import { commandDecoders } from '../../../../drivers/mavlink/wire/command-messages.ts';
-import { type Definition, definitionOf } from '../../../../drivers/mavlink/wire/definitions.ts';
-import { identityDecoders } from '../../../../drivers/mavlink/wire/identity-messages.ts';
-import { missionDecoders } from '../../../../drivers/mavlink/wire/mission-messages.ts';
-import { parameterDecoders } from '../../../../drivers/mavlink/wire/parameter-messages.ts';
-import { telemetryDecoders } from '../../../../drivers/mavlink/wire/telemetry-messages.ts';
+import { type Definition, definitions } from '../../../../drivers/mavlink/wire/definitions.ts';
 import { texts as hub_texts } from '../../../../src/hub/texts.ts';
 import { withDrone } from './mavlink-lab.ts';
 
-const definitions = Object.keys({
-  ...telemetryDecoders,
-  ...identityDecoders,
-  ...commandDecoders,
-  ...missionDecoders,
-  ...parameterDecoders,
-}).flatMap((name) => definitionOf(name) ?? []);
 const rounds = 60;
 /** What changes who the vehicle is: last, since the rest of it is ignored after that. */
 const identities = new Set(['HEARTBEAT', 'AUTOPILOT_VERSION', 'HIGH_LATENCY2']);

@@ -8,9 +8,7 @@ import { packDefinitions } from '../../../../../drivers/mavlink/wire/pack-defini
 const folder = new URL('../../../../../drivers/mavlink/', import.meta.url);
 
 it('The definitions table matches node-mavlink; if not, run `node drivers/mavlink/wire/pack-definitions.ts`', () => {
-  expect({ checks: checks.trim(), targets: targets.trim(), layouts: layouts.trim() }).toEqual(
-    packDefinitions(),
-  );
+  expect({ checks: checks.trim(), targets: targets.trim(), layouts }).toEqual(packDefinitions());
 });
 
 it('Only the generator of the definitions table loads node-mavlink', () => {
@@ -21,7 +19,7 @@ it('Only the generator of the definitions table loads node-mavlink', () => {
 });
 
 it('A field definition has the offset after the fields before it, including arrays', () => {
-  const { fields = [], full_length } = definitionOf('BATTERY_STATUS') ?? {};
+  const { fields, full_length } = definitionOf('BATTERY_STATUS');
   const at = Object.fromEntries(fields.map((field) => [field.name, field.at]));
   expect(at).toMatchObject({ voltages: 10, current_battery: 30, voltages_ext: 41, fault_bitmask: 50 });
   expect(full_length).toBe(54);

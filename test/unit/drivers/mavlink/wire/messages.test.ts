@@ -25,27 +25,17 @@ import {
   standard,
 } from 'node-mavlink';
 import { describe, expect, it } from 'vitest';
-import { commandDecoders } from '../../../../../drivers/mavlink/wire/command-messages.ts';
-import { crcExtraOf, definitionOf, type Field } from '../../../../../drivers/mavlink/wire/definitions.ts';
-import { identityDecoders } from '../../../../../drivers/mavlink/wire/identity-messages.ts';
-import { missionDecoders } from '../../../../../drivers/mavlink/wire/mission-messages.ts';
-import { parameterDecoders } from '../../../../../drivers/mavlink/wire/parameter-messages.ts';
+import { crcExtraOf, definitionOf, definitions } from '../../../../../drivers/mavlink/wire/definitions.ts';
+import type { Field } from '../../../../../drivers/mavlink/wire/fields.ts';
 import {
   decode,
   encode,
   type MessageName,
   type Messages,
 } from '../../../../../drivers/mavlink/wire/messages.ts';
-import { telemetryDecoders } from '../../../../../drivers/mavlink/wire/telemetry-messages.ts';
 import { excerpt, framesOfDatagram } from '../frames.ts';
 
-const names = Object.keys({
-  ...telemetryDecoders,
-  ...identityDecoders,
-  ...commandDecoders,
-  ...missionDecoders,
-  ...parameterDecoders,
-}) as MessageName[];
+const names = definitions.map(({ name }) => name);
 /** Its value is the bits of a float for us, and the float for node-mavlink. */
 const own_layout = 'PARAM_VALUE';
 const library = new Map(
@@ -170,7 +160,7 @@ it('Any payload is decoded without an exception, and never as BigInt', () => {
   assert(
     property(uint8Array({ minLength: 255, maxLength: 255 }), (noise) => {
       for (const name of names) {
-        const { id, crc_extra } = definitionOf(name)!;
+        const { id, crc_extra } = definitionOf(name);
         expect(crc_extra).toBe(crcExtraOf(id));
         const frame = {
           ...envelope,
@@ -199,14 +189,14 @@ function onlyFrame(bytes: Uint8Array) {
 
 /** Random values for every field of a message, all of which survive the way over the wire. */
 function fieldsOf<K extends MessageName>(name: K): Arbitrary<Messages[K]> {
-  const { fields } = definitionOf(name)!;
-  const entries = fields.map((field): [string, Arbitrary<unknown>] => [field.name, valueOf(name, field)]);
+  const { fields } = definitionOf(name);
+  const entries = fields.map((field): [string, Arbitrary<unknown>] => [field.name, valueOf(field)]);
   return record(Object.fromEntries(entries)) as Arbitrary<Messages[K]>;
 }
 
-function valueOf(name: string, { type, length, name: field }: Field): Arbitrary<unknown> {
-  if (type === 'char' || isByteText(name, field)) return textOf(length);
-  if (field === 'uid') return hexDigits;
+function valueOf({ type, length }: Field): Arbitrary<unknown> {
+  if (type === 'char' || type === 'chunk') return textOf(length);
+  if (type === 'hex64') return hexDigits;
   const each = numberOf(type);
   return length > 0 ? array(each, { minLength: length, maxLength: length }) : each;
 }
