@@ -4,20 +4,17 @@ import { DeviceReports } from '../../src/device/device-reports.ts';
 import { defineDriver, type DriverHost, type DriverLog } from '../../src/driver/driver.ts';
 import { messageOf } from '../../src/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
-import { endpointFacts } from './forward/endpoint-facts.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
-import { addressOf, type Link, openLink } from './links/link.ts';
-import { withForeignBytes } from './links/foreign-bytes.ts';
+import { type Link, openLink } from './links/link.ts';
 import { linkLog } from './links/link-log.ts';
 import { type MavlinkOptions, mavlinkOptions } from './options.ts';
-import { openLinks } from './links/open-links.ts';
-import { Outgoing } from './links/outgoing.ts';
-import { sendHeartbeats } from './links/presence.ts';
+import { Outgoing, sendHeartbeats } from './links/outgoing.ts';
 import { texts } from './links/texts.ts';
 import { openSigning, type StoredSigning } from './wire/signing.ts';
 import { texts as signing_texts } from './wire/texts.ts';
-import { statusFacts } from './status-facts.ts';
+import { statusFacts, withForeignBytes, endpointFacts } from './status-facts.ts';
+import { addressOf, openLinks } from './links/link-options.ts';
 
 export const mavlink = defineDriver({
   name: 'mavlink',

@@ -1,10 +1,14 @@
 /** Facts of the driver for `kit-connector status`: vehicles, quality of each link, report of its radio. */
 import type { Link } from './links/link.ts';
-import type { ComponentStats, LinkStats } from './links/link-stats.ts';
+import type { ComponentStats, LinkStats } from './links/link-tally.ts';
 import type { Messages } from './wire/messages.ts';
 import { texts as command_texts } from './commands/texts.ts';
 import { texts } from './texts.ts';
 import type { Vehicle } from './vehicles/vehicle.ts';
+import type { DeviceReport } from '../../src/driver/driver.ts';
+import { type LinkOptions, addressOf } from './links/link-options.ts';
+import { texts as link_texts } from './links/texts.ts';
+import type { EndpointStats } from './forward/tally.ts';
 
 /** Components shown for one link; more would not fit a line. */
 const components_shown_max = 8;
@@ -113,4 +117,72 @@ export function radioText({ rssi, noise, remrssi, remnoise, rxerrors }: Messages
   const shown = (value: number): string => (value === unknown_rssi ? '?' : String(value));
   const here = `here ${shown(rssi)} noise ${shown(noise)}`;
   return `${here}, remote ${shown(remrssi)} noise ${shown(remnoise)}, ${rxerrors} errors`;
+}
+
+// Names a link that is open and receives bytes, but none of MAVLink: another baud rate, or another device.
+
+/** Longer than any frame: a link that is opened in the middle of one skips less. */
+const foreign_bytes_min = 300;
+
+/** Returns a function that replaces the report of such a link. */
+export function withForeignBytes(
+  options: readonly LinkOptions[],
+  links: readonly Pick<Link, 'name' | 'stats'>[],
+): (report: DeviceReport) => DeviceReport {
+  const foreign = new Map(
+    links.flatMap(({ name, stats }) => {
+      const { up, frames, bytes_skipped } = stats();
+      if (!up || frames > 0 || bytes_skipped < foreign_bytes_min) return [];
+      const link = options.find((each) => (each.name ?? addressOf(each)) === name);
+      return [[name, link_texts.foreign_bytes[link?.kind === 'serial' ? 'serial' : 'network']] as const];
+    }),
+  );
+  return (report) => {
+    const reason = foreign.get(report.name);
+    return reason === undefined || report.reason !== null ? report : { ...report, state: 'offline', reason };
+  };
+}
+
+// Facts of the endpoints for `kit-connector status`: stations, rates since the last report, and drops by reason.
+
+/** Stations shown for one endpoint; more would not fit a line. */
+const peers_shown_max = 4;
+
+/** Returns a function that formats the endpoints, with rates since its last call. */
+export function endpointFacts(): (
+  all: readonly EndpointStats[],
+  now_ms: number,
+) => Readonly<Record<string, string>> {
+  const before = new Map<string, { readonly stats: EndpointStats; readonly at_ms: number }>();
+  return (all, now_ms) =>
+    Object.fromEntries(
+      all.map((stats) => {
+        const last = before.get(stats.name);
+        before.set(stats.name, { stats, at_ms: now_ms });
+        const seconds = last ? (now_ms - last.at_ms) / 1_000 : 0;
+        const rate = (count: number, earlier: number | undefined): string =>
+          seconds > 0 ? `${((count - (earlier ?? 0)) / seconds).toFixed(1)}/s` : '?/s';
+        const { up, peers, to_stations, to_vehicles } = stats;
+        const shown = peers.slice(0, peers_shown_max).join(', ');
+        const more = peers.length > peers_shown_max ? ` and ${peers.length - peers_shown_max} more` : '';
+        const text = [
+          up ? 'up' : 'down',
+          `stations: ${peers.length === 0 ? 'none' : `${shown}${more}`}`,
+          `to them ${to_stations} (${rate(to_stations, last?.stats.to_stations)})`,
+          `to vehicles ${to_vehicles} (${rate(to_vehicles, last?.stats.to_vehicles)})`,
+          ...droppedText(stats),
+        ].join(', ');
+        return [`endpoint ${stats.name}`, text];
+      }),
+    );
+}
+
+function droppedText({ dropped, refused_clients }: EndpointStats): readonly string[] {
+  // Frames without a station are no loss.
+  const lost = Object.entries(dropped).filter(([reason, count]) => count > 0 && reason !== 'no_peer');
+  const reasons = lost.map(([reason, count]) => `${reason} ${count}`).join(', ');
+  return [
+    ...(lost.length > 0 ? [`dropped: ${reasons}`] : []),
+    ...(refused_clients > 0 ? [`${refused_clients} connections refused`] : []),
+  ];
 }

@@ -10,7 +10,7 @@ import { interruptionOf } from './await-change.ts';
 import { type Addressee, report_reserve_ms, silent_ms } from './exchange.ts';
 import { distance_m, type Place } from './geo.ts';
 import { modeOf } from './orders.ts';
-import { isTargetShown } from '../reports/target-shown.ts';
+import { isTargetShown } from './target-shown.ts';
 import { texts } from './texts.ts';
 
 /** A way of a vehicle, as its messages show it. */

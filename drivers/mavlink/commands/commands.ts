@@ -8,7 +8,7 @@ import { altitudeInput } from './altitude.ts';
 import { admit, type Bounded, type Commanded, notSent, reach } from './admission.ts';
 import { awaitArrival, journeyTo } from './arrival.ts';
 import { changeMode } from './change-mode.ts';
-import { carryOut } from './exchange.ts';
+import { carryOut, report_reserve_ms, time_min_ms } from './exchange.ts';
 import { flightCommands } from './flight-commands.ts';
 import {
   admitTarget,
@@ -26,12 +26,12 @@ import { missionFlightCommands } from '../missions/flight.ts';
 import type { CommandName, MavlinkOptions } from '../options.ts';
 import { parameterCommands } from '../parameters/commands.ts';
 import { orbitCommand } from './orbit.ts';
-import { armOrder, disarmOrder, gotoOrder, modeOrder, returnOrder } from './orders.ts';
+import { armOrder, disarmOrder, gotoOrder, modeOrder, returnOrder, sendCommand } from './orders.ts';
 import { admitStick, isLedByStick } from './throttle-stick.ts';
-import { isTargetShown } from '../reports/target-shown.ts';
-import { refreshChecks } from './pre-arm.ts';
-import type { Situation } from '../vehicles/situation.ts';
+import { isTargetShown } from './target-shown.ts';
+import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { modeEffects, texts } from './texts.ts';
+import type { Contact } from '../vehicles/contact.ts';
 
 /** Returns the commands that are enabled for this vehicle. */
 export function vehicleCommands(
@@ -214,4 +214,45 @@ async function goTo(
     ...(isGoingAround ? { going_around: true } : {}),
     ...evidence,
   };
+}
+
+// Lets an ArduPilot run its pre-arm checks when it reports that they fail and has not reported why. Changes nothing on the vehicle.
+
+const command_run_checks = 401;
+/** The texts follow at once; the state of the system comes every two seconds. */
+const wait_ms = 2_500;
+/** Several reasons come one after the other. */
+const further_ms = 300;
+
+/**
+ * An ArduPilot repeats its reasons every 30 s, and after a change of its mode it reports the result of the earlier one for a
+ * second or two. Resolves when it has explained or corrected itself, or has done neither.
+ */
+async function refreshChecks(
+  vehicle: Bounded,
+  context: CommandContext,
+  options: MavlinkOptions['arm'],
+): Promise<void> {
+  const { to, situation } = reach(vehicle, context);
+  if (!isUnexplained(situation, options)) return;
+  const sent_ms = performance.now();
+  const how = { form: 'long', confirmation: 0 } as const;
+  if (!sendCommand(to.contact, { command: command_run_checks }, how)) return;
+  const spare_ms = Math.max(0, context.remaining_ms() - time_min_ms - report_reserve_ms);
+  const look = (): true | undefined => (isAnswered(to.contact, options) ? true : undefined);
+  await to.changes.until(look, Math.min(wait_ms, spare_ms), context.signal);
+  const left_ms = Math.max(0, spare_ms - (performance.now() - sent_ms));
+  await to.changes.until(() => undefined, Math.min(further_ms, left_ms), context.signal);
+}
+
+/** Whether nothing but checks without a reason prevents arming. */
+function isUnexplained(situation: Situation, options: MavlinkOptions['arm']): boolean {
+  const { autopilot, armed, pre_arm_reasons } = situation;
+  if (autopilot !== 'ardupilot' || armed !== false || pre_arm_reasons.length > 0) return false;
+  const without = { ...options, require_pre_arm_check: false };
+  return obstacleToArm(situation, options) !== undefined && obstacleToArm(situation, without) === undefined;
+}
+
+function isAnswered(contact: Contact, options: MavlinkOptions['arm']): boolean {
+  return !isUnexplained(situationOf(contact, performance.now()), options);
 }

@@ -2,7 +2,7 @@
 import type { Height } from './altitude.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Form, Order } from './exchange.ts';
-import { isOnWayTo, isTargetShown, mayGoAround } from '../reports/target-shown.ts';
+import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
 import { obstacleToDisarm, obstacleToForcedDisarm, obstacleToRepeat, type Waypoint } from './gate.ts';
 import { distance_m } from './geo.ts';
 import { texts } from './texts.ts';

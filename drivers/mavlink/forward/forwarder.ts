@@ -5,18 +5,18 @@
 import { networkInterfaces } from 'node:os';
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { every } from '../../../src/platform/time.ts';
+import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { Link } from '../links/link.ts';
 import type { Outgoing } from '../links/outgoing.ts';
-import type { Route } from '../vehicles/route.ts';
-import type { Frame } from '../wire/frame.ts';
-import { ByteBudget } from './byte-budget.ts';
+import type { Route } from '../vehicles/contacts.ts';
+import { type Frame, fingerprintOf } from '../wire/frame.ts';
 import { Endpoint } from './endpoint.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
-import { RecentFrames } from './recent-frames.ts';
-import { commandOf, targetOf } from './target.ts';
 import type { DropReason, EndpointStats } from './tally.ts';
 import { texts } from './texts.ts';
+import { targets } from '../wire/definitions-table.ts';
 
 export interface ForwarderParts {
   readonly endpoints: readonly EndpointOptions[];
@@ -28,6 +28,12 @@ export interface ForwarderParts {
 }
 
 const setup_signing = 256;
+/** Unused budget that may be sent to vehicles at once. */
+const burst_s = 1;
+/** Longer than a router delays a frame. */
+const recent_ms = 2_000;
+/** 2,000 frames a second. */
+const recent_max = 4_096;
 /** Age of the routes by which frames of vehicles are filtered. */
 const routes_every_ms = 100;
 
@@ -37,8 +43,10 @@ type Source = Pick<Link, 'name'>;
 export class Forwarder {
   readonly #parts: ForwarderParts;
   readonly #endpoints: readonly Endpoint[];
-  readonly #recent = new RecentFrames();
-  readonly #budgets: ReadonlyMap<Endpoint, ByteBudget>;
+  /** Where frames were received. */
+  readonly #recent = new SeenRecently<number, string>({ keep_ms: recent_ms, max: recent_max });
+  /** The bytes that stations send to vehicles. */
+  readonly #budgets: ReadonlyMap<Endpoint, TokenBucket>;
   #routes: readonly Route[] = [];
   #routes_now: readonly Route[] | undefined;
   #has_warned_ids = false;
@@ -51,7 +59,10 @@ export class Forwarder {
       this.#fromStation(endpoint, each, peer);
     this.#endpoints = parts.endpoints.map((options) => new Endpoint(options, { signal, log, frame }));
     this.#budgets = new Map(
-      this.#endpoints.map((each) => [each, new ByteBudget(each.options.to_vehicles_bytes_per_s)]),
+      this.#endpoints.map((each) => {
+        const perSecond = each.options.to_vehicles_bytes_per_s;
+        return [each, new TokenBucket({ perSecond, burst: perSecond * burst_s })];
+      }),
     );
     if (this.#endpoints.length === 0) return;
     every(routes_every_ms, signal, () => {
@@ -93,13 +104,24 @@ export class Forwarder {
   ): void {
     if (this.#endpoints.length === 0 || this.#parts.out.isEcho(frame)) return;
     if (frame.msgid === setup_signing || this.#isStandby(link, peer, frame)) return;
-    if (this.#recent.isFromElsewhere(frame, `${link.name}|${peer}`, now_ms)) return;
+    if (this.#isFromElsewhere(frame, `${link.name}|${peer}`, now_ms)) return;
     const { bytes } = frame;
     for (const endpoint of this.#endpoints) {
       const { options } = endpoint;
       if (!verified && !options.unverified) continue;
       if (this.#isForwarded(options.vehicles, { link, peer, sysid: frame.sysid })) endpoint.relay(bytes);
     }
+  }
+
+  /**
+   * Whether the frame was received at another place shortly before: it came back through a router, or a vehicle is connected twice.
+   * A sender never repeats a frame with its sequence number and checksum at two places.
+   */
+  #isFromElsewhere(frame: Frame, place: string, now_ms: number): boolean {
+    const key = fingerprintOf(frame);
+    const known = this.#recent.get(key, now_ms);
+    if (known === undefined) this.#recent.note(key, place, now_ms);
+    return known !== undefined && known !== place;
   }
 
   /** Whether the vehicle is also received over a route that is preferred now: stations get each frame once. */
@@ -136,7 +158,7 @@ export class Forwarder {
     // Before the search for its vehicles, which costs more: a station that floods is dropped here.
     const { bytes } = frame;
     const budget = this.#budgets.get(endpoint);
-    if (!budget?.has(bytes.length, performance.now())) {
+    if (budget?.wait_ms(performance.now(), bytes.length) !== 0) {
       tally.drop('rate');
       return;
     }
@@ -145,7 +167,7 @@ export class Forwarder {
       tally.drop(reached);
       return;
     }
-    budget.take(bytes.length);
+    budget.take(performance.now(), bytes.length);
     const command = commandOf(frame);
     if (command !== undefined) this.#parts.out.foreign(command, performance.now());
     const sent = reached.filter((route) => route.link.send(bytes, route.peer));
@@ -175,7 +197,7 @@ export class Forwarder {
     // Remembered also when it is not forwarded: it may come back through a link. Never with the ids of a vehicle: a station that
     // sends its next frames before it would hide them from the others.
     const isReturned =
-      !isVehicles && this.#recent.isFromElsewhere(frame, `endpoint ${name}|${peer}`, performance.now());
+      !isVehicles && this.#isFromElsewhere(frame, `endpoint ${name}|${peer}`, performance.now());
     if (passive || options.read_only) return 'read_only';
     if (out.isEcho(frame)) {
       if (!this.#has_warned_ids) log.warn({ endpoint: name, peer }, texts.own_ids);
@@ -227,4 +249,34 @@ function isOwnAddress(host: string): boolean {
   if (host.startsWith('127.') || host === '::1' || host === 'localhost') return true;
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return own.some(({ address }) => address === plainIp(host));
+}
+
+// Reads the system that a frame is addressed to, of any message of the dialects.
+
+/** Offset of `target_system` in the payload, by message id. */
+const offsets: ReadonlyMap<number, number> = new Map(
+  targets.split(',').map((pair) => {
+    const [id = 0, offset = 0] = pair.trim().split(' ').map(Number);
+    return [id, offset];
+  }),
+);
+
+/** Returns 0 for all systems, and undefined for a message without an address. */
+function targetOf({ msgid, source, payload_at, payload_length }: Frame): number | undefined {
+  const offset = offsets.get(msgid);
+  if (offset === undefined) return undefined;
+  // MAVLink 2 leaves out zeros at the end.
+  return offset < payload_length ? (source[payload_at + offset] ?? 0) : 0;
+}
+
+const command_int = 75;
+const command_long = 76;
+const command_at = 28;
+
+/** Returns the number of the command that the frame carries, if it carries one. */
+function commandOf({ msgid, source, payload_at, payload_length }: Frame): number | undefined {
+  if (msgid !== command_int && msgid !== command_long) return undefined;
+  const byteAt = (offset: number): number =>
+    offset < payload_length ? (source[payload_at + offset] ?? 0) : 0;
+  return byteAt(command_at) | (byteAt(command_at + 1) << 8);
 }

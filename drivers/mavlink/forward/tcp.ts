@@ -1,10 +1,9 @@
 /** Endpoints over TCP: stations that connect, or one station that is connected to. */
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { untilLost } from '../links/medium.ts';
-import { readPaced } from '../wire/paced-stream.ts';
+import { readPaced, serveTcp } from '../links/sockets.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost, Relay } from './endpoint.ts';
 import { texts } from './texts.ts';
@@ -34,28 +33,23 @@ export async function runTcpListen({ host, port, clients_max }: TcpListen, on: E
   });
   server.maxConnections = clients_max;
   server.on('drop', () => on.refused());
-  const lost = new Promise<never>((_, reject) => {
-    server.on('error', (error) => reject(new DeviceUnreachable(error.message, { cause: error })));
-  });
-  lost.catch(() => undefined);
-  try {
-    await Promise.race([listening(server, { host, port }), lost]);
-    on.opened(
-      (bytes) => {
-        if (clients.size === 0) on.tally.drop('no_peer');
-        for (const client of clients) client.relay(bytes);
-      },
-      [port],
-    );
-    await untilLost(lost, on.signal);
-  } finally {
-    on.closed();
-    for (const client of clients) client.close();
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-    });
-    await Promise.all(ended);
-  }
+  await serveTcp(server, {
+    own: { host, port },
+    signal: on.signal,
+    opened: () =>
+      on.opened(
+        (bytes) => {
+          if (clients.size === 0) on.tally.drop('no_peer');
+          for (const client of clients) client.relay(bytes);
+        },
+        [port],
+      ),
+    closing() {
+      on.closed();
+      for (const client of clients) client.close();
+    },
+    fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
+  }).finally(async () => Promise.all(ended));
 }
 
 export async function runTcpClient({ host, port }: TcpClient, on: EndpointHost): Promise<void> {
@@ -155,13 +149,4 @@ class Client {
     on.left(name, reason);
     return reason;
   }
-}
-
-async function listening(
-  server: Server,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<void> {
-  await new Promise<void>((resolve) => {
-    server.listen({ host, port }, resolve);
-  });
 }

@@ -1,14 +1,16 @@
 /** Endpoints over UDP: stations that send first, or one station with a fixed address. */
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { createSocket, type RemoteInfo } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted } from '../../../src/platform/time.ts';
-import { untilLost } from '../links/medium.ts';
-import { TurnBudget } from '../wire/turn-budget.ts';
+import { serveUdp, TurnBudget } from '../links/sockets.ts';
 import type { EndpointOptions } from './endpoint-options.ts';
 import type { EndpointHost } from './endpoint.ts';
-import { mayReceive, Stations } from './stations.ts';
+import { plainIp } from '../../../src/platform/networks.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
+import { nameOf, Peer } from '../links/peers.ts';
 
 type UdpListen = Extract<EndpointOptions, { kind: 'udp_listen' }>;
 type UdpClient = Extract<EndpointOptions, { kind: 'udp_client' }>;
@@ -74,48 +76,85 @@ async function serve(
   receive: (bytes: Uint8Array, from: RemoteInfo) => void,
 ): Promise<void> {
   const socket = createSocket(isIPv6(own.host) ? 'udp6' : 'udp4');
-  const lost = new Promise<never>((_, reject) => {
-    socket.on('error', (error) => reject(new DeviceUnreachable(error.message, { cause: error })));
-  });
-  lost.catch(() => undefined);
   const turn = new TurnBudget();
   socket.on('message', (bytes, from) => {
     if (turn.take(bytes.length)) receive(bytes, from);
     else on.overrun();
   });
-  try {
-    await Promise.race([bound(socket, own), lost]);
-    on.opened(
-      (bytes) => {
-        for (const { host, port } of stationsFor(bytes.length)) {
-          if (socket.getSendQueueCount() >= unsent_max) on.tally.drop('slow');
-          else {
-            // A station that is not listening is treated like a station that is switched off.
-            socket.send(bytes, port, host, () => undefined);
-            on.tally.to_stations += 1;
+  await serveUdp(socket, {
+    own,
+    signal: on.signal,
+    opened: () =>
+      on.opened(
+        (bytes) => {
+          for (const { host, port } of stationsFor(bytes.length)) {
+            if (socket.getSendQueueCount() >= unsent_max) on.tally.drop('slow');
+            else {
+              // A station that is not listening is treated like a station that is switched off.
+              socket.send(bytes, port, host, () => undefined);
+              on.tally.to_stations += 1;
+            }
           }
-        }
-      },
-      [socket.address().port],
-    );
-    await untilLost(lost, on.signal);
-  } finally {
-    on.closed();
-    await new Promise<void>((resolve) => {
-      socket.close(() => resolve());
-    });
-  }
-}
-
-async function bound(
-  socket: Socket,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<void> {
-  await new Promise<void>((resolve) => {
-    socket.bind({ address: host, port, exclusive: true }, resolve);
+        },
+        [socket.address().port],
+      ),
+    closing: () => on.closed(),
+    fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
   });
 }
 
-function nameOf({ address, port }: Pick<RemoteInfo, 'address' | 'port'>): string {
-  return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
+// The stations of a listening UDP endpoint: recent senders of frames.
+
+/** A station that sends nothing for this long is gone: its port may belong to another process. */
+const silence_max_ms = 15_000;
+
+interface StationsParts {
+  readonly peers_max: number;
+  readonly joined: (peer: string) => void;
+  readonly left: (peer: string) => void;
+}
+
+export class Stations {
+  readonly #parts: StationsParts;
+  #peers: readonly Peer[] = [];
+
+  constructor(parts: StationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether a new station has no place. `now_ms` is monotonic. */
+  isFullFor(from: RemoteInfo, now_ms: number): boolean {
+    return !this.#at(from) && this.recent(now_ms).length >= this.#parts.peers_max;
+  }
+
+  /** Notes a frame of a station that has a place. */
+  received(from: RemoteInfo, bytes: number, now_ms: number): void {
+    const known = this.#at(from);
+    const peer = known ?? new Peer(from, now_ms);
+    peer.received(bytes, now_ms);
+    if (known) return;
+    this.#peers = [...this.#peers, peer];
+    this.#parts.joined(peer.name);
+  }
+
+  recent(now_ms: number): readonly Peer[] {
+    const isRecent = ({ received_ms }: Peer): boolean => silenceSince(received_ms, now_ms) <= silence_max_ms;
+    if (this.#peers.every(isRecent)) return this.#peers;
+    const gone = this.#peers.filter((peer) => !isRecent(peer));
+    this.#peers = this.#peers.filter(isRecent);
+    for (const { name } of gone) this.#parts.left(name);
+    return this.#peers;
+  }
+
+  #at({ address, port }: RemoteInfo): Peer | undefined {
+    return this.#peers.find((each) => each.port === port && each.host === address);
+  }
+}
+
+/**
+ * Whether a station may be sent so many bytes more. Its address may be forged, and then the one who has it would receive all
+ * telemetry for the price of a heartbeat: one in the internet gets as little as a vehicle does.
+ */
+export function mayReceive(station: Peer, bytes: number): boolean {
+  return !isPublicIp(plainIp(station.host)) || station.take(bytes);
 }

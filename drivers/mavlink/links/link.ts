@@ -4,9 +4,8 @@ import { DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
-import type { LinkOptions } from './link-options.ts';
-import type { LinkStats } from './link-stats.ts';
-import { LinkTally } from './link-tally.ts';
+import { addressOf, type LinkOptions } from './link-options.ts';
+import { LinkTally, type LinkStats } from './link-tally.ts';
 import type { MediumHost, Reception, Send, Stream, Transport } from './medium.ts';
 import { type Precedence, SendBudget } from './send-budget.ts';
 import { runSerial } from './serial.ts';
@@ -286,11 +285,4 @@ async function runMedium(options: LinkOptions, host: MediumHost): Promise<void> 
     case 'serial':
       return runSerial(options, host);
   }
-}
-
-/** What the link opens, as people write it. */
-export function addressOf(options: LinkOptions): string {
-  return options.kind === 'serial'
-    ? options.path
-    : `${options.kind.replace('_', ' ')} ${options.host}:${options.port}`;
 }

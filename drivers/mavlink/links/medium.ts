@@ -2,7 +2,6 @@
  * Types shared by the media (UDP, TCP, serial). Each medium is a function that serves until the signal aborts, then
  * resolves; it rejects with DeviceUnreachable when it cannot be opened or is lost. Everything is closed when it settles.
  */
-import { aborted } from '../../../src/platform/time.ts';
 
 /** Writes bytes to the medium; false when it does not accept them. */
 export type Send = (bytes: Uint8Array, peer?: string) => boolean;
@@ -49,14 +48,4 @@ export interface Stream {
   /** `performance.now()` of the last accepted frame; undefined before the first. */
   received_ms(): number | undefined;
   close(): void;
-}
-
-/** Resolves when the signal aborts, rejects when `lost` does. Leaves no listener on the signal, which outlives the medium. */
-export async function untilLost(lost: Promise<never>, signal: AbortSignal): Promise<void> {
-  const over = new AbortController();
-  try {
-    await Promise.race([aborted(AbortSignal.any([signal, over.signal])), lost]);
-  } finally {
-    over.abort();
-  }
 }

@@ -1,10 +1,13 @@
 /** Sends all outgoing frames: adds our ids, the sequence number and signature of each link; sends nothing when passive. */
 import { randomInt } from 'node:crypto';
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Link } from './link.ts';
 import type { MavlinkVersion } from '../wire/frame.ts';
 import { type Decoded, encode, isInMavlink1, type MessageName, type Messages } from '../wire/messages.ts';
 import type { Precedence } from './send-budget.ts';
 import type { SignFrame, Signing } from '../wire/signing.ts';
+import { every } from '../../../src/platform/time.ts';
+import type { MavlinkOptions } from '../options.ts';
 
 /** More than a router holds back. */
 const recent_frames_max = 512;
@@ -56,10 +59,10 @@ export class Outgoing {
   /** Next sequence number of each link: receivers count gaps as losses. */
   readonly #seq = new Map<Link, number>();
   readonly #signers = new Map<Link, SignFrame>();
-  /** When the last frames were sent, to recognise copies that a router returns. */
-  readonly #recent = new Map<string, number>();
-  /** When other stations sent commands, through us or over the same net, by number of the command. */
-  readonly #foreign = new Map<number, number>();
+  /** The last frames that were sent, to recognise copies that a router returns. */
+  readonly #recent = new SeenRecently<string>({ keep_ms: returned_ms, max: recent_frames_max });
+  /** Commands that other stations sent, through us or over the same net, by their number. */
+  readonly #foreign = new SeenRecently<number>({ keep_ms: foreign_answer_ms, max: foreign_max });
   /** When we sent commands, by number of the command. */
   readonly #sent = new Map<number, number>();
   readonly #began_ms = performance.now();
@@ -83,7 +86,7 @@ export class Outgoing {
     this.#seq.set(link, (seq + 1) % sequence_numbers);
     const { sysid, compid } = this;
     const bytes = encode(name, fields, { sysid, compid, seq, version, sign: this.#signerOf(link) });
-    this.#remember(bytes);
+    this.#recent.note(Buffer.from(bytes).toString('latin1'), true, performance.now());
     if ('command' in fields && typeof fields.command === 'number')
       this.#sent.set(fields.command, performance.now());
     return link.send(bytes, peer, precedenceOf(name, fields));
@@ -99,13 +102,7 @@ export class Outgoing {
 
   /** Remembers that another station sent a command with this number. */
   foreign(command: number, now_ms: number): void {
-    this.#foreign.delete(command);
-    this.#foreign.set(command, now_ms);
-    if (this.#foreign.size <= foreign_max) return;
-    for (const oldest of this.#foreign.keys()) {
-      this.#foreign.delete(oldest);
-      break;
-    }
+    this.#foreign.note(command, true, now_ms);
   }
 
   /** Notes a command of another station that arrives over a link. */
@@ -129,8 +126,7 @@ export class Outgoing {
    * same command, whose answer it may be.
    */
   isForUs({ command, target_system, target_component }: Messages['COMMAND_ACK']): boolean {
-    const foreign_ms = this.#foreign.get(command);
-    const isAmbiguous = foreign_ms !== undefined && performance.now() - foreign_ms < foreign_answer_ms;
+    const isAmbiguous = this.#foreign.has(command, performance.now());
     if (isAmbiguous && (target_system === 0 || target_component === 0)) return false;
     const isSystem = target_system === 0 || target_system === this.sysid;
     return isSystem && (target_component === 0 || target_component === this.compid);
@@ -138,23 +134,50 @@ export class Outgoing {
 
   /** Whether a frame with our ids was sent by us. Otherwise another station uses our ids. */
   isOurs({ bytes }: { readonly bytes: Uint8Array }, now_ms: number): boolean {
-    const sent_ms = this.#recent.get(Buffer.from(bytes).toString('latin1'));
-    return sent_ms !== undefined && now_ms - sent_ms < returned_ms;
-  }
-
-  #remember(bytes: Uint8Array): void {
-    const frame = Buffer.from(bytes).toString('latin1');
-    this.#recent.delete(frame);
-    this.#recent.set(frame, performance.now());
-    if (this.#recent.size <= recent_frames_max) return;
-    for (const oldest of this.#recent.keys()) {
-      this.#recent.delete(oldest);
-      break;
-    }
+    return this.#recent.has(Buffer.from(bytes).toString('latin1'), now_ms);
   }
 
   /** Whether a frame has our ids: our own, returned by a router, or one of a station with the same ids. */
   isEcho({ sysid, compid }: { readonly sysid: number; readonly compid: number }): boolean {
     return sysid === this.sysid && compid === this.compid;
   }
+}
+
+// Sends our heartbeat: 1 Hz on every link, only while this process runs on time.
+
+const beat_ms = 1_000;
+/** After a stall of this length one heartbeat is skipped: autopilots may rely on its sender. */
+const late_max_ms = 2_000;
+const type_ground_station = 6;
+const type_onboard_controller = 18;
+const autopilot_none = 8;
+const state_active = 4;
+const mavlink_version = 3;
+
+/** Sends heartbeats until `signal` aborts, but not over satellites. */
+export function sendHeartbeats(
+  links: readonly Link[],
+  {
+    out,
+    role,
+    signal,
+  }: { readonly out: Outgoing; readonly role: MavlinkOptions['role']; readonly signal: AbortSignal },
+): void {
+  const type = role === 'ground_station' ? type_ground_station : type_onboard_controller;
+  const heartbeat = {
+    custom_mode: 0,
+    type,
+    autopilot: autopilot_none,
+    base_mode: 0,
+    system_status: state_active,
+    mavlink_version,
+  };
+  let last_ms = performance.now();
+  every(beat_ms, signal, () => {
+    const now_ms = performance.now();
+    const is_on_time = now_ms - last_ms < late_max_ms;
+    last_ms = now_ms;
+    if (!is_on_time) return;
+    for (const link of links) if (!link.high_latency) out.send('HEARTBEAT', heartbeat, { link });
+  });
 }

@@ -1,5 +1,5 @@
 /**
- * The recent senders of a UDP port. On an open network anyone can be one: a flood of them drops none that keeps sending, and only
+ * The recent senders of a UDP port. On an open network anyone can be one: many of them displace none that keeps sending, and only
  * the oldest receive broadcasts.
  */
 import type { RemoteInfo } from 'node:dgram';
@@ -8,8 +8,10 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 
 /** After this silence nothing is sent to a peer: its port may belong to another process. */
 export const peer_silence_max_ms = 15_000;
-/** Of each of two generations. A peer that sends ten times a second stays for one at 20,000 new peers a second. */
-const generation_max = 2_048;
+/** When there are so many, one that was not heard again gives way to the next. */
+const peers_max = 1_024;
+/** A peer that was heard for longer keeps its place while it is heard. */
+const confirmed_after_ms = 1_000;
 /** Peers that receive what is for all, of all hosts and of one. */
 const addressed_max = 64;
 const host_addressed_max = 32;
@@ -30,16 +32,14 @@ export class Peer implements Address {
   readonly port: number;
   readonly first_ms: number;
   received_ms: number;
-  #allowance: number;
+  #allowance = 0;
 
-  /** `of`: the same peer in the earlier generation. */
-  constructor({ address, port }: RemoteInfo, now_ms: number, of?: Peer) {
+  constructor({ address, port }: RemoteInfo, now_ms: number) {
     this.name = nameOf({ address, port });
     this.host = address;
     this.port = port;
-    this.first_ms = of?.first_ms ?? now_ms;
+    this.first_ms = now_ms;
     this.received_ms = now_ms;
-    this.#allowance = of ? of.#allowance : 0;
   }
 
   received(bytes: number, now_ms: number): void {
@@ -59,106 +59,82 @@ export class Peer implements Address {
   }
 }
 
-/** Found by host and port, since formatting a name for each datagram costs more; and by name. */
-class Generation {
-  readonly #by_host = new Map<string, Map<number, Peer>>();
-  readonly by_name = new Map<string, Peer>();
-
-  at({ address, port }: RemoteInfo): Peer | undefined {
-    return this.#by_host.get(address)?.get(port);
-  }
-
-  add(peer: Peer): void {
-    const of_host = this.#by_host.get(peer.host) ?? new Map<number, Peer>();
-    this.#by_host.set(peer.host, of_host);
-    of_host.set(peer.port, peer);
-    this.by_name.set(peer.name, peer);
-  }
-}
-
 export class Peers {
   readonly #silence_max_ms: number;
-  #current = new Generation();
-  #previous = new Generation();
-  #behind: readonly Peer[] = [];
+  /** By name, the oldest first. */
+  readonly #peers = new Map<string, Peer>();
+  readonly #behind = new Map<string, Peer>();
 
   constructor(silence_max_ms: number) {
     this.#silence_max_ms = silence_max_ms;
   }
 
-  nameOf(from: RemoteInfo): string {
-    return this.#at(from)?.name ?? nameOf(from);
-  }
-
   /** Notes an accepted datagram of so many bytes. */
   received(from: RemoteInfo, bytes: number, now_ms: number): void {
-    const known = this.#current.at(from);
-    if (known) {
-      known.received(bytes, now_ms);
-      return;
-    }
-    const earlier = this.#previous.at(from);
-    const isRecent = earlier !== undefined && this.#isRecent(earlier, now_ms);
-    const peer = new Peer(from, now_ms, isRecent ? earlier : undefined);
+    const name = nameOf(from);
+    const peer = this.#at(name, now_ms) ?? this.#add(new Peer(from, now_ms));
     peer.received(bytes, now_ms);
-    this.#add(peer);
-    if (this.#behind.length > 0) this.#behind = this.#behind.filter((each) => !isAt(each, from));
+    this.#behind.delete(name);
   }
 
   /** Notes a sender whose frames do not count because of its clock. It must receive ours to follow it. */
   behind(from: RemoteInfo, bytes: number, now_ms: number): void {
-    const known = this.#at(from);
-    if (known && this.#isRecent(known, now_ms)) return;
-    const others = this.#behind.filter((each) => !isAt(each, from));
-    const peer = new Peer(
-      from,
-      now_ms,
-      this.#behind.find((each) => isAt(each, from)),
-    );
+    const name = nameOf(from);
+    if (this.#at(name, now_ms)) return;
+    const peer = this.#behind.get(name) ?? new Peer(from, now_ms);
     peer.received(bytes, now_ms);
-    this.#behind = [...others.slice(-(behind_max - 1)), peer];
+    this.#behind.delete(name);
+    this.#behind.set(name, peer);
+    const [oldest] = this.#behind.keys();
+    if (this.#behind.size > behind_max && oldest !== undefined) this.#behind.delete(oldest);
   }
 
   /** Returns the oldest peers, limited for each host. */
   all(now_ms: number): readonly Peer[] {
-    const peers = new Map([...this.#previous.by_name, ...this.#current.by_name]);
     const of_host = new Map<string, number>();
-    const recent = [...peers.values()]
-      .filter((peer) => this.#isRecent(peer, now_ms))
-      .toSorted((a, b) => a.first_ms - b.first_ms)
-      .filter(({ host }) => {
-        const count = (of_host.get(host) ?? 0) + 1;
-        of_host.set(host, count);
-        return count <= host_addressed_max;
-      });
-    const behind = this.#behind.filter((peer) => this.#isRecent(peer, now_ms));
-    return [...recent.slice(0, addressed_max), ...behind];
+    const isRecent = (peer: Peer): boolean => this.#isRecent(peer, now_ms);
+    const recent = [...this.#peers.values()].filter(isRecent).filter(({ host }) => {
+      const count = (of_host.get(host) ?? 0) + 1;
+      of_host.set(host, count);
+      return count <= host_addressed_max;
+    });
+    return [...recent.slice(0, addressed_max), ...[...this.#behind.values()].filter(isRecent)];
   }
 
   named(name: string, now_ms: number): readonly Peer[] {
-    const peer = this.#current.by_name.get(name) ?? this.#previous.by_name.get(name);
-    return peer && this.#isRecent(peer, now_ms) ? [peer] : [];
+    const peer = this.#at(name, now_ms);
+    return peer ? [peer] : [];
   }
 
-  #at(from: RemoteInfo): Peer | undefined {
-    return this.#current.at(from) ?? this.#previous.at(from);
+  #at(name: string, now_ms: number): Peer | undefined {
+    const peer = this.#peers.get(name);
+    return peer && this.#isRecent(peer, now_ms) ? peer : undefined;
   }
 
   #isRecent({ received_ms }: Peer, now_ms: number): boolean {
     return silenceSince(received_ms, now_ms) <= this.#silence_max_ms;
   }
 
-  #add(peer: Peer): void {
-    if (this.#current.by_name.size >= generation_max) {
-      this.#previous = this.#current;
-      this.#current = new Generation();
-    }
-    this.#current.add(peer);
+  /** One that was silent for too long is new when it is heard again. */
+  #add(peer: Peer): Peer {
+    this.#peers.delete(peer.name);
+    if (this.#peers.size >= peers_max) this.#dropOne(peer.received_ms);
+    this.#peers.set(peer.name, peer);
+    return peer;
   }
-}
 
-function isAt({ host, port }: Address, from: RemoteInfo): boolean {
-  return port === from.port && host === from.address;
+  /** Drops the oldest that is silent or was not heard for long; where there is none, the one that was heard least recently. */
+  #dropOne(now_ms: number): void {
+    let victim: Peer | undefined;
+    for (const peer of this.#peers.values()) {
+      const isConfirmed = peer.received_ms - peer.first_ms >= confirmed_after_ms;
+      if (!victim || peer.received_ms < victim.received_ms) victim = peer;
+      if (isConfirmed && this.#isRecent(peer, now_ms)) continue;
+      victim = peer;
+      break;
+    }
+    if (victim) this.#peers.delete(victim.name);
+  }
 }
 
 /** Returns the address in the name of a peer, with or without its port, without brackets. */
@@ -166,6 +142,6 @@ export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/u, '').replace(/^\[|\]$/gu, '');
 }
 
-function nameOf({ address, port }: Pick<RemoteInfo, 'address' | 'port'>): string {
+export function nameOf({ address, port }: Pick<RemoteInfo, 'address' | 'port'>): string {
   return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -1,4 +1,5 @@
 /** Reports of telemetry radios: which is the newest of a link, and which are the second message of an old radio. */
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Link } from './link.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 
@@ -25,8 +26,8 @@ const places_max = 256;
 
 export class Radios {
   readonly #newest = new Map<Link, { readonly report: RadioReport; readonly at_ms: number }>();
-  /** When RADIO_STATUS came last, by link and address. */
-  readonly #usual_ms = new Map<string, number>();
+  /** From where RADIO_STATUS came, by link and address. */
+  readonly #usual = new SeenRecently<string>({ keep_ms: twice_ms, max: places_max });
 
   /** Returns the latest recent report of the link's radio. */
   newestOf(link: Link, now_ms: number): RadioReport | undefined {
@@ -50,10 +51,8 @@ export class Radios {
 
   /** Whether the radio at `place` has reported the same in the usual message. */
   #isSecond(name: Decoded['name'], place: string, now_ms: number): boolean {
-    if (name !== 'RADIO_STATUS')
-      return now_ms - (this.#usual_ms.get(place) ?? Number.NEGATIVE_INFINITY) < twice_ms;
-    if (this.#usual_ms.size >= places_max && !this.#usual_ms.has(place)) this.#usual_ms.clear();
-    this.#usual_ms.set(place, now_ms);
+    if (name !== 'RADIO_STATUS') return this.#usual.has(place, now_ms);
+    this.#usual.note(place, true, now_ms);
     return false;
   }
 }

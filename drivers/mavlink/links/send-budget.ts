@@ -1,5 +1,7 @@
 /** Limits what one link sends to vehicles: a token bucket, of which a part is reserved for commands. */
 
+import { TokenBucket } from '../../../src/platform/token-bucket.ts';
+
 /** Frames of a command have precedence over heartbeats, requests, transfers and forwarded frames. */
 export type Precedence = 'command' | 'usual';
 
@@ -11,30 +13,27 @@ const shown_s = 10;
 
 export class SendBudget {
   readonly bytes_per_s: number;
-  readonly #capacity: number;
-  #left: number;
-  #at_ms: number | undefined;
+  readonly #reserve_bytes: number;
+  readonly #bucket: TokenBucket;
   /** Bytes that were sent, by second. */
   readonly #sent = new Map<number, number>();
 
   constructor(bytes_per_s: number) {
     this.bytes_per_s = bytes_per_s;
-    this.#capacity = bytes_per_s * burst_s;
-    this.#left = this.#capacity;
+    const burst = bytes_per_s * burst_s;
+    this.#reserve_bytes = Math.min(reserve_bytes, burst / 2);
+    this.#bucket = new TokenBucket({ perSecond: bytes_per_s, burst });
   }
 
   /** Whether a frame of this length may be sent. `now_ms` is monotonic. */
   has(bytes: number, precedence: Precedence, now_ms: number): boolean {
-    const grown = ((now_ms - (this.#at_ms ?? now_ms)) / 1_000) * this.bytes_per_s;
-    this.#left = Math.min(this.#capacity, this.#left + grown);
-    this.#at_ms = now_ms;
-    const reserved = precedence === 'command' ? 0 : Math.min(reserve_bytes, this.#capacity / 2);
-    return this.#left - reserved >= bytes;
+    const reserved = precedence === 'command' ? 0 : this.#reserve_bytes;
+    return this.#bucket.wait_ms(now_ms, bytes + reserved) === 0;
   }
 
   /** Counts a frame that was sent. */
   spend(bytes: number, now_ms: number): void {
-    this.#left -= bytes;
+    this.#bucket.take(now_ms, bytes);
     const second = Math.floor(now_ms / 1_000);
     this.#sent.set(second, (this.#sent.get(second) ?? 0) + bytes);
     for (const each of this.#sent.keys()) if (each < second - shown_s) this.#sent.delete(each);

@@ -6,10 +6,10 @@ import { type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsen
 import { every, within } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { LinkOptions } from './link-options.ts';
-import { type MediumHost, type Send, untilLost } from './medium.ts';
+import type { MediumHost, Send } from './medium.ts';
+import { untilLost } from './sockets.ts';
 import { readWhileWriting } from './serial-poll.ts';
 import { texts } from './texts.ts';
-import { leaveUnfinished, untilFinished } from './unfinished.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
 
@@ -167,4 +167,22 @@ function discard(port: SerialPort, unsent: UnsentBytes, reopen: () => void): voi
 function descriptorOfPort({ port }: SerialPort): number | null {
   const fd: unknown = port === undefined ? null : Reflect.get(port, 'fd');
   return typeof fd === 'number' && fd >= 0 ? fd : null;
+}
+
+// Opens and closes of devices that the kernel has not completed, by path. Each occupies one of the four threads that the
+// whole process has for files and names: another attempt at the same device waits for it instead of taking the next one.
+
+const unfinished = new Map<string, Promise<unknown>>();
+
+/** Remembers work on the device until it settles. */
+export function leaveUnfinished(path: string, work: Promise<unknown>): void {
+  const settled: Promise<unknown> = Promise.allSettled([unfinished.get(path), work]).finally(() => {
+    if (unfinished.get(path) === settled) unfinished.delete(path);
+  });
+  unfinished.set(path, settled);
+}
+
+/** Resolves when nothing is left of earlier work on the device; never rejects. */
+export async function untilFinished(path: string): Promise<void> {
+  await unfinished.get(path);
 }

@@ -1,13 +1,13 @@
 /** MAVLink over TCP: connects to a router or an autopilot, or listens for them. */
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { connectionFault } from '../../../src/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../../src/errors.ts';
 import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { readPaced } from '../wire/paced-stream.ts';
 import type { LinkOptions } from './link-options.ts';
-import { type MediumHost, type Stream, untilLost } from './medium.ts';
+import type { MediumHost, Stream } from './medium.ts';
+import { readPaced, serveTcp } from './sockets.ts';
 import { texts } from './texts.ts';
 
 type TcpClient = Extract<LinkOptions, { kind: 'tcp_client' }>;
@@ -73,31 +73,27 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
     });
     connections.add(ended);
   });
-  const lost = new Promise<never>((_, reject) => {
-    server.on('error', (error) => {
-      reject(new DeviceUnreachable(texts.tcp_listen_failed(host, port, error.message), { cause: error }));
-    });
-  });
-  lost.catch(() => undefined);
-  try {
-    await Promise.race([listening(server, { host, port }), lost]);
-    medium.opened({
-      send(bytes, peer) {
-        const to =
-          peer === undefined
-            ? [...writers.values()]
-            : [writers.get(peer)].filter((each) => each !== undefined);
-        return to.filter((writer) => writer.write(bytes)).length > 0;
-      },
-      discard: (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
-      isNamed: () => false,
-    });
-    await untilLost(lost, medium.signal);
-  } finally {
-    for (const writer of writers.values()) writer.close();
-    await closed(server);
-    await Promise.all(connections);
-  }
+  await serveTcp(server, {
+    own: { host, port },
+    signal: medium.signal,
+    opened: () =>
+      medium.opened({
+        send(bytes, peer) {
+          const to =
+            peer === undefined
+              ? [...writers.values()]
+              : [writers.get(peer)].filter((each) => each !== undefined);
+          return to.filter((writer) => writer.write(bytes)).length > 0;
+        },
+        discard: (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
+        isNamed: () => false,
+      }),
+    closing() {
+      for (const writer of writers.values()) writer.close();
+    },
+    fault: (error) =>
+      new DeviceUnreachable(texts.tcp_listen_failed(host, port, error.message), { cause: error }),
+  }).finally(async () => Promise.all(connections));
 }
 
 /** Makes room where there is none: a host that only holds connections keeps no vehicle away. */
@@ -187,19 +183,4 @@ class TcpWriter {
     const acknowledged = this.#socket.bytesWritten - this.#socket.writableLength - unsent_bytes;
     this.#pending = this.#pending.filter(({ end }) => end > acknowledged);
   }
-}
-
-async function listening(
-  server: Server,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<void> {
-  await new Promise<void>((resolve) => {
-    server.listen({ host, port }, resolve);
-  });
-}
-
-async function closed(server: Server): Promise<void> {
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
 }

@@ -1,14 +1,14 @@
 /** MAVLink over UDP: listens for any sender, or exchanges frames with one address from a fixed port. */
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
 import { aborted, every } from '../../../src/platform/time.ts';
-import { TurnBudget } from '../wire/turn-budget.ts';
 import type { LinkOptions } from './link-options.ts';
-import { type MediumHost, type Send, untilLost } from './medium.ts';
-import { type Address, hostOf, type Peer, peer_silence_max_ms, Peers } from './peers.ts';
+import type { MediumHost, Send } from './medium.ts';
+import { type Address, hostOf, nameOf, type Peer, peer_silence_max_ms, Peers } from './peers.ts';
+import { serveUdp, TurnBudget } from './sockets.ts';
 import { texts } from './texts.ts';
 
 type UdpListen = Extract<LinkOptions, { kind: 'udp_listen' }>;
@@ -65,12 +65,6 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
   /** The configured host receives what there is to send: its address is no claim of a sender. */
   const isNamed = (host: string): boolean => host === remote?.host;
   const recent = (peer: string): readonly Peer[] => peers.named(peer, performance.now());
-  const lost = new Promise<never>((_, reject) => {
-    socket.on('error', (error) => {
-      reject(new DeviceUnreachable(texts.udp_failed(own.host, own.port, error.message), { cause: error }));
-    });
-  });
-  lost.catch(() => undefined);
   const turn = new TurnBudget();
   socket.on('message', (bytes, from) => {
     if (!turn.take(bytes.length)) {
@@ -78,50 +72,42 @@ async function serve({ own, remote }: Ends, medium: MediumHost): Promise<void> {
       return;
     }
     const now_ms = performance.now();
-    const reception = medium.datagram(bytes, peers.nameOf(from), now_ms);
+    const reception = medium.datagram(bytes, nameOf(from), now_ms);
     if (reception === 'accepted') peers.received(from, bytes.length, now_ms);
     else if (reception === 'behind') peers.behind(from, bytes.length, now_ms);
   });
   let isClosing = false;
-  try {
-    await Promise.race([bound(socket, own), lost]);
-    // Without this the system refuses to send to a broadcast address.
-    if (remote && !isIPv6(own.host)) socket.setBroadcast(true);
-    const send: Send = (bytes, peer) => {
-      // A datagram that waits here would be sent late: another one behind it, too.
-      if (isClosing || socket.getSendQueueCount() > 0) return false;
-      const to = peer === undefined ? peers.all(performance.now()) : recent(peer);
-      const allowed = to.filter((each) => isNamed(each.host) || each.take(bytes.length));
-      const targets = peer === undefined && remote ? withRemote(remote, allowed) : allowed;
-      // An unreachable peer is detected by its silence, like every other loss.
-      for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
-      return targets.length > 0;
-    };
-    medium.opened({
-      send,
-      discard() {
-        // Closing the socket is the only way to drop its waiting datagrams.
-        if (socket.getSendQueueCount() > 0) socket.emit('error', new Error(texts.unsent_discarded));
-      },
-      isNamed: (peer) => isNamed(hostOf(peer)),
-      allows: (peer, bytes) => recent(peer).some((each) => isNamed(each.host) || each.allows(bytes)),
-    });
-    await untilLost(lost, medium.signal);
-  } finally {
-    isClosing = true;
-    await closed(socket);
-  }
-}
-
-async function bound(socket: Socket, { host, port }: Address): Promise<void> {
-  await new Promise<void>((resolve) => {
-    socket.bind({ address: host, port, exclusive: true }, resolve);
-  });
-}
-
-async function closed(socket: Socket): Promise<void> {
-  await new Promise<void>((resolve) => {
-    socket.close(resolve);
+  const send: Send = (bytes, peer) => {
+    // A datagram that waits here would be sent late: another one behind it, too.
+    if (isClosing || socket.getSendQueueCount() > 0) return false;
+    const to = peer === undefined ? peers.all(performance.now()) : recent(peer);
+    const allowed = to.filter((each) => isNamed(each.host) || each.take(bytes.length));
+    const targets = peer === undefined && remote ? withRemote(remote, allowed) : allowed;
+    // An unreachable peer is detected by its silence, like every other loss.
+    for (const { host, port } of targets) socket.send(bytes, port, host, () => undefined);
+    return targets.length > 0;
+  };
+  await serveUdp(socket, {
+    own,
+    signal: medium.signal,
+    opened() {
+      // Without this the system refuses to send to a broadcast address.
+      if (remote && !isIPv6(own.host)) socket.setBroadcast(true);
+      medium.opened({
+        send,
+        discard() {
+          // Closing the socket is the only way to drop its waiting datagrams.
+          if (socket.getSendQueueCount() > 0) socket.emit('error', new Error(texts.unsent_discarded));
+        },
+        isNamed: (peer) => isNamed(hostOf(peer)),
+        allows: (peer, bytes) => recent(peer).some((each) => isNamed(each.host) || each.allows(bytes)),
+      });
+    },
+    closing() {
+      isClosing = true;
+    },
+    fault: (error) =>
+      new DeviceUnreachable(texts.udp_failed(own.host, own.port, error.message), { cause: error }),
   });
 }
 

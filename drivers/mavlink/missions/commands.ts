@@ -13,8 +13,7 @@ import { downloadAgain } from './download.ts';
 import type { PlannedItem, StoredItem } from './item.ts';
 import { isSupported, mission_kinds, type MissionKind, ownItems } from './kinds.ts';
 import { obstacleToContinue, obstacleToPlan, obstacleUnderway } from './obstacles.ts';
-import { planOf } from './plan.ts';
-import { readPlan } from './read-plan.ts';
+import { planOf, readPlan } from './plan.ts';
 import { clearItems, type Stored, storeItems, type Storing } from './store.ts';
 import { texts } from './texts.ts';
 

@@ -1,7 +1,7 @@
 /** The clock of an autopilot since its start: a restart sets it back. Only some of its messages have it, and no HEARTBEAT. */
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Decoded } from '../wire/messages.ts';
-import { Burst } from './burst.ts';
+import { Burst } from './own-heartbeats.ts';
 
 /** A clock that goes back by more than reordered packets explain is a restart. */
 const reboot_back_ms = 2_000;

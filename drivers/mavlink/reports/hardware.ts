@@ -1,7 +1,7 @@
 /** Which hardware an autopilot reports to be. It has two numbers for it: MAVLink 1 carries only the shorter one. */
 import type { MavlinkVersion } from '../wire/frame.ts';
 import type { Messages } from '../wire/messages.ts';
-import { Burst } from './burst.ts';
+import { Burst } from './own-heartbeats.ts';
 
 type Version = Messages['AUTOPILOT_VERSION'];
 

@@ -3,7 +3,6 @@
  * The Events Interface of MAVLink, with the layout of PX4 1.14 and later.
  */
 import type { Messages } from '../wire/messages.ts';
-import { px4_check_texts } from './px4-check-texts.ts';
 
 export type VehicleEvent = Messages['EVENT'];
 
@@ -21,6 +20,59 @@ export function eventId(name: string): number {
 
 const arming_summary = eventId('commander_arming_check_summary');
 const health_summary = eventId('commander_health_summary');
+
+/** What PX4's checks before arming mean, by the name of their event. The full list is in a file of each firmware. */
+const px4_check_texts = {
+  check_modes_cannot_takeoff: 'this flight mode does not allow arming',
+  check_modes_angular_velocity: 'no valid angular velocity',
+  check_modes_attitude: 'no valid attitude',
+  check_modes_local_pos: 'no valid position',
+  check_modes_global_pos: 'no valid global position',
+  check_modes_local_alt: 'no valid altitude',
+  check_modes_mission: 'no valid mission',
+  check_modes_home_position: 'home position is not set',
+  check_modes_manual_control: 'no manual control input',
+  check_modes_not_supported: 'this flight mode is not supported',
+  check_modes_offboard_signal: 'no offboard setpoints',
+  check_rc_dl_no_dllink: 'no ground station connected (NAV_DLL_ACT requires one)',
+  check_battery_missing: 'a required battery is missing',
+  check_battery_disconnected: 'a battery was disconnected',
+  check_avionics_power_missing: 'no power module connected',
+  check_mag_missing: 'a compass is missing',
+  check_mag_no_data: 'a compass sends no data',
+  check_estimator_missing_data: 'the estimator has not started',
+  check_estimator_heading_not_stable: 'heading estimate is not stable yet',
+  check_estimator_hor_vel_not_stable: 'horizontal velocity estimate is not stable yet',
+  check_estimator_vert_vel_not_stable: 'vertical velocity estimate is not stable yet',
+  check_estimator_hgt_not_stable: 'height estimate is not stable yet',
+  check_estimator_mag_interference: 'strong magnetic interference',
+  check_estimator_hgt_est_err: 'height estimate is inconsistent',
+  check_estimator_vel_est_err: 'velocity estimate is inconsistent',
+  check_estimator_pos_est_err: 'position estimate is inconsistent',
+  check_estimator_yaw_est_err: 'heading estimate is inconsistent',
+  check_estimator_gps_fix_too_low: 'GPS has no sufficient fix',
+  check_estimator_gps_num_sats_too_low: 'too few GPS satellites',
+  check_estimator_gps_pdop_too_high: 'GPS geometry (PDOP) is too poor',
+  check_estimator_gps_hor_pos_err_too_high: 'horizontal GPS error is too large',
+  check_estimator_gps_vert_pos_err_too_high: 'vertical GPS error is too large',
+  check_estimator_gps_speed_acc_too_low: 'GPS speed is too inaccurate',
+  check_estimator_gps_hor_pos_drift_too_high: 'GPS position drifts horizontally',
+  check_estimator_gps_vert_pos_drift_too_high: 'GPS position drifts vertically',
+  check_estimator_gps_hor_speed_drift_too_high: 'GPS reports horizontal speed while standing',
+  check_estimator_gps_vert_speed_drift_too_high: 'GPS reports vertical speed while standing',
+  check_estimator_gps_not_fusing: 'the estimator does not use GPS',
+  check_estimator_gps_generic: 'GPS quality is too poor',
+  check_estimator_high_accel_bias: 'accelerometer bias is too high; recalibrate',
+  check_estimator_high_gyro_bias: 'gyroscope bias is too high; recalibrate',
+  check_system_flight_term_active: 'flight terminated',
+  check_system_usb_connected: 'USB is connected',
+  check_system_no_global_pos: 'no global position (COM_ARM_WO_GPS requires one)',
+  check_system_no_home_pos: 'home position is not set (COM_ARM_WO_GPS requires one)',
+  check_system_safety_button: 'the safety button was not pressed',
+  check_system_vtol_in_transition: 'the vehicle is in transition',
+  check_system_vtol_in_fw_mode: 'the vehicle is not in multicopter mode',
+  check_system_arm_auth_failed: 'arming was not authorised',
+} as const;
 
 /** Texts of the most common checks by id; others are named by their component and number. */
 const check_texts: ReadonlyMap<number, string> = new Map(

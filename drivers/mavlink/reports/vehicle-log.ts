@@ -1,6 +1,6 @@
 /** Logs the texts and events of vehicles: each text once a minute, with a limit for each vehicle. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
-import { LineBudget } from './line-budget.ts';
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
 import type { StatusText } from './status-text.ts';
 import { texts } from '../vehicles/texts.ts';
@@ -19,7 +19,7 @@ const texts_remembered_max = 200;
 
 export class VehicleLog {
   readonly #log: DriverLog;
-  readonly #logged = new Map<string, number>();
+  readonly #logged = new SeenRecently<string>({ keep_ms: text_repeat_ms, max: texts_remembered_max });
   readonly #lines = new LineBudget();
 
   constructor(log: DriverLog) {
@@ -60,9 +60,8 @@ export class VehicleLog {
   /** Whether this was not logged within the last minute. */
   #isNew(key: string): boolean {
     const now_ms = performance.now();
-    if (now_ms - (this.#logged.get(key) ?? Number.NEGATIVE_INFINITY) < text_repeat_ms) return false;
-    if (this.#logged.size >= texts_remembered_max) this.#logged.clear();
-    this.#logged.set(key, now_ms);
+    if (this.#logged.has(key, now_ms)) return false;
+    this.#logged.note(key, true, now_ms);
     return true;
   }
 
@@ -73,5 +72,64 @@ export class VehicleLog {
       this.#log.warn({ asset_key }, texts.texts_suppressed);
     }
     return verdict === 'write';
+  }
+}
+
+// Limits log lines by their subject: a device that sends ever new texts must not fill the journal.
+
+const window_ms = 60_000;
+/** Lines of one subject in a window. */
+const subject_lines_max = 20;
+/** Lines of all subjects in a window. */
+const lines_max = 120;
+const subjects_max = 256;
+
+class LineBudget {
+  readonly #subjects = new Map<string, number>();
+  #began_ms = Number.NEGATIVE_INFINITY;
+  #lines = 0;
+
+  /** Decides whether the line may be written; `last`: the last one of its subject in this window. */
+  reserve(subject: string, now_ms: number): 'write' | 'last' | 'hold' {
+    if (now_ms - this.#began_ms >= window_ms) {
+      this.#began_ms = now_ms;
+      this.#lines = 0;
+      this.#subjects.clear();
+    }
+    const count = (this.#subjects.get(subject) ?? 0) + 1;
+    const isNew = count === 1 && this.#subjects.size >= subjects_max;
+    if (isNew || this.#lines >= lines_max || count > subject_lines_max) return 'hold';
+    this.#subjects.set(subject, count);
+    this.#lines += 1;
+    return count === subject_lines_max || this.#lines === lines_max ? 'last' : 'write';
+  }
+}
+
+// Logs changes of flight mode and arming, made by the kit, a pilot or the vehicle itself.
+
+interface FlightState {
+  readonly armed: boolean;
+  /** Null: the vehicle reports none. */
+  readonly mode: string | null;
+}
+
+export class FlightLog {
+  readonly #log: Pick<DriverLog, 'info'>;
+  #known: FlightState | undefined;
+
+  constructor(log: Pick<DriverLog, 'info'>) {
+    this.#log = log;
+  }
+
+  /** Notes a heartbeat; the first one is no change. */
+  note(state: FlightState, about: { readonly asset_key: string; readonly name: string }): void {
+    const known = this.#known;
+    this.#known = state;
+    if (!known) return;
+    const { armed, mode } = state;
+    if (armed !== known.armed)
+      this.#log.info({ ...about, flight_mode: mode }, armed ? texts.armed : texts.disarmed);
+    if (mode !== known.mode)
+      this.#log.info({ ...about, flight_mode: mode, before: known.mode, armed }, texts.mode_changed);
   }
 }

@@ -1,5 +1,6 @@
 /** Finds vehicles that share a system id: a command for one could reach the other. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Link } from '../links/link.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import type { Contact } from './contact.ts';
@@ -99,8 +100,9 @@ export class SharedIdLog {
 /** A station is present for this long after its last frame. */
 const rival_ms = 30_000;
 
-/** Addresses of one link that are remembered. */
-const sources_max = 64;
+const links_max = 16;
+/** Addresses that are remembered: more than a stranger uses who wants to hide the others. */
+const sources_max = 1_024;
 
 /** Where a station is received. */
 interface Place {
@@ -114,8 +116,8 @@ interface Place {
  * where they come from the same address: a stranger elsewhere, who can send with any ids, makes no answer doubtful.
  */
 export class Rivals {
-  /** By link and address, the most recent last. */
-  readonly #seen_ms = new Map<Link, Map<string, number>>();
+  readonly #links = new SeenRecently<Link>({ keep_ms: rival_ms, max: links_max });
+  readonly #sources = new SeenRecently<string>({ keep_ms: rival_ms, max: sources_max });
 
   readonly #log: Pick<DriverLog, 'error'>;
   readonly #own: { readonly sysid: number; readonly compid: number };
@@ -130,28 +132,20 @@ export class Rivals {
     const { sysid, compid } = this.#own;
     if (!this.has(link, now_ms))
       this.#log.error({ link: link.name, system_id: sysid, component_id: compid }, texts.rival);
-    const of_link = this.#seen_ms.get(link) ?? new Map<string, number>();
-    this.#seen_ms.set(link, of_link);
-    of_link.delete(source);
-    of_link.set(source, now_ms);
-    if (of_link.size <= sources_max) return;
-    for (const oldest of of_link.keys()) {
-      of_link.delete(oldest);
-      break;
-    }
+    this.#links.note(link, true, now_ms);
+    this.#sources.note(nameOf({ link, source }), true, now_ms);
   }
 
   has(link: Link, now_ms: number): boolean {
-    const seen_ms = [...(this.#seen_ms.get(link)?.values() ?? [])].at(-1);
-    return isPresent(seen_ms, now_ms);
+    return this.#links.has(link, now_ms);
   }
 
   /** Whether one is received from where a vehicle is. */
-  isAt({ link, source }: Place, now_ms: number): boolean {
-    return isPresent(this.#seen_ms.get(link)?.get(source), now_ms);
+  isAt(place: Place, now_ms: number): boolean {
+    return this.#sources.has(nameOf(place), now_ms);
   }
 }
 
-function isPresent(seen_ms: number | undefined, now_ms: number): boolean {
-  return seen_ms !== undefined && now_ms - seen_ms < rival_ms;
+function nameOf({ link, source }: Place): string {
+  return `${link.name} ${source}`;
 }

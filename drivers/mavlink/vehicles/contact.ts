@@ -1,16 +1,22 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { BootClock } from '../reports/boot-clock.ts';
-import { Burst } from '../reports/burst.ts';
 import { EventIntake } from '../reports/event-intake.ts';
 import { Hardware, isSameHardware } from '../reports/hardware.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
 import { assetKeyOf } from './identity.ts';
-import { autopilotOf, type Autopilot, kindOf, type Kind } from './kind.ts';
+import {
+  autopilotOf,
+  type Autopilot,
+  kindOf,
+  type Kind,
+  quadplane_parameter,
+  QuadplaneEvidence,
+} from './kind.ts';
 import type { Link } from '../links/link.ts';
 import { type Frame, fingerprintOf, type MavlinkVersion } from '../wire/frame.ts';
-import { RecentAnswers } from '../wire/recent-answers.ts';
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isTransfer } from '../missions/kinds.ts';
 import { needsModeList } from './modes.ts';
@@ -18,11 +24,10 @@ import { sourceOf } from './newcomers.ts';
 import { Overturned } from '../reports/overturned.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
-import { OwnHeartbeats } from '../reports/own-heartbeats.ts';
+import { OwnHeartbeats, Burst } from '../reports/own-heartbeats.ts';
 import { isArmed, isInAir } from './situation.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, sendRequest, Streams, type StreamRates } from './streams.ts';
-import { quadplane_parameter, QuadplaneEvidence } from './quadplane.ts';
 import { UnansweredCopies } from '../reports/unanswered.ts';
 
 type CommandAck = Messages['COMMAND_ACK'];
@@ -56,6 +61,9 @@ const restart_pause_ms = 1_000;
 /** Two vehicles that share an address keep producing evidence, so it expires after this time. */
 const shared_evidence_ms = 75_000;
 const acks_max = 16;
+/** Longer than any way through a mesh. A sequence number returns sooner, but rarely with the same answer. */
+const answers_keep_ms = 10_000;
+const answers_max = 32;
 const texts_max = 20;
 const modes_max = 128;
 /** One vehicle sends one heartbeat a second. So many within `beats_window_ms` may come from two. */
@@ -115,7 +123,8 @@ export class Contact {
   readonly overturned = new Overturned();
   readonly #out: Outgoing;
   readonly #rival: ContactParts['rival'];
-  readonly #answers = new RecentAnswers();
+  /** Answers by what tells them apart. */
+  readonly #answers = new SeenRecently<number>({ keep_ms: answers_keep_ms, max: answers_max });
   readonly #onEvent: ContactParts['onEvent'];
   readonly #onText: ContactParts['onText'];
   readonly #statusTexts = new StatusTexts();
@@ -215,7 +224,11 @@ export class Contact {
 
   /** Whether it is no answer that has been received before: a router may deliver one twice. */
   isNew({ name }: Decoded, frame: Frame, now_ms: number): boolean {
-    return name !== 'COMMAND_ACK' || this.#answers.isNew(fingerprintOf(frame), now_ms);
+    if (name !== 'COMMAND_ACK') return true;
+    const answer = fingerprintOf(frame);
+    if (this.#answers.has(answer, now_ms)) return false;
+    this.#answers.note(answer, true, now_ms);
+    return true;
   }
 
   /** Returns whether the link accepted the frame. */

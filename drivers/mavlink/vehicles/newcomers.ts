@@ -2,7 +2,9 @@
  * Limits for new senders. On an open network anyone can send heartbeats of ever new vehicles: each source has a limit,
  * a sender seen once is dropped soon, and a vehicle that was online for a while keeps its slot.
  */
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
+import type { Rate } from '../../../src/platform/token-bucket.ts';
 import type { Contact } from './contact.ts';
 import type { Vehicle } from './vehicle.ts';
 
@@ -20,7 +22,7 @@ const beat_pause_max_ms = 1_500;
 const identified_after_ms = 5_000;
 /** Heartbeats of a sender that waits for a slot. */
 const steady_beats = 4;
-/** Senders that wait for a slot, of each of two generations: more than a flood of invented ones brings between two heartbeats of a real one. */
+/** Senders that wait for a slot: more than a flood of invented ones brings between two heartbeats of a real one. */
 const waiting_max = 4_096;
 /** A system id that was changed is silent afterwards, on a radio that loses two heartbeats too. */
 const gone_silence_ms = 3_000;
@@ -38,6 +40,15 @@ const appearances_window_ms = 60_000;
 export const identity_every_ms = 5_000;
 /** A vehicle that is not established is removed this long after it was lost. */
 export const remove_after_ms = 600_000;
+
+// Announcements: strangers must neither fill the uplink nor hold up the event loop with them.
+
+/** Of an asset that describes itself otherwise with each message. */
+export const changes_rate: Rate = { perSecond: 0.1, burst: 6 };
+/** Of new vehicles: one takes some milliseconds, and those of a flood become known in the same turn. */
+export const appearing_rate: Rate = { perSecond: 40, burst: 4 };
+/** Of new components of all vehicles. A component that has to wait is announced after its next heartbeat. */
+export const parts_appearing_rate: Rate = { perSecond: 160, burst: 16 };
 
 /** Whether an id of the sender addresses all vehicles or all components: a command to it would be for each of them. */
 export function isForAll({ sysid, compid }: Pick<Contact, 'compid' | 'sysid'>): boolean {
@@ -112,9 +123,8 @@ export interface Newcomer extends Pick<Contact, 'link' | 'peer'> {
 
 /** Distributes the slots for autopilots. While all are taken, only a sender that sends steadily gets one. */
 export class Slots {
-  /** Senders without a slot, by key: the latest ones, and as many before them. Taking the oldest one from a map of thousands costs more than all else. */
-  #waiting = new Map<string, Wait>();
-  #waited: ReadonlyMap<string, Wait> = new Map();
+  /** Senders without a slot, by key. */
+  readonly #waiting = new SeenRecently<string, Wait>({ keep_ms: unannounced_silence_ms, max: waiting_max });
   /** Gets the next slot: a flood of others takes none before it, unless it has gone silent. */
   #next: Wait | undefined;
 
@@ -147,16 +157,10 @@ export class Slots {
   /** Notes a sender that waits for a slot. */
   #wait({ link, peer, frame, now_ms }: Newcomer): Wait {
     const key = `${link.name} ${peer} ${frame.sysid} ${frame.compid}`;
-    const seen = this.#waiting.get(key) ?? this.#waited.get(key);
-    const pause_ms = now_ms - (seen?.at_ms ?? Number.NEGATIVE_INFINITY);
-    if (seen && pause_ms < confirm_after_ms) return seen;
-    const beats = pause_ms < unannounced_silence_ms ? (seen?.beats ?? 0) + 1 : 1;
-    const wait = { key, beats, at_ms: now_ms };
-    if (this.#waiting.size >= waiting_max) {
-      this.#waited = this.#waiting;
-      this.#waiting = new Map();
-    }
-    this.#waiting.set(key, wait);
+    const seen = this.#waiting.get(key, now_ms);
+    if (seen && now_ms - seen.at_ms < confirm_after_ms) return seen;
+    const wait = { key, beats: (seen?.beats ?? 0) + 1, at_ms: now_ms };
+    this.#waiting.note(key, wait, now_ms);
     return wait;
   }
 

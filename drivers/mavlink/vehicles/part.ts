@@ -6,7 +6,8 @@ import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/driver/texts.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { Announcements, changes_max, parts_appearing_max } from '../reports/announcements.ts';
+import { changes_rate, parts_appearing_rate } from './newcomers.ts';
+import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { senderOf } from './kind.ts';
 import type { DroneSink } from './publishing.ts';
@@ -50,7 +51,7 @@ export class Part {
   #online = true;
   #maker: Maker | undefined;
   #rtsp_url: string | undefined;
-  readonly #changed = new Announcements(changes_max);
+  readonly #changed = new TokenBucket(changes_rate);
   #requests = 0;
   #requested_ms = Number.NEGATIVE_INFINITY;
 
@@ -171,7 +172,7 @@ export class Parts {
   readonly #all = new Map<string, Part>();
   /** Parents that are not in the configuration. */
   readonly #unconfigured = new Set<string>();
-  readonly #appearing = new Announcements(parts_appearing_max);
+  readonly #appearing = new TokenBucket(parts_appearing_rate);
   readonly #needs: PartsNeeds;
 
   constructor(needs: PartsNeeds) {

@@ -10,6 +10,11 @@ import {
   gpsRawFeed,
   systemBattery,
   vfrHudFeed,
+  fenceFeed,
+  homeFeed,
+  vibrationFeed,
+  windFeed,
+  windVectorFeed,
 } from './feeds.ts';
 import {
   failuresOf,
@@ -18,7 +23,6 @@ import {
   highLatencyPosition,
   highLatencySpeeds,
 } from './high-latency.ts';
-import { fenceFeed, homeFeed, vibrationFeed, windFeed, windVectorFeed } from './more-feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isPositionValid, situationOf } from './situation.ts';
 

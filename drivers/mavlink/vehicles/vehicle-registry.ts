@@ -6,7 +6,7 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 import { vehicleCommands } from '../commands/commands.ts';
 import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
 import { Contact } from './contact.ts';
-import { Contacts } from './contacts.ts';
+import { Contacts, type Route, routeOf } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
 import {
   assetKeyOf,
@@ -17,7 +17,7 @@ import {
   nameOfClone,
   vehicleAsset,
 } from './identity.ts';
-import { autopilotOf } from './kind.ts';
+import { autopilotOf, senderOf } from './kind.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
@@ -34,18 +34,17 @@ import {
   isMoved,
   sourceOf,
   unannounced_silence_ms,
+  appearing_rate,
 } from './newcomers.ts';
 import { commandsOf, type MavlinkOptions, ownOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
-import { Announcements, appearing_max } from '../reports/announcements.ts';
+import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { OwnHeartbeats } from '../reports/own-heartbeats.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import { Radios } from '../links/radios.ts';
-import { assumeIdentity, isOfAutopilot, isSilent, offlineAfter_ms } from './over-satellite.ts';
-import { type Route, routeOf } from './route.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
 import { type Subject, VehicleLog } from '../reports/vehicle-log.ts';
@@ -81,8 +80,8 @@ export class VehicleRegistry {
   readonly #identified_ms = new WeakMap<Contact, number>();
   readonly #vehicleSlots = new VehicleSlots();
   readonly #appearing = {
-    known: new Announcements(appearing_max),
-    unknown: new Announcements(appearing_max),
+    known: new TokenBucket(appearing_rate),
+    unknown: new TokenBucket(appearing_rate),
   };
 
   constructor(parts: VehicleRegistryParts) {
@@ -451,4 +450,34 @@ interface From {
   readonly peer: string;
   readonly frame: Frame;
   readonly now_ms: number;
+}
+
+// Recognises vehicles that are received over a satellite.
+
+/** Whether an autopilot reports itself, near or over a satellite. */
+function isOfAutopilot({ name, fields }: Decoded): boolean {
+  return (name === 'HEARTBEAT' || name === 'HIGH_LATENCY2') && senderOf(fields).is === 'autopilot';
+}
+
+/** Over a satellite a vehicle reports no hardware id: the known vehicle with its system id is the same one. */
+function assumeIdentity(contact: Contact, vehicles: readonly Vehicle[]): void {
+  const { isHighLatency, hardware, sysid, compid, asset_key } = contact;
+  if (!isHighLatency || hardware.id !== undefined || !isProvisional(asset_key)) return;
+  const same = vehicles.filter(
+    ({ active, asset_key: key }) => !isProvisional(key) && active.sysid === sysid && active.compid === compid,
+  );
+  if (same.length === 1 && same[0]) contact.assume(same[0].asset_key);
+}
+
+/** Whether it could have been received and was not for so long that its vehicle is offline. */
+function isSilent(contact: Contact, now_ms: number, options: MavlinkOptions): boolean {
+  return silenceSince(contact.last_ms, now_ms) >= offlineAfter_ms(contact, options);
+}
+
+/** Returns the silence after which a vehicle is offline: over a satellite it reports every minute or so. */
+function offlineAfter_ms(
+  { isHighLatency }: Contact,
+  { offline_after_s, high_latency_offline_after_s }: MavlinkOptions,
+): number {
+  return 1_000 * (isHighLatency ? high_latency_offline_after_s : offline_after_s);
 }

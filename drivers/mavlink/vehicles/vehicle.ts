@@ -13,13 +13,13 @@ import { isArmed, type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import type { Commanded } from '../commands/admission.ts';
 import { kindOfType } from '../missions/kinds.ts';
-import { Announcements, changes_max } from '../reports/announcements.ts';
-import { FlightLog } from '../reports/flight-log.ts';
+import { changes_rate } from './newcomers.ts';
+import { TokenBucket } from '../../../src/platform/token-bucket.ts';
+import { FlightLog } from '../reports/vehicle-log.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from '../missions/stored.ts';
 import { Changes } from '../commands/await-change.ts';
 import { type Addressee, isHeard } from '../commands/exchange.ts';
-import { SameStart } from '../reports/same-start.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 
 export interface VehicleParts {
@@ -77,7 +77,7 @@ export class Vehicle {
   #online_ms = performance.now();
   #online_total_ms = 0;
   #described = '';
-  readonly #changed = new Announcements(changes_max);
+  readonly #changed = new TokenBucket(changes_rate);
   readonly #parts: VehicleParts;
   readonly #commands: readonly Command[];
   readonly #sink: DroneSink;
@@ -440,4 +440,41 @@ export class Vehicle {
 /** Whether the description of the asset may have changed. */
 function isDescribing({ name }: Decoded): boolean {
   return name === 'AUTOPILOT_VERSION' || name === 'HEARTBEAT' || name === 'HIGH_LATENCY2';
+}
+
+// Whether an autopilot has restarted since, over whichever links it is received: another link is no restart.
+
+/** The clock of one start may seem this much later over a slower link. */
+const latency_max_ms = 2_000;
+
+export class SameStart {
+  readonly #since_ms: number;
+  readonly #boots: ReadonlyMap<Contact, number>;
+  /** Undefined: it sends no clock. */
+  readonly #booted_at_ms: number | undefined;
+
+  /** `now_ms` is monotonic. */
+  constructor(contacts: readonly Contact[], now_ms: number) {
+    this.#since_ms = now_ms;
+    this.#boots = new Map(contacts.map((contact) => [contact, contact.boots]));
+    const starts = contacts.flatMap(({ booted_at_ms }) => booted_at_ms ?? []);
+    this.#booted_at_ms = starts.length > 0 ? Math.max(...starts) : undefined;
+  }
+
+  /** Whether one of the links shows another start. */
+  isOver(contacts: readonly Contact[]): boolean {
+    return contacts.some((contact) => this.#isOther(contact));
+  }
+
+  #isOther(contact: Contact): boolean {
+    const boots = this.#boots.get(contact);
+    if (boots !== undefined) return contact.boots !== boots;
+    // A new link may be that of an autopilot that has restarted; only its clock tells.
+    const { booted_at_ms } = contact;
+    if (this.#booted_at_ms === undefined) return true;
+    if (booted_at_ms === undefined) return false;
+    // Another vehicle behind the same radio may have started earlier.
+    if (contact.isPresumed && this.#booted_at_ms - booted_at_ms > latency_max_ms) return true;
+    return booted_at_ms > this.#since_ms || booted_at_ms - this.#booted_at_ms > latency_max_ms;
+  }
 }

@@ -1,6 +1,6 @@
 /** Stations of a UDP endpoint: their addresses may be forged. */
 import { describe, expect, it } from 'vitest';
-import { mayReceive, Stations } from '../../../../../drivers/mavlink/forward/stations.ts';
+import { mayReceive, Stations } from '../../../../../drivers/mavlink/forward/udp.ts';
 
 const frame_bytes = 21;
 

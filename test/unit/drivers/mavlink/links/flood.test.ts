@@ -10,7 +10,7 @@ import { runUdpListen as receiveFromStations } from '../../../../../drivers/mavl
 import type { MediumHost } from '../../../../../drivers/mavlink/links/medium.ts';
 import { runTcpListen } from '../../../../../drivers/mavlink/links/tcp.ts';
 import { runUdpListen } from '../../../../../drivers/mavlink/links/udp.ts';
-import { turn_bytes_max, TurnBudget } from '../../../../../drivers/mavlink/wire/turn-budget.ts';
+import { turn_bytes_max, TurnBudget } from '../../../../../drivers/mavlink/links/sockets.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 

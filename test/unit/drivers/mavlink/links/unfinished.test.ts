@@ -1,6 +1,6 @@
 /** Work on a device that the kernel has not completed. */
 import { describe, expect, it } from 'vitest';
-import { leaveUnfinished, untilFinished } from '../../../../../drivers/mavlink/links/unfinished.ts';
+import { leaveUnfinished, untilFinished } from '../../../../../drivers/mavlink/links/serial.ts';
 import { turn } from '../../../../../src/platform/time.ts';
 
 describe('Unfinished work on a device', () => {

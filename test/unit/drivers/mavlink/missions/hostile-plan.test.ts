@@ -1,6 +1,6 @@
 /** Plans that were written to cost much or to deceive: refused in one sentence, before anything is sent to the vehicle. */
 import { describe, expect, it } from 'vitest';
-import { readPlan } from '../../../../../drivers/mavlink/missions/read-plan.ts';
+import { readPlan } from '../../../../../drivers/mavlink/missions/plan.ts';
 import { dispatch_chars_max } from '../../../../../src/tasks/limits.ts';
 import type { JsonObject } from '../../../../../src/contract/json.ts';
 import { readDispatch } from '../../../../../src/tasks/dispatch.ts';

@@ -1,6 +1,6 @@
 /** Bursts: so many times within a window, whatever came before. */
 import { expect, it } from 'vitest';
-import { Burst } from '../../../../../drivers/mavlink/reports/burst.ts';
+import { Burst } from '../../../../../drivers/mavlink/reports/own-heartbeats.ts';
 
 it('A burst is so many times within the window, and goes on while they keep coming', () => {
   const burst = new Burst(3, 1_000);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SameStart } from '../../../../../drivers/mavlink/reports/same-start.ts';
+import { SameStart } from '../../../../../drivers/mavlink/vehicles/vehicle.ts';
 import type { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 
 function contactOf(booted_at_ms: number, isPresumed: boolean): Contact {

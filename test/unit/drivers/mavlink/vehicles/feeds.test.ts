@@ -1,6 +1,5 @@
 /** Feeds from messages: units, and every value that means "unknown". */
 import { describe, expect, it } from 'vitest';
-import { ardupilotHealth, px4Health } from '../../../../../drivers/mavlink/vehicles/estimator.ts';
 import {
   attitudeFeed,
   batteryFeed,
@@ -13,7 +12,11 @@ import {
 } from '../../../../../drivers/mavlink/vehicles/feeds.ts';
 import { flightMode, modeNumbers } from '../../../../../drivers/mavlink/vehicles/modes.ts';
 import { senderOf } from '../../../../../drivers/mavlink/vehicles/kind.ts';
-import { preArmCheck } from '../../../../../drivers/mavlink/vehicles/situation.ts';
+import {
+  preArmCheck,
+  ardupilotHealth,
+  px4Health,
+} from '../../../../../drivers/mavlink/vehicles/situation.ts';
 import { Flight } from '../../../../../drivers/mavlink/sim/flight.ts';
 import { SimMissions } from '../../../../../drivers/mavlink/sim/missions.ts';
 import { type SimState, telemetry } from '../../../../../drivers/mavlink/sim/telemetry.ts';

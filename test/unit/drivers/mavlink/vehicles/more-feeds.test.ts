@@ -6,7 +6,7 @@ import {
   vibrationFeed,
   windFeed,
   windVectorFeed,
-} from '../../../../../drivers/mavlink/vehicles/more-feeds.ts';
+} from '../../../../../drivers/mavlink/vehicles/feeds.ts';
 import type { Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { drone_key, withLab } from '../mavlink-lab.ts';
