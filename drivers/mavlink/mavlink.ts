@@ -13,6 +13,7 @@ import { Outgoing, sendHeartbeats } from './links/outgoing.ts';
 import { texts } from './links/texts.ts';
 import { openSigning, type StoredSigning } from './wire/signing.ts';
 import { texts as signing_texts } from './wire/texts.ts';
+import { vehicleCommands } from './vehicle-commands.ts';
 import { statusFacts, withForeignBytes, endpointFacts } from './status-facts.ts';
 import { addressOf, openLinks } from './links/link-options.ts';
 
@@ -36,7 +37,7 @@ async function runMavlink(options: MavlinkOptions, host: Host, open: OpenFacts):
   if (signal.aborted) return;
   const { system_id: sysid, component_id: compid, passive, role } = options;
   const out = new Outgoing({ sysid, compid, passive, signing });
-  const registry = new VehicleRegistry({ host, options, out });
+  const registry = new VehicleRegistry({ host, options, out, commandsFor: vehicleCommands });
   const { endpoints } = options;
   const forwarder = new Forwarder({ endpoints, passive, out, signal, log, routes: () => registry.routes });
   const factsOfEndpoints = endpointFacts();

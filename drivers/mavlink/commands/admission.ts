@@ -1,24 +1,10 @@
 /** Checks before a command is sent: is the vehicle there, is there time, does its situation allow it. */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
-import type { StoredMissions } from '../missions/stored.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { type Addressee, time_min_ms } from './exchange.ts';
+import { time_min_ms } from './exchange.ts';
 import { texts } from './texts.ts';
-
-/** The vehicle that the commands control. */
-export interface Commanded {
-  /** Returns the addressed autopilot and its situation, or why the vehicle cannot be reached. */
-  readonly address: () =>
-    | { readonly to: Addressee; readonly situation: Situation }
-    | { readonly obstacle: string };
-  /** Why what is sent to it may reach another vehicle. */
-  readonly conflict: () => string | undefined;
-  /** Why what is received of it may be of another vehicle: that has its address too. */
-  readonly mixture: () => string | undefined;
-  /** What is known of its missions. */
-  readonly stored: StoredMissions;
-}
+import type { Addressee, Commanded } from '../vehicles/addressee.ts';
 
 export interface Bounded extends Commanded {
   /** An older task is refused. */

@@ -1,7 +1,7 @@
 /** Converts the altitude of a target from its configured datum to heights above sea level and above home. */
 import { z } from 'zod';
 import type { MavlinkOptions } from '../options.ts';
-import type { Kind } from '../vehicles/kind.ts';
+import type { Kind } from '../reports/kind.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 

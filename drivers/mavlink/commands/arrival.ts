@@ -6,12 +6,12 @@ import type { Contact } from '../vehicles/contact.ts';
 import { modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
-import { interruptionOf } from './await-change.ts';
-import { type Addressee, report_reserve_ms, silent_ms } from './exchange.ts';
-import { distance_m, type Place } from './geo.ts';
+import { report_reserve_ms, interruptionOf } from './exchange.ts';
+import { distance_m, type Place } from '../vehicles/geo.ts';
 import { modeOf } from './orders.ts';
 import { isTargetShown } from './target-shown.ts';
 import { texts } from './texts.ts';
+import { type Addressee, silent_ms } from '../vehicles/addressee.ts';
 
 /** A way of a vehicle, as its messages show it. */
 export interface Journey {

@@ -1,15 +1,13 @@
-/** The commands of a vehicle: their descriptions for the cloud, and the checks before each of them is sent. */
+/** The commands that most vehicles have: their descriptions for the cloud, and the checks before each of them is sent. */
 import { z } from 'zod';
 import { latitude, longitude } from '../../../src/contract/assets.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
 import { altitudeInput } from './altitude.ts';
-import { admit, type Bounded, type Commanded, notSent, reach } from './admission.ts';
+import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { awaitArrival, journeyTo } from './arrival.ts';
 import { changeMode } from './change-mode.ts';
 import { carryOut, report_reserve_ms, time_min_ms } from './exchange.ts';
-import { flightCommands } from './flight-commands.ts';
 import {
   admitTarget,
   mustForceDisarm,
@@ -19,13 +17,9 @@ import {
   obstacleToReturn,
   type Waypoint,
 } from './gate.ts';
-import type { Kind } from '../vehicles/kind.ts';
+import type { Kind } from '../reports/kind.ts';
 import { mode_names, type ModeName, modeNumbers } from '../vehicles/modes.ts';
-import { storageCommands } from '../missions/commands.ts';
-import { missionFlightCommands } from '../missions/flight.ts';
-import type { CommandName, MavlinkOptions } from '../options.ts';
-import { parameterCommands } from '../parameters/commands.ts';
-import { orbitCommand } from './orbit.ts';
+import type { MavlinkOptions } from '../options.ts';
 import { armOrder, disarmOrder, gotoOrder, modeOrder, returnOrder, sendCommand } from './orders.ts';
 import { admitStick, isLedByStick } from './throttle-stick.ts';
 import { isTargetShown } from './target-shown.ts';
@@ -33,63 +27,7 @@ import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { modeEffects, texts } from './texts.ts';
 import type { Contact } from '../vehicles/contact.ts';
 
-/** Returns the commands that are enabled for this vehicle. */
-export function vehicleCommands(
-  commanded: Commanded,
-  options: MavlinkOptions,
-  enabled: readonly CommandName[],
-  { autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>,
-): readonly Command[] {
-  const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
-  const all = [
-    armCommand(vehicle, options),
-    ...plainCommands(vehicle, { autopilot, kind }),
-    gotoCommand(vehicle, options, kind),
-    ...flightCommands(vehicle, options, kind),
-    ...orbitCommand(vehicle, options, { autopilot, kind }),
-    ...storageCommands(vehicle, options),
-    ...missionFlightCommands(vehicle),
-    ...parameterCommands(vehicle),
-  ];
-  // ArduSub has no mode that returns home.
-  const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
-  const lacks: readonly string[] = is_ardusub
-    ? ['return_home', ...airborne_only]
-    : ['surface', ...lackedBy(kind)];
-  const has = (name: string): boolean => !lacks.includes(name);
-  return all
-    .filter(({ name }) => has(name) && enabled.some((each) => each === name))
-    .map((command) => unlessShared(command, commanded));
-}
-
-/**
- * Another vehicle may receive what is sent to this one: that is refused, except for what makes both safer. Where they have one
- * address, either one may have shown its effect.
- */
-function unlessShared(command: Command, { conflict, mixture }: Commanded): Command {
-  const read: Command['read'] = (payload) => {
-    const { is_safety, run } = command.read(payload);
-    const runKnowing: typeof run = async (context) => {
-      const obstacle = is_safety ? undefined : conflict();
-      if (obstacle !== undefined) throw notSent(obstacle);
-      const result = await run(context);
-      const doubt = mixture();
-      if (doubt !== undefined) throw new CommandRefused(texts.unknown_outcome(doubt));
-      return result;
-    };
-    return { is_safety, run: runKnowing };
-  };
-  return { ...command, read };
-}
-
-const airborne_only = ['takeoff', 'land', 'set_altitude'] as const;
-
-/** Vehicles that do not fly have no commands for the air. */
-function lackedBy(kind: Kind): readonly string[] {
-  return kind === 'rover' || kind === 'sub' ? airborne_only : [];
-}
-
-function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
+export function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
   return defineCommand({
     name: 'arm',
     description: 'Arm the motors. The pre-arm checks of the autopilot are never bypassed.',
@@ -105,7 +43,10 @@ function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
   });
 }
 
-function plainCommands(vehicle: Bounded, about: Pick<Situation, 'autopilot' | 'kind'>): readonly Command[] {
+export function plainCommands(
+  vehicle: Bounded,
+  about: Pick<Situation, 'autopilot' | 'kind'>,
+): readonly Command[] {
   const disarm = defineCommand({
     name: 'disarm',
     description:
@@ -163,7 +104,7 @@ async function setMode(vehicle: Bounded, mode: ModeName, context: CommandContext
   return warning === undefined ? changed : { ...changed, warning };
 }
 
-function gotoCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {
+export function gotoCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {
   const { height_min_m, height_max_m } = options.goto;
   const alt_m = altitudeInput(options.goto, kind);
   const wait_for_arrival = z

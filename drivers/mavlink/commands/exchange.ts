@@ -4,23 +4,9 @@ import { CommandRefused } from '../../../src/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';
-import type { Changes } from './await-change.ts';
 import { texts } from './texts.ts';
 import { type Ack, result_in_progress, Ways } from './ways.ts';
-
-/** The vehicle that a command is sent to. */
-export interface Addressee {
-  readonly name: string;
-  /** The link in use to it; another one once that is silent. */
-  readonly contact: Contact;
-  /** The living links to it, the one in use first. */
-  readonly contacts: readonly Contact[];
-  readonly changes: Changes;
-  /** Returns a function that tells whether the autopilot has restarted since, or another sender stands in for it. */
-  readonly watchStart: () => () => boolean;
-  /** Why what is received cannot be attributed to it: another vehicle has its system id. */
-  readonly conflict: () => string | undefined;
-}
+import { type Addressee, silent_ms } from '../vehicles/addressee.ts';
 
 /** The two messages that can carry a command. */
 export type Form = 'long' | 'int';
@@ -81,13 +67,6 @@ const reason_wait_ms = 1_000;
 export const report_reserve_ms = 200;
 /** With less time than this the effect of a command could not be observed. */
 export const time_min_ms = 1_000;
-/** A vehicle that sends nothing for this long is lost. */
-export const silent_ms = 2_000;
-
-export function isHeard({ last_ms }: Contact): boolean {
-  return silenceSince(last_ms) < silent_ms;
-}
-
 const reasons_max = 3;
 const severity_warning = 4;
 /** ArduPilot explains refused modes with notices. */
@@ -443,4 +422,14 @@ class Repeats {
       return mode !== undefined && mode !== this.#mode_before;
     });
   }
+}
+
+/** Returns a function that gives the reason why later messages may not show the effect of the command `what`. */
+export function interruptionOf(to: Addressee, what: string): () => string | undefined {
+  const hasRestarted = to.watchStart();
+  return () => {
+    if (hasRestarted()) return texts.interrupted(to.name, what);
+    const conflict = to.conflict();
+    return conflict === undefined ? undefined : texts.about(to.name, conflict);
+  };
 }

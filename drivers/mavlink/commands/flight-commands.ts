@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
-import type { Kind } from '../vehicles/kind.ts';
+import type { Kind } from '../reports/kind.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { ardusub_depth_mode, ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';

@@ -1,6 +1,6 @@
 /** Preconditions of each command. They are checked here because autopilots accept nearly every command. */
 import { type Height, heightOf } from './altitude.ts';
-import { crosses, distance_m, isInside, type Place } from './geo.ts';
+import { crosses, distance_m, isInside, type Place } from '../vehicles/geo.ts';
 import type { MavlinkOptions } from '../options.ts';
 import { holdMode, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';

@@ -4,7 +4,7 @@ import type { Contact } from '../vehicles/contact.ts';
 import type { Form, Order } from './exchange.ts';
 import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
 import { obstacleToDisarm, obstacleToForcedDisarm, obstacleToRepeat, type Waypoint } from './gate.ts';
-import { distance_m } from './geo.ts';
+import { distance_m } from '../vehicles/geo.ts';
 import { texts } from './texts.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
 import { armingCauses, isArmed, modeCauses, type Situation } from '../vehicles/situation.ts';

@@ -6,17 +6,18 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import type { MavlinkOptions } from '../options.ts';
-import { readParameters } from '../parameters/read.ts';
+import { readParameters } from './parameters.ts';
 import { arduplane_takeoff_mode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { admit, type Bounded, notSent } from './admission.ts';
 import type { Height } from './altitude.ts';
 import { awaitArrival } from './arrival.ts';
-import { type Addressee, carryOut, type Order } from './exchange.ts';
+import { carryOut, type Order } from './exchange.ts';
 import { admitHeight, obstacleToTakeOff, outOfFence, tooFar } from './gate.ts';
-import { offset } from './geo.ts';
+import { offset } from '../vehicles/geo.ts';
 import { isAirborne, modeOrder } from './orders.ts';
 import { texts } from './texts.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 /** The run on the ground, until the autopilot reports that it flies. */
 const effect_wait_ms = 20_000;

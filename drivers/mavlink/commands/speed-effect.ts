@@ -4,10 +4,10 @@ import { CommandRefused } from '../../../src/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { interruptionOf } from './await-change.ts';
-import { type Addressee, clock_wait_ms, isHeard, report_reserve_ms } from './exchange.ts';
+import { clock_wait_ms, report_reserve_ms, interruptionOf } from './exchange.ts';
 import { isAirspeed } from './orders.ts';
 import { texts } from './texts.ts';
+import { type Addressee, isHeard } from '../vehicles/addressee.ts';
 
 /** A vehicle that hovers, turns or is held back by the wind shows nothing, so that the wait is short. */
 const observe_max_ms = 6_000;

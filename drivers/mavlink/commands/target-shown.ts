@@ -2,7 +2,7 @@
 import type { Contact } from '../vehicles/contact.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { Height } from './altitude.ts';
-import { distance_m, offset, type Place } from './geo.ts';
+import { distance_m, offset, type Place } from '../vehicles/geo.ts';
 
 const target_tolerance_m = 1;
 /** Distance and direction are reported in whole metres and degrees, and up to a second after the position. */

@@ -1,6 +1,6 @@
 /** Refusals and outcomes of vehicle commands that people read; tests refer to them by name. */
 import { notSent } from '../../../src/errors.ts';
-import type { Autopilot, Kind } from '../vehicles/kind.ts';
+import type { Autopilot, Kind } from '../reports/kind.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 
 export const texts = {
@@ -59,7 +59,6 @@ export const texts = {
     `${what} needs MAVLink 2, and the vehicle sends MAVLink 1; set its port to MAVLink 2 (SERIALn_PROTOCOL=2, MAV_PROTO_VER=2)`,
   high_latency:
     'reports by satellite only, and its position and state are not accurate enough for this command',
-  vehicle_offline: (vehicle: string) => `${vehicle} is offline`,
   time_short: (left_s: string) => `too late: ${left_s} s left, too short to observe the effect`,
   task_old: (age_s: string, max_s: number) =>
     `too late: the task is ${age_s} s old; ${max_s} s are allowed (task_age_max_s)`,

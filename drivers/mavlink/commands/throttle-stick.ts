@@ -4,12 +4,13 @@
  */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
-import { readParameters } from '../parameters/read.ts';
+import { readParameters } from './parameters.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { notSent } from './admission.ts';
-import { type Addressee, report_reserve_ms, time_min_ms } from './exchange.ts';
+import { report_reserve_ms, time_min_ms } from './exchange.ts';
 import { texts } from './texts.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 /** ArduPilot's own; its parameter names another one. */
 const channel_default = 3;

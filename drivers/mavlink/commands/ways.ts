@@ -1,7 +1,8 @@
 /** The links over which one command goes to a vehicle: what was sent over each, what was answered, and what shows the effect. */
 import type { Contact } from '../vehicles/contact.ts';
-import type { Addressee, Form, Order } from './exchange.ts';
+import type { Form, Order } from './exchange.ts';
 import { texts } from './texts.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 export type Ack = Contact['acks'][number]['ack'];
 

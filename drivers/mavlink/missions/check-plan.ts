@@ -1,6 +1,6 @@
 /** Checks each item of a plan against the local limits, before anything is sent. Pure. */
 import { admitHeight, tooFar } from '../commands/gate.ts';
-import { crosses, distance_m, isInside, type Place } from '../commands/geo.ts';
+import { crosses, distance_m, isInside, type Place } from '../vehicles/geo.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import {
@@ -20,7 +20,7 @@ import {
   plainFrame,
   type PlannedItem,
 } from './item.ts';
-import { type MissionKind, ownItems } from './kinds.ts';
+import { type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
 import { texts } from './texts.ts';
 
 export type Limits = Pick<MavlinkOptions, 'goto' | 'speed_max_mps'>;

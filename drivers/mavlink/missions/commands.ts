@@ -4,18 +4,19 @@ import { json, type JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
 import { admit, type Bounded, notSent, reach } from '../commands/admission.ts';
-import { type Addressee, report_reserve_ms } from '../commands/exchange.ts';
+import { report_reserve_ms } from '../commands/exchange.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { checkPlan, type Limits } from './check-plan.ts';
 import { digestOf } from './digest.ts';
 import { downloadAgain } from './download.ts';
 import type { PlannedItem, StoredItem } from './item.ts';
-import { isSupported, mission_kinds, type MissionKind, ownItems } from './kinds.ts';
+import { isSupported, mission_kinds, type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
 import { obstacleToContinue, obstacleToPlan, obstacleUnderway } from './obstacles.ts';
 import { planOf, readPlan } from './plan.ts';
 import { clearItems, type Stored, storeItems, type Storing } from './store.ts';
 import { texts } from './texts.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 /** 700 items at 20 % loss, or a long mission over a slow radio. */
 const download_timeout_ms = 120_000;

@@ -1,8 +1,8 @@
 /** A digest of what a vehicle has stored: equal items have equal digests. Pure. */
 import { createHash } from 'node:crypto';
-import type { Autopilot } from '../vehicles/kind.ts';
+import type { Autopilot } from '../reports/kind.ts';
 import { plainFrame, type StoredItem } from './item.ts';
-import { type MissionKind, ownItems } from './kinds.ts';
+import { type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
 
 /** Returns the SHA-256 of the items without the vehicle's own ones, as hexadecimal digits. */
 export function digestOf(kind: MissionKind, autopilot: Autopilot, items: readonly StoredItem[]): string {

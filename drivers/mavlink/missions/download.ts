@@ -1,10 +1,11 @@
 /** Reads what a vehicle has stored. It changes nothing on the vehicle. */
 import { CommandRefused } from '../../../src/errors.ts';
-import { type Addressee, isHeard, report_reserve_ms } from '../commands/exchange.ts';
+import { report_reserve_ms } from '../commands/exchange.ts';
 import type { MissionItem } from './item.ts';
-import type { MissionKind } from './kinds.ts';
+import type { MissionKind } from '../vehicles/mission-kinds.ts';
 import { texts } from './texts.ts';
 import { items_max, Transfer, TransferCut, TransferRefused, type TransferTask } from './transfer.ts';
+import { type Addressee, isHeard } from '../vehicles/addressee.ts';
 
 const progress_every = 10;
 const attempts_max = 8;

@@ -5,17 +5,17 @@ import { type Command, type CommandContext, defineCommand, noInput } from '../..
 import { CommandRefused } from '../../../src/errors.ts';
 import { admit, type Bounded, notSent } from '../commands/admission.ts';
 import { changeMode, hold } from '../commands/change-mode.ts';
-import type { Addressee } from '../commands/exchange.ts';
 import { missionOrder } from '../commands/orders.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { digestOf } from './digest.ts';
 import { download } from './download.ts';
-import { itemNumber, ownItems } from './kinds.ts';
+import { itemNumber, ownItems } from '../vehicles/mission-kinds.ts';
 import { obstacleToPause, obstacleToStart } from './obstacles.ts';
 import { texts } from './texts.ts';
 import { Transfer } from './transfer.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 /** Counting the items, or reading them for their digest, and going to the first one precede the change of the mode. */
 const start_timeout_ms = 120_000;

@@ -8,11 +8,11 @@ import {
   type PlannedItem,
   type StoredItem,
 } from './item.ts';
-import { type MissionKind, ownItems, mission_kinds } from './kinds.ts';
+import { type MissionKind, ownItems, mission_kinds } from '../vehicles/mission-kinds.ts';
 import { fenceOf, rallyOf, fenceItems, fencePart, rallyItems, rallyPart } from './plan-areas.ts';
 import { z } from 'zod';
 import { firstFault } from '../../../src/contract/first-fault.ts';
-import type { Autopilot } from '../vehicles/kind.ts';
+import type { Autopilot } from '../reports/kind.ts';
 import { texts } from './texts.ts';
 import { items_max } from './transfer.ts';
 

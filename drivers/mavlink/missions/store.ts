@@ -2,16 +2,16 @@
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused, messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import type { Addressee } from '../commands/exchange.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { compare, type Comparison } from './compare.ts';
 import { download } from './download.ts';
 import { command_waypoint, type MissionItem, type PlannedItem, type StoredItem } from './item.ts';
-import { type MissionKind, ownItems } from './kinds.ts';
+import { type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
 import { texts } from './texts.ts';
 import { ack_accepted, Transfer, TransferBusy } from './transfer.ts';
 import { sendItems, type Sent } from './upload.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 /** Part of a task's time for the sending; the rest is for reading it back. */
 const sending_share = 0.6;

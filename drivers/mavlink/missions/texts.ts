@@ -1,5 +1,5 @@
 /** Sentences about missions that people read; tests refer to them by name. */
-import type { MissionKind } from './kinds.ts';
+import type { MissionKind } from '../vehicles/mission-kinds.ts';
 
 const names: Readonly<Record<MissionKind, string>> = {
   mission: 'mission',

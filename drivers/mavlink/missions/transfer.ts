@@ -4,11 +4,12 @@
  */
 import type { CommandContext } from '../../../src/driver/command.ts';
 import { CommandRefused } from '../../../src/errors.ts';
-import { type Addressee, isHeard, report_reserve_ms } from '../commands/exchange.ts';
+import { report_reserve_ms } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { MissionItem } from './item.ts';
-import { mission_types, type MissionKind } from './kinds.ts';
+import { mission_types, type MissionKind } from '../vehicles/mission-kinds.ts';
 import { ackText, texts } from './texts.ts';
+import { type Addressee, isHeard } from '../vehicles/addressee.ts';
 
 /** More would not fit the report of a task. */
 export const items_max = 700;

@@ -4,10 +4,9 @@
  */
 import { messageOf } from '../../../src/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import type { Addressee } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { StoredItem } from './item.ts';
-import type { MissionKind } from './kinds.ts';
+import type { MissionKind } from '../vehicles/mission-kinds.ts';
 import { ackText, texts } from './texts.ts';
 import {
   ack_accepted,
@@ -17,6 +16,7 @@ import {
   TransferBusy,
   type TransferTask,
 } from './transfer.ts';
+import type { Addressee } from '../vehicles/addressee.ts';
 
 /** A vehicle that gave up in the middle gets everything again. */
 const attempts_max = 3;

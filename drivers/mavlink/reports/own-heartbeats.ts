@@ -2,7 +2,7 @@
  * Tells the heartbeats of an autopilot from those that another program sends under its ids: a companion computer, a camera, a
  * router (ArduPilot#7088, mavros#646, MAVProxy#598, mavp2p#46). Its mode and arming would change each second.
  */
-import { type Autopilot, autopilotOf, senderOf } from '../vehicles/kind.ts';
+import { type Autopilot, autopilotOf, senderOf } from './kind.ts';
 import type { Messages } from '../wire/messages.ts';
 
 type Heartbeat = Pick<Messages['HEARTBEAT'], 'autopilot' | 'base_mode' | 'type'>;

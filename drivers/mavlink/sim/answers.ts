@@ -1,7 +1,7 @@
 /** Answers and actions of the simulated vehicle, as observed of both autopilots. */
 import type { Messages } from '../wire/messages.ts';
-import { assetTypeOf } from '../vehicles/kind.ts';
-import { offset } from '../commands/geo.ts';
+import { assetTypeOf } from '../reports/kind.ts';
+import { offset } from '../vehicles/geo.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,

@@ -1,6 +1,6 @@
 /** How the simulated multicopter moves: simple, but never faster than a real one. */
-import type { Place } from '../commands/geo.ts';
-import { distance_m } from '../commands/geo.ts';
+import type { Place } from '../vehicles/geo.ts';
+import { distance_m } from '../vehicles/geo.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** What a simulated vehicle has stored, and its side of the mission protocol, as the sources of both autopilots describe it. */
 import { crc32 } from 'node:zlib';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import type { Place } from '../commands/geo.ts';
+import type { Place } from '../vehicles/geo.ts';
 import type { Home, Target } from './flight.ts';
 
 type Item = Messages['MISSION_ITEM_INT'];

@@ -1,5 +1,5 @@
 /** Parameters of the simulated vehicle, and its side of the parameter protocol. */
-import { bitsOf } from '../parameters/value.ts';
+import { bitsOf } from '../commands/parameters.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 
 export interface SimParameter {

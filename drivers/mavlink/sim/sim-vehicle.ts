@@ -1,7 +1,7 @@
 /** A vehicle on a UDP socket, usually a multicopter, that behaves like ArduPilot or PX4, for the demo and for tests. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every } from '../../../src/platform/time.ts';
-import { kindOf } from '../vehicles/kind.ts';
+import { kindOf } from '../reports/kind.ts';
 import { parseDatagram } from '../wire/framer.ts';
 import { LinkTally } from '../links/link-tally.ts';
 import { decode, type Decoded, encode, type Messages } from '../wire/messages.ts';

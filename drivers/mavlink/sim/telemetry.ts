@@ -1,7 +1,7 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
-import { distance_m } from '../commands/geo.ts';
+import { distance_m } from '../vehicles/geo.ts';
 import type { Messages } from '../wire/messages.ts';
-import { assetTypeOf, type Kind } from '../vehicles/kind.ts';
+import { assetTypeOf, type Kind } from '../reports/kind.ts';
 import {
   arduplane_landing_mode,
   arduplane_takeoff_mode,

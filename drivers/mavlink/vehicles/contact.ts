@@ -13,12 +13,12 @@ import {
   type Kind,
   quadplane_parameter,
   QuadplaneEvidence,
-} from './kind.ts';
+} from '../reports/kind.ts';
 import type { Link } from '../links/link.ts';
 import { type Frame, fingerprintOf, type MavlinkVersion } from '../wire/frame.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import { isTransfer } from '../missions/kinds.ts';
+import { isTransfer } from './mission-kinds.ts';
 import { needsModeList } from './modes.ts';
 import { sourceOf } from './newcomers.ts';
 import { Overturned } from '../reports/overturned.ts';

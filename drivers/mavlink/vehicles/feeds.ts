@@ -1,8 +1,8 @@
 /** Converts messages of the vehicle to messages of its feeds. Every sentinel becomes null, nothing is invented. */
 import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
-import { distance_m } from '../commands/geo.ts';
-import type { Kind } from './kind.ts';
+import { distance_m } from './geo.ts';
+import type { Kind } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
 
 type Feed<K extends keyof typeof droneFeeds> = z.output<(typeof droneFeeds)[K]>;

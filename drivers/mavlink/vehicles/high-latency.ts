@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { Messages } from '../wire/messages.ts';
-import type { Autopilot } from './kind.ts';
+import type { Autopilot } from '../reports/kind.ts';
 
 type Feed<K extends keyof typeof droneFeeds> = z.output<(typeof droneFeeds)[K]>;
 type Report = Messages['HIGH_LATENCY2'];

@@ -1,7 +1,7 @@
 /** Asset keys and descriptions of vehicles, from the identification messages of the autopilot. */
 import type { AssetDescription } from '../../../src/driver/driver.ts';
 import type { Contact } from './contact.ts';
-import { assetTypeOf, kindOf, modelOf } from './kind.ts';
+import { assetTypeOf, kindOf, modelOf } from '../reports/kind.ts';
 import type { MavlinkOptions } from '../options.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import type { Vehicle } from './vehicle.ts';

@@ -1,5 +1,5 @@
 /** Flight modes: names of reported numbers, numbers for `set_mode`, and the mode in which a vehicle stays where it is. */
-import type { Autopilot, Kind } from './kind.ts';
+import type { Autopilot, Kind } from '../reports/kind.ts';
 import type { Situation } from './situation.ts';
 
 /** The modes that `set_mode` of the interface accepts. */

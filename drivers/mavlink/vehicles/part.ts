@@ -9,7 +9,7 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 import { changes_rate, parts_appearing_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import { senderOf } from './kind.ts';
+import { senderOf } from '../reports/kind.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
 import type { Vehicle } from './vehicle.ts';

@@ -1,9 +1,9 @@
 /** The current state of a vehicle, for its status feed and for the preconditions of commands. */
 import type { Contact } from './contact.ts';
 import { undulation } from './feeds.ts';
-import type { Place } from '../commands/geo.ts';
+import type { Place } from './geo.ts';
 import { highLatencyArmed } from './high-latency.ts';
-import { type Autopilot, assetTypeOf, type Kind } from './kind.ts';
+import { type Autopilot, assetTypeOf, type Kind } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
 import { flightMode } from './modes.ts';
 

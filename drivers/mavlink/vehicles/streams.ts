@@ -1,5 +1,5 @@
 /** Requests the messages that feeds and commands need from one autopilot, again when they stop. */
-import type { Autopilot } from './kind.ts';
+import type { Autopilot } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
 
 export interface StreamRates {

@@ -1,6 +1,7 @@
 /** Sentences about vehicles that people read; tests refer to them by name. */
 export const texts = {
   went_offline: (type: string) => `${type} went offline`,
+  offline: (vehicle: string) => `${vehicle} is offline`,
   back_online: (type: string) => `${type} back online`,
   armed: 'vehicle armed',
   disarmed: 'vehicle disarmed',

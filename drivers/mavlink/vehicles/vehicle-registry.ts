@@ -3,7 +3,7 @@ import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { DriverHost } from '../../../src/driver/driver.ts';
 import { logRefused } from '../../../src/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { vehicleCommands } from '../commands/commands.ts';
+import type { vehicleCommands } from '../vehicle-commands.ts';
 import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
 import { Contact } from './contact.ts';
 import { Contacts, type Route, routeOf } from './contacts.ts';
@@ -17,7 +17,7 @@ import {
   nameOfClone,
   vehicleAsset,
 } from './identity.ts';
-import { autopilotOf, senderOf } from './kind.ts';
+import { autopilotOf, senderOf } from '../reports/kind.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
@@ -47,12 +47,14 @@ import { isSameHardware } from '../reports/hardware.ts';
 import { Radios } from '../links/radios.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
-import { type Subject, VehicleLog } from '../reports/vehicle-log.ts';
+import { type Subject, VehicleLog } from './vehicle-log.ts';
 
 export interface VehicleRegistryParts {
   readonly host: DriverHost<typeof droneFeeds>;
   readonly options: MavlinkOptions;
   readonly out: Outgoing;
+  /** Makes the commands of a vehicle. */
+  readonly commandsFor: typeof vehicleCommands;
 }
 
 /**
@@ -354,7 +356,7 @@ export class VehicleRegistry {
       describe: (active) => vehicleAsset(active, asset_key, { name, sysid: contact.sysid }),
       announce: (about, commands) => host.announce(about, commands),
       commandsOf: (commanded) =>
-        vehicleCommands(
+        this.#parts.commandsFor(
           commanded,
           options,
           commandsOf(options, keys, { isProvisional: isProvisional(asset_key) }),

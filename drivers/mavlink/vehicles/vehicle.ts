@@ -11,16 +11,13 @@ import { type Charge, type DroneSink, Publishing } from './publishing.ts';
 import { flightMode } from './modes.ts';
 import { isArmed, type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
-import type { Commanded } from '../commands/admission.ts';
-import { kindOfType } from '../missions/kinds.ts';
+import { kindOfType } from './mission-kinds.ts';
 import { changes_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
-import { FlightLog } from '../reports/vehicle-log.ts';
+import { FlightLog } from './vehicle-log.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
-import { StoredMissions } from '../missions/stored.ts';
-import { Changes } from '../commands/await-change.ts';
-import { type Addressee, isHeard } from '../commands/exchange.ts';
-import { texts as command_texts } from '../commands/texts.ts';
+import { StoredMissions } from './stored-missions.ts';
+import { type Addressee, isHeard, Changes, type Commanded } from './addressee.ts';
 
 export interface VehicleParts {
   readonly asset_key: string;
@@ -369,7 +366,7 @@ export class Vehicle {
 
   #address(): ReturnType<Commanded['address']> {
     const now_ms = performance.now();
-    if (!this.#online) return { obstacle: command_texts.vehicle_offline(this.name) };
+    if (!this.#online) return { obstacle: texts.offline(this.name) };
     return { to: this.#addressee(), situation: situationOf(this.#active, now_ms) };
   }
 

@@ -1,6 +1,6 @@
 /** Every command of every autopilot, and a vehicle that meets its preconditions, for the table of how commands end. */
 import { readFile } from 'node:fs/promises';
-import type { MissionKind } from '../../../../../drivers/mavlink/missions/kinds.ts';
+import type { MissionKind } from '../../../../../drivers/mavlink/vehicles/mission-kinds.ts';
 import { command_names, type CommandName } from '../../../../../drivers/mavlink/options.ts';
 import type { JsonObject } from '../../../../../src/contract/json.ts';
 import { field } from '../../../../fakes/fake-drone.ts';

@@ -1,6 +1,5 @@
 /** A refusal as the outcome: known when the older message was not sent, and unknown when it may be to an earlier command. */
 import { expect, it } from 'vitest';
-import { Changes } from '../../../../../drivers/mavlink/commands/await-change.ts';
 import { carryOut, type Order } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import {
   armOrder,
@@ -17,6 +16,7 @@ import { modeNumbers } from '../../../../../drivers/mavlink/vehicles/modes.ts';
 import { situationOf } from '../../../../../drivers/mavlink/vehicles/situation.ts';
 import { parseDatagram } from '../../../../../drivers/mavlink/wire/framer.ts';
 import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { Changes } from '../../../../../drivers/mavlink/vehicles/addressee.ts';
 
 const guided = 4;
 const unsupported = 3;

@@ -1,6 +1,5 @@
 /** The links of one command: what is tried over each until its time is over, and what is left on none. */
 import { expect, it } from 'vitest';
-import { Changes } from '../../../../../drivers/mavlink/commands/await-change.ts';
 import { carryOut } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import { armOrder, returnOrder } from '../../../../../drivers/mavlink/commands/orders.ts';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
@@ -10,6 +9,7 @@ import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 import { parseDatagram } from '../../../../../drivers/mavlink/wire/framer.ts';
 import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { Changes } from '../../../../../drivers/mavlink/vehicles/addressee.ts';
 
 const rtl = 6;
 const beat = { custom_mode: 4, type: 2, autopilot: 3, base_mode: 129, system_status: 4, mavlink_version: 3 };

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { texts as command_texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { checkPlan } from '../../../../../drivers/mavlink/missions/check-plan.ts';
-import type { MissionKind } from '../../../../../drivers/mavlink/missions/kinds.ts';
+import type { MissionKind } from '../../../../../drivers/mavlink/vehicles/mission-kinds.ts';
 import { readPlan } from '../../../../../drivers/mavlink/missions/plan.ts';
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';

@@ -1,7 +1,7 @@
 /** The command `get_params`: reads parameters of both autopilots, at losses and within limits. */
 import { describe, expect, it } from 'vitest';
-import { texts } from '../../../../../drivers/mavlink/parameters/texts.ts';
-import { bitsOf } from '../../../../../drivers/mavlink/parameters/value.ts';
+import { texts } from '../../../../../drivers/mavlink/commands/parameter-texts.ts';
+import { bitsOf } from '../../../../../drivers/mavlink/commands/parameters.ts';
 import { reportable } from '../../../../../src/tasks/result.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';

@@ -11,7 +11,7 @@ import {
   vfrHudFeed,
 } from '../../../../../drivers/mavlink/vehicles/feeds.ts';
 import { flightMode, modeNumbers } from '../../../../../drivers/mavlink/vehicles/modes.ts';
-import { senderOf } from '../../../../../drivers/mavlink/vehicles/kind.ts';
+import { senderOf } from '../../../../../drivers/mavlink/reports/kind.ts';
 import {
   preArmCheck,
   ardupilotHealth,

@@ -1,6 +1,7 @@
 /** A registry of vehicles in a real hub, with frames and times from the test. */
 import { afterEach, beforeEach } from 'vitest';
 import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
+import { vehicleCommands } from '../../../../../drivers/mavlink/vehicle-commands.ts';
 import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
 import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
 import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
@@ -55,7 +56,7 @@ export function open(vehicles: Readonly<Record<string, object>> = {}): void {
   lab = hubLab({ configured: ['drones'], rates: { default: 1_000 } });
   const run = async (options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> => {
     const out = new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined });
-    registry = new VehicleRegistry({ host, options, out });
+    registry = new VehicleRegistry({ host, options, out, commandsFor: vehicleCommands });
     await aborted(host.signal);
   };
   const driver = defineDriver({ name: 'mavlink', feeds: droneFeeds, options: mavlinkOptions, run });

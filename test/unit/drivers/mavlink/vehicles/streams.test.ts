@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
-import type { Autopilot } from '../../../../../drivers/mavlink/vehicles/kind.ts';
+import type { Autopilot } from '../../../../../drivers/mavlink/reports/kind.ts';
 import {
   type StreamRequest,
   Streams,

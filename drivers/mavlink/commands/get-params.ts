@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
-import { type Bounded, notSent, reach } from '../commands/admission.ts';
-import { readParameters } from './read.ts';
-import { texts } from './texts.ts';
+import { type Bounded, notSent, reach } from './admission.ts';
+import { readParameters } from './parameters.ts';
+import { texts } from './parameter-texts.ts';
 
 /** 1,400 parameters over a radio of 57,600 baud, with losses. */
 const read_timeout_ms = 180_000;

@@ -1,9 +1,9 @@
 /** What is known of the missions, fences and rally points that a vehicle has stored, and its feed `mission`. */
 import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
-import type { Autopilot } from '../vehicles/kind.ts';
+import type { Autopilot } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
-import { itemNumber, mission_kinds, type MissionKind } from './kinds.ts';
+import { itemNumber, mission_kinds, type MissionKind } from './mission-kinds.ts';
 
 type MissionFeed = z.output<typeof droneFeeds.mission>;
 type Current = Messages['MISSION_CURRENT'];

@@ -1,9 +1,9 @@
 /** Logs the texts and events of vehicles: each text once a minute, with a limit for each vehicle. */
 import type { DriverLog } from '../../../src/driver/driver.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
-import { eventLevel, eventText, type VehicleEvent } from './px4-events.ts';
-import type { StatusText } from './status-text.ts';
-import { texts } from '../vehicles/texts.ts';
+import { eventLevel, eventText, type VehicleEvent } from '../reports/px4-events.ts';
+import type { StatusText } from '../reports/status-text.ts';
+import { texts } from './texts.ts';
 import type { Frame } from '../wire/frame.ts';
 
 export interface Subject {

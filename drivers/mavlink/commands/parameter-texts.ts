@@ -1,4 +1,5 @@
 /** Sentences about parameters that people read; tests refer to them by name. */
+
 export const texts = {
   reading: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} parameters read`,
   unanswered: (vehicle: string, requests: number) =>

@@ -1,5 +1,5 @@
 /** What the mission protocol transfers: missions, fences and rally points. */
-import type { Autopilot } from '../vehicles/kind.ts';
+import type { Autopilot } from '../reports/kind.ts';
 import type { Decoded } from '../wire/messages.ts';
 
 export const mission_kinds = ['mission', 'fence', 'rally'] as const;

@@ -1,0 +1,71 @@
+/** All commands of a vehicle, as far as they are enabled. */
+import type { Command } from '../../src/driver/command.ts';
+import { CommandRefused } from '../../src/errors.ts';
+import { notSent } from './commands/admission.ts';
+import { armCommand, gotoCommand, plainCommands } from './commands/commands.ts';
+import { flightCommands } from './commands/flight-commands.ts';
+import { parameterCommands } from './commands/get-params.ts';
+import { orbitCommand } from './commands/orbit.ts';
+import { texts } from './commands/texts.ts';
+import { storageCommands } from './missions/commands.ts';
+import { missionFlightCommands } from './missions/flight.ts';
+import type { CommandName, MavlinkOptions } from './options.ts';
+import type { Kind } from './reports/kind.ts';
+import type { Commanded } from './vehicles/addressee.ts';
+import type { Situation } from './vehicles/situation.ts';
+
+/** Returns the commands that are enabled for this vehicle. */
+export function vehicleCommands(
+  commanded: Commanded,
+  options: MavlinkOptions,
+  enabled: readonly CommandName[],
+  { autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>,
+): readonly Command[] {
+  const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
+  const all = [
+    armCommand(vehicle, options),
+    ...plainCommands(vehicle, { autopilot, kind }),
+    gotoCommand(vehicle, options, kind),
+    ...flightCommands(vehicle, options, kind),
+    ...orbitCommand(vehicle, options, { autopilot, kind }),
+    ...storageCommands(vehicle, options),
+    ...missionFlightCommands(vehicle),
+    ...parameterCommands(vehicle),
+  ];
+  // ArduSub has no mode that returns home.
+  const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
+  const lacks: readonly string[] = is_ardusub
+    ? ['return_home', ...airborne_only]
+    : ['surface', ...lackedBy(kind)];
+  const has = (name: string): boolean => !lacks.includes(name);
+  return all
+    .filter(({ name }) => has(name) && enabled.some((each) => each === name))
+    .map((command) => unlessShared(command, commanded));
+}
+
+/**
+ * Another vehicle may receive what is sent to this one: that is refused, except for what makes both safer. Where they have one
+ * address, either one may have shown its effect.
+ */
+function unlessShared(command: Command, { conflict, mixture }: Commanded): Command {
+  const read: Command['read'] = (payload) => {
+    const { is_safety, run } = command.read(payload);
+    const runKnowing: typeof run = async (context) => {
+      const obstacle = is_safety ? undefined : conflict();
+      if (obstacle !== undefined) throw notSent(obstacle);
+      const result = await run(context);
+      const doubt = mixture();
+      if (doubt !== undefined) throw new CommandRefused(texts.unknown_outcome(doubt));
+      return result;
+    };
+    return { is_safety, run: runKnowing };
+  };
+  return { ...command, read };
+}
+
+const airborne_only = ['takeoff', 'land', 'set_altitude'] as const;
+
+/** Vehicles that do not fly have no commands for the air. */
+function lackedBy(kind: Kind): readonly string[] {
+  return kind === 'rover' || kind === 'sub' ? airborne_only : [];
+}
