@@ -8,7 +8,6 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { LinkOptions } from './link-options.ts';
 import type { MediumHost, Send } from './medium.ts';
 import { untilLost } from './sockets.ts';
-import { readWhileWriting } from './serial-poll.ts';
 import { texts } from './texts.ts';
 
 type Serial = Extract<LinkOptions, { kind: 'serial' }>;
@@ -30,7 +29,11 @@ const open_ms_max = 40_000;
 export async function runSerial({ path, baud }: Serial, medium: MediumHost): Promise<void> {
   const [{ SerialPort }, unsent] = await Promise.all([import('serialport'), unsentBytes()]);
   let rate_index = 0;
-  const port = new SerialPort({ path, baudRate: baud[rate_index] ?? 0, autoOpen: false });
+  const settings = { path, baudRate: baud[rate_index] ?? 0, autoOpen: false };
+  const port = new SerialPort(settings);
+  // The library does not read while a write waits: a device that accepts no bytes would appear silent. So it is written to by another
+  // descriptor, which is under the lock of the first one.
+  const writer = new SerialPort({ ...settings, lock: false });
   const over = new AbortController();
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => undefined);
@@ -46,20 +49,20 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
   const end = (fault?: Error | null): void => {
     void check().finally(() => fail(fault ? portFault(fault) : texts.port_closed));
   };
-  port.on('close', end).on('error', end);
+  for (const each of [port, writer]) each.on('close', end).on('error', end);
   if (!(await opened(port, path, medium.signal))) return;
   // An earlier run may have suspended it, which outlives its descriptor where another program has the port open.
   const opened_fd = descriptorOfPort(port);
   if (opened_fd !== null) unsent.resume(opened_fd);
-  readWhileWriting(port);
   device = await deviceAt(path);
   const stream = medium.stream(path);
   try {
+    if (!(await opened(writer, path, medium.signal))) return;
     port.on('data', (chunk: Uint8Array) => stream.push(chunk));
     medium.opened({
-      send: sender(port, path),
+      send: sender(writer, path),
       discard(peer) {
-        if (peer === path) discard(port, unsent, () => fail(texts.unsent_discarded));
+        if (peer === path) discard(writer, unsent, () => fail(texts.unsent_discarded));
       },
       isNamed: () => true,
     });
@@ -79,7 +82,7 @@ export async function runSerial({ path, baud }: Serial, medium: MediumHost): Pro
     stream.close();
     const fd = descriptorOfPort(port);
     if (fd !== null) unsent.flush(fd);
-    await closed(port, path);
+    await Promise.all([closed(writer, path), closed(port, path)]);
   }
 }
 

@@ -104,9 +104,7 @@ describe.concurrent('A vehicle', () => {
       await lab.until('online', 'mavlink:00000000c0ffee02');
       await lab.until('offline');
       expect(lab.log.at('error')).toEqual([]);
-      await expect(lab.command('arm')).rejects.toThrow(
-        refusals.not_sent(texts.offline('Quadrotor 1')),
-      );
+      await expect(lab.command('arm')).rejects.toThrow(refusals.not_sent(texts.offline('Quadrotor 1')));
       await lab.sees('sys_status', ({ pre_arm_check }) => pre_arm_check !== null, 'mavlink:00000000c0ffee02');
     });
   });
