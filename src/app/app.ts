@@ -35,9 +35,8 @@ import type { InboxHandlers } from '../uplink/inbox.ts';
 import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
 import type { Streams } from '../hub/assets/assets.ts';
 import { go2rtc } from '../media/go2rtc.ts';
-import { createMedia, type MediaOptions } from '../media/media.ts';
+import { createMedia, type MediaOptions, templateMedia } from '../media/media.ts';
 import { mediaMtx } from '../media/mediamtx.ts';
-import { templateMedia } from '../media/template.ts';
 
 export const buffer_file = 'buffer.db';
 /** Running tasks get so long to end at a stop. */

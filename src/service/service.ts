@@ -50,7 +50,7 @@ import {
 } from './api/views.ts';
 import { texts } from './texts.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { partner_assets_max } from './store/partner-sync.ts';
+import { partner_assets_max } from './store/partners.ts';
 
 /** `message`: a fix that was pushed; left out: the asset was registered, changed or removed. */
 export type OnPartner = (changed: {
