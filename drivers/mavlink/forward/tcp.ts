@@ -49,7 +49,9 @@ export async function runTcpListen({ host, port, clients_max }: TcpListen, on: E
       for (const client of clients) client.close();
     },
     fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
-  }).finally(async () => Promise.all(ended));
+  }).finally(async () => {
+    await Promise.all(ended);
+  });
 }
 
 export async function runTcpClient({ host, port }: TcpClient, on: EndpointHost): Promise<void> {

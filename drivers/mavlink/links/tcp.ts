@@ -93,7 +93,9 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
     },
     fault: (error) =>
       new DeviceUnreachable(texts.tcp_listen_failed(host, port, error.message), { cause: error }),
-  }).finally(async () => Promise.all(connections));
+  }).finally(async () => {
+    await Promise.all(connections);
+  });
 }
 
 /** Makes room where there is none: a host that only holds connections keeps no vehicle away. */
