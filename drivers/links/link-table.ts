@@ -4,7 +4,7 @@ import type { DataCap } from '../../src/contract/feeds.ts';
 import { type Link, type LinkCause, type LinkStatus, wans_max } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/errors.ts';
-import { ownPublicAddress, interfaceFault, judge, type Signs, type Verdict } from './status.ts';
+import { ownPublicAddress, interfaceFault, judge, type LinkFacts, type LinkState } from './status.ts';
 import { texts } from './texts.ts';
 import { calendar } from './usage/calendar.ts';
 import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './interfaces/inventory.ts';
@@ -59,7 +59,7 @@ export interface TableLink {
 }
 
 /** What one reading of the machine shows. */
-interface Sight {
+interface Snapshot {
   readonly at: Moment;
   readonly day: string | null;
   readonly routing: Routing;
@@ -67,7 +67,7 @@ interface Sight {
   readonly selected: readonly number[];
   /** Carry a tunnel that has all of the traffic. */
   readonly below_tunnel: readonly number[];
-  readonly traffic: Signs['traffic'];
+  readonly traffic: LinkFacts['traffic'];
   readonly isRefused: boolean;
   /** PPP interfaces over Ethernet. */
   readonly pppoe: ReadonlySet<string>;
@@ -137,7 +137,7 @@ export class LinkTable {
       remembered: memory.newestFirst(),
     });
     this.#logLeftOut(left_out);
-    const sight: Sight = {
+    const snapshot: Snapshot = {
       at,
       day: this.#dayOf(at.wall_ms),
       routing,
@@ -148,9 +148,9 @@ export class LinkTable {
       isRefused: isEachOf(refusedFamilies(routing), options.probe.targets),
       pppoe: pppoe.links,
     };
-    this.#remember(wans, sight);
-    probing.follow(wans.flatMap((wan) => this.#probed(wan, sight)));
-    const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, sight) }));
+    this.#remember(wans, snapshot);
+    probing.follow(wans.flatMap((wan) => this.#probed(wan, snapshot)));
+    const links = wans.map((wan) => ({ wan, known: this.#linkOf(wan, snapshot) }));
     const listed = new Set(wans.map(({ name }) => name));
     this.#ledger.endReading(byIndex.keys(), listed);
     for (const name of this.#offline) if (!listed.has(name)) this.#offline.delete(name);
@@ -158,7 +158,7 @@ export class LinkTable {
     return this.#dead_routes.explain(inOrder(links, order), at.mono_ms);
   }
 
-  #remember(wans: readonly Wan[], { at, day, pppoe }: Sight): void {
+  #remember(wans: readonly Wan[], { at, day, pppoe }: Snapshot): void {
     const seen_ms = day === null ? null : at.wall_ms;
     const { options, memory } = this.#parts;
     const known = wans.map(({ name }) => name);
@@ -195,7 +195,7 @@ export class LinkTable {
     return memory.get(name)?.type ?? typeByName(name);
   }
 
-  #probed(wan: Wan, { routing, pppoe }: Sight) {
+  #probed(wan: Wan, { routing, pppoe }: Snapshot) {
     const { options } = this.#parts;
     const { probe, checks } = options;
     if (!wan.present) return [];
@@ -209,25 +209,25 @@ export class LinkTable {
     return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms, check_interval_ms }];
   }
 
-  #linkOf(wan: Wan, sight: Sight): RoutedLink {
+  #linkOf(wan: Wan, snapshot: Snapshot): RoutedLink {
     const { options, availability, probing } = this.#parts;
     const { name, present } = wan;
-    const type = this.#typeOf(wan, sight.pppoe);
+    const type = this.#typeOf(wan, snapshot.pppoe);
     const ifindex = present?.nature.ifindex;
-    const addresses = this.#addressesOf(ifindex, sight.routing);
-    const { isSelected, isBelowTunnel } = standingOf(ifindex, sight);
+    const addresses = this.#addressesOf(ifindex, snapshot.routing);
+    const { isSelected, isBelowTunnel } = routesOf(ifindex, snapshot);
     const probed = evidenceOf(probing.read(name), isBelowTunnel);
-    const { status, reason, cause = null } = this.#judge(wan, sight, probed);
-    this.#noteAvailability({ name, status, probed, at: sight.at });
-    const tally = this.#ledger.take(wan, type, sight);
+    const { status, reason, cause = null } = this.#judge(wan, snapshot, probed);
+    this.#noteAvailability({ name, status, probed, at: snapshot.at });
+    const tally = this.#ledger.take(wan, type, snapshot);
     const counted = wan.counted_on === null ? tally.usage : empty_ledger;
-    const usage = usageOf(counted, sight.day, options.usage.month_starts_on);
+    const usage = usageOf(counted, snapshot.day, options.usage.month_starts_on);
     const link: Link = {
       name,
       type,
       status,
       isp: wanOptions(options, name)?.isp,
-      ip: this.#ip({ name, ifindex, addresses, isUsable: status !== 'offline' }, sight.at),
+      ip: this.#ip({ name, ifindex, addresses, isUsable: status !== 'offline' }, snapshot.at),
       ...tally.rates,
       ...tally.peaks,
       ...figures(probed, status),
@@ -238,7 +238,7 @@ export class LinkTable {
       reason,
       status === 'offline' ? null : probed?.note,
       wan.counted_on === null ? null : texts.counted_on(wan.counted_on),
-      sight.day === null ? texts.clock_not_set : null,
+      snapshot.day === null ? texts.clock_not_set : null,
     ];
     return {
       link,
@@ -247,7 +247,7 @@ export class LinkTable {
       weakness: null,
       isSelected,
       isBalanced: this.#isBalanced(name),
-      cap: this.#capOf(name, { usage, days: counted.days, day: sight.day }),
+      cap: this.#capOf(name, { usage, days: counted.days, day: snapshot.day }),
       reason: notes.filter(Boolean).join('; ') || null,
     };
   }
@@ -269,25 +269,25 @@ export class LinkTable {
     return ifindex === undefined ? [] : (addresses.get(ifindex) ?? []);
   }
 
-  #judge({ name, present }: Wan, sight: Sight, probed: ProbeReading | null): Verdict {
+  #judge({ name, present }: Wan, snapshot: Snapshot, probed: ProbeReading | null): LinkState {
     const { options } = this.#parts;
     const ifindex = present?.nature.ifindex;
-    const { isSelected, ...standing } = standingOf(ifindex, sight);
+    const { isSelected, ...routes } = routesOf(ifindex, snapshot);
     const verdict = judge({
-      ...standing,
-      traffic: sight.traffic,
-      isRefused: sight.isRefused,
+      ...routes,
+      traffic: snapshot.traffic,
+      isRefused: snapshot.isRefused,
       state: present?.state ?? null,
-      addresses: this.#addressesOf(ifindex, sight.routing),
+      addresses: this.#addressesOf(ifindex, snapshot.routing),
       isSelected: isSelected || this.#isBalanced(name),
       asked: askedOf(options),
-      ...signsOf(probed),
+      ...probeFacts(probed),
     });
     return this.#heldOffline(name, verdict);
   }
 
   /** A link that comes back stays offline until it answers. */
-  #heldOffline(name: string, verdict: Verdict): Verdict {
+  #heldOffline(name: string, verdict: LinkState): LinkState {
     if (verdict.status === undefined && this.#offline.has(name))
       return { status: 'offline', reason: verdict.reason, cause: 'no_answer' };
     if (verdict.status === 'offline') this.#offline.add(name);
@@ -322,7 +322,7 @@ export class LinkTable {
 }
 
 /** How the kernel's tables see an interface. */
-function standingOf(ifindex: number | undefined, { routed, selected, below_tunnel }: Sight) {
+function routesOf(ifindex: number | undefined, { routed, selected, below_tunnel }: Snapshot) {
   if (ifindex === undefined) return { isRouted: false, isSelected: false, isBelowTunnel: false };
   return {
     isRouted: routed.has(ifindex),
@@ -331,7 +331,9 @@ function standingOf(ifindex: number | undefined, { routed, selected, below_tunne
   };
 }
 
-function signsOf(probed: ProbeReading | null): Pick<Signs, 'reachable' | 'probe_reason' | 'decided_by'> {
+function probeFacts(
+  probed: ProbeReading | null,
+): Pick<LinkFacts, 'reachable' | 'probe_reason' | 'decided_by'> {
   const { reachable = null, reason = null, decided_by = 'probes' } = probed ?? {};
   return { reachable, probe_reason: reason, decided_by };
 }

@@ -5,7 +5,7 @@ import type { InterfaceState } from './interfaces/sysfs.ts';
 import { texts } from './texts.ts';
 import { isExampleIp, isPublicIp } from '../../src/platform/public-ip.ts';
 
-export interface Signs {
+export interface LinkFacts {
   /** Null: the interface is not there. */
   readonly state: InterfaceState | null;
   /** Null: they cannot be known. */
@@ -29,7 +29,7 @@ export interface Signs {
   readonly decided_by: 'probes' | 'checks';
 }
 
-export interface Verdict {
+export interface LinkState {
   /** Undefined: not known yet. */
   readonly status: LinkStatus | undefined;
   readonly reason: string | null;
@@ -47,33 +47,33 @@ interface LinkFault {
  * `offline`: cannot carry anything, or no target answers. `online`: answers, and traffic uses it. `standby`: answers,
  * and traffic uses another link. Without targets the answers are assumed, and the reason states it.
  */
-export function judge(signs: Signs): Verdict {
-  const fault = faultOf(signs);
+export function judge(facts: LinkFacts): LinkState {
+  const fault = faultOf(facts);
   if (fault !== null) return { status: 'offline', ...fault };
-  const caveat = caveatOf(signs);
-  if (caveat === null && signs.reachable === null)
-    return { status: undefined, reason: signs.probe_reason ?? texts.first_probes };
-  if (signs.isSelected) return { status: 'online', reason: caveat };
-  if (signs.traffic === 'refused')
+  const caveat = caveatOf(facts);
+  if (caveat === null && facts.reachable === null)
+    return { status: undefined, reason: facts.probe_reason ?? texts.first_probes };
+  if (facts.isSelected) return { status: 'online', reason: caveat };
+  if (facts.traffic === 'refused')
     return { status: 'offline', reason: texts.traffic_refused, cause: 'no_route' };
-  if (signs.traffic === 'unrouted' && !signs.isRouted)
+  if (facts.traffic === 'unrouted' && !facts.isRouted)
     return { status: 'offline', reason: texts.no_default_route, cause: 'no_route' };
-  const reason = signs.traffic === 'carried' ? texts.other_link_selected : texts.marked_traffic_only;
+  const reason = facts.traffic === 'carried' ? texts.other_link_selected : texts.marked_traffic_only;
   return { status: 'standby', reason: caveat === null ? reason : `${reason}; ${caveat}` };
 }
 
 /** Why its answers are assumed; null: they are asked for. */
-function caveatOf({ asked, isBelowTunnel, reachable }: Signs): string | null {
+function caveatOf({ asked, isBelowTunnel, reachable }: LinkFacts): string | null {
   if (isBelowTunnel && reachable === null) return texts.below_tunnel;
   return asked.length > 0 ? null : texts.not_probed;
 }
 
 /** Why nothing can pass; null when something could. */
-function faultOf(signs: Signs): LinkFault | null {
-  const { state, addresses, isRouted, reachable, asked } = signs;
+function faultOf(facts: LinkFacts): LinkFault | null {
+  const { state, addresses, isRouted, reachable, asked } = facts;
   const fault = interfaceFault(state, addresses);
   if (fault !== null) return fault;
-  if (asked.length > 0 && reachable === false) return unansweredFault(signs);
+  if (asked.length > 0 && reachable === false) return unansweredFault(facts);
   // An answer is better evidence than the tables.
   return isRouted || reachable ? null : { reason: texts.no_default_route, cause: 'no_route' };
 }
@@ -85,7 +85,7 @@ function unansweredFault({
   isRefused,
   probe_reason,
   decided_by,
-}: Signs): LinkFault {
+}: LinkFacts): LinkFault {
   const reason = probe_reason ?? texts.no_target_answers;
   if (decided_by === 'checks') return { reason, cause: 'wrong_answer' };
   // Its own traffic has no way out: what the probes met follows from that.
@@ -111,7 +111,7 @@ export function beganAt(
 /** Why the interface itself carries nothing; null: it could. */
 export function interfaceFault(
   state: InterfaceState | null,
-  addresses: Signs['addresses'],
+  addresses: LinkFacts['addresses'],
 ): LinkFault | null {
   const fault = stateFault(state);
   if (fault !== null || addresses === null || isConfigured(addresses)) return fault;

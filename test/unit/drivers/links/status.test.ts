@@ -6,7 +6,7 @@ import {
   ownPublicAddress,
   beganAt,
   judge,
-  type Signs,
+  type LinkFacts,
 } from '../../../../drivers/links/status.ts';
 import type { InterfaceState } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
@@ -23,7 +23,7 @@ const state: InterfaceState = {
   mtu: 1_500,
   speed_bps: undefined,
 };
-const signs: Signs = {
+const signs: LinkFacts = {
   state,
   addresses: ['10.0.0.2'],
   isRouted: true,
@@ -36,7 +36,7 @@ const signs: Signs = {
   probe_reason: null,
   decided_by: 'probes',
 };
-const judged = (more: Partial<Signs>) => {
+const judged = (more: Partial<LinkFacts>) => {
   const { status, reason } = judge({ ...signs, ...more });
   return { status, reason };
 };
@@ -50,7 +50,7 @@ describe('the status of a link', () => {
     });
   });
 
-  it.each<readonly [string, Partial<Signs>]>([
+  it.each<readonly [string, Partial<LinkFacts>]>([
     [texts.interface_missing, { state: null }],
     [texts.interface_down, { state: { ...state, isUp: false, carrier: undefined } }],
     [texts.no_carrier, { state: { ...state, carrier: false, operstate: 'down' } }],
@@ -76,7 +76,7 @@ describe('the status of a link', () => {
     expect(judged(more)).toEqual({ status: 'offline', reason });
   });
 
-  it.each<readonly [string | undefined, Partial<Signs>]>([
+  it.each<readonly [string | undefined, Partial<LinkFacts>]>([
     [undefined, {}],
     [undefined, { isSelected: false }],
     ['removed', { state: null }],
