@@ -10,6 +10,8 @@ import { performance } from 'node:perf_hooks';
 const quiet_turns = 6;
 /** Each look at the clock takes some time, so that an answer is later than its question. */
 const look_ms = 0.001;
+/** Timers that are due so close to each other run one after the other. */
+const same_time_ms = 0.5;
 /** What works in the thread pool gets so much real time before the clock moves on. */
 const pool_max_ms = 2_000;
 /** FSReqPromise, CloseReq, GetAddrInfoReqWrap and others. */
@@ -103,7 +105,7 @@ function pump(): void {
     return;
   }
   try {
-    if (!isQuiet()) return;
+    if (timer.due_ms > now_ms + same_time_ms && !isQuiet()) return;
     turns = 0;
     waiting.shift();
     now_ms = Math.max(now_ms, timer.due_ms);
