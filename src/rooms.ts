@@ -194,6 +194,7 @@ export const rooms: readonly Room[] = [
 export const driver_packages: Readonly<Record<string, readonly string[]>> = {
   gateway: ['systeminformation'],
   mavlink: ['node-mavlink', 'serialport'],
+  onvif: ['onvif'],
   vendorradio: ['net-snmp'],
 };
 
