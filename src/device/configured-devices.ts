@@ -52,47 +52,37 @@ export interface ConfiguredDevices<D extends { readonly name: string }, F extend
 }
 
 /** Runs as `serveDevices` does; rejects also when a device cannot be served for a reason of this machine, such as its disk. */
-export async function serveConfiguredDevices<D extends { readonly name: string }, F extends FeedSet, O>({
-  host,
-  options,
-  onOptions,
-  devicesOf,
-  entryOf,
-  about,
-  serve,
-  onEnd,
-  factsOf,
-  beside,
-  staysWhenRejected,
-  end_ms,
-}: ConfiguredDevices<D, F, O>): Promise<void> {
+export async function serveConfiguredDevices<D extends { readonly name: string }, F extends FeedSet, O>(
+  parts: ConfiguredDevices<D, F, O>,
+): Promise<void> {
+  const { host, devicesOf, entryOf, factsOf, end_ms } = parts;
   const statuses = new Map<string, string>();
   const report = (): void =>
     host.reportStatus(factsOf ? factsOf(reports.all) : Object.fromEntries(statuses), reports.all);
   const reports = new DeviceReports(report);
-  let devices = devicesOf(options);
+  let devices = devicesOf(parts.options);
   const bindings = await openIdentities(host, devices.map(entryOf));
   const serving = serveDevices<D, F>({
     host,
     devices,
-    staysWhenRejected,
+    staysWhenRejected: parts.staysWhenRejected,
     bindings,
     onStart: (change) =>
-      onOptions((next) => {
+      parts.onOptions((next) => {
         devices = devicesOf(next);
         bindings.keep(devices.map(entryOf));
         return change(devices);
       }),
     onEnd(device) {
-      onEnd?.(device);
+      parts.onEnd?.(device);
       statuses.delete(device.name);
       reports.forget(device.name);
     },
     async serve(device, session) {
       const { name } = device;
       const entry = entryOf(device);
-      const reported = { ...about(device), name, asset_key: () => bindings.keyOf(entry) };
-      await serve({
+      const reported = { ...parts.about(device), name, asset_key: () => bindings.keyOf(entry) };
+      await parts.serve({
         device,
         host: session.host,
         entry,
@@ -108,7 +98,7 @@ export async function serveConfiguredDevices<D extends { readonly name: string }
     },
   });
   try {
-    const all = Promise.all([serving, beside?.(() => devices, report)]);
+    const all = Promise.all([serving, parts.beside?.(() => devices, report)]);
     if (end_ms === undefined) await all;
     else {
       await Promise.race([aborted(host.signal), all]);

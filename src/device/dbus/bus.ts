@@ -2,7 +2,6 @@
  * A connection to a message bus over dbus-native, without automatic reconnection. Match rules belong to the connection, so a
  * run that ends leaves none behind. No file outside of this folder imports dbus-native.
  */
-import './message-limits.ts';
 import {
   ConnectionClosedError,
   createClient,
@@ -11,8 +10,7 @@ import {
   type MessageBus,
   TimeoutError,
 } from 'dbus-native';
-import { createConnection, type Socket } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../errors.ts';
+import { DeviceUnreachable, hasCode, messageOf } from '../../errors.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 import { texts } from './texts.ts';
 
@@ -48,8 +46,6 @@ export interface Bus {
 
 /** The state of eight modems in ModemManager is well below. */
 const message_max_bytes = 1_048_576;
-/** How the library reads messages. */
-export const reading_options = { maxMessageSize: message_max_bytes, returnBigInt: false } as const;
 /** Of a foreign answer to a login, in a sentence. */
 const answer_chars_max = 60;
 /** Of the words with which a service refuses a call. */
@@ -73,20 +69,21 @@ interface BusOptions {
 
 /** Connects and sends Hello. The connection is closed when `signal` aborts. Throws `DeviceUnreachable`. */
 export async function openBus({ address, timeout_ms, signal, onSignal }: BusOptions): Promise<Bus> {
-  const socket = await dial(address, { timeout_ms, signal });
+  if (signal.aborted) throw new DeviceUnreachable(texts.bus_failed(address, 'stopped'));
   const losing = new AbortController();
   const lose = (why: string): void => {
     if (!losing.signal.aborted) losing.abort(new DeviceUnreachable(texts.bus_failed(address, why)));
     // On close the library waits for the peer, which a hung daemon never answers.
-    socket.destroy();
+    client.connection.stream.destroy();
   };
   const close = (): void => lose('connection closed');
   const client = createClient({
-    stream: socket,
+    busAddress: address,
     // Cookies would be looked up in a home directory, which a service does not have.
     authMethods: ['EXTERNAL'],
     timeout: timeout_ms,
-    ...reading_options,
+    maxMessageSize: message_max_bytes,
+    returnBigInt: false,
     // Hello is sent below: when the bus does not answer, the library's own Hello throws outside any handler.
     direct: true,
   });
@@ -101,7 +98,6 @@ export async function openBus({ address, timeout_ms, signal, onSignal }: BusOpti
     onSignal({ sender: message.sender ?? '', member: message.member ?? '', body: message.body ?? [] });
   });
   signal.addEventListener('abort', close, { once: true });
-  if (signal.aborted) close();
   const call = async (about: Call): Promise<Reply> => invoke(client, about, losing.signal);
   try {
     demand(await call({ ...daemon, member: 'Hello' }), address);
@@ -140,49 +136,13 @@ async function invoke(client: MessageBus, about: Call, lost: AbortSignal): Promi
   });
 }
 
-/** Opens the socket here: an address could make the library run a program, and its own socket cannot be abandoned. */
-async function dial(
-  address: string,
-  { timeout_ms, signal }: Pick<BusOptions, 'timeout_ms' | 'signal'>,
-): Promise<Socket> {
-  const [, kind, name = ''] = /^unix:(path|abstract)=(.+)$/u.exec(address) ?? [];
-  const socket = createConnection({
-    path: kind === 'abstract' ? `\0${name}` : name,
-    timeout: timeout_ms,
-  });
-  return new Promise((resolve, reject) => {
-    const fail = (why: string): void => {
-      socket.destroy();
-      reject(new DeviceUnreachable(texts.bus_failed(address, why)));
-    };
-    const onAbort = (): void => fail('stopped');
-    signal.addEventListener('abort', onAbort, { once: true });
-    socket.once('close', () => {
-      signal.removeEventListener('abort', onAbort);
-      fail(texts.bus_closed_at_once);
-    });
-    socket.once('timeout', () => fail(texts.bus_timeout(timeout_ms)));
-    socket.once('error', (error) => fail(dialFault(error)));
-    socket.once('connect', () => {
-      socket.removeAllListeners();
-      socket.setTimeout(0);
-      signal.removeEventListener('abort', onAbort);
-      if (signal.aborted) fail('stopped');
-      else resolve(socket);
-    });
-    if (signal.aborted) onAbort();
-  });
-}
-
-function dialFault(error: Error): string {
-  return 'code' in error && error.code === 'ENOENT' ? texts.no_socket : texts.bus_error(messageOf(error));
-}
-
 /** The library ends a login with the last line that it received; what has no system call is a message that it cannot read. */
 function connectionFault(error: Error): string {
   const reason = messageOf(error);
   const [, answer] =
     /^No authentication methods left to try\. Last server response: (.*)$/su.exec(reason) ?? [];
   if (answer !== undefined) return texts.not_bus(cleanText(answer.slice(0, answer_chars_max)).trim());
-  return 'syscall' in error ? reason : texts.unreadable(reason);
+  if (!('syscall' in error)) return texts.unreadable(reason);
+  if (error.syscall !== 'connect') return reason;
+  return hasCode(error, 'ENOENT') ? texts.no_socket : texts.bus_error(reason);
 }

@@ -2,19 +2,14 @@
 export const texts = {
   bus_failed: (address: string, reason: string) => `D-Bus at ${address}: ${reason}`,
   bus_closed: 'connection closed by the bus',
-  bus_closed_at_once: 'connection closed immediately',
   bus_lost: 'bus connection lost',
   no_hello: 'no reply to Hello',
-  bus_timeout: (timeout_ms: number) => `connecting timed out after ${timeout_ms} ms`,
   bus_error: (reason: string) => `${reason}; check that dbus-daemon runs`,
   no_socket: 'no such socket; check that dbus-daemon runs, and the option bus',
   not_bus: (answer: string) =>
     `answers with something that is not D-Bus, or refuses this user (${answer}); check the option bus`,
   unreadable: (reason: string) =>
     `rejected a message (${reason}); restart the program that sends it, or check the option bus`,
-  empty_container: (type: string) => `signature has a container without members: ${type}`,
-  too_many_values: (max: number) => `more than ${max} values`,
-  nested_too_deeply: (max: number) => `nested deeper than ${max} levels`,
   call_timeout: (destination: string, member: string) =>
     `${destination} did not answer ${member} in time; check that it runs, and restart it if it hangs`,
   call_failed: (member: string, reason: string) => `${member} failed: ${reason}`,

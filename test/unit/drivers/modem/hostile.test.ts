@@ -1,7 +1,6 @@
 /** The modem driver with a ModemManager that lies: through a real dbus-daemon, which passes on any value of a valid type. */
 import type { Message } from 'dbus-native';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { texts } from '../../../../src/device/dbus/texts.ts';
 import { type BusService, ownName } from '../../../support/drivers/bus-service.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
@@ -113,12 +112,6 @@ describe.skipIf(peerMissing('dbus-daemon'))('a hostile ModemManager', () => {
     const lab = await start(() => list(listed(`${root}/Modem/3`, bytes), good));
     await lab.reason(null);
     expect(lab.fact('modems')).toBe(2);
-  });
-
-  it('that sends more values than modems have is a lost device, with the remedy', async () => {
-    const body = [Array.from({ length: 50_000 }, () => 0)];
-    const lab = await start(() => ({ signature: 'ai', body }));
-    expect(await down(lab)).toContain(texts.unreadable(texts.too_many_values(40_000)));
   });
 
   it('that refuses with a long and unclean sentence is a lost device, whose reason is clean and short', async () => {
