@@ -1,10 +1,10 @@
 /** Envelopes: what replies may be, how long the worst of them takes, and the login that requests carry. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { envelope } from '../../../../drivers/onvif/sim/services.ts';
-import { outcomeOf, readEnvelope, writeEnvelope } from '../../../../drivers/onvif/soap/envelope.ts';
-import { everywhere, find, parseXml, reply_bytes_max } from '../../../../drivers/onvif/soap/xml.ts';
-import { threadCpu_ms } from '../../../fuzz/engine.ts';
+import { envelope } from '../../../../../drivers/onvif/sim/services.ts';
+import { outcomeOf, readEnvelope, writeEnvelope } from '../../../../../drivers/onvif/soap/envelope.ts';
+import { everywhere, find, parseXml, reply_bytes_max } from '../../../../../drivers/onvif/soap/xml.ts';
+import { threadCpu_ms } from '../../../../fuzz/engine.ts';
 
 it('refuses a document type and what nests too deep, without recursion', () => {
   expect(() => parseXml('<!DOCTYPE a [<!ENTITY b "c">]><a/>')).toThrow(/document type/u);

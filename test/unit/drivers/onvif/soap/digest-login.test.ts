@@ -1,6 +1,6 @@
 /** HTTP digest against the examples of the specification. */
 import { expect, it } from 'vitest';
-import { digestLogin } from '../../../../drivers/onvif/soap/digest-login.ts';
+import { digestLogin } from '../../../../../drivers/onvif/soap/digest-login.ts';
 
 const nonce = '7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v';
 const cnonce = 'f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ';

@@ -6,12 +6,12 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import onvif from 'onvif';
 import { afterEach, expect, it } from 'vitest';
-import { logIn, readDevice } from '../../../../drivers/onvif/camera/device.ts';
-import { discoverByLibrary } from '../../../../drivers/onvif/suggest.ts';
-import { readPresets } from '../../../../drivers/onvif/camera/presets.ts';
-import { onvifOptions } from '../../../../drivers/onvif/options.ts';
-import { openLine } from '../../../../drivers/onvif/soap/line.ts';
-import { type FakeCamera, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
+import { logIn, readDevice } from '../../../../../drivers/onvif/camera/device.ts';
+import { discoverByLibrary } from '../../../../../drivers/onvif/suggest.ts';
+import { readPresets } from '../../../../../drivers/onvif/camera/presets.ts';
+import { onvifOptions } from '../../../../../drivers/onvif/options.ts';
+import { openLine } from '../../../../../drivers/onvif/soap/line.ts';
+import { type FakeCamera, startFakeCamera } from '../../../../fakes/fake-onvif-camera.ts';
 
 const cameras: FakeCamera[] = [];
 const stopping = new AbortController();
