@@ -1,14 +1,13 @@
 /** Reads the body of `batch`, which `pack.ts` writes. */
 import { inflateSync } from 'node:zlib';
 import { z } from 'zod';
-import { column, decodeColumn, decodeDeltas, deltaColumn } from './columns.ts';
-import { batch_keys_max, checkCounts } from './counts.ts';
 import { batch_items_max, batch_text_max, type BatchItem, tooMany } from './pack.ts';
-import { countValues, decodedText, type JsonLimits } from '../bounded-json.ts';
+import { countValues, decodedText, type JsonLimits, keys_max, tooManyKeys } from '../bounded-json.ts';
 import { timeQuality } from '../envelope.ts';
 import { json, type Json } from '../json.ts';
 import { parseInSteps } from './json-steps.ts';
 import { finish, Pace, type Steps } from './steps.ts';
+import { decimals_max, powers } from './encode.ts';
 
 /** The data of its messages are not spelt out beyond this: a column of one long constant could grow without end. */
 const unpacked_text_max = batch_text_max;
@@ -22,6 +21,29 @@ const limits: JsonLimits = {
 /** Two ids, the name of a feed and what stands between. */
 const channel_chars_max = 256;
 const key_chars_max = 256;
+/** Keys of one group with columns. */
+const batch_keys_max = 1_024;
+/** Keys of an object of the format itself. */
+const fields_max = 16;
+
+const decimals = z.int().min(0).max(decimals_max);
+const deltas = z
+  .array(z.int())
+  .min(1)
+  .max(batch_items_max)
+  .describe('the first value, then the difference of each value from the one before');
+
+const deltaColumn = deltas;
+const scaledColumn = z.strictObject({ s: decimals.describe('decimals'), d: deltas });
+const timeColumn = z.strictObject({
+  t: deltas.describe('UTC timestamps in milliseconds since 1970, as deltas'),
+});
+const plainColumn = z.strictObject({ v: z.array(json).min(1).max(batch_items_max) });
+const constantColumn = z.strictObject({ c: json.describe('the value of every row') });
+
+export const column = z.union([scaledColumn, timeColumn, plainColumn, constantColumn]);
+type Column = z.output<typeof column>;
+
 const groupHead = {
   e: z.int().positive().describe('epoch of all messages of the group'),
   ch: z
@@ -200,4 +222,106 @@ function* spellOut(
 
 function tooLong(): RangeError {
   return new RangeError(`a batch of more than ${unpacked_text_max} characters of data`);
+}
+
+/** Undoes `encodeDeltas`. */
+export function decodeDeltas(differences: readonly number[]): number[] {
+  let sum = 0;
+  return differences.map((difference) => (sum += difference));
+}
+
+/**
+ * JSON texts of the values of a column of `rows` rows.
+ * Throws a `RangeError` when the column has another number of rows or a time that does not exist.
+ */
+export function decodeColumn(encoded: Column, rows: number): readonly string[] {
+  if ('c' in encoded) return Array<string>(rows).fill(JSON.stringify(encoded.c));
+  const texts = textsOf(encoded);
+  if (texts.length !== rows) throw new RangeError(`a column has ${texts.length} values for ${rows} messages`);
+  return texts;
+}
+
+function textsOf(encoded: Exclude<Column, { c: Json }>): string[] {
+  if ('v' in encoded) return encoded.v.map((value) => JSON.stringify(value));
+  if ('t' in encoded) return decodeDeltas(encoded.t).map((time_ms) => `"${new Date(time_ms).toISOString()}"`);
+  const power = powers[encoded.s] ?? 1;
+  return decodeDeltas(encoded.d).map((integer) => JSON.stringify(integer / power));
+}
+
+/**
+ * Checks the counts of a batch before any schema sees it, and stops at the first fault: a schema collects a fault for each
+ * element, so 8 kB of compressed text filled the memory of a reader. Throws a `RangeError` at the first count that contradicts
+ * another or exceeds its limit.
+ */
+function checkCounts(value: unknown): void {
+  const groups = fieldsOf(value, 'a batch')['groups'];
+  if (!Array.isArray(groups)) return;
+  if (groups.length > batch_items_max)
+    throw new RangeError(`${groups.length} groups; at most ${batch_items_max}`);
+  let count = 0;
+  // Keys of columns, which become keys of messages.
+  const keys = new Set<string>();
+  for (const group of groups) {
+    count += checkGroup(fieldsOf(group, 'a group'), keys);
+    if (count > batch_items_max) throw tooMany(count);
+  }
+}
+
+/** The number of messages of the group. */
+function checkGroup({ seq, t, k, c, v }: Readonly<Record<string, unknown>>, known: Set<string>): number {
+  const rows = lengthOf(seq, 'seq');
+  if (rows > batch_items_max) throw tooMany(rows);
+  const times = lengthOf(t, 't');
+  const data = v === undefined ? rows : lengthOf(v, 'v');
+  if (times !== rows || data !== rows) {
+    throw new RangeError(`${rows} messages with ${times} times and ${data} data`);
+  }
+  checkIntegers(seq);
+  checkIntegers(t);
+  if (v === undefined) checkColumns(k, c, rows, known);
+  return rows;
+}
+
+function checkColumns(k: unknown, c: unknown, rows: number, known: Set<string>): void {
+  const keys = lengthOf(k, 'k');
+  const columns = lengthOf(c, 'c');
+  if (keys > batch_keys_max) throw new RangeError(`${keys} keys in a group; at most ${batch_keys_max}`);
+  if (columns !== keys) throw new RangeError(`${columns} columns for ${keys} keys`);
+  if (!Array.isArray(k) || !Array.isArray(c)) return;
+  for (const key of k) {
+    if (typeof key !== 'string') throw new RangeError('a key that is no string');
+    known.add(key);
+  }
+  if (known.size > keys_max) throw tooManyKeys();
+  for (const column of c) {
+    const { d, t, v } = fieldsOf(column, 'a column');
+    for (const list of [d, t, v]) {
+      if (list === undefined) continue;
+      const length = lengthOf(list, 'a column');
+      if (length !== rows) throw new RangeError(`a column has ${length} values for ${rows} messages`);
+    }
+    checkIntegers(d);
+    checkIntegers(t);
+  }
+}
+
+function checkIntegers(list: unknown): void {
+  if (Array.isArray(list) && !list.every(Number.isSafeInteger)) {
+    throw new RangeError('a list of differences with a value that is no integer');
+  }
+}
+
+function lengthOf(list: unknown, name: string): number {
+  if (!Array.isArray(list)) throw new RangeError(`${name}: expected array`);
+  return list.length;
+}
+
+function fieldsOf(value: unknown, name: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new RangeError(`${name}: expected object`);
+  }
+  const entries = Object.entries(value);
+  if (entries.length > fields_max)
+    throw new RangeError(`${name} of ${entries.length} keys; at most ${fields_max}`);
+  return Object.fromEntries(entries);
 }

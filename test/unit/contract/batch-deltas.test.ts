@@ -1,7 +1,7 @@
 /** Integers are written as differences, and adding them up returns the same integers. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeDeltas } from '../../../src/contract/batch/columns.ts';
+import { decodeDeltas } from '../../../src/contract/batch/batch.ts';
 import { encodeDeltas } from '../../../src/contract/batch/deltas.ts';
 import { scaled_max } from '../../../src/contract/batch/encode.ts';
 

@@ -2,9 +2,8 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeColumn, column } from '../../../src/contract/batch/columns.ts';
 import { encodeColumn } from '../../../src/contract/batch/encode.ts';
-import { openBatch, unpackBatch } from '../../../src/contract/batch/batch.ts';
+import { openBatch, unpackBatch, decodeColumn, column } from '../../../src/contract/batch/batch.ts';
 import {
   batch_items_max,
   batch_text_max,

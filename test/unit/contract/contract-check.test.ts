@@ -1,6 +1,6 @@
 /** The checker that the end-to-end tests trust takes every message of the contract and refuses what breaks it. */
 import { describe, expect, it } from 'vitest';
-import { channelSpecs } from '../../../src/contract/asyncapi/channels.ts';
+import { channelSpecs } from '../../../src/contract/asyncapi/document.ts';
 import { packBatch, type BatchItem } from '../../../src/contract/batch/pack.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { channels, downTopic, upTopic } from '../../../src/contract/topics.ts';

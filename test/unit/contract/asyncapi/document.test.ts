@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { channelSpecs } from '../../../../src/contract/asyncapi/channels.ts';
-import { asyncApi } from '../../../../src/contract/asyncapi/document.ts';
+import { asyncApi, channelSpecs } from '../../../../src/contract/asyncapi/document.ts';
 import { documents, documentText } from '../../../../src/docs.ts';
 import { samples } from '../../../support/contract-samples.ts';
 
