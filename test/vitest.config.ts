@@ -31,7 +31,7 @@ const drivers_in_real_time = [
   'location/location',
   'mavlink/commands/daemon-killed',
   'mavlink/links/serial',
-  'modem/modem',
+  'modem/{bus,cellular,hostile,modem,reset}',
   'onvif/{large-replies,onvif,defects,bodies,makers}',
   'power/power',
   'vendorradio/{snmp,snmp-hostile}',
