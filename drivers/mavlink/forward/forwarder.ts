@@ -31,7 +31,7 @@ const setup_signing = 256;
 /** Unused budget that may be sent to vehicles at once. */
 const burst_s = 1;
 /** Longer than a router delays a frame. */
-const recent_ms = 2_000;
+const recent_ms = 4_000;
 /** 2,000 frames a second. */
 const recent_max = 4_096;
 /** Age of the routes by which frames of vehicles are filtered. */
