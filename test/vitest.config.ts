@@ -32,7 +32,7 @@ const drivers_in_real_time = [
   'mavlink/commands/daemon-killed',
   'mavlink/links/serial',
   'modem/{bus,cellular,hostile,modem,reset}',
-  'onvif/{large-replies,onvif,defects,bodies,makers}',
+  'onvif/{onvif,misbehaviour,bodies,makers}',
   'power/power',
   'vendorradio/{snmp,snmp-hostile}',
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
@@ -41,7 +41,7 @@ const long = [
   'test/**/*.long.test.ts',
   'test/e2e/brokers/{other-brokers,shared-subscriptions}.test.ts',
   'test/e2e/command-line/{technician,terminal}.test.ts',
-  'test/e2e/console/{firefox,package}.test.ts',
+  'test/e2e/console/package.test.ts',
   'test/e2e/daemon/two-on-one-id.test.ts',
   'test/e2e/service/{amqp-ingest,database-failover,deployment,replicas,two-services,two-versions,webhook-replicas}.test.ts',
   'test/faults/broker/broker-hangs-up.test.ts',

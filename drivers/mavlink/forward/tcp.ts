@@ -33,25 +33,27 @@ export async function runTcpListen({ host, port, clients_max }: TcpListen, on: E
   });
   server.maxConnections = clients_max;
   server.on('drop', () => on.refused());
-  await serveTcp(server, {
-    own: { host, port },
-    signal: on.signal,
-    opened: () =>
-      on.opened(
-        (bytes) => {
-          if (clients.size === 0) on.tally.drop('no_peer');
-          for (const client of clients) client.relay(bytes);
-        },
-        [port],
-      ),
-    closing() {
-      on.closed();
-      for (const client of clients) client.close();
-    },
-    fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
-  }).finally(async () => {
+  try {
+    await serveTcp(server, {
+      own: { host, port },
+      signal: on.signal,
+      opened: () =>
+        on.opened(
+          (bytes) => {
+            if (clients.size === 0) on.tally.drop('no_peer');
+            for (const client of clients) client.relay(bytes);
+          },
+          [port],
+        ),
+      closing() {
+        on.closed();
+        for (const client of clients) client.close();
+      },
+      fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
+    });
+  } finally {
     await Promise.all(ended);
-  });
+  }
 }
 
 export async function runTcpClient({ host, port }: TcpClient, on: EndpointHost): Promise<void> {

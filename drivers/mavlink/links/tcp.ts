@@ -73,29 +73,31 @@ export async function runTcpListen({ host, port }: TcpListen, medium: MediumHost
     });
     connections.add(ended);
   });
-  await serveTcp(server, {
-    own: { host, port },
-    signal: medium.signal,
-    opened: () =>
-      medium.opened({
-        send(bytes, peer) {
-          const to =
-            peer === undefined
-              ? [...writers.values()]
-              : [writers.get(peer)].filter((each) => each !== undefined);
-          return to.filter((writer) => writer.write(bytes)).length > 0;
-        },
-        discard: (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
-        isNamed: () => false,
-      }),
-    closing() {
-      for (const writer of writers.values()) writer.close();
-    },
-    fault: (error) =>
-      new DeviceUnreachable(texts.tcp_listen_failed(host, port, error.message), { cause: error }),
-  }).finally(async () => {
+  try {
+    await serveTcp(server, {
+      own: { host, port },
+      signal: medium.signal,
+      opened: () =>
+        medium.opened({
+          send(bytes, peer) {
+            const to =
+              peer === undefined
+                ? [...writers.values()]
+                : [writers.get(peer)].filter((each) => each !== undefined);
+            return to.filter((writer) => writer.write(bytes)).length > 0;
+          },
+          discard: (peer, sent_ms) => writers.get(peer)?.discard(sent_ms),
+          isNamed: () => false,
+        }),
+      closing() {
+        for (const writer of writers.values()) writer.close();
+      },
+      fault: (error) =>
+        new DeviceUnreachable(texts.tcp_listen_failed(host, port, error.message), { cause: error }),
+    });
+  } finally {
     await Promise.all(connections);
-  });
+  }
 }
 
 /** Makes room where there is none: a host that only holds connections keeps no vehicle away. */
