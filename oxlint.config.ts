@@ -1,8 +1,9 @@
-/** Settings of the linter. The import rules are made of the table in src/rooms.ts. */
+/** Settings of the linter. The import rules are made of the table in src/tools/rooms.ts. */
 import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { defineConfig, type OxlintOverride } from 'oxlint';
 import { z } from 'zod';
-import { apart, driver_packages, never, rooms, type Room } from './src/rooms.ts';
+import { apart, driver_packages, never, rooms, type Room } from './src/tools/rooms.ts';
 
 /** Folders below a room that rules reach. */
 const depth_max = 4;
@@ -28,8 +29,9 @@ const target = (name: string): string => (name.endsWith('.ts') ? name : `${name}
 function patterns(room: Room, depth: number): Pattern[] {
   const up = '../'.repeat(depth);
   const isDriver = room.folder.startsWith('drivers/');
-  const source = isDriver ? `../${up}src/` : up;
-  const path = (name: string): string => (name === 'drivers' ? `../${up}drivers/**` : source + target(name));
+  const here = room.folder + '/x'.repeat(depth - 1);
+  const to = (path: string): string => posix.relative(here, path);
+  const path = (name: string): string => to(name === 'drivers' ? 'drivers/**' : `src/${target(name)}`);
   const { imports, types = [], packages = [], node } = room;
   const name = isDriver ? 'a driver' : room.folder;
   const see = 'see the table in src/README.md';
@@ -43,9 +45,9 @@ function patterns(room: Room, depth: number): Pattern[] {
     ...(isDriver
       ? [
           {
-            regex: `^${source.replaceAll('.', '\\.')}platform/time\\.ts$`,
+            regex: `^${to('src/platform/time.ts').replaceAll('.', '\\.')}$`,
             importNames: ['backoff'],
-            message: 'a driver has no retry loop of its own: use serveDevice of src/device',
+            message: 'a driver has no retry loop of its own: use serveDevice of src/toolkit/device',
           },
         ]
       : []),
@@ -160,11 +162,11 @@ export default defineConfig({
     ...apartRules(),
     {
       // Tools read their settings from a default export, and htm has no other.
-      files: ['oxlint.config.ts', 'test/vitest.config.ts', 'src/page/htm.d.ts'],
+      files: ['oxlint.config.ts', 'test/vitest.config.ts', 'src/console/htm.d.ts'],
       rules: { 'import/no-default-export': 'off' },
     },
     {
-      files: ['src/cli/**/*.ts', 'src/main.ts', 'src/docs.ts', 'test/**/*.ts'],
+      files: ['src/cli/**/*.ts', 'src/main.ts', 'src/tools/docs.ts', 'test/**/*.ts'],
       rules: { 'no-console': 'off', 'node/no-process-env': 'off' },
     },
     {

@@ -1,6 +1,6 @@
 /** The built-in drivers. Each is loaded only when the configuration names it. */
-import type { Driver } from '../src/driver/driver.ts';
-import type { Suggest } from '../src/driver/suggest.ts';
+import type { Driver } from '../src/toolkit/driver/driver.ts';
+import type { Suggest } from '../src/toolkit/driver/suggest.ts';
 
 interface BuiltIn {
   /** The value of `driver:` in the configuration file. */

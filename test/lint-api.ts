@@ -3,8 +3,8 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import spectral from '@stoplight/spectral-core';
 import rulesets from '@stoplight/spectral-rulesets';
 import type { JsonObject } from '../src/contract/json.ts';
-import { socketDocument } from '../src/service/api/socket-document.ts';
-import { apiDocument } from '../src/service/http/document.ts';
+import { socketDocument } from '../src/cloud/api/socket-document.ts';
+import { apiDocument } from '../src/cloud/http/document.ts';
 import { apiApp } from './support/service/api-app.ts';
 
 /** Lints with the recommended rules of Redocly. Returns a line for each finding. */

@@ -2,8 +2,8 @@
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
-import { DeviceUnreachable, FileRefused } from '../../src/errors.ts';
+import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable, FileRefused } from '../../src/platform/errors.ts';
 import { readNeighbours } from '../../src/platform/linux/arp-table.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { joinClients, mostOf } from './join.ts';

@@ -1,6 +1,6 @@
 /** Reads the local network from /sys/class/net: its links, their ports, and the stations on each port. */
 import { join } from 'node:path';
-import { exists, readNames, readText } from '../../src/device/system-files.ts';
+import { exists, readNames, readText } from '../../src/toolkit/device/system-files.ts';
 import type { ClientsOptions } from './options.ts';
 import { readBytesUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
 

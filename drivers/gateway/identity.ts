@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { within } from '../../src/platform/time.ts';
-import { readNamesSync, readNumberSync, readTextSync } from '../../src/device/system-files.ts';
+import { readNamesSync, readNumberSync, readTextSync } from '../../src/toolkit/device/system-files.ts';
 import type { GatewayOptions } from './options.ts';
 
 export interface MachineFacts {

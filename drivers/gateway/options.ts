@@ -1,6 +1,6 @@
 /** The options of the gateway driver. */
 import { z } from 'zod';
-import { busAddress } from '../../src/device/dbus/address.ts';
+import { busAddress } from '../../src/toolkit/device/dbus/address.ts';
 
 export const gatewayOptions = z.strictObject({
   interval_s: z.number().min(1).max(3_600).default(5).describe('seconds between two reports'),

@@ -4,12 +4,12 @@
  */
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { openBus, type Bus, type Reply } from '../../src/device/dbus/bus.ts';
-import { orderOnce } from '../../src/device/dbus/order-once.ts';
-import type { StateFile } from '../../src/device/state-file.ts';
-import { readTextSync } from '../../src/device/system-files.ts';
-import type { CommandContext } from '../../src/driver/command.ts';
-import { CommandRefused, messageOf, notSent } from '../../src/errors.ts';
+import { openBus, type Bus, type Reply } from '../../src/toolkit/device/dbus/bus.ts';
+import { orderOnce } from '../../src/toolkit/device/dbus/order-once.ts';
+import type { StateFile } from '../../src/toolkit/device/state-file.ts';
+import { readTextSync } from '../../src/toolkit/device/system-files.ts';
+import type { CommandContext } from '../../src/toolkit/driver/command.ts';
+import { CommandRefused, messageOf, notSent } from '../../src/platform/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import type { GatewayOptions } from './options.ts';
 import { uptime_s } from './proc.ts';

@@ -1,5 +1,5 @@
 /** Finds traffic that the routes of this machine send out by a dead link although another link answers. */
-import type { DriverLog } from '../../src/driver/driver.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 import type { TableLink } from './link-table.ts';
 import { texts } from './texts.ts';
 

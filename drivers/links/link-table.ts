@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { DataCap } from '../../src/contract/feeds.ts';
 import { type Link, type LinkCause, type LinkStatus, wans_max } from '../../src/contract/kit.ts';
-import type { DriverLog } from '../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { ownPublicAddress, interfaceFault, judge, type LinkFacts, type LinkState } from './status.ts';
 import { texts } from './texts.ts';
 import { calendar } from './usage/calendar.ts';

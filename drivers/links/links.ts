@@ -1,7 +1,7 @@
 /** The WAN links of the kit: which there are, what each is, its status, its figures and what it has carried. */
 import { noFeeds } from '../../src/contract/feeds.ts';
 import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
-import { defineDriver, type DriverHost, type DeviceReport } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost, type DeviceReport } from '../../src/toolkit/driver/driver.ts';
 import { texts } from './texts.ts';
 import { beganAt } from './status.ts';
 import { Caps, capWeakness } from './usage/cap.ts';

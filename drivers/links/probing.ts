@@ -1,5 +1,5 @@
 /** Runs one prober and one checker for each present link; starts new ones when the interface is replaced. */
-import type { DriverLog } from '../../src/driver/driver.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 import type { Check, Checker, StartChecker, CheckReading } from './checks/api.ts';
 import type { Prober, ProbeReading, ProbeTarget, StartProber } from './probe/api.ts';
 import { texts } from './texts.ts';

@@ -2,14 +2,14 @@
 import { connect } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
 import { aborted, every, deadline } from '../../src/platform/time.ts';
 import { readTpv, isReport } from './gpsd-reports.ts';
 import { type LocationOptions, locationOptions } from './options.ts';
 import { type ReceiverState, Receivers } from './receivers.ts';
 import { texts } from './texts.ts';
-import { connectionFault } from '../../src/device/connection-fault.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { connectionFault } from '../../src/toolkit/device/connection-fault.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 
 /** How often the state of a silent receiver is checked. */
 const check_every_ms = 500;

@@ -1,6 +1,6 @@
 /** The options of the location driver. */
 import { z } from 'zod';
-import { hostOption } from '../../src/driver/host-option.ts';
+import { hostOption } from '../../src/toolkit/driver/host-option.ts';
 
 export const locationOptions = z
   .strictObject({

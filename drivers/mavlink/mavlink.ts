@@ -1,8 +1,8 @@
 /** The driver of MAVLink drones and vehicles: ArduPilot and PX4, over several UDP, TCP and serial links. */
 import { droneFeeds } from '../../src/contract/drone-feeds.ts';
-import { DeviceReports } from '../../src/device/device-reports.ts';
-import { defineDriver, type DriverHost, type DriverLog } from '../../src/driver/driver.ts';
-import { messageOf } from '../../src/errors.ts';
+import { DeviceReports } from '../../src/toolkit/device/device-reports.ts';
+import { defineDriver, type DriverHost, type DriverLog } from '../../src/toolkit/driver/driver.ts';
+import { messageOf } from '../../src/platform/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';

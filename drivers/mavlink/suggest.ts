@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Suggestion } from '../../src/driver/suggest.ts';
+import type { Suggestion } from '../../src/toolkit/driver/suggest.ts';
 import { aborted } from '../../src/platform/time.ts';
 import type { FrameView } from './wire/frame.ts';
 import { parseDatagram } from './wire/framer.ts';

@@ -1,6 +1,6 @@
 /** All commands of a vehicle, as far as they are enabled. */
-import type { Command } from '../../src/driver/command.ts';
-import { CommandRefused } from '../../src/errors.ts';
+import type { Command } from '../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../src/platform/errors.ts';
 import { notSent } from './commands/admission.ts';
 import { armCommand, gotoCommand, plainCommands } from './commands/commands.ts';
 import { flightCommands } from './commands/flight-commands.ts';

@@ -1,5 +1,5 @@
 /** Maps modems to network interfaces and to the properties of these links. Pure. */
-import type { LinkKnowledge } from '../../src/driver/driver.ts';
+import type { LinkKnowledge } from '../../src/toolkit/driver/driver.ts';
 import type { Modem } from './dbus/properties.ts';
 import { causeOf, reasonOf } from './words.ts';
 

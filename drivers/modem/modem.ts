@@ -1,9 +1,9 @@
 /** Reports cellular modems from ModemManager over D-Bus: their link, its operator, and the reason of a missing connection. */
 import { type CellularModem, noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { type Bus, type BusSignal, daemon, openBus } from '../../src/device/dbus/bus.ts';
+import { type Bus, type BusSignal, daemon, openBus } from '../../src/toolkit/device/dbus/bus.ts';
 import { cellularOf } from './cellular.ts';
 import { Radio } from './dbus/radio.ts';
 import { linksOf, interfacesOf, isAbroad, ispOf } from './links.ts';

@@ -1,14 +1,14 @@
 /** Offers the commands that the options allow, for the modems that are listed now. */
 import { z } from 'zod';
-import type { Bus } from '../../src/device/dbus/bus.ts';
+import type { Bus } from '../../src/toolkit/device/dbus/bus.ts';
 import type { noFeeds } from '../../src/contract/feeds.ts';
-import type { DriverHost } from '../../src/driver/driver.ts';
+import type { DriverHost } from '../../src/toolkit/driver/driver.ts';
 import { type Modem, mm } from './dbus/properties.ts';
 import type { ModemOptions } from './options.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { orderOnce } from '../../src/device/dbus/order-once.ts';
-import { type Command, type CommandContext, defineCommand } from '../../src/driver/command.ts';
-import { CommandRefused, notSent } from '../../src/errors.ts';
+import { orderOnce } from '../../src/toolkit/device/dbus/order-once.ts';
+import { type Command, type CommandContext, defineCommand } from '../../src/toolkit/driver/command.ts';
+import { CommandRefused, notSent } from '../../src/platform/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { refusalOf } from './dbus/radio.ts';
 import { interfacesOf } from './links.ts';

@@ -1,6 +1,6 @@
 /** The options of the modem driver. */
 import { z } from 'zod';
-import { busAddress } from '../../src/device/dbus/address.ts';
+import { busAddress } from '../../src/toolkit/device/dbus/address.ts';
 
 const interfaceName = z.string().min(1).max(15);
 

@@ -1,6 +1,6 @@
 /** Looks for modems: ModemManager lists them. */
-import type { Suggestion } from '../../src/driver/suggest.ts';
-import { openBus } from '../../src/device/dbus/bus.ts';
+import type { Suggestion } from '../../src/toolkit/driver/suggest.ts';
+import { openBus } from '../../src/toolkit/device/dbus/bus.ts';
 import { readModems } from './dbus/manager.ts';
 import { modemOptions } from './options.ts';
 

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import { deviceAddress } from '../../src/driver/device-address.ts';
+import { deviceAddress } from '../../src/toolkit/driver/device-address.ts';
 import { sleep } from '../../src/platform/time.ts';
 import type { onvifFeeds } from '../../src/contract/feeds.ts';
-import type { DriverHost } from '../../src/driver/driver.ts';
+import type { DriverHost } from '../../src/toolkit/driver/driver.ts';
 import { type CameraOptions, type OnvifOptions, portOf } from './options.ts';
 import { texts } from './texts.ts';
 

@@ -1,5 +1,5 @@
 /** Waits of the driver that tests shorten. */
-import { retry_limits } from '../../src/device/device-session.ts';
+import { retry_limits } from '../../src/toolkit/device/device-session.ts';
 
 export const limits = {
   ...retry_limits,

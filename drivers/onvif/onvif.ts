@@ -1,16 +1,16 @@
 /** The onvif driver: serves each configured camera independently. */
 import { onvifFeeds } from '../../src/contract/feeds.ts';
-import { serveConfiguredDevices } from '../../src/device/configured-devices.ts';
-import { texts } from '../../src/device/texts.ts';
-import { isOwnHost } from '../../src/device/own-host.ts';
+import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
+import { texts } from '../../src/toolkit/device/texts.ts';
+import { isOwnHost } from '../../src/toolkit/device/own-host.ts';
 import {
   defineDriver,
   type DeviceReport,
   type Driver,
   type DriverHost,
   type OnOptions,
-} from '../../src/driver/driver.ts';
-import { isHostShared } from '../../src/driver/host-option.ts';
+} from '../../src/toolkit/driver/driver.ts';
+import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
 import { within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';

@@ -1,8 +1,8 @@
 /** The options of the onvif driver. */
 import { z } from 'zod';
-import { bareFingerprint } from '../../src/device/certificate-check.ts';
-import { hostOption } from '../../src/driver/host-option.ts';
-import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
+import { bareFingerprint } from '../../src/toolkit/device/certificate-check.ts';
+import { hostOption } from '../../src/toolkit/driver/host-option.ts';
+import type { BoundEntry } from '../../src/toolkit/driver/identity-bindings.ts';
 
 const cameras_max = 64;
 /** The certificate's SHA-256 as `openssl x509 -fingerprint -sha256` prints it, with or without colons. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RemoteInfo } from 'node:dgram';
 import onvif from 'onvif';
-import type { Suggestion } from '../../src/driver/suggest.ts';
+import type { Suggestion } from '../../src/toolkit/driver/suggest.ts';
 import { type CameraSuggestion, discover, type DiscoveryOptions, readMatches } from './discovery.ts';
 
 const window_ms = 2_500;

@@ -1,7 +1,7 @@
 /** A connection to upsd: one request at a time, each with a deadline. */
 import { connect, type Socket } from 'node:net';
-import { connectionFault } from '../../src/device/connection-fault.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { connectionFault } from '../../src/toolkit/device/connection-fault.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { deadline } from '../../src/platform/time.ts';
 import { texts } from './texts.ts';
 import { clampPercent, numberOf, type Reading, unknown_reading } from './reading.ts';

@@ -1,6 +1,6 @@
 /** Reads the battery of the kit from upsd of Network UPS Tools. */
-import { readSecretFile } from '../../src/device/secret-file.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
+import { readSecretFile } from '../../src/toolkit/device/secret-file.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../src/platform/errors.ts';
 import { readingOf, type NutSession, openNut, UpsdError } from './nut-session.ts';
 import type { PowerOptions } from './options.ts';
 import { type Reading, unknown_reading } from './reading.ts';

@@ -1,6 +1,6 @@
 /** The options of the power driver. */
 import { z } from 'zod';
-import { hostOption } from '../../src/driver/host-option.ts';
+import { hostOption } from '../../src/toolkit/driver/host-option.ts';
 
 export const powerOptions = z.strictObject({
   interval_s: z

@@ -1,6 +1,6 @@
 /** The kit's battery, from the kernel or from Network UPS Tools. */
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost, type DriverLog } from '../../src/driver/driver.ts';
+import { defineDriver, type DriverHost, type DriverLog } from '../../src/toolkit/driver/driver.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { type NutSource, openUps } from './nut.ts';
 import { ConnectionLost } from './nut-session.ts';

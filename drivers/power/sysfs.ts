@@ -1,6 +1,6 @@
 /** Reads the batteries that feed the gateway from /sys/class/power_supply. */
 import { join } from 'node:path';
-import { readNames, readText } from '../../src/device/system-files.ts';
+import { readNames, readText } from '../../src/toolkit/device/system-files.ts';
 import { within } from '../../src/platform/time.ts';
 import { type Reading, unknown_reading, clampPercent, numberOf } from './reading.ts';
 import { texts } from './texts.ts';

@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
 import { connectTcp, knockTcp } from '../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../src/platform/time.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished } from 'node:stream/promises';
-import { CommandRefused, messageOf } from '../../src/errors.ts';
+import { CommandRefused, messageOf } from '../../src/platform/errors.ts';
 import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
 import { every, sleep } from '../../src/platform/time.ts';
 import { openConnection, type Target } from './connection.ts';

@@ -4,18 +4,18 @@ import { z } from 'zod';
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { type Speedtest, speedtest as speedtestResult, type LinkType } from '../../src/contract/kit.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { type CommandContext, defineCommand } from '../../src/driver/command.ts';
-import { defineDriver, type DriverHost } from '../../src/driver/driver.ts';
-import { CommandRefused, messageOf } from '../../src/errors.ts';
+import { type CommandContext, defineCommand } from '../../src/toolkit/driver/command.ts';
+import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
+import { CommandRefused, messageOf } from '../../src/platform/errors.ts';
 import { aborted } from '../../src/platform/time.ts';
 import { findTarget, measureLatency } from './connection.ts';
 import { measure, type Measured } from './measure.ts';
 import { type Server, type SpeedtestOptions, speedtestOptions } from './options.ts';
 import { texts } from './texts.ts';
 import { readTextUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
-import { readStateText } from '../../src/device/state-file.ts';
+import { readStateText } from '../../src/toolkit/device/state-file.ts';
 import { replaceFile } from '../../src/platform/replace-file.ts';
-import { readText } from '../../src/device/system-files.ts';
+import { readText } from '../../src/toolkit/device/system-files.ts';
 
 type SpeedtestHost = DriverHost<typeof noFeeds>;
 

@@ -1,7 +1,12 @@
 /** Commands of a dish: restart, stow, unstow. Each is sent once and completed when the dish itself shows its effect. */
 import type { JsonObject } from '../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand, noInput } from '../../src/driver/command.ts';
-import { CommandRefused, DeviceUnreachable, notSent } from '../../src/errors.ts';
+import {
+  type Command,
+  type CommandContext,
+  defineCommand,
+  noInput,
+} from '../../src/toolkit/driver/command.ts';
+import { CommandRefused, DeviceUnreachable, notSent } from '../../src/platform/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import type { DishStatus } from './api/messages.ts';
 import type { Dish, DishOrder } from './dish.ts';

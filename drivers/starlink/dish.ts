@@ -1,5 +1,5 @@
 /** Requests to a dish and the interpretation of its replies. */
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { type Answer, type Channel, grpc_status } from './api/grpc.ts';
 import {
   dish_method,

@@ -1,7 +1,7 @@
 /** Reports a Starlink dish: the reason of its link state, latency and loss, and, where allowed, the kit's position. */
 import { noFeeds } from '../../src/contract/feeds.ts';
-import { defineDriver, type DriverHost, type Fix, type DriverLog } from '../../src/driver/driver.ts';
-import { DeviceUnreachable, hasCode } from '../../src/errors.ts';
+import { defineDriver, type DriverHost, type Fix, type DriverLog } from '../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable, hasCode } from '../../src/platform/errors.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { dial } from './api/dial.ts';
 import { dishCommands, type DishContact } from './commands.ts';

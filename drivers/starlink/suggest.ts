@@ -1,7 +1,7 @@
 /** Looks for a Starlink dish at the address that every dish has. */
 import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { Suggestion } from '../../src/driver/suggest.ts';
+import type { Suggestion } from '../../src/toolkit/driver/suggest.ts';
 import { dial } from './api/dial.ts';
 import { openDish } from './dish.ts';
 import { openChannel } from './api/grpc.ts';

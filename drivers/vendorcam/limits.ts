@@ -1,5 +1,5 @@
 /** Every wait and limit of the driver in one place; tests shorten the waits. */
-import { retry_limits } from '../../src/device/device-session.ts';
+import { retry_limits } from '../../src/toolkit/device/device-session.ts';
 
 export const limits = {
   ...retry_limits,

@@ -1,7 +1,7 @@
 /** The options of the vendorcam driver. */
 import { z } from 'zod';
-import { hostOption } from '../../src/driver/host-option.ts';
-import type { BoundEntry } from '../../src/driver/identity-bindings.ts';
+import { hostOption } from '../../src/toolkit/driver/host-option.ts';
+import type { BoundEntry } from '../../src/toolkit/driver/identity-bindings.ts';
 
 /** Names of the commands, in the order in which they are shown. */
 export const command_names = [

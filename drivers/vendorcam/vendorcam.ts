@@ -1,10 +1,15 @@
 /** Reolink cameras, recorders and hubs over their HTTP interface: many hosts, each served independently. */
 import { vendorcamFeeds } from '../../src/contract/feeds.ts';
-import { serveConfiguredDevices } from '../../src/device/configured-devices.ts';
-import { texts } from '../../src/device/texts.ts';
-import { isOwnHost } from '../../src/device/own-host.ts';
-import { defineDriver, type Driver, type DriverHost, type OnOptions } from '../../src/driver/driver.ts';
-import { isHostShared } from '../../src/driver/host-option.ts';
+import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
+import { texts } from '../../src/toolkit/device/texts.ts';
+import { isOwnHost } from '../../src/toolkit/device/own-host.ts';
+import {
+  defineDriver,
+  type Driver,
+  type DriverHost,
+  type OnOptions,
+} from '../../src/toolkit/driver/driver.ts';
+import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
 import { serveHost } from './host/host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';

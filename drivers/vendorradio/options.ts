@@ -1,6 +1,6 @@
 /** The options of the vendorradio driver. */
 import { z } from 'zod';
-import { hostOption } from '../../src/driver/host-option.ts';
+import { hostOption } from '../../src/toolkit/driver/host-option.ts';
 
 /** Names of the commands, in the order in which they are shown. */
 export const command_names = [

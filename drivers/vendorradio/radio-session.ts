@@ -1,15 +1,15 @@
 /** The session with one radio: connect, identify, poll, and clean up at the end. */
-import { DeviceName } from '../../src/device/device-name.ts';
-import { serveDevice, type SessionState } from '../../src/device/device-session.ts';
-import { outageLog } from '../../src/device/outage-log.ts';
-import { stateFileName } from '../../src/device/state-file.ts';
+import { DeviceName } from '../../src/toolkit/device/device-name.ts';
+import { serveDevice, type SessionState } from '../../src/toolkit/device/device-session.ts';
+import { outageLog } from '../../src/toolkit/device/outage-log.ts';
+import { stateFileName } from '../../src/toolkit/device/state-file.ts';
 import {
   CommandRefused,
   DeviceRejected,
   DeviceUnreachable,
   messageOf,
   RetryLater,
-} from '../../src/errors.ts';
+} from '../../src/platform/errors.ts';
 import { aborted, sleep, within } from '../../src/platform/time.ts';
 import { type Memory, openMemory } from './remembered.ts';
 import { portOf } from './options.ts';
@@ -17,10 +17,10 @@ import { RadioAsset, type RadioAssetParts } from './assets/radio-asset.ts';
 import type { Reading } from './reading.ts';
 import type { RadioSource, SessionHooks } from './source.ts';
 import { texts } from './texts.ts';
-import { certificateCheck } from '../../src/device/certificate-check.ts';
-import { LoginGuard } from '../../src/device/login-guard.ts';
-import { readSecretFile } from '../../src/device/secret-file.ts';
-import { pinnedHttp } from '../../src/device/pinned-http.ts';
+import { certificateCheck } from '../../src/toolkit/device/certificate-check.ts';
+import { LoginGuard } from '../../src/toolkit/device/login-guard.ts';
+import { readSecretFile } from '../../src/toolkit/device/secret-file.ts';
+import { pinnedHttp } from '../../src/toolkit/device/pinned-http.ts';
 import { snmpSource } from './snmp/snmp-radio.ts';
 import { Ubus } from './ubus/ubus.ts';
 import { ubusSource } from './ubus/ubus-radio.ts';

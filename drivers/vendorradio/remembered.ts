@@ -1,9 +1,9 @@
 /** State of one radio that is kept over restarts. */
 import { z } from 'zod';
-import { DeviceMemory } from '../../src/device/device-memory.ts';
-import { nameRecord } from '../../src/device/device-name.ts';
-import { loginRecord } from '../../src/device/login-guard.ts';
-import type { DriverLog } from '../../src/driver/driver.ts';
+import { DeviceMemory } from '../../src/toolkit/device/device-memory.ts';
+import { nameRecord } from '../../src/toolkit/device/device-name.ts';
+import { loginRecord } from '../../src/toolkit/device/login-guard.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 
 const radioMemory = z.object({
   /** SHA-256 of the certificate of the first contact. */

@@ -1,5 +1,5 @@
 /** Interface of a protocol client for the session with a radio. */
-import type { Command } from '../../src/driver/command.ts';
+import type { Command } from '../../src/toolkit/driver/command.ts';
 import type { Identity, Reading } from './reading.ts';
 
 export interface Known {

@@ -1,7 +1,12 @@
 /** Radios of a mesh or a link, over ubus or SNMP: many of them, each served independently. */
 import { vendorradioFeeds } from '../../src/contract/feeds.ts';
-import { serveConfiguredDevices } from '../../src/device/configured-devices.ts';
-import { defineDriver, type Driver, type DriverHost, type OnOptions } from '../../src/driver/driver.ts';
+import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
+import {
+  defineDriver,
+  type Driver,
+  type DriverHost,
+  type OnOptions,
+} from '../../src/toolkit/driver/driver.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { portOf, type VendorradioOptions, vendorradioOptions } from './options.ts';
 import { serveRadio } from './radio-session.ts';

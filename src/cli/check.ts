@@ -2,14 +2,14 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { drivers } from '../../drivers/index.ts';
-import { type Config, config_file_default, readConfig } from '../config/config.ts';
-import { cautionsOf } from '../config/drivers.ts';
-import { state_dir_default } from '../config/schema.ts';
-import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../config/standalone.ts';
-import { ConfigInvalid } from '../errors.ts';
+import { type Config, config_file_default, readConfig } from '../kit/config/config.ts';
+import { cautionsOf } from '../kit/config/drivers.ts';
+import { state_dir_default } from '../kit/config/schema.ts';
+import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../kit/config/standalone.ts';
+import { ConfigInvalid } from '../platform/errors.ts';
 import { nearestExisting } from './doctor/disk.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
-import { replicationWarnings } from '../service/store/sql/replication.ts';
+import { replicationWarnings } from '../cloud/store/sql/replication.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 

@@ -9,8 +9,8 @@ import {
   machineFacts,
   machineText,
   readKitId,
-} from '../config/identity.ts';
-import { ConfigInvalid } from '../errors.ts';
+} from '../kit/config/identity.ts';
+import { ConfigInvalid } from '../platform/errors.ts';
 import { makeDirectory } from './daemon/daemon.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';

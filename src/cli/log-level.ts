@@ -5,7 +5,7 @@ import {
   type LogLevelChange,
   type LogLevelRequest,
   type LogLevels,
-} from '../local/api.ts';
+} from '../kit/local/api.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { complain, exit, painter, say, printJson, type Shell, table } from './terminal/shell.ts';
 import { texts } from './texts.ts';

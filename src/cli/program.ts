@@ -1,9 +1,9 @@
 /** The subcommands and their options. The modules of a subcommand are loaded when it is used, so that each starts fast. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { config_file_default } from '../config/config.ts';
-import { ConfigInvalid, messageOf, SchemaRefused } from '../errors.ts';
-import { DaemonUnavailable } from '../local/client.ts';
+import { config_file_default } from '../kit/config/config.ts';
+import { ConfigInvalid, messageOf, SchemaRefused } from '../platform/errors.ts';
+import { DaemonUnavailable } from '../kit/local/client.ts';
 import type { CheckOptions } from './check.ts';
 import type { DaemonOptions } from './daemon/client.ts';
 import type { DiscardOptions } from './buffer.ts';
@@ -20,8 +20,8 @@ import { texts } from './texts.ts';
 import { version } from './version.ts';
 import type { ExportOptions } from './history.ts';
 import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
-import { readTime } from '../service/api/times.ts';
-import { standalone_file_default } from '../config/standalone.ts';
+import { readTime } from '../cloud/api/times.ts';
+import { standalone_file_default } from '../kit/config/standalone.ts';
 import type { AddKeyOptions } from './service/key.ts';
 
 /** Runs the subcommand that `args` names and returns the exit code. */

@@ -1,6 +1,6 @@
 /** `kit-connector run`: the daemon. */
 import { drivers } from '../../drivers/index.ts';
-import { type Config, readConfig, readStatePlace } from '../config/config.ts';
+import { type Config, readConfig, readStatePlace } from '../kit/config/config.ts';
 import { createLog } from '../platform/log/log.ts';
 import { hangupsOf } from './daemon/reload.ts';
 import { runDaemon } from './daemon/daemon.ts';

@@ -1,14 +1,14 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
-import { tlsSource } from '../config/service-tls.ts';
-import { readStandalone } from '../config/standalone.ts';
-import { StorageUnavailable } from '../errors.ts';
+import { tlsSource } from '../kit/config/service-tls.ts';
+import { readStandalone } from '../kit/config/standalone.ts';
+import { StorageUnavailable } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
 import { aborted } from '../platform/time.ts';
-import { server_round_ms } from '../service/history/keeper.ts';
-import { pageOnDemand } from '../service/http/page/page-files.ts';
-import type { ServiceMetrics } from '../service/metrics.ts';
-import { type StandaloneService, startStandalone } from '../service/standalone.ts';
-import { nameOf, openStore } from '../service/store/open-store.ts';
+import { server_round_ms } from '../cloud/history/keeper.ts';
+import { pageOnDemand } from '../cloud/http/page/page-files.ts';
+import type { ServiceMetrics } from '../cloud/metrics.ts';
+import { type StandaloneService, startStandalone } from '../cloud/standalone.ts';
+import { nameOf, openStore } from '../cloud/store/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
 import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts';
 import { exit, type Shell } from './terminal/shell.ts';
@@ -36,7 +36,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
     keepsHistory,
     error: (facts, sentence) => service_log.error(facts, sentence),
   });
-  const metrics = config.metrics && (await import('../service/metrics.ts')).openServiceMetrics(version());
+  const metrics = config.metrics && (await import('../cloud/metrics.ts')).openServiceMetrics(version());
   const running = await startStandalone({
     ...config,
     ...opened,

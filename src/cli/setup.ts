@@ -11,11 +11,11 @@ import {
   readConfig,
   readControlSocket,
   readStatePlace,
-} from '../config/config.ts';
-import { machineFacts, no_kit_id, readKitId } from '../config/identity.ts';
-import { runtime_dir_default } from '../config/schema.ts';
-import { ConfigInvalid, hasCode } from '../errors.ts';
-import { isAnswered } from '../local/server.ts';
+} from '../kit/config/config.ts';
+import { machineFacts, no_kit_id, readKitId } from '../kit/config/identity.ts';
+import { runtime_dir_default } from '../kit/config/schema.ts';
+import { ConfigInvalid, hasCode } from '../platform/errors.ts';
+import { isAnswered } from '../kit/local/server.ts';
 import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
@@ -28,9 +28,9 @@ import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
 import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
-import { no_broker } from '../config/broker.ts';
-import { parseSource, file_bytes_max } from '../config/source.ts';
-import type { Suggest } from '../driver/suggest.ts';
+import { no_broker } from '../kit/config/broker.ts';
+import { parseSource, file_bytes_max } from '../kit/config/source.ts';
+import type { Suggest } from '../toolkit/driver/suggest.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { within } from '../platform/time.ts';
 

@@ -1,7 +1,7 @@
 /** `kit-connector status`: prints the report of the daemon, once or every second. */
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../platform/errors.ts';
 import { printableJson, printableTexts } from '../platform/foreign-text.ts';
-import { DaemonUnavailable, type LocalClient } from '../local/client.ts';
+import { DaemonUnavailable, type LocalClient } from '../kit/local/client.ts';
 import { sleep } from '../platform/time.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { columnsOf, type Shell, duration, exit, oneLine, painter, say, printJson } from './terminal/shell.ts';

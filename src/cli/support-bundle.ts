@@ -15,11 +15,11 @@ import {
   uptime,
 } from 'node:os';
 import { drivers } from '../../drivers/index.ts';
-import { type Config, readConfig } from '../config/config.ts';
-import { parseSource, readSource } from '../config/source.ts';
-import { messageOf } from '../errors.ts';
-import type { QuarantinedMessage } from '../local/api.ts';
-import type { LocalClient } from '../local/client.ts';
+import { type Config, readConfig } from '../kit/config/config.ts';
+import { parseSource, readSource } from '../kit/config/source.ts';
+import { messageOf } from '../platform/errors.ts';
+import type { QuarantinedMessage } from '../kit/local/api.ts';
+import type { LocalClient } from '../kit/local/client.ts';
 import { findDaemon } from './daemon/client.ts';
 import { examine } from './doctor/examine.ts';
 import { withStoredSecrets } from './doctor/stored-secrets.ts';

@@ -1,8 +1,8 @@
 /** `kit-connector tail`: prints a line for each published message. */
-import { didYouMean } from '../config/faults.ts';
+import { didYouMean } from '../kit/config/faults.ts';
 import { edgeEvents, publishedFeeds } from '../contract/feeds.ts';
-import type { StatusReport } from '../local/api.ts';
-import { findAsset } from '../local/find-asset.ts';
+import type { StatusReport } from '../kit/local/api.ts';
+import { findAsset } from '../kit/local/find-asset.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';
 import { type Shell, complain, exit, say } from './terminal/shell.ts';
 import { printableJson } from '../platform/foreign-text.ts';

@@ -1,7 +1,7 @@
 /** `kit-connector task`: lists tasks, or dispatches one on this kit and waits for its result. */
 import { z } from 'zod';
 import { jsonObject } from '../contract/json.ts';
-import type { TaskView } from '../local/api.ts';
+import type { TaskView } from '../kit/local/api.ts';
 import { printable, printableTexts } from '../platform/foreign-text.ts';
 import { sleep } from '../platform/time.ts';
 import { type DaemonOptions, findDaemon } from './daemon/client.ts';

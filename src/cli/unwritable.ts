@@ -1,5 +1,5 @@
 /** The error for a file that cannot be written, with its remedy. */
-import { systemReason } from '../errors.ts';
+import { systemReason } from '../platform/errors.ts';
 import { texts } from './texts.ts';
 
 const remedies: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@
  */
 import { type LookupAddress, type LookupOptions, promises } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { hasCode } from '../errors.ts';
+import { hasCode } from '../platform/errors.ts';
 import { sleep } from '../platform/time.ts';
 
 /** A name server answers within one round trip, also by satellite in most cases. */

@@ -1,5 +1,5 @@
 /** Why an attempt to connect failed, from what became known of it. */
-import { hasCode } from '../errors.ts';
+import { hasCode } from '../platform/errors.ts';
 import type { IConnackPacket } from 'mqtt';
 import { codeInWords } from './codes.ts';
 import { plainFault } from './faults.ts';

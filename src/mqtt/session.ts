@@ -4,7 +4,7 @@
  * permanently after some refusals.
  */
 import type { IDisconnectPacket, MqttClient, Packet } from 'mqtt';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../platform/errors.ts';
 import { within } from '../platform/time.ts';
 import type { ProtocolVersion } from './broker.ts';
 import { codeInWords } from './codes.ts';

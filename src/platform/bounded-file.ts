@@ -1,7 +1,7 @@
 /** Reads files that others write or name, up to a limit: a wrong path may lead to a disk image, a pipe or a device without an end. */
 import { closeSync, constants, createReadStream, fstatSync, openSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { FileRefused } from '../errors.ts';
+import { FileRefused } from './errors.ts';
 import { gather } from './gathered-bytes.ts';
 import { texts } from './texts.ts';
 

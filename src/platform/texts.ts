@@ -1,5 +1,5 @@
 /** Sentences of the platform that people read; tests refer to them by name. */
-import { FileRefused, systemReason } from '../errors.ts';
+import { FileRefused, systemReason } from './errors.ts';
 
 const readable = 'make it readable by the group of the user that runs kit-connector (chmod 640)';
 const remedies: Readonly<Record<string, string>> = {

@@ -120,7 +120,7 @@ export async function versionedPackageFile(root: string, version: string): Promi
 }
 
 /** Where the sources of the page stand below the root. */
-export const page_dir = 'src/page';
+export const page_dir = 'src/console';
 /** Data of the base map: a separate file, as in the sources. */
 const world = { name: 'world', test: /\/map\/world\.ts$/ };
 /** Libraries that the service adds under these names. */
@@ -128,7 +128,7 @@ const libraries: ReadonlySet<string> = new Set(['preact', 'htm', 'maplibre-gl', 
 /** Served as they are. */
 const plain_files = ['index.html', 'styles'];
 
-/** Writes the page of `root` to the new directory `out`, in the form that the service reads from `src/page`. */
+/** Writes the page of `root` to the new directory `out`, in the form that the service reads from `src/console`. */
 export async function bundlePage(root: string, out: string): Promise<void> {
   const build = await rolldown({
     cwd: root,

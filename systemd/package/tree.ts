@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildProgram } from '../../src/cli/program.ts';
-import { standaloneJsonSchema } from '../../src/config/standalone.ts';
+import { standaloneJsonSchema } from '../../src/kit/config/standalone.ts';
 import { bundle, versionedPackageFile } from './bundle.ts';
 import { runTool } from './command-line.ts';
 import { completionScript, fishCompletion, zshCompletion } from './completion.ts';
@@ -26,7 +26,7 @@ const plain_files = [
   ['systemd/kit-connector.sysctl', 'usr/lib/sysctl.d/50-kit-connector.conf'],
   ['systemd/kit-connector.polkit.rules', 'usr/share/polkit-1/rules.d/50-kit-connector.rules'],
   ['systemd/config.yaml', 'usr/share/kit-connector/config.yaml'],
-  ['src/config/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
+  ['src/kit/config/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
   ['systemd/grafana-dashboard.json', 'usr/share/kit-connector/grafana-dashboard.json'],
   ['systemd/grafana/fleet-dashboard.json', 'usr/share/kit-connector/grafana/fleet-dashboard.json'],
   ['systemd/grafana/datasource.yaml', 'usr/share/kit-connector/grafana-provisioning/datasource.yaml'],
@@ -101,7 +101,7 @@ async function writeDocuments(
     () => undefined,
     () => undefined,
   );
-  const kit: unknown = JSON.parse(await readFile(join(root, 'src/config/config.schema.json'), 'utf8'));
+  const kit: unknown = JSON.parse(await readFile(join(root, 'src/kit/config/config.schema.json'), 'utf8'));
   const schemas = { kit, service: standaloneJsonSchema() };
   const licence = await readFile(join(root, 'LICENSE'), 'utf8');
   await place(tree, 'usr/share/man/man1/kit-connector.1.gz', packed(commandPage(program, deb)));

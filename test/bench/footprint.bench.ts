@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buffer_file } from '../../src/app/app.ts';
-import { controlSocket } from '../../src/config/config.ts';
-import { localClient } from '../../src/local/client.ts';
+import { buffer_file } from '../../src/kit/app/app.ts';
+import { controlSocket } from '../../src/kit/config/config.ts';
+import { localClient } from '../../src/kit/local/client.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { startMosquitto } from '../support/brokers/broker.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,7 +2,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../../src/errors.ts';
+import { messageOf } from '../../src/platform/errors.ts';
 import { withDirectory } from '../support/temporary.ts';
 import type { Bench } from './figure.ts';
 import { calm } from './calm.ts';

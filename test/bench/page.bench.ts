@@ -2,12 +2,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sleep } from '../../src/platform/time.ts';
-import {
-  loadPage,
-  type Page,
-  pageOnDemand,
-  type PageSource,
-} from '../../src/service/http/page/page-files.ts';
+import { loadPage, type Page, pageOnDemand, type PageSource } from '../../src/cloud/http/page/page-files.ts';
 import { bundlePage } from '../../systemd/package/bundle.ts';
 import { eventually } from '../support/eventually.ts';
 import { announce, fly, openPage, page_kit_id, startBrowser } from '../support/service/page-lab.ts';

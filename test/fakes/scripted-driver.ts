@@ -1,14 +1,14 @@
 /** Drivers that live in memory and misbehave on demand: what the hub must survive. */
 import { z } from 'zod';
 import { droneFeeds } from '../../src/contract/drone-feeds.ts';
-import { type Command, defineCommand, noInput } from '../../src/driver/command.ts';
+import { type Command, defineCommand, noInput } from '../../src/toolkit/driver/command.ts';
 import {
   type AssetDescription,
   defineDriver,
   type Driver,
   type DriverHost,
-} from '../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+} from '../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
 
 export type DroneHost = DriverHost<typeof droneFeeds>;

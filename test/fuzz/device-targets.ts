@@ -17,7 +17,7 @@ import { classes, frameBytes, FrameReader } from '../../drivers/vendorcam/push/w
 import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
 import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { readGrants } from '../../drivers/vendorradio/ubus/grants.ts';
-import { DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { encodeField } from '../../drivers/starlink/api/protobuf.ts';
 import { json_punctuation, type Target } from './engine.ts';
 import { protobuf, xml } from './structures.ts';

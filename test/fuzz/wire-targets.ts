@@ -5,7 +5,7 @@ import { generate, type Packet, parser } from 'mqtt-packet';
 import { limits as radio_limits } from '../../drivers/vendorradio/limits.ts';
 import { openSnmp, type SnmpLogin } from '../../drivers/vendorradio/snmp/snmp-session.ts';
 import { message_limits, readJson } from '../../src/contract/bounded-json.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../src/errors.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../src/platform/errors.ts';
 import { openSession } from '../../src/mqtt/session.ts';
 import { ConnectFailed } from '../../src/mqtt/connect-failed.ts';
 import { FrameFilter, MalformedPacket } from '../../src/mqtt/frames.ts';

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { StatusReport } from '../../src/local/api.ts';
+import type { StatusReport } from '../../src/kit/local/api.ts';
 import { buildPackage } from '../../systemd/package/build.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { eventually } from '../support/eventually.ts';

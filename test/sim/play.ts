@@ -1,6 +1,6 @@
 /** Plays a story to its end and says what was wrong. */
 import { real, inhabit } from './world/globals.ts';
-import type { Outbox } from '../../src/outbox/live/outbox.ts';
+import type { Outbox } from '../../src/kit/outbox/live/outbox.ts';
 import { checkEnd } from './checks/check.ts';
 import { faults, heal } from './faults/faults.ts';
 import { watchOutboxes } from './world/kit.ts';

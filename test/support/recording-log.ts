@@ -1,5 +1,5 @@
 /** A log that keeps its lines in memory. */
-import type { DriverLog } from '../../src/driver/driver.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 
 interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';

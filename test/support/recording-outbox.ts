@@ -1,6 +1,6 @@
 /** An outbox that keeps every draft in memory and lets a test await one. */
 import { EventEmitter } from 'node:events';
-import type { Appender, Draft } from '../../src/outbox/api.ts';
+import type { Appender, Draft } from '../../src/kit/outbox/api.ts';
 import { within } from '../../src/platform/time.ts';
 
 export interface RecordingOutbox extends Appender {

@@ -1,7 +1,7 @@
 /** What was thrown, in words. */
 import { readFile } from 'node:fs/promises';
 import { expect, it, test } from 'vitest';
-import { DeviceUnreachable, systemReason } from '../../src/errors.ts';
+import { DeviceUnreachable, systemReason } from '../../src/platform/errors.ts';
 
 function coded(code: string): Error {
   return Object.assign(new Error(`connect ${code} 10.0.0.7:554`), { code });

@@ -1,11 +1,11 @@
 /** The import rules of every room, broken once in a copy of the layout, so that a rule that catches nothing is found. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { apart, driver_packages, never, rooms } from '../../src/rooms.ts';
+import { apart, driver_packages, never, rooms } from '../../src/tools/rooms.ts';
 import { makeDirectory } from '../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -17,9 +17,9 @@ const reported = z.object({
 
 /** A room as it stands in the folders: one driver stands for all. */
 const folderOf = (folder: string): string => folder.replace('*', 'gateway');
-/** From a file `depth` folders below `folder` to `src`. */
-const toSource = (folder: string, depth: number): string =>
-  '../'.repeat(depth) + (folder.startsWith('drivers/') ? '../src/' : '');
+/** From a file `depth` folders below `folder` to `path`. */
+const from = (folder: string, depth: number, path: string): string =>
+  posix.relative(folderOf(folder) + '/part'.repeat(depth - 1), path);
 
 interface Sample {
   readonly file: string;
@@ -38,7 +38,7 @@ function samplesOf({ folder, imports, types = [], packages = [], node }: (typeof
     .filter((name) => name !== 'drivers/*' && `src/${name}` !== folder)
     .filter((name) => !allowed.some((each) => each === name || each.startsWith(`${name}/`)));
   return [1, 2, 3].flatMap((depth) => {
-    const up = toSource(folder, depth);
+    const to = (path: string): string => from(folder, depth, path);
     const below = '/part'.repeat(depth - 1);
     const sample = (name: string, line: string, isForbidden: boolean): Sample => ({
       file: `${own}${below}/${name}.ts`,
@@ -46,31 +46,35 @@ function samplesOf({ folder, imports, types = [], packages = [], node }: (typeof
       isForbidden,
     });
     return [
-      ...others.map((name) => sample(`to-${name}`, `import { a } from '${up}${name}/any.ts'; a();`, true)),
-      ...others.map((name) => sample(`late-${name}`, `await import('${up}${name}/any.ts');`, true)),
-      sample('to-app-root', `import { a } from '${up}main.ts'; a();`, true),
+      ...others.map((name) =>
+        sample(`to-${plain(name)}`, `import { a } from '${to(`src/${name}/any.ts`)}'; a();`, true),
+      ),
+      ...others.map((name) =>
+        sample(`late-${plain(name)}`, `await import('${to(`src/${name}/any.ts`)}');`, true),
+      ),
+      sample('to-app-root', `import { a } from '${to('src/main.ts')}'; a();`, true),
       sample('to-package', `import { a } from 'fast-check'; a();`, true),
       ...types.map((name) =>
-        sample(`values-of-${plain(name)}`, `import { a } from '${up}${fileOf(name)}'; a();`, true),
+        sample(`values-of-${plain(name)}`, `import { a } from '${to(`src/${fileOf(name)}`)}'; a();`, true),
       ),
       ...Object.keys(never).map((module) =>
         sample(`node-${plain(module)}`, `import { a } from 'node:${module}'; a();`, true),
       ),
       ...(folder.startsWith('drivers/')
         ? [
-            sample('backoff', `import { backoff } from '${up}platform/time.ts'; backoff();`, true),
-            sample('sleep', `import { sleep } from '${up}platform/time.ts'; sleep();`, false),
+            sample('backoff', `import { backoff } from '${to('src/platform/time.ts')}'; backoff();`, true),
+            sample('sleep', `import { sleep } from '${to('src/platform/time.ts')}'; sleep();`, false),
           ]
         : []),
       ...(node ? [sample('node-fs', `import { a } from 'node:fs'; a();`, true)] : []),
       ...imports.map((name) => {
-        const path = name === 'drivers' ? `../${up}drivers/any/any.ts` : `${up}${fileOf(name)}`;
+        const path = to(name === 'drivers' ? 'drivers/any/any.ts' : `src/${fileOf(name)}`);
         return sample(`good-${plain(name)}`, `import { a } from '${path}'; a();`, false);
       }),
       ...types.map((name) =>
         sample(
           `types-of-${plain(name)}`,
-          `import type { A } from '${up}${fileOf(name)}'; export type B = A;`,
+          `import type { A } from '${to(`src/${fileOf(name)}`)}'; export type B = A;`,
           false,
         ),
       ),
@@ -123,8 +127,8 @@ describe('The import rules', () => {
   beforeAll(async () => {
     copy = await makeDirectory();
     for (const file of ['oxlint.config.ts', 'package.json']) cpSync(join(root, file), join(copy, file));
-    mkdirSync(join(copy, 'src'));
-    cpSync(join(root, 'src/rooms.ts'), join(copy, 'src/rooms.ts'));
+    mkdirSync(join(copy, 'src/tools'), { recursive: true });
+    cpSync(join(root, 'src/tools/rooms.ts'), join(copy, 'src/tools/rooms.ts'));
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     for (const { file, text } of samples) {
       mkdirSync(join(copy, dirname(file)), { recursive: true });
@@ -157,8 +161,8 @@ describe('The import rules', () => {
 
   it('keep the two threads of the outbox and the drivers apart', () => {
     for (const file of [
-      'src/outbox/live/to-store.ts',
-      'src/outbox/store/to-live.ts',
+      'src/kit/outbox/live/to-store.ts',
+      'src/kit/outbox/store/to-live.ts',
       'drivers/gateway/part/to-other-driver.ts',
     ])
       expect(found).toContain(file);
@@ -166,11 +170,14 @@ describe('The import rules', () => {
   });
 
   it('know every folder of src as a room', () => {
-    const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) =>
-      entry.isDirectory(),
-    );
+    const foldersOf = (parent: string): string[] =>
+      readdirSync(join(root, parent), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => `${parent}/${name}`);
     const known = new Set(rooms.map(({ folder }) => folder));
-    const unknown = folders.map(({ name }) => `src/${name}`).filter((folder) => !known.has(folder));
+    const floors = new Set(rooms.map(({ folder }) => dirname(folder)).filter((floor) => floor !== 'src'));
+    const folders = ['src', ...floors].filter((floor) => floor.startsWith('src')).flatMap(foldersOf);
+    const unknown = folders.filter((folder) => !known.has(folder) && !floors.has(folder));
     expect(unknown).toEqual(['src/decisions']);
   });
 });

@@ -10,7 +10,7 @@ it('every test runs with the flags for sources', () => {
 });
 
 it('threads that strip types may start and end in numbers', async () => {
-  const script = new URL('../../src/outbox/protocol.ts', import.meta.url);
+  const script = new URL('../../src/kit/outbox/protocol.ts', import.meta.url);
   const ends = Array.from({ length: 12 }, async () => once(new Worker(script), 'exit'));
   expect(await Promise.all(ends)).toEqual(ends.map(() => [0]));
 });

@@ -1,5 +1,5 @@
 /** What the checks of a link offer to the driver: questions whose answers are known beforehand, asked over one network device. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 
 /** One GET: what answers instead of the server is not the internet. */
 export interface HttpCheck {

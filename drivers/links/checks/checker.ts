@@ -2,7 +2,7 @@
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 import { Wake } from '../wake.ts';
 import {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { wans_max, type LinkType } from '../../../src/contract/kit.ts';
 import { type InterfaceState, type Nature, arphrd } from './sysfs.ts';
-import { readTextSync } from '../../../src/device/system-files.ts';
+import { readTextSync } from '../../../src/toolkit/device/system-files.ts';
 
 /** Kernel drivers of modems whose interfaces otherwise look like Ethernet. */
 const modem_drivers: ReadonlySet<string> = new Set([

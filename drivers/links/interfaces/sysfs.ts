@@ -1,13 +1,13 @@
 /** Reads network interfaces from sysfs: their properties once, their state each time. */
 import { join } from 'node:path';
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import {
   existsSync,
   linkNameSync,
   readNamesSync,
   readNumberSync,
   readTextSync,
-} from '../../../src/device/system-files.ts';
+} from '../../../src/toolkit/device/system-files.ts';
 import { texts } from '../texts.ts';
 
 /** What does not change while the interface exists. */

@@ -1,5 +1,5 @@
 /** What the prober and its helpers offer to the driver of the links: questions sent out of one network device. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 
 /** One thing to ask: ICMP echo, and TCP where ICMP is filtered. */
 export interface ProbeTarget {

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { messageOf, hasCode } from '../../../src/errors.ts';
+import { messageOf, hasCode } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
 import type { AvailabilitySpec, Boot, Moment, NotedLink, OpenAvailability } from './api.ts';

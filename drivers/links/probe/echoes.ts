@@ -1,6 +1,6 @@
 /** Echo requests by one device and the answers that belong to them. */
 import { randomBytes } from 'node:crypto';
-import { DeviceRejected, messageOf } from '../../../src/errors.ts';
+import { DeviceRejected, messageOf } from '../../../src/platform/errors.ts';
 import { reasonOf } from '../../../src/platform/linux/bound-fd.ts';
 import { type EchoReply, type EchoSocket, openIcmp } from '../../../src/platform/linux/bound-icmp.ts';
 import { canonicalIp, familyOf, type Family } from '../../../src/platform/linux/socket-address.ts';

@@ -1,5 +1,5 @@
 /** Asks the targets of one link in turn, for as long as the link exists, and reports the state of the link. */
-import { DeviceRejected, messageOf } from '../../../src/errors.ts';
+import { DeviceRejected, messageOf } from '../../../src/platform/errors.ts';
 import { reasonOf, deviceIndex } from '../../../src/platform/linux/bound-fd.ts';
 import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';

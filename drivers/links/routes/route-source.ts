@@ -1,14 +1,14 @@
 /** Where routes and addresses come from: netlink, else /proc at each reading. */
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { DriverLog } from '../../../src/driver/driver.ts';
-import { messageOf } from '../../../src/errors.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import type { LinksOptions } from '../options.ts';
 import { texts } from '../texts.ts';
 import { type Routing, type DefaultRoute, plain_rules, table_main } from './routing.ts';
 import { watchRouting } from './rtnetlink.ts';
 import type { Nature } from '../interfaces/sysfs.ts';
-import { readTextSync } from '../../../src/device/system-files.ts';
+import { readTextSync } from '../../../src/toolkit/device/system-files.ts';
 
 export interface RouteSource {
   readonly kind: 'netlink' | 'proc';

@@ -3,7 +3,7 @@ import type { DataCap, noFeeds } from '../../../src/contract/feeds.ts';
 import type { Usage } from '../../../src/contract/kit.ts';
 import { dayAfter, daysBetween, monthEnd, monthStart } from './calendar.ts';
 import type { UsageLedger } from './usage.ts';
-import type { DriverHost } from '../../../src/driver/driver.ts';
+import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { texts } from '../texts.ts';
 import type { Memory } from './memory.ts';
 

@@ -1,6 +1,6 @@
 /** Checks before a command is sent: is the vehicle there, is there time, does its situation allow it. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { time_min_ms } from './exchange.ts';
 import { texts } from './texts.ts';

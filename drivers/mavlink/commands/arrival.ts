@@ -1,6 +1,6 @@
 /** Waits until a vehicle has arrived where it was sent, with progress; ends when it leaves its way. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';

@@ -1,6 +1,6 @@
 /** Changes the mode of a vehicle, or stops it where it is, for every command that does so. */
 import type { JsonObject } from '../../../src/contract/json.ts';
-import type { CommandContext } from '../../../src/driver/command.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { holdMode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { notSent } from './admission.ts';

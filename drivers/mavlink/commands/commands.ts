@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { latitude, longitude } from '../../../src/contract/assets.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
+import {
+  type Command,
+  type CommandContext,
+  defineCommand,
+  noInput,
+} from '../../../src/toolkit/driver/command.ts';
 import { altitudeInput } from './altitude.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { awaitArrival, journeyTo } from './arrival.ts';

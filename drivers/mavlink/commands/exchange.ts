@@ -1,6 +1,6 @@
 /** Sends one command and determines its outcome: completed by evidence, refused with reasons, or unknown. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';

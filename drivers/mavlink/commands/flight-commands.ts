@@ -1,7 +1,12 @@
 /** Commands of a flight beside those of the interface: take off, hold, land, change altitude and speed. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
+import {
+  type Command,
+  type CommandContext,
+  defineCommand,
+  noInput,
+} from '../../../src/toolkit/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Kind } from '../reports/kind.ts';
 import type { Contact } from '../vehicles/contact.ts';

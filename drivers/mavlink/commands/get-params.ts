@@ -1,7 +1,7 @@
 /** The command `get_params`: reads parameters of the autopilot for diagnosis. Nothing here writes one. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
+import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
 import { type Bounded, notSent, reach } from './admission.ts';
 import { readParameters } from './parameters.ts';
 import { texts } from './parameter-texts.ts';

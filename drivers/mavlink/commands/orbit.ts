@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { latitude, longitude } from '../../../src/contract/assets.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
+import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { type Bounded, notSent, reach } from './admission.ts';

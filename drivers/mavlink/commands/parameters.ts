@@ -1,6 +1,6 @@
 /** Reads parameters of a vehicle (MAVLink guide, "Parameter Protocol"): requests are repeated until they are answered. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { report_reserve_ms } from './exchange.ts';
 import type { Messages } from '../wire/messages.ts';
 import { texts } from './parameter-texts.ts';

@@ -3,8 +3,8 @@
  * command has no height, and the driver changes no parameter, so the requested height must be the configured one.
  */
 import type { JsonObject } from '../../../src/contract/json.ts';
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import type { MavlinkOptions } from '../options.ts';
 import { readParameters } from './parameters.ts';
 import { arduplane_takeoff_mode } from '../vehicles/modes.ts';

@@ -1,5 +1,5 @@
 /** Refusals and outcomes of vehicle commands that people read; tests refer to them by name. */
-import { notSent } from '../../../src/errors.ts';
+import { notSent } from '../../../src/platform/errors.ts';
 import type { Autopilot, Kind } from '../reports/kind.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 

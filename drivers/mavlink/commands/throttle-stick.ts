@@ -2,8 +2,8 @@
  * The throttle stick of a pilot's transmitter. In LOITER the height of an ArduCopter follows it: in the dead zone around its middle
  * the copter keeps its height, below it sinks, as far as the ground. The other modes of `set_mode` do not follow it on any vehicle.
  */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { readParameters } from './parameters.ts';
 import type { ModeName } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';

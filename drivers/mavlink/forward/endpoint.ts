@@ -1,6 +1,6 @@
 /** One endpoint: stations receive the frames of vehicles over it and send theirs. Reopens after a loss, ends with its signal. */
-import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import { retry_limits, serveDevice } from '../../../src/toolkit/device/device-session.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer, type FramerTally } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';

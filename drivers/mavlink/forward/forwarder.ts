@@ -3,7 +3,7 @@
  * Frames never go from one endpoint to another, nor back to where they came from.
  */
 import { networkInterfaces } from 'node:os';
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { every } from '../../../src/platform/time.ts';

@@ -1,6 +1,6 @@
 /** Endpoints over TCP: stations that connect, or one station that is connected to. */
 import { connect, createServer, type Socket } from 'node:net';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { readPaced, serveTcp } from '../links/sockets.ts';

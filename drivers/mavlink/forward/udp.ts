@@ -2,7 +2,7 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { serveUdp, TurnBudget } from '../links/sockets.ts';
 import type { EndpointOptions } from './endpoint-options.ts';

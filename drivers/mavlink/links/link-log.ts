@@ -1,5 +1,5 @@
 /** Logs when a link opens, when it is lost, and how long each state lasted: one line for each change, not for each attempt. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { texts } from './texts.ts';
 
 /** Returns the function to call with each state report of the named link. */

@@ -1,6 +1,6 @@
 /** One link to vehicles: turns received bytes into verified frames, sends frames, reopens after a loss, ends with its signal. */
-import { retry_limits, serveDevice, type SessionState } from '../../../src/device/device-session.ts';
-import { DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
+import { retry_limits, serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import { DeviceUnreachable, RetryLater } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';

@@ -1,7 +1,7 @@
 /** MAVLink over a serial port: a telemetry radio, a receiver's UART or an autopilot's USB. */
 import { stat } from 'node:fs/promises';
 import type { SerialPort } from 'serialport';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every, within } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';

@@ -1,7 +1,7 @@
 /** MAVLink over TCP: connects to a router or an autopilot, or listens for them. */
 import { connect, createServer, type Socket } from 'node:net';
-import { connectionFault } from '../../../src/device/connection-fault.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { connectionFault } from '../../../src/toolkit/device/connection-fault.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { aborted, every } from '../../../src/platform/time.ts';
 import type { LinkOptions } from './link-options.ts';
 import type { MediumHost, Send } from './medium.ts';

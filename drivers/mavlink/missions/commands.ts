@@ -1,8 +1,8 @@
 /** Commands of a vehicle that read and change what it has stored: missions, fences and rally points. */
 import { z } from 'zod';
 import { json, type JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { admit, type Bounded, notSent, reach } from '../commands/admission.ts';
 import { report_reserve_ms } from '../commands/exchange.ts';
 import { texts as command_texts } from '../commands/texts.ts';

@@ -1,5 +1,5 @@
 /** Reads what a vehicle has stored. It changes nothing on the vehicle. */
-import { CommandRefused } from '../../../src/errors.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { report_reserve_ms } from '../commands/exchange.ts';
 import type { MissionItem } from './item.ts';
 import type { MissionKind } from '../vehicles/mission-kinds.ts';

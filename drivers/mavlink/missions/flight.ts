@@ -1,8 +1,13 @@
 /** Commands that start, pause and resume the mission that a vehicle has stored. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import {
+  type Command,
+  type CommandContext,
+  defineCommand,
+  noInput,
+} from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { admit, type Bounded, notSent } from '../commands/admission.ts';
 import { changeMode, hold } from '../commands/change-mode.ts';
 import { missionOrder } from '../commands/orders.ts';

@@ -1,6 +1,6 @@
 /** Changes what a vehicle has stored, and reads it back: only that shows what it holds now. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused, messageOf } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused, messageOf } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import type { Situation } from '../vehicles/situation.ts';

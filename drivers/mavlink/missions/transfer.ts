@@ -2,8 +2,8 @@
  * One transfer of the mission protocol (MAVLink guide, "Mission Protocol"): requests are repeated until they are answered. Another
  * station may transfer at the same time, so only what is addressed to us counts.
  */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { report_reserve_ms } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { MissionItem } from './item.ts';

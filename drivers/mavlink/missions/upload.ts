@@ -2,7 +2,7 @@
  * Sends items to a vehicle, which requests each of them. ArduPilot stores every item as it arrives and drops the old ones at the
  * start, so that an upload that ends in the middle leaves a part; PX4 keeps the old ones until it has all.
  */
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Messages } from '../wire/messages.ts';
 import type { StoredItem } from './item.ts';

@@ -1,5 +1,5 @@
 /** Finds vehicles that share a system id: a command for one could reach the other. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Link } from '../links/link.ts';
 import { isSameHardware } from '../reports/hardware.ts';

@@ -1,5 +1,5 @@
 /** Distances and areas on the ground, accurate enough for the range of a drone. */
-import { distance_m as great_circle_m, type Point } from '../../../src/device/distance.ts';
+import { distance_m as great_circle_m, type Point } from '../../../src/toolkit/device/distance.ts';
 
 export interface Place {
   /** Degrees, WGS-84. */

@@ -1,5 +1,5 @@
 /** Asset keys and descriptions of vehicles, from the identification messages of the autopilot. */
-import type { AssetDescription } from '../../../src/driver/driver.ts';
+import type { AssetDescription } from '../../../src/toolkit/driver/driver.ts';
 import type { Contact } from './contact.ts';
 import { assetTypeOf, kindOf, modelOf } from '../reports/kind.ts';
 import type { MavlinkOptions } from '../options.ts';

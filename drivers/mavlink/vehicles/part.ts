@@ -1,10 +1,10 @@
 /** A camera, a gimbal or another component of a vehicle: a child of the vehicle's asset. */
 import { isIP } from 'node:net';
-import { isOwnHost } from '../../../src/device/own-host.ts';
-import { deviceAddress } from '../../../src/driver/device-address.ts';
-import type { AssetDescription } from '../../../src/driver/driver.ts';
-import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
-import { texts as address_texts } from '../../../src/driver/texts.ts';
+import { isOwnHost } from '../../../src/toolkit/device/own-host.ts';
+import { deviceAddress } from '../../../src/toolkit/driver/device-address.ts';
+import type { AssetDescription } from '../../../src/toolkit/driver/driver.ts';
+import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
+import { texts as address_texts } from '../../../src/toolkit/driver/texts.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { changes_rate, parts_appearing_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';

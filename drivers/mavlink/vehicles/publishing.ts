@@ -1,6 +1,6 @@
 /** Publishes the feeds of a vehicle from its messages. */
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
-import type { AssetSink } from '../../../src/driver/driver.ts';
+import type { AssetSink } from '../../../src/toolkit/driver/driver.ts';
 import type { Contact } from './contact.ts';
 import {
   attitudeFeed,

@@ -1,5 +1,5 @@
 /** Logs the texts and events of vehicles: each text once a minute, with a limit for each vehicle. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { eventLevel, eventText, type VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';

@@ -1,7 +1,7 @@
 /** Assigns frames to vehicles, their parts and their radios by sender; identifies vehicles. */
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
-import type { DriverHost } from '../../../src/driver/driver.ts';
-import { logRefused } from '../../../src/driver/refused-addresses.ts';
+import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { vehicleCommands } from '../vehicle-commands.ts';
 import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';

@@ -1,6 +1,6 @@
 /** One vehicle: an asset, and the contacts that receive it. One of them is active at a time. */
-import type { Command } from '../../../src/driver/command.ts';
-import type { AssetDescription, DriverLog } from '../../../src/driver/driver.ts';
+import type { Command } from '../../../src/toolkit/driver/command.ts';
+import type { AssetDescription, DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { KnownSource } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';

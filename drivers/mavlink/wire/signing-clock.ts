@@ -2,8 +2,8 @@
  * The signing clock: 10 microsecond ticks since 2015 that never repeat and never go back, whatever the time of
  * day does. Receivers take a repeated tick for a replay, and a clock in the past for an old recording.
  */
-import { readStateText } from '../../../src/device/state-file.ts';
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import { readStateText } from '../../../src/toolkit/device/state-file.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { replaceFile } from '../../../src/platform/replace-file.ts';
 import { every } from '../../../src/platform/time.ts';
 import { texts } from './texts.ts';

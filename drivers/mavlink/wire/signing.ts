@@ -1,8 +1,8 @@
 /** Signs and verifies MAVLink 2 frames. See the MAVLink guide, "Message Signing". */
 import { createHash } from 'node:crypto';
-import { readSecretFile } from '../../../src/device/secret-file.ts';
-import type { DriverLog } from '../../../src/driver/driver.ts';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { signature_length } from './frame.ts';
 import {
   openSigningClock,

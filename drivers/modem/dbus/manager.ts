@@ -1,7 +1,7 @@
 /** Reads all modems from ModemManager. Modems stand in its object manager; bearers and SIM cards are asked one by one. */
 import { z } from 'zod';
-import { DeviceUnreachable } from '../../../src/errors.ts';
-import type { Bus } from '../../../src/device/dbus/bus.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
+import type { Bus } from '../../../src/toolkit/device/dbus/bus.ts';
 import {
   bearerProperties,
   locationProperties,

@@ -1,8 +1,8 @@
 /** Signal figures and serving cells, which ModemManager reads from the modem only for those who may control it. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
-import type { Bus, Reply } from '../../../src/device/dbus/bus.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import type { Bus, Reply } from '../../../src/toolkit/device/dbus/bus.ts';
 import { cellProperties, mm, type Modem } from './properties.ts';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 
 /** Cells of one modem that are looked at. */

@@ -1,7 +1,7 @@
 /** Reads the position from the modem whose satellite receiver is on, and reports once when there is none to read. */
 import { z } from 'zod';
-import type { DriverLog, Fix } from '../../../src/driver/driver.ts';
-import type { Bus } from '../../../src/device/dbus/bus.ts';
+import type { DriverLog, Fix } from '../../../src/toolkit/driver/driver.ts';
+import type { Bus } from '../../../src/toolkit/device/dbus/bus.ts';
 import { readLocation } from '../dbus/manager.ts';
 import type { Modem } from '../dbus/properties.ts';
 import { texts } from '../texts.ts';

@@ -1,17 +1,17 @@
 /** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
 import { isDeepStrictEqual } from 'node:util';
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
-import { DeviceName } from '../../../src/device/device-name.ts';
-import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
-import { credentialsHash, LoginGuard, LoginRefused } from '../../../src/device/login-guard.ts';
-import { OwedStops } from '../../../src/device/owed-stops.ts';
-import { readSecretFile } from '../../../src/device/secret-file.ts';
-import { outageLog } from '../../../src/device/outage-log.ts';
-import type { Command } from '../../../src/driver/command.ts';
-import type { DriverHost } from '../../../src/driver/driver.ts';
-import type { IdentityBindings } from '../../../src/driver/identity-bindings.ts';
-import { logRefused } from '../../../src/driver/refused-addresses.ts';
-import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts';
+import { DeviceName } from '../../../src/toolkit/device/device-name.ts';
+import { serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import { credentialsHash, LoginGuard, LoginRefused } from '../../../src/toolkit/device/login-guard.ts';
+import { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
+import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
+import { outageLog } from '../../../src/toolkit/device/outage-log.ts';
+import type { Command } from '../../../src/toolkit/driver/command.ts';
+import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import type { IdentityBindings } from '../../../src/toolkit/driver/identity-bindings.ts';
+import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
+import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/platform/errors.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { type Device, isComplete, type LoggedIn, logIn, readDevice } from './device.ts';
 import type { Unread } from './media.ts';

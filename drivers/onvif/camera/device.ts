@@ -1,7 +1,7 @@
 /** Reads what a camera is: login, services, identity, profiles. */
-import type { TakePicture } from '../../../src/driver/driver.ts';
-import type { DeviceStream } from '../../../src/driver/stream-login.ts';
-import { LoginRefused } from '../../../src/device/login-guard.ts';
+import type { TakePicture } from '../../../src/toolkit/driver/driver.ts';
+import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
+import { LoginRefused } from '../../../src/toolkit/device/login-guard.ts';
 import {
   addressesOf,
   cameraKeys,
@@ -13,8 +13,8 @@ import {
 } from './identity.ts';
 import { type Media, pictureOf, readProfiles, readStream, streamProfile, type Unread } from './media.ts';
 import type { CameraOptions } from '../options.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
-import { texts as device_texts } from '../../../src/device/texts.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
+import { texts as device_texts } from '../../../src/toolkit/device/texts.ts';
 import {
   describe,
   expectReply,

@@ -1,6 +1,6 @@
 /** Builds the identity of a camera from the hardware data that it reports. */
 import { isIPv4 } from 'node:net';
-import { DeviceRejected } from '../../../src/errors.ts';
+import { DeviceRejected } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 import { everywhere, textAt, type XmlNode } from '../soap/xml.ts';
 

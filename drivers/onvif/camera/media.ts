@@ -1,8 +1,8 @@
 /** Selects the media profiles of a camera: one for the stream, one for pan and tilt. */
 import { isIP } from 'node:net';
-import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/driver/device-address.ts';
-import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
-import { texts as driver_texts } from '../../../src/driver/texts.ts';
+import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/toolkit/driver/device-address.ts';
+import { type DeviceStream, streamWithLogin } from '../../../src/toolkit/driver/stream-login.ts';
+import { texts as driver_texts } from '../../../src/toolkit/driver/texts.ts';
 import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
 import {
   call_deadline_ms,
@@ -16,9 +16,9 @@ import {
   type SoapOutcome,
 } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
-import { expectPicture, picture_bytes_max } from '../../../src/device/pictures/picture.ts';
-import type { TakePicture } from '../../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { expectPicture, picture_bytes_max } from '../../../src/toolkit/device/pictures/picture.ts';
+import type { TakePicture } from '../../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 
 export interface Profile {
   readonly token: string;

@@ -1,7 +1,7 @@
 /** One movement of a camera or its lens: begun, ended by the driver, and seen to have ended. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import type { OwedStops } from '../../../src/device/owed-stops.ts';
-import { CommandRefused, notSent } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
+import { CommandRefused, notSent } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { describe } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap.ts';

@@ -1,6 +1,6 @@
 /** Sends a camera to one of its stored positions. */
-import type { CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused, notSent } from '../../../src/errors.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused, notSent } from '../../../src/platform/errors.ts';
 import { describe, operation } from '../soap/soap.ts';
 import { all, attribute, escapeXml, find, textAt } from '../soap/xml.ts';
 import { type PtzParts, refuseAborted, stopForSure } from './movement.ts';

@@ -1,6 +1,6 @@
 /** Stops a moving camera, and checks whether it stands still. */
-import type { OwedStops } from '../../../src/device/owed-stops.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { isMoving } from './media.ts';
 import type { CameraMemory } from './remembered.ts';

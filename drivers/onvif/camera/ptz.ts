@@ -1,13 +1,13 @@
 /** Commands that move a camera. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { withChoices } from '../../../src/driver/choices.ts';
+import { withChoices } from '../../../src/toolkit/driver/choices.ts';
 import {
   type Command,
   command_timeout_default_ms,
   type CommandContext,
   defineCommand,
-} from '../../../src/driver/command.ts';
+} from '../../../src/toolkit/driver/command.ts';
 import { move, type PtzParts } from './movement.ts';
 import { goTo, type Preset, readPresets } from './presets.ts';
 import { type Axis, motorKey } from './ptz-stop.ts';

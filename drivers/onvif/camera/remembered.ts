@@ -1,11 +1,11 @@
 /** State of one camera that is kept over restarts. */
 import { z } from 'zod';
-import { DeviceMemory } from '../../../src/device/device-memory.ts';
-import { nameRecord } from '../../../src/device/device-name.ts';
-import { loginRecord } from '../../../src/device/login-guard.ts';
-import { stateFileName } from '../../../src/device/state-file.ts';
+import { DeviceMemory } from '../../../src/toolkit/device/device-memory.ts';
+import { nameRecord } from '../../../src/toolkit/device/device-name.ts';
+import { loginRecord } from '../../../src/toolkit/device/login-guard.ts';
+import { stateFileName } from '../../../src/toolkit/device/state-file.ts';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
-import type { DriverHost } from '../../../src/driver/driver.ts';
+import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { type CameraOptions, portOf } from '../options.ts';
 
 const cameraMemory = z.object({

@@ -1,7 +1,7 @@
 /** Publishes one camera: its asset, its status, its motion. */
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
-import type { Command } from '../../../src/driver/command.ts';
-import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
+import type { Command } from '../../../src/toolkit/driver/command.ts';
+import type { AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { Device } from './device.ts';
 import { Detections } from '../events/detections.ts';

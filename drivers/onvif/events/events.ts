@@ -1,5 +1,5 @@
 /** Receives a camera's events by pull or webhook; checks only that it answers where it supports neither. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { type Device, expectSameCamera, type KnownCamera } from '../camera/device.ts';
 import type { Detections } from './detections.ts';

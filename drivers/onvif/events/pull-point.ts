@@ -1,10 +1,10 @@
 /** Pulls a camera's events (ONVIF Core, section 9.2): a session within that of the camera. */
-import { retry_limits, serveDevice } from '../../../src/device/device-session.ts';
+import { retry_limits, serveDevice } from '../../../src/toolkit/device/device-session.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { call_deadline_ms, describe, type Soap } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap.ts';
 import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
-import type { DriverLog } from '../../../src/driver/driver.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { texts } from '../texts.ts';
 import { untilAborted } from '../waiting.ts';
 import type { XmlNode } from '../soap/xml.ts';

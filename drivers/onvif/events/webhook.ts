@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { gather } from '../../../src/platform/gathered-bytes.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { sleep } from '../../../src/platform/time.ts';

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
+import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
 import { every } from '../../../src/platform/time.ts';
 import { SimEvents } from './events.ts';
 import { SimMotor } from './motor.ts';

@@ -1,6 +1,6 @@
 /** SOAP 1.2 envelopes: writes requests with their login by WS-Security, and reads replies. */
 import { hash, randomBytes } from 'node:crypto';
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { failure, type Reading, type SoapOutcome } from './soap.ts';
 import type { Answered } from './transport.ts';
 import { escapeXml, find, parseXml, textAt, type XmlNode } from './xml.ts';

@@ -1,10 +1,10 @@
 /** The line to one camera: its requests, each with a deadline, its login and its clock. */
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
-import { connectionFault } from '../../../src/device/connection-fault.ts';
-import type { DeviceName } from '../../../src/device/device-name.ts';
-import { urlHost } from '../../../src/driver/device-address.ts';
-import { messageOf } from '../../../src/errors.ts';
+import { connectionFault } from '../../../src/toolkit/device/connection-fault.ts';
+import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
+import { urlHost } from '../../../src/toolkit/driver/device-address.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { deadline } from '../../../src/platform/time.ts';
 import { cameraTime } from './camera-clock.ts';
 import { digestChallenges, digestLogin } from './digest-login.ts';

@@ -1,9 +1,9 @@
 /** Calls of a camera: how it is reached, the operations of its services, their outcomes, and the errors for cameras that fail them. */
-import { deviceAddress } from '../../../src/driver/device-address.ts';
-import { LoginRefused } from '../../../src/device/login-guard.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
-import type { DeviceName } from '../../../src/device/device-name.ts';
-import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
+import { deviceAddress } from '../../../src/toolkit/driver/device-address.ts';
+import { LoginRefused } from '../../../src/toolkit/device/login-guard.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/platform/errors.ts';
+import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
+import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import type { Answered } from './transport.ts';
 import type { XmlNode } from './xml.ts';
 import { texts } from '../texts.ts';

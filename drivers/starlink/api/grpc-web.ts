@@ -4,7 +4,7 @@
  */
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { gather } from '../../../src/platform/gathered-bytes.ts';
 import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { within } from '../../../src/platform/time.ts';

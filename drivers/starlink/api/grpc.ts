@@ -4,7 +4,7 @@
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { Socket } from 'node:net';
-import { DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
 import { within } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';

@@ -3,7 +3,7 @@
  * encoding is a `DeviceUnreachable`, since nothing after it can be trusted.
  * https://protobuf.dev/programming-guides/encoding/
  */
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 
 /** Fields of one message, by number, in the order they came. A field of another type than asked for counts as absent. */

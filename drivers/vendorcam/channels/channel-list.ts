@@ -1,6 +1,6 @@
 /** Reads the list of channels of a recorder or a camera with several lenses: names, models, and which are online. */
 import { z } from 'zod';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { genuine, type HostFacts, orNull, text } from './describe.ts';
 import type { Device } from '../host/device.ts';
 import { type Command, faultIn, type Outcome, valueOf } from '../host/replies.ts';

@@ -1,12 +1,17 @@
 /** The assets of one host: the announced descriptions, its channels, and the last detections of each. */
-import { StateFile, stateFileName } from '../../../src/device/state-file.ts';
-import type { DeviceName } from '../../../src/device/device-name.ts';
+import { StateFile, stateFileName } from '../../../src/toolkit/device/state-file.ts';
+import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
 import type { AiType, vendorcamFeeds } from '../../../src/contract/feeds.ts';
-import type { Command } from '../../../src/driver/command.ts';
-import type { AssetDescription, AssetSink, DriverHost, TakePicture } from '../../../src/driver/driver.ts';
+import type { Command } from '../../../src/toolkit/driver/command.ts';
+import type {
+  AssetDescription,
+  AssetSink,
+  DriverHost,
+  TakePicture,
+} from '../../../src/toolkit/driver/driver.ts';
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
-import { logRefused } from '../../../src/driver/refused-addresses.ts';
-import type { DeviceStream } from '../../../src/driver/stream-login.ts';
+import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
+import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
 import type { ChannelFacts } from './channel-list.ts';
 import { channelKey, type HostFacts, streamOf } from './describe.ts';
 import type { Device } from '../host/device.ts';

@@ -1,10 +1,10 @@
 /** Reads the description of a host: camera or recorder, identity, channels, their streams and abilities. */
 import { z } from 'zod';
-import { deviceAddress } from '../../../src/driver/device-address.ts';
-import type { OnRefused } from '../../../src/driver/refused-addresses.ts';
-import { type DeviceStream, streamWithLogin } from '../../../src/driver/stream-login.ts';
-import { texts as driver_texts } from '../../../src/driver/texts.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
+import { deviceAddress } from '../../../src/toolkit/driver/device-address.ts';
+import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
+import { type DeviceStream, streamWithLogin } from '../../../src/toolkit/driver/stream-login.ts';
+import { texts as driver_texts } from '../../../src/toolkit/driver/texts.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/platform/errors.ts';
 import type { ChannelFacts } from './channel-list.ts';
 import { type Abilities, abilitiesOf, abilityReply } from './abilities.ts';
 import type { Device } from '../host/device.ts';

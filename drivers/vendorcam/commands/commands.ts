@@ -5,8 +5,8 @@ import {
   command_timeout_default_ms,
   defineCommand,
   noInput,
-} from '../../../src/driver/command.ts';
-import { withChoices } from '../../../src/driver/choices.ts';
+} from '../../../src/toolkit/driver/command.ts';
+import { withChoices } from '../../../src/toolkit/driver/choices.ts';
 import type { ChannelAbilities } from '../channels/abilities.ts';
 import type { Contact } from '../host/contact.ts';
 import type { Device } from '../host/device.ts';
@@ -16,8 +16,8 @@ import type { Motors, Move } from './motors.ts';
 import type { CommandName } from '../options.ts';
 import { goToPreset, type Preset } from './presets.ts';
 import { switchCommand, type Switches } from './switches.ts';
-import type { StateFile } from '../../../src/device/state-file.ts';
-import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
+import type { StateFile } from '../../../src/toolkit/device/state-file.ts';
+import { CommandRefused, DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { within } from '../../../src/platform/time.ts';
 import { refusalOf } from '../host/rsp-codes.ts';
 import { faultIn } from '../host/replies.ts';

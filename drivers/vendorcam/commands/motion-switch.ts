@@ -3,11 +3,11 @@
  * firmware ignores it or has none, and there the detection zone is emptied, and later restored exactly from the disk.
  */
 import { z } from 'zod';
-import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/rsp-codes.ts';
 import { type Command, faultIn, valueOf } from '../host/replies.ts';
-import type { StateFile } from '../../../src/device/state-file.ts';
+import type { StateFile } from '../../../src/toolkit/device/state-file.ts';
 import { texts } from '../texts.ts';
 
 const scope = z.looseObject({ cols: z.int(), rows: z.int(), table: z.string().regex(/^[01]+$/u) });

@@ -1,6 +1,6 @@
 /** Moves cameras and stops them: every move requires a Stop, which is kept on disk until the camera has confirmed it. */
-import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
-import type { OwedStops } from '../../../src/device/owed-stops.ts';
+import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
+import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../host/device.ts';
 import { type FaultKind, refusalOf } from '../host/rsp-codes.ts';

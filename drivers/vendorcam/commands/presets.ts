@@ -1,6 +1,6 @@
 /** Sends a camera to one of its preset positions, after checking that it exists. */
 import { z } from 'zod';
-import { CommandRefused, DeviceUnreachable } from '../../../src/errors.ts';
+import { CommandRefused, DeviceUnreachable } from '../../../src/platform/errors.ts';
 import type { Device } from '../host/device.ts';
 import { refusalOf } from '../host/rsp-codes.ts';
 import { ptz } from './motors.ts';

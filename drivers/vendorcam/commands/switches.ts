@@ -1,8 +1,12 @@
 /** Sirens and lights: switched on for a limited time, and every On requires an Off, which is kept on disk until it was confirmed. */
 import { z } from 'zod';
-import type { OwedStops } from '../../../src/device/owed-stops.ts';
-import { type Command, command_timeout_default_ms, defineCommand } from '../../../src/driver/command.ts';
-import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
+import {
+  type Command,
+  command_timeout_default_ms,
+  defineCommand,
+} from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused, DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Device } from '../host/device.ts';
 import { type FaultKind, refusalOf } from '../host/rsp-codes.ts';

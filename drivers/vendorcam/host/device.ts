@@ -1,7 +1,7 @@
 /** Sends commands to one host: in batches, in its session, one request at a time, with workarounds for its firmware. */
-import { CommandRefused, DeviceRejected, DeviceUnreachable, notSent } from '../../../src/errors.ts';
-import type { LoginGuard } from '../../../src/device/login-guard.ts';
-import type { HttpReply, PinnedHttp } from '../../../src/device/pinned-http.ts';
+import { CommandRefused, DeviceRejected, DeviceUnreachable, notSent } from '../../../src/platform/errors.ts';
+import type { LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
+import type { HttpReply, PinnedHttp } from '../../../src/toolkit/device/pinned-http.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { failureOf, type Fault, faultOf } from './rsp-codes.ts';
 import type { Limits } from '../limits.ts';
@@ -10,7 +10,7 @@ import { type Command, faultIn, type Outcome, readReplies } from './replies.ts';
 import { type SavedSession, Session, type SessionParts } from './session.ts';
 import { texts } from '../texts.ts';
 import { randomBytes } from 'node:crypto';
-import { expectPicture } from '../../../src/device/pictures/picture.ts';
+import { expectPicture } from '../../../src/toolkit/device/pictures/picture.ts';
 
 export interface DeviceParts {
   readonly http: PinnedHttp;

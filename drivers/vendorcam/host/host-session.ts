@@ -1,13 +1,13 @@
 /** The session with one host: connect, log in, describe, poll, and clean up at the end. */
-import { certificateCheck } from '../../../src/device/certificate-check.ts';
-import { DeviceName } from '../../../src/device/device-name.ts';
-import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
-import { LoginGuard } from '../../../src/device/login-guard.ts';
-import { OwedStops } from '../../../src/device/owed-stops.ts';
-import { outageLog } from '../../../src/device/outage-log.ts';
-import { pinnedHttp } from '../../../src/device/pinned-http.ts';
-import { stateFileName } from '../../../src/device/state-file.ts';
-import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/errors.ts';
+import { certificateCheck } from '../../../src/toolkit/device/certificate-check.ts';
+import { DeviceName } from '../../../src/toolkit/device/device-name.ts';
+import { serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import { LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
+import { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
+import { outageLog } from '../../../src/toolkit/device/outage-log.ts';
+import { pinnedHttp } from '../../../src/toolkit/device/pinned-http.ts';
+import { stateFileName } from '../../../src/toolkit/device/state-file.ts';
+import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/platform/errors.ts';
 import { aborted, sleep, within } from '../../../src/platform/time.ts';
 import { ChannelLayout, type Host } from '../channels/channels.ts';
 import { Contact } from './contact.ts';

@@ -1,5 +1,5 @@
 /** Sends one request at a time to a host; a Stop precedes all others and does not wait long for a poll. */
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { GivenUp } from './rsp-codes.ts';
 import type { Limits } from '../limits.ts';

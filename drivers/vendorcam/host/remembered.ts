@@ -1,11 +1,11 @@
 /** State of one host that is kept over restarts. */
 import { z } from 'zod';
-import { DeviceMemory } from '../../../src/device/device-memory.ts';
-import { nameRecord } from '../../../src/device/device-name.ts';
-import { loginRecord } from '../../../src/device/login-guard.ts';
-import { readSecretFile } from '../../../src/device/secret-file.ts';
-import type { DriverLog } from '../../../src/driver/driver.ts';
-import { DeviceRejected } from '../../../src/errors.ts';
+import { DeviceMemory } from '../../../src/toolkit/device/device-memory.ts';
+import { nameRecord } from '../../../src/toolkit/device/device-name.ts';
+import { loginRecord } from '../../../src/toolkit/device/login-guard.ts';
+import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import { DeviceRejected } from '../../../src/platform/errors.ts';
 import { switch_kinds } from '../commands/switches.ts';
 import { password_chars_max } from '../options.ts';
 import { savedSession } from './session.ts';

@@ -1,7 +1,7 @@
 /** Reads the answer to a batch of commands: an array of values and errors, mostly in the order of the commands. */
 import { z } from 'zod';
 import { answer_limits, readJson } from '../../../src/contract/bounded-json.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { type Fault, faultOf } from './rsp-codes.ts';
 import { texts } from '../texts.ts';
 

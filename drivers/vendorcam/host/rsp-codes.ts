@@ -1,6 +1,11 @@
 /** Meaning of the cameras' error codes, as sentences for the technician. See the vendor's Camera HTTP API guide, "Error codes". */
 import { texts } from '../texts.ts';
-import { CommandRefused, DeviceRejected, DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
+import {
+  CommandRefused,
+  DeviceRejected,
+  DeviceUnreachable,
+  RetryLater,
+} from '../../../src/platform/errors.ts';
 import type { Limits } from '../limits.ts';
 
 export type FaultKind =

@@ -1,7 +1,7 @@
 /** The session with a host: renews its lease in time, keeps it over a restart of the daemon, and logs out at the end. */
 import { z } from 'zod';
-import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
-import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/platform/errors.ts';
+import { credentialsHash, type LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
 import { failureOf } from './rsp-codes.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn, type Outcome, valueOf } from './replies.ts';

@@ -1,7 +1,7 @@
 /** One connection to the vendor's own port: logs in, subscribes to alarms, and receives them until it is lost. */
 import { connect, type Socket } from 'node:net';
-import { unreachable } from '../../../src/device/pinned-http.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../../src/errors.ts';
+import { unreachable } from '../../../src/toolkit/device/pinned-http.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { deadline } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';

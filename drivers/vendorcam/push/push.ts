@@ -1,9 +1,9 @@
 /** Keeps one host's connection for events: when it is tried, what its state is, and whether its reports can be relied on. */
-import { serveDevice, type SessionState } from '../../../src/device/device-session.ts';
-import type { DeviceName } from '../../../src/device/device-name.ts';
-import { credentialsHash, LoginGuard } from '../../../src/device/login-guard.ts';
-import { isOwnHost } from '../../../src/device/own-host.ts';
-import { messageOf, RetryLater } from '../../../src/errors.ts';
+import { serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
+import { credentialsHash, LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
+import { isOwnHost } from '../../../src/toolkit/device/own-host.ts';
+import { messageOf, RetryLater } from '../../../src/platform/errors.ts';
 import type { Host } from '../channels/channels.ts';
 import type { HostFacts } from '../channels/describe.ts';
 import type { Contact } from '../host/contact.ts';

@@ -2,7 +2,7 @@
  * Frames of the vendor's own protocol on TCP port 9000, known as Baichuan: a header of 20 or 24 bytes in little-endian
  * order, then the body. The vendor has not published it; this follows what the documents of neolink and reolink_aio describe.
  */
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 
 /** Numbers of the messages that are used here. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { z } from 'zod';
-import { samplePicture } from '../../../src/device/pictures/sample-picture.ts';
+import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { type Firmware, new_firmware, SimChannel } from './channel.ts';
 import { SimPush } from './push.ts';

@@ -1,6 +1,6 @@
 /** Mesh peers as assets: children of the radio that receives them, unless they are configured radios. */
 import type { vendorradioFeeds } from '../../../src/contract/feeds.ts';
-import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
+import type { AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { type Context, isHeard, offlineMessage, radioMessage } from './feeds.ts';
 import type { Limits } from '../limits.ts';
 import { assetKeyOf, type Station } from '../reading.ts';

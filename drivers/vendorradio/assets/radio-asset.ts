@@ -1,6 +1,6 @@
 /** The asset of one radio: announces it, publishes its feeds at each poll, and reports when it is offline. */
 import type { vendorradioFeeds } from '../../../src/contract/feeds.ts';
-import type { AssetSink, DriverHost } from '../../../src/driver/driver.ts';
+import type { AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import {
   type Context,
   gpsMessage,

@@ -3,9 +3,9 @@
  * when the radio answered with the new setting and with a peer; otherwise the radio reverts after the timeout.
  */
 import { z } from 'zod';
-import { CommandRefused } from '../../../src/errors.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import type { CommandContext } from '../../../src/driver/command.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { type Info, infoOf, stationsOf } from '../ubus/iwinfo.ts';
 import { isHeard } from '../assets/feeds.ts';
 import type { Limits } from '../limits.ts';

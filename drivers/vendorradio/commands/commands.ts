@@ -1,8 +1,13 @@
 /** The commands of a radio over ubus: permitted to its login and supported safely by its firmware. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import {
+  type Command,
+  type CommandContext,
+  defineCommand,
+  noInput,
+} from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { applySafely, type ChangeParts, seenAsWanted } from './change.ts';
 import type { Found } from '../ubus/identify.ts';

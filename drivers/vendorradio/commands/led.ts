@@ -1,5 +1,5 @@
 /** Blinks an LED of a radio by its kernel trigger, and restores the earlier trigger. Nothing is executed on the radio. */
-import { CommandRefused } from '../../../src/errors.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { fileText } from '../ubus/iwinfo.ts';
 import type { Ubus } from '../ubus/ubus.ts';
 import { answerWords } from '../ubus/ubus-wire.ts';

@@ -6,7 +6,7 @@ import { createSocket, type RemoteInfo, type Socket, type SocketOptions, type So
 import { lookup as resolve } from 'node:dns';
 import { EventEmitter } from 'node:events';
 import type { LookupFunction } from 'node:net';
-import type { DeviceName } from '../../../src/device/device-name.ts';
+import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
 
 export interface SocketGuard {
   /** Interface-compatible with `node:dgram` as far as net-snmp uses it. */

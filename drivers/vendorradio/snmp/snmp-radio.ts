@@ -1,9 +1,9 @@
 /** A radio over SNMP: the common minimum of facts. Read only, without commands. */
-import type { DeviceName } from '../../../src/device/device-name.ts';
-import { readSecretFile } from '../../../src/device/secret-file.ts';
-import type { DriverLog } from '../../../src/driver/driver.ts';
-import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
+import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import { credentialsHash, type LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import type { Limits } from '../limits.ts';
 import { oid_names, type OidName, portOf, type SnmpRadio, type VendorradioOptions } from '../options.ts';
 import { dbmOf, type Reading, type Station, unknown_link, unknown_station } from '../reading.ts';

@@ -1,7 +1,7 @@
 /** Reads a radio over SNMP v2c or v3 with net-snmp, whose sessions and errors stay in this file. Never sets a value. */
 import snmp from 'net-snmp';
-import { connectionFault } from '../../../src/device/connection-fault.ts';
-import { DeviceRejected, DeviceUnreachable, messageOf } from '../../../src/errors.ts';
+import { connectionFault } from '../../../src/toolkit/device/connection-fault.ts';
+import { DeviceRejected, DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { within } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';

@@ -1,5 +1,5 @@
 /** Identifies a radio: its profile, its Wi-Fi interface, and its own MAC address. */
-import { DeviceUnreachable, RetryLater } from '../../../src/errors.ts';
+import { DeviceUnreachable, RetryLater } from '../../../src/platform/errors.ts';
 import { type Board, boardReply, fileText, type Info, infoOf } from './iwinfo.ts';
 import type { Limits } from '../limits.ts';
 import { macText } from './loose.ts';

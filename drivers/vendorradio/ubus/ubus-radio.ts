@@ -1,6 +1,6 @@
 /** A radio over ubus: its identity, its reading at each poll, and its commands. */
-import type { DriverLog } from '../../../src/driver/driver.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { commandsFor } from '../commands/commands.ts';
 import { type Found, identifyRadio } from './identify.ts';
 import { fileText, healthOf, infoOf, linkOf, stationsOf, surveyOf, ticksOf } from './iwinfo.ts';

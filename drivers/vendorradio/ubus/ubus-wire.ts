@@ -1,7 +1,7 @@
 /** Encodes calls and decodes answers of ubus over JSON-RPC, as in uhttpd's ubus.c and rpcd. */
 import { z } from 'zod';
 import { answer_limits, readJson } from '../../../src/contract/bounded-json.ts';
-import { DeviceUnreachable } from '../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 
 export interface Call {

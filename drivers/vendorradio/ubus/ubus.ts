@@ -1,8 +1,8 @@
 /** Asks one radio over ubus: one request at a time, in one session that is renewed once when it was lost. */
 import { z } from 'zod';
-import { CommandRefused, DeviceUnreachable, notSent, RetryLater } from '../../../src/errors.ts';
-import { credentialsHash, type LoginGuard } from '../../../src/device/login-guard.ts';
-import type { PinnedHttp } from '../../../src/device/pinned-http.ts';
+import { CommandRefused, DeviceUnreachable, notSent, RetryLater } from '../../../src/platform/errors.ts';
+import { credentialsHash, type LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
+import type { PinnedHttp } from '../../../src/toolkit/device/pinned-http.ts';
 import { type Grants, readGrants } from './grants.ts';
 import type { Limits } from '../limits.ts';
 import {

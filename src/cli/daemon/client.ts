@@ -1,8 +1,8 @@
 /** Finds the daemon that a subcommand connects to. */
-import { config_file_default, controlSocket, readControlSocket } from '../../config/config.ts';
-import { runtime_dir_default } from '../../config/schema.ts';
-import { ConfigInvalid } from '../../errors.ts';
-import { type LocalClient, localClient } from '../../local/client.ts';
+import { config_file_default, controlSocket, readControlSocket } from '../../kit/config/config.ts';
+import { runtime_dir_default } from '../../kit/config/schema.ts';
+import { ConfigInvalid } from '../../platform/errors.ts';
+import { type LocalClient, localClient } from '../../kit/local/client.ts';
 import type { Shell } from '../terminal/shell.ts';
 
 export interface DaemonOptions {

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pid } from 'node:process';
 import { mkdir } from 'node:fs/promises';
-import { startApp, type App } from '../../app/app.ts';
-import { texts as app_texts } from '../../app/texts.ts';
-import type { Config } from '../../config/config.ts';
-import { refuseSecond, serveLocal } from '../../local/server.ts';
+import { startApp, type App } from '../../kit/app/app.ts';
+import { texts as app_texts } from '../../kit/app/texts.ts';
+import type { Config } from '../../kit/config/config.ts';
+import { refuseSecond, serveLocal } from '../../kit/local/server.ts';
 import { type Clock, type ClockStep, systemClock, openClockEvidence, vouched } from '../../platform/clock.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
 import { kernelRoutes } from '../../platform/linux/route-lookup.ts';
@@ -18,7 +18,7 @@ import { reloader, type Reloads } from './reload.ts';
 import { salvageProgress, attendSystemd, extendStart } from './systemd.ts';
 import { exit, type Shell } from '../terminal/shell.ts';
 import { version } from '../version.ts';
-import { systemReason } from '../../errors.ts';
+import { systemReason } from '../../platform/errors.ts';
 
 /** Limit of a shutdown. Data on disk is safe when it is exceeded. */
 const stop_deadline_ms = 10_000;

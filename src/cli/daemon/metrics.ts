@@ -1,8 +1,8 @@
 /** Serves the metrics of a running daemon. A port that another program uses is retried until it is free. */
-import type { App } from '../../app/app.ts';
-import type { Config } from '../../config/config.ts';
-import { messageOf } from '../../errors.ts';
-import { serveMetrics } from '../../local/metrics-server.ts';
+import type { App } from '../../kit/app/app.ts';
+import type { Config } from '../../kit/config/config.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { serveMetrics } from '../../kit/local/metrics-server.ts';
 import type { Log } from '../../platform/log/log.ts';
 import { sleep } from '../../platform/time.ts';
 import { texts } from '../texts.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { isJournal, type JournalSource, openJournal } from '../../platform/systemd/journal.ts';
 import type { LogOptions } from '../../platform/log/log.ts';
 import type { Shell } from '../terminal/shell.ts';
-import { ConfigInvalid } from '../../errors.ts';
+import { ConfigInvalid } from '../../platform/errors.ts';
 import { texts } from '../texts.ts';
 
 /** Sets the process name that top, ps and the journal show (15 characters of it); the default is that of a Node.js thread. */

@@ -1,8 +1,8 @@
 /** SIGHUP: reads the configuration again and applies what can change without a restart. */
-import type { App } from '../../app/app.ts';
-import { texts as app_texts } from '../../app/texts.ts';
-import type { Config } from '../../config/config.ts';
-import { ConfigInvalid } from '../../errors.ts';
+import type { App } from '../../kit/app/app.ts';
+import { texts as app_texts } from '../../kit/app/texts.ts';
+import type { Config } from '../../kit/config/config.ts';
+import { ConfigInvalid } from '../../platform/errors.ts';
 import type { Log } from '../../platform/log/log.ts';
 import type { Notifier } from '../../platform/systemd/notify.ts';
 import type { Shell } from '../terminal/shell.ts';

@@ -1,10 +1,10 @@
 /** Reports the status and the progress of a running daemon to systemd. */
-import type { Vitals } from '../../app/vitals.ts';
+import type { Vitals } from '../../kit/app/vitals.ts';
 import type { Log } from '../../platform/log/log.ts';
 import type { Notifier } from '../../platform/systemd/notify.ts';
 import { every, sleep } from '../../platform/time.ts';
 import { texts } from '../texts.ts';
-import type { AppDeps } from '../../app/app.ts';
+import type { AppDeps } from '../../kit/app/app.ts';
 import { LiveLine, progressText } from '../terminal/progress.ts';
 import type { Output } from '../terminal/shell.ts';
 

@@ -6,9 +6,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { drivers } from '../../../drivers/index.ts';
-import { type Config, readConfig } from '../../config/config.ts';
+import { type Config, readConfig } from '../../kit/config/config.ts';
 import { contract_major } from '../../contract/topics.ts';
-import { refuseSecond } from '../../local/server.ts';
+import { refuseSecond } from '../../kit/local/server.ts';
 import { createLog } from '../../platform/log/log.ts';
 import { runDaemon, type Running } from '../daemon/daemon.ts';
 import { demoCameras, startDemoCameras, demoRadio, startDemoRadio } from './devices.ts';
@@ -18,7 +18,7 @@ import { type Paint, type Shell, exit, painter, say } from '../terminal/shell.ts
 import { balance } from '../status/view.ts';
 import { tailScreen, type TailScreenOptions } from '../terminal/tail-screen.ts';
 import { assetId } from '../../contract/identity.ts';
-import type { App } from '../../app/app.ts';
+import type { App } from '../../kit/app/app.ts';
 import { readTextUpToSync, small_bytes_max } from '../../platform/bounded-file.ts';
 
 /** The ports on which the driver receives the drone. */

@@ -1,7 +1,7 @@
 /** An embedded MQTT 3.1.1 broker on loopback, for the demo and for runs without a configured broker. */
 import { createServer, type Server } from 'node:net';
 import { Aedes } from 'aedes';
-import type { BrokerConfig } from '../../config/broker.ts';
+import type { BrokerConfig } from '../../kit/config/broker.ts';
 import { aborted } from '../../platform/time.ts';
 
 export const loopback = '127.0.0.1';

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { durationInWords } from '../../platform/log/entry.ts';
 import { type ClockEvidence, openClockEvidence, vouched, systemClock } from '../../platform/clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';

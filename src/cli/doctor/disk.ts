@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { access, open, rm, statfs, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { messageOf, systemReason } from '../../errors.ts';
+import type { Config } from '../../kit/config/config.ts';
+import { messageOf, systemReason } from '../../platform/errors.ts';
 import { size } from '../terminal/shell.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { texts } from './texts.ts';

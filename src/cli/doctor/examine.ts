@@ -3,21 +3,21 @@ import { dirname, resolve, join } from 'node:path';
 import { readdir, access, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { drivers as driver_list } from '../../../drivers/index.ts';
-import { no_broker } from '../../config/broker.ts';
+import { no_broker } from '../../kit/config/broker.ts';
 import {
   type Config,
   config_file_default,
   controlSocket,
   readConfig,
   readControlSocket,
-} from '../../config/config.ts';
-import { cautionsOf } from '../../config/drivers.ts';
-import { no_kit_id } from '../../config/identity.ts';
-import { runtime_dir_default } from '../../config/schema.ts';
-import { parseSource, readSource } from '../../config/source.ts';
-import { ConfigInvalid, hasCode, messageOf, systemReason } from '../../errors.ts';
-import { DaemonUnavailable, localClient, type LocalClient } from '../../local/client.ts';
-import { isAnswered } from '../../local/server.ts';
+} from '../../kit/config/config.ts';
+import { cautionsOf } from '../../kit/config/drivers.ts';
+import { no_kit_id } from '../../kit/config/identity.ts';
+import { runtime_dir_default } from '../../kit/config/schema.ts';
+import { parseSource, readSource } from '../../kit/config/source.ts';
+import { ConfigInvalid, hasCode, messageOf, systemReason } from '../../platform/errors.ts';
+import { DaemonUnavailable, localClient, type LocalClient } from '../../kit/local/client.ts';
+import { isAnswered } from '../../kit/local/server.ts';
 import { within } from '../../platform/time.ts';
 import { version } from '../version.ts';
 import { checkBrokerSession } from './broker-session.ts';

@@ -1,6 +1,6 @@
 /** Findings from the report of the running daemon: uplink, buffer, drivers, assets. Pure. */
 import { channelKind } from '../../contract/topics.ts';
-import type { QuarantinedMessage, StatusReport } from '../../local/api.ts';
+import type { QuarantinedMessage, StatusReport } from '../../kit/local/api.ts';
 import { duration } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';

@@ -2,12 +2,12 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { getgroups } from 'node:process';
-import { hasCode, systemReason } from '../../errors.ts';
+import { hasCode, systemReason } from '../../platform/errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { obstacle, type ServiceUser } from './service-user.ts';
 import { texts } from './texts.ts';
 import type { SecretFile } from './touchpoints.ts';
-import { file_bytes_max } from '../../config/source.ts';
+import { file_bytes_max } from '../../kit/config/source.ts';
 import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 const world_read = 0o004;

@@ -2,7 +2,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BrokerConfig } from '../../config/broker.ts';
+import type { BrokerConfig } from '../../kit/config/broker.ts';
 import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 export const credential_store = '/etc/credstore';

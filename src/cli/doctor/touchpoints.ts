@@ -1,7 +1,7 @@
 /** Collects the serial ports, hosts, listeners and secret files in the options of the configured drivers. Pure. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { DriverInstance } from '../../config/drivers.ts';
+import type { DriverInstance } from '../../kit/config/drivers.ts';
 import type { Listener } from './listeners.ts';
 
 export interface SerialPort {

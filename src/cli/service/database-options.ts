@@ -1,6 +1,6 @@
 /** Options of the commands that work on the database of the service. */
 import type { Command } from 'commander';
-import { standalone_file_default } from '../../config/standalone.ts';
+import { standalone_file_default } from '../../kit/config/standalone.ts';
 
 export interface DatabaseOptions {
   readonly config: string;

@@ -1,8 +1,8 @@
 /** Collects the settings for setup from flags, and asks for the missing ones. An invalid answer is asked for again. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { no_broker } from '../../config/broker.ts';
-import { no_kit_id } from '../../config/identity.ts';
+import { no_broker } from '../../kit/config/broker.ts';
+import { no_kit_id } from '../../kit/config/identity.ts';
 import { printable } from '../../platform/foreign-text.ts';
 import { texts as file_texts } from '../../platform/texts.ts';
 import { complain, type Shell } from '../terminal/shell.ts';

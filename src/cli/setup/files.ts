@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { credential_store } from '../doctor/stored-secrets.ts';
-import { hasCode } from '../../errors.ts';
+import { hasCode } from '../../platform/errors.ts';
 import { texts } from '../texts.ts';
 
 const secret_mode = 0o600;

@@ -1,7 +1,7 @@
 /** The configuration that setup writes: readable YAML with the found devices; incomplete ones are comments. Pure. */
 import { stringify } from 'yaml';
 import type { Json, JsonObject } from '../../contract/json.ts';
-import type { Suggestion } from '../../driver/suggest.ts';
+import type { Suggestion } from '../../toolkit/driver/suggest.ts';
 
 export interface Found extends Suggestion {
   /** Name of the driver. */

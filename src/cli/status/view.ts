@@ -1,7 +1,7 @@
 /** The report as a technician reads it. Pure: report in, lines out. */
 import { z } from 'zod';
-import { no_broker } from '../../config/broker.ts';
-import type { StatusReport } from '../../local/api.ts';
+import { no_broker } from '../../kit/config/broker.ts';
+import type { StatusReport } from '../../kit/local/api.ts';
 import { type Paint, duration, oneLine, size, table } from '../terminal/shell.ts';
 import { drainText } from '../terminal/progress.ts';
 import { fold } from '../terminal/width.ts';

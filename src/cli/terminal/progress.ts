@@ -1,6 +1,6 @@
 /** Formats the progress of long work as one line: a bar, the percentage and further facts. Pure. */
 import { type Output, duration, columnsOf } from './shell.ts';
-import type { StatusReport } from '../../local/api.ts';
+import type { StatusReport } from '../../kit/local/api.ts';
 import { texts } from '../texts.ts';
 import { cut } from './width.ts';
 

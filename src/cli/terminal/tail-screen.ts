@@ -1,5 +1,5 @@
 /** Prints published messages on a terminal, with the progress of the backlog below them. */
-import type { StatusReport, TailLine, TailMessage } from '../../local/api.ts';
+import type { StatusReport, TailLine, TailMessage } from '../../kit/local/api.ts';
 import { every } from '../../platform/time.ts';
 import { columnsOf, painter, say, type Shell, type Paint } from './shell.ts';
 import { drainText, LiveLine } from './progress.ts';

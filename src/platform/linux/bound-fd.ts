@@ -1,6 +1,6 @@
 /** Opens socket descriptors bound to one network device, and describes their errors. */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
-import { DeviceRejected, DeviceUnreachable } from '../../errors.ts';
+import { DeviceRejected, DeviceUnreachable } from '../errors.ts';
 import { texts } from '../texts.ts';
 import { type Libc, libc } from './libc.ts';
 import { af_inet, af_inet6, type Family } from './socket-address.ts';

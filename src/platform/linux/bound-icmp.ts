@@ -1,6 +1,6 @@
 /** ICMP echo by one network device without a child process: datagram sockets where they are allowed, raw ones else. */
 import { randomBytes } from 'node:crypto';
-import { DeviceRejected } from '../../errors.ts';
+import { DeviceRejected } from '../errors.ts';
 import { texts } from '../texts.ts';
 import { type Binding, openBound, sock_dgram, sock_raw } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';

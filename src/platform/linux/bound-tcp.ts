@@ -1,6 +1,6 @@
 /** TCP by one network device: the handshake is done on the bare descriptor, since Node.js cannot bind before it connects. */
 import { Socket } from 'node:net';
-import { DeviceUnreachable } from '../../errors.ts';
+import { DeviceUnreachable } from '../errors.ts';
 import { texts } from '../texts.ts';
 import { type Binding, openBound, reasonOf, sock_stream } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';

@@ -1,5 +1,5 @@
 /** Lists all entries of one of the kernel's tables: one netlink request, and its answers to the end. */
-import { DeviceUnreachable } from '../../errors.ts';
+import { DeviceUnreachable } from '../errors.ts';
 import { texts } from '../texts.ts';
 import { reasonOf } from './bound-fd.ts';
 import { type Libc, libc } from './libc.ts';

@@ -1,5 +1,5 @@
 /** Receives the kernel's notifications of links, addresses and routes on a netlink socket (netlink(7)), read in the event loop. */
-import { DeviceUnreachable } from '../../errors.ts';
+import { DeviceUnreachable } from '../errors.ts';
 import { texts } from '../texts.ts';
 import { type Libc, libc } from './libc.ts';
 

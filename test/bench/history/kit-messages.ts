@@ -2,7 +2,7 @@
 import { assetId } from '../../../src/contract/identity.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import type { HistoryMessage } from '../../../src/service/history/message.ts';
+import type { HistoryMessage } from '../../../src/cloud/history/message.ts';
 import { type Random, seededRandom } from '../../support/random.ts';
 
 export const message_every_ms = 1_000;

@@ -1,9 +1,9 @@
 /** A store of a hundred million messages: the segments of one kit and 30 days, made by the code of the service, copied for other kits. */
 import { randomUUID } from 'node:crypto';
-import { cut, insertSegments, noteChanged } from '../../../src/service/history/compactor.ts';
-import { classOf, day_ms, dayOf, type HistoryMessage } from '../../../src/service/history/message.ts';
-import { rollUpDay } from '../../../src/service/history/figures.ts';
-import type { Database } from '../../../src/service/store/sql/database.ts';
+import { cut, insertSegments, noteChanged } from '../../../src/cloud/history/compactor.ts';
+import { classOf, day_ms, dayOf, type HistoryMessage } from '../../../src/cloud/history/message.ts';
+import { rollUpDay } from '../../../src/cloud/history/figures.ts';
+import type { Database } from '../../../src/cloud/store/sql/database.ts';
 import { KitMessages, message_every_ms } from './kit-messages.ts';
 
 const days = 30;

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { packBatch } from '../../../src/contract/batch/pack.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { server_round_ms } from '../../../src/service/history/keeper.ts';
-import { day_ms, dayOf } from '../../../src/service/history/message.ts';
-import { readMessage, type Reception } from '../../../src/service/ingest/read-message.ts';
-import type { Store } from '../../../src/service/store/store.ts';
+import { server_round_ms } from '../../../src/cloud/history/keeper.ts';
+import { day_ms, dayOf } from '../../../src/cloud/history/message.ts';
+import { readMessage, type Reception } from '../../../src/cloud/ingest/read-message.ts';
+import type { Store } from '../../../src/cloud/store/store.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { itemOf } from './ingest.ts';
 import { KitMessages } from './kit-messages.ts';

@@ -1,8 +1,8 @@
 /** Fills a buffer file as a long outage would have, through the store itself but without the outbox before it. */
 import { laneRules } from '../../../src/contract/lanes.ts';
 import { vouched, systemClock } from '../../../src/platform/clock.ts';
-import { rowId, type Row } from '../../../src/outbox/row.ts';
-import { startStore } from '../../../src/outbox/live/store-client.ts';
+import { rowId, type Row } from '../../../src/kit/outbox/row.ts';
+import { startStore } from '../../../src/kit/outbox/live/store-client.ts';
 import { channelOf, roomy_limits } from '../../support/kit/connector.ts';
 import { flight, stamped } from '../../support/gps.ts';
 import { work } from '../../support/disk/store-lab.ts';

@@ -10,7 +10,7 @@ import { startCloud } from '../../support/kit/cloud.ts';
 import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { texts } from '../../../src/uplink/texts.ts';
+import { texts } from '../../../src/kit/uplink/texts.ts';
 
 describe.skipIf(peerMissing('mosquitto', 'openssl'))('over TLS, a kit', () => {
   it('proves with its certificate who it is, and does not speak to a broker that it cannot trust', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { connectAsync } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buffer_file } from '../../../src/app/app.ts';
+import { buffer_file } from '../../../src/kit/app/app.ts';
 import { taskReport, type TaskReport } from '../../../src/contract/tasks.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import type { Child } from '../../support/child.ts';
@@ -12,7 +12,7 @@ import type { Cloud } from '../../support/kit/cloud.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import { withKit, type Kit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { texts } from '../../../src/tasks/texts.ts';
+import { texts } from '../../../src/kit/tasks/texts.ts';
 
 interface Order {
   readonly task_id?: string;

@@ -7,7 +7,7 @@ import {
   statusReport,
   tailLine,
   taskView,
-} from '../../../src/local/api.ts';
+} from '../../../src/kit/local/api.ts';
 import { startScriptedBroker } from '../../support/brokers/scripted-broker.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';

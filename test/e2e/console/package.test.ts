@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadPage, pageOnDemand } from '../../../src/service/http/page/page-files.ts';
+import { loadPage, pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
 import { bundlePage } from '../../../systemd/package/bundle.ts';
 import { eventually } from '../../support/eventually.ts';
 import { faultsOf, page_kit_id } from '../../support/service/page-lab.ts';

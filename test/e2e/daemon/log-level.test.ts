@@ -1,8 +1,8 @@
 /** How much a running daemon logs, changed from the command line for a time. */
 import { describe, expect, it } from 'vitest';
-import type { LogLevelChange, LogLevels } from '../../../src/local/api.ts';
-import { localClient } from '../../../src/local/client.ts';
-import { isAnswered } from '../../../src/local/server.ts';
+import type { LogLevelChange, LogLevels } from '../../../src/kit/local/api.ts';
+import { localClient } from '../../../src/kit/local/client.ts';
+import { isAnswered } from '../../../src/kit/local/server.ts';
 import { exit } from '../../../src/cli/terminal/shell.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { recordedShell } from '../../unit/cli/shell-of-test.ts';

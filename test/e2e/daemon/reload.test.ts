@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { texts as app_texts } from '../../../src/app/texts.ts';
+import { texts as app_texts } from '../../../src/kit/app/texts.ts';
 import { texts as cli_texts } from '../../../src/cli/texts.ts';
 import { floodMavlink } from '../../faults/support/attackers.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
@@ -13,7 +13,7 @@ import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { seededRandom } from '../../support/random.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort } from '../../support/ports.ts';
-import { texts } from '../../../src/hub/texts.ts';
+import { texts } from '../../../src/kit/hub/texts.ts';
 
 const nobody = { url: 'mqtt://127.0.0.1:1' };
 

@@ -1,13 +1,13 @@
 /** The daemon starts again: what outlives it, what does not, and what it takes over from one that was killed. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { texts } from '../../../src/local/texts.ts';
+import { texts } from '../../../src/kit/local/texts.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import { startCloud } from '../../support/kit/cloud.ts';
 import { eventually } from '../../support/eventually.ts';
 import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { texts as hub_texts } from '../../../src/hub/texts.ts';
+import { texts as hub_texts } from '../../../src/kit/hub/texts.ts';
 
 describe.skipIf(peerMissing('mosquitto'))('a daemon that is started again', () => {
   let broker: Broker;

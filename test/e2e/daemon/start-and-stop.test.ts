@@ -17,7 +17,7 @@ import { eventually } from '../../support/eventually.ts';
 import { command_file, type Kit, withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { startProxy } from '../../support/brokers/proxy.ts';
-import { texts } from '../../../src/hub/texts.ts';
+import { texts } from '../../../src/kit/hub/texts.ts';
 
 const nobody = { url: 'mqtt://127.0.0.1:1' };
 const hook = fileURLToPath(new URL('../../support/kit/module-list-process.ts', import.meta.url));

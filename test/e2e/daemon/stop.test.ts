@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buffer_file } from '../../../src/app/app.ts';
+import { buffer_file } from '../../../src/kit/app/app.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import { startChild } from '../../support/child.ts';
 import type { Cloud } from '../../support/kit/cloud.ts';
@@ -11,8 +11,8 @@ import { letPass } from '../../support/eventually.ts';
 import { command_file, withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { startProxy } from '../../support/brokers/proxy.ts';
-import { texts } from '../../../src/outbox/texts.ts';
-import { texts as task_texts } from '../../../src/tasks/texts.ts';
+import { texts } from '../../../src/kit/outbox/texts.ts';
+import { texts as task_texts } from '../../../src/kit/tasks/texts.ts';
 
 /** Ten positions would have come meanwhile. */
 const quiet_ms = 500;

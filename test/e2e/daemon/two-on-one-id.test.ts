@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { texts } from '../../../src/uplink/texts.ts';
+import { texts } from '../../../src/kit/uplink/texts.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
+import { serverFrame, type ServerFrame } from '../../../src/cloud/api/frames.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
 import { formsHere, sceneFor, type Answer, type Body } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
-import { serverFrame, type ServerFrame } from '../../../src/service/api/frames.ts';
+import { serverFrame, type ServerFrame } from '../../../src/cloud/api/frames.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
 import { asset_id, samples } from '../../support/contract-samples.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../support/brokers/scripted-broker.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { connected, withLab } from '../support/lab.ts';
-import { texts } from '../../../src/outbox/texts.ts';
+import { texts } from '../../../src/kit/outbox/texts.ts';
 
 async function withKit(
   options: Pick<ConnectorOptions, 'url'> & Partial<ConnectorOptions>,

@@ -12,7 +12,7 @@ import {
   uint16,
 } from '../../support/brokers/scripted-broker.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { texts } from '../../../src/uplink/texts.ts';
+import { texts } from '../../../src/kit/uplink/texts.ts';
 
 const retain_available = 0x25;
 const maximum_qos = 0x24;

@@ -5,7 +5,7 @@ import { eventually, letPass } from '../../support/eventually.ts';
 import { test_drones, test_kit } from '../../support/gps.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { connected, withLab } from '../support/lab.ts';
-import { texts } from '../../../src/outbox/texts.ts';
+import { texts } from '../../../src/kit/outbox/texts.ts';
 
 const rules = (...writable: readonly string[]): string =>
   ['topic read #', ...writable.map((topic) => `topic write k1/${test_kit}/up/${topic}`), ''].join('\n');

@@ -13,7 +13,7 @@ import Database from 'better-sqlite3';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lanes } from '../../../src/contract/lanes.ts';
-import type { Done } from '../../../src/outbox/protocol.ts';
+import type { Done } from '../../../src/kit/outbox/protocol.ts';
 import { countRows, StoreLab, work } from '../../support/disk/store-lab.ts';
 
 const page_bytes = 4096;

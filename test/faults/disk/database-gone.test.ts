@@ -5,11 +5,11 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StorageUnavailable } from '../../../src/errors.ts';
-import type { Database } from '../../../src/service/store/sql/database.ts';
-import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { openThreadStore } from '../../../src/service/store/thread-store.ts';
-import { texts } from '../../../src/service/texts.ts';
+import { StorageUnavailable } from '../../../src/platform/errors.ts';
+import type { Database } from '../../../src/cloud/store/sql/database.ts';
+import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { openThreadStore } from '../../../src/cloud/store/thread-store.ts';
+import { texts } from '../../../src/cloud/texts.ts';
 import { fillUp, diskMissing, withTmpfs } from '../../support/disk/disks.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLog } from '../../support/recording-log.ts';

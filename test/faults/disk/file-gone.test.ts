@@ -16,11 +16,11 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../../src/contract/lanes.ts';
-import { StorageUnavailable } from '../../../src/errors.ts';
-import type { JournalEntry, Opened } from '../../../src/outbox/protocol.ts';
-import { rowId, type Row } from '../../../src/outbox/row.ts';
-import { openStore } from '../../../src/outbox/store/store.ts';
-import { texts } from '../../../src/outbox/texts.ts';
+import { StorageUnavailable } from '../../../src/platform/errors.ts';
+import type { JournalEntry, Opened } from '../../../src/kit/outbox/protocol.ts';
+import { rowId, type Row } from '../../../src/kit/outbox/row.ts';
+import { openStore } from '../../../src/kit/outbox/store/store.ts';
+import { texts } from '../../../src/kit/outbox/texts.ts';
 import { diskMissing, fillUp, withExt4, withTmpfs } from '../../support/disk/disks.ts';
 import { StoreLab, storeOptions, work } from '../../support/disk/store-lab.ts';
 

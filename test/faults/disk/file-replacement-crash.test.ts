@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openStore } from '../../../src/outbox/store/store.ts';
-import { rowId } from '../../../src/outbox/row.ts';
+import { openStore } from '../../../src/kit/outbox/store/store.ts';
+import { rowId } from '../../../src/kit/outbox/row.ts';
 import { storeOptions, work } from '../../support/disk/store-lab.ts';
 
 const old_rows = 40;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Lane } from '../../../src/contract/lanes.ts';
-import { type Row, rowId } from '../../../src/outbox/row.ts';
-import { startStore } from '../../../src/outbox/live/store-client.ts';
+import { type Row, rowId } from '../../../src/kit/outbox/row.ts';
+import { startStore } from '../../../src/kit/outbox/live/store-client.ts';
 import { storeOptions, work } from '../../support/disk/store-lab.ts';
 
 let dir: string;

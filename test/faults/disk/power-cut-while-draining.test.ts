@@ -1,7 +1,7 @@
 /** What was delivered is removed without waiting for the disk each time; a power cut may undo that, and nothing else. */
 import { describe, expect, test } from 'vitest';
-import { rowId, type Row } from '../../../src/outbox/row.ts';
-import { openStore, type Store } from '../../../src/outbox/store/store.ts';
+import { rowId, type Row } from '../../../src/kit/outbox/row.ts';
+import { openStore, type Store } from '../../../src/kit/outbox/store/store.ts';
 import { diskMissing, withExt4 } from '../../support/disk/disks.ts';
 import { countRows, storeOptions, work } from '../../support/disk/store-lab.ts';
 

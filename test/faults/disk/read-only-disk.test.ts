@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { StorageUnavailable } from '../../../src/errors.ts';
-import { type Row, rowId } from '../../../src/outbox/row.ts';
-import { openStore } from '../../../src/outbox/store/store.ts';
-import { startStore } from '../../../src/outbox/live/store-client.ts';
+import { StorageUnavailable } from '../../../src/platform/errors.ts';
+import { type Row, rowId } from '../../../src/kit/outbox/row.ts';
+import { openStore } from '../../../src/kit/outbox/store/store.ts';
+import { startStore } from '../../../src/kit/outbox/live/store-client.ts';
 import { diskMissing, withExt4 } from '../../support/disk/disks.ts';
 import { storeOptions, work } from '../../support/disk/store-lab.ts';
 

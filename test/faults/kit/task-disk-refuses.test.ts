@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../support/fake-time.ts';
 import { commit_ms, type Lab, pass, startLab } from '../../support/kit/task-lab.ts';
-import { texts } from '../../../src/tasks/texts.ts';
+import { texts } from '../../../src/kit/tasks/texts.ts';
 
 useFakeTime();
 

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import type { TaskAnswer, TaskProcessSettings, TaskQuestion } from '../../support/kit/task-process.ts';
-import { texts } from '../../../src/tasks/texts.ts';
+import { texts } from '../../../src/kit/tasks/texts.ts';
 
 const entry = new URL('../../support/kit/task-process.ts', import.meta.url);
 

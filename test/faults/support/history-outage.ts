@@ -10,7 +10,7 @@ import { dropReport } from '../../../src/contract/drops.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import { openOutbox } from '../../../src/outbox/live/outbox.ts';
+import { openOutbox } from '../../../src/kit/outbox/live/outbox.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
 import { type Broker, startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { every } from '../../../src/platform/time.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
-import type { LedgerReport } from '../../../src/outbox/live/ledger.ts';
+import type { LedgerReport } from '../../../src/kit/outbox/live/ledger.ts';
 import {
   startMosquitto,
   unthrottled,

@@ -7,7 +7,7 @@ import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Client, DatabaseError } from 'pg';
 import { z } from 'zod';
-import { messageOf } from '../../../src/errors.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { dyingWithUs, program } from '../../support/peers.ts';
 import { makeDirectory, run } from '../../support/temporary.ts';

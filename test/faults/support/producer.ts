@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { AckRule } from '../../../src/outbox/api.ts';
+import type { AckRule } from '../../../src/kit/outbox/api.ts';
 import { within } from '../../../src/platform/time.ts';
 import { eventually } from '../../support/eventually.ts';
 import { dyingWithUs } from '../../support/peers.ts';

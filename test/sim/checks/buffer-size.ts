@@ -1,7 +1,7 @@
 /** How large the buffer file is, beside what it holds. */
 import { statSync } from 'node:fs';
 import { lanes } from '../../../src/contract/lanes.ts';
-import type { Done } from '../../../src/outbox/protocol.ts';
+import type { Done } from '../../../src/kit/outbox/protocol.ts';
 
 /** Pages that the rows of one page of text may take. */
 const pages_for_bytes = 2.5;

@@ -1,7 +1,7 @@
 /** Tasks: each ran at most once, in time, and kit, service and machine agree on how it ended. */
 import { jsonObject } from '../../../src/contract/json.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import { not_sent } from '../../../src/errors.ts';
+import { not_sent } from '../../../src/platform/errors.ts';
 import type { Run } from '../world/devices.ts';
 import type { Order, Scene } from '../scene.ts';
 import type { BufferTables, ServiceTables, TaskRow } from '../world/service-tables.ts';

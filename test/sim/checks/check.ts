@@ -1,10 +1,10 @@
 /** What must be true when a story is over and everything is quiet. */
 import { join } from 'node:path';
-import { buffer_file } from '../../../src/app/app.ts';
+import { buffer_file } from '../../../src/kit/app/app.ts';
 import type { DropReport } from '../../../src/contract/drops.ts';
 import { laneRules } from '../../../src/contract/lanes.ts';
 import { parseUp } from '../../../src/contract/topics.ts';
-import { positionOf, rowId, type RowId } from '../../../src/outbox/row.ts';
+import { positionOf, rowId, type RowId } from '../../../src/kit/outbox/row.ts';
 import { checkTasks } from './check-tasks.ts';
 import type { Scene } from '../scene.ts';
 import {

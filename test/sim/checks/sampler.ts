@@ -3,9 +3,9 @@ import {
   memory_rows_burst_max,
   memory_rows_max,
   unchecked_rows_max,
-} from '../../../src/outbox/live/memory-limit.ts';
-import type { Outbox } from '../../../src/outbox/live/outbox.ts';
-import { rowId } from '../../../src/outbox/row.ts';
+} from '../../../src/kit/outbox/live/memory-limit.ts';
+import type { Outbox } from '../../../src/kit/outbox/live/outbox.ts';
+import { rowId } from '../../../src/kit/outbox/row.ts';
 import { newestRowsOf } from '../world/service-tables.ts';
 import type { Scene } from '../scene.ts';
 

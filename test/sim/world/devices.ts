@@ -3,9 +3,14 @@ import { z } from 'zod';
 import { assetId } from '../../../src/contract/identity.ts';
 import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
-import { type AssetSink, defineDriver, type Driver, type DriverHost } from '../../../src/driver/driver.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
+import {
+  type AssetSink,
+  defineDriver,
+  type Driver,
+  type DriverHost,
+} from '../../../src/toolkit/driver/driver.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { aborted, every, sleep } from '../../../src/platform/time.ts';
 import type { Rng } from './rng.ts';
 import type { World } from './scheduler.ts';

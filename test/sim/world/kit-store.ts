@@ -1,8 +1,13 @@
 /** The buffer's thread in the simulator: the real store, asked over a port that takes its time and can hang. */
-import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../src/errors.ts';
-import type { Done, Work } from '../../../src/outbox/protocol.ts';
-import { openStore, type Store } from '../../../src/outbox/store/store.ts';
-import type { StartStore, StoreClient } from '../../../src/outbox/live/store-client.ts';
+import {
+  InvariantBroken,
+  messageOf,
+  StorageUnavailable,
+  StorageUnsure,
+} from '../../../src/platform/errors.ts';
+import type { Done, Work } from '../../../src/kit/outbox/protocol.ts';
+import { openStore, type Store } from '../../../src/kit/outbox/store/store.ts';
+import type { StartStore, StoreClient } from '../../../src/kit/outbox/live/store-client.ts';
 import type { Rng } from './rng.ts';
 import type { Proc, World } from './scheduler.ts';
 

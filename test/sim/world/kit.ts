@@ -1,15 +1,15 @@
 /** The kit's daemon, whole, on a disk and a clock of its own; it can be killed between any two steps. */
 import { join } from 'node:path';
-import { type App, buffer_file, startApp } from '../../../src/app/app.ts';
-import type { Config } from '../../../src/config/config.ts';
-import { telemetryOf, telemetrySection } from '../../../src/config/telemetry.ts';
+import { type App, buffer_file, startApp } from '../../../src/kit/app/app.ts';
+import type { Config } from '../../../src/kit/config/config.ts';
+import { telemetryOf, telemetrySection } from '../../../src/kit/config/telemetry.ts';
 import type { Position } from '../../../src/contract/envelope.ts';
-import { messageOf } from '../../../src/errors.ts';
-import type { Draft } from '../../../src/outbox/api.ts';
-import type { LedgerReport } from '../../../src/outbox/live/ledger.ts';
-import { Outbox } from '../../../src/outbox/live/outbox.ts';
-import type { Done } from '../../../src/outbox/protocol.ts';
-import { type RowId, rowId } from '../../../src/outbox/row.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
+import type { Draft } from '../../../src/kit/outbox/api.ts';
+import type { LedgerReport } from '../../../src/kit/outbox/live/ledger.ts';
+import { Outbox } from '../../../src/kit/outbox/live/outbox.ts';
+import type { Done } from '../../../src/kit/outbox/protocol.ts';
+import { type RowId, rowId } from '../../../src/kit/outbox/row.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { Stalls } from '../../../src/platform/stalls.ts';

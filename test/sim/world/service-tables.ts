@@ -2,8 +2,8 @@
 import Database from 'better-sqlite3';
 import { lanes } from '../../../src/contract/lanes.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import { rowId, type RowId } from '../../../src/outbox/row.ts';
-import { openSegment } from '../../../src/service/history/segment.ts';
+import { rowId, type RowId } from '../../../src/kit/outbox/row.ts';
+import { openSegment } from '../../../src/cloud/history/segment.ts';
 
 function read<T>(file: string, work: (db: Database.Database) => T): T {
   const db = new Database(file, { readonly: true });

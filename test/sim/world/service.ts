@@ -1,14 +1,14 @@
 /** The service on a machine of its own: the real ingest and the real store, whose thread and network are the simulator's. */
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { messageOf, StorageUnavailable } from '../../../src/errors.ts';
-import type { Service } from '../../../src/service/service.ts';
-import { startStandalone } from '../../../src/service/standalone.ts';
-import type { RunningService } from '../../../src/service/start.ts';
-import { server_round_ms } from '../../../src/service/history/keeper.ts';
-import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { sqlStore } from '../../../src/service/store/sql-store.ts';
-import type { Store } from '../../../src/service/store/store.ts';
+import { messageOf, StorageUnavailable } from '../../../src/platform/errors.ts';
+import type { Service } from '../../../src/cloud/service.ts';
+import { startStandalone } from '../../../src/cloud/standalone.ts';
+import type { RunningService } from '../../../src/cloud/start.ts';
+import { server_round_ms } from '../../../src/cloud/history/keeper.ts';
+import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
+import type { Store } from '../../../src/cloud/store/store.ts';
 import { Disk } from './disk.ts';
 import type { Rng } from './rng.ts';
 import type { Machine, Proc, World } from './scheduler.ts';

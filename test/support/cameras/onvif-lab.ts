@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 import { type Limits, limits } from '../../../drivers/onvif/limits.ts';
 import { onvif, onvifWith } from '../../../drivers/onvif/onvif.ts';
-import type { HubOptions } from '../../../src/hub/hub.ts';
-import type { CommandContext } from '../../../src/driver/command.ts';
-import type { Draft } from '../../../src/outbox/api.ts';
+import type { HubOptions } from '../../../src/kit/hub/hub.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import type { Draft } from '../../../src/kit/outbox/api.ts';
 import { type FakeCamera, startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { hubLab } from '../kit/hub-lab.ts';
 

@@ -5,7 +5,7 @@ import { type Limits, limits } from '../../../drivers/vendorcam/limits.ts';
 import { vendorcamWith } from '../../../drivers/vendorcam/vendorcam.ts';
 import { assetId } from '../../../src/contract/identity.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import type { CommandContext } from '../../../src/driver/command.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { FakeVendorCamera, type FakeVendorCameraOptions } from '../../fakes/fake-vendor-camera.ts';
 import { hubLab, kit_id } from '../kit/hub-lab.ts';
 import { makeDirectory, run } from '../temporary.ts';

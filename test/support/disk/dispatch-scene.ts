@@ -1,7 +1,7 @@
 /** What the tests of dispatch begin with: an outbox for each, which is balanced at the end, and what they ask of it. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
-import type { OutgoingMessage } from '../../../src/outbox/live/outgoing.ts';
+import type { OutgoingMessage } from '../../../src/kit/outbox/live/outgoing.ts';
 import { eventually } from '../eventually.ts';
 import { makeDirectory } from '../temporary.ts';
 import { messagesIn, openLab, type OutboxLab } from './outbox-lab.ts';

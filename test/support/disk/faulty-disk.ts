@@ -1,7 +1,7 @@
 /** A real store on a disk that refuses or hangs when a test says so. */
-import { StorageUnavailable } from '../../../src/errors.ts';
-import type { Work } from '../../../src/outbox/protocol.ts';
-import { startStore, type StartStore, type StoreClient } from '../../../src/outbox/live/store-client.ts';
+import { StorageUnavailable } from '../../../src/platform/errors.ts';
+import type { Work } from '../../../src/kit/outbox/protocol.ts';
+import { startStore, type StartStore, type StoreClient } from '../../../src/kit/outbox/live/store-client.ts';
 
 export class FaultyDisk {
   /** Commits that reached the disk. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { lanes, type Lane } from '../../../src/contract/lanes.ts';
-import type { StoreClock } from '../../../src/outbox/store/ages.ts';
+import type { StoreClock } from '../../../src/kit/outbox/store/ages.ts';
 import type {
   LaneDepth,
   Opened,
@@ -12,9 +12,9 @@ import type {
   StoreLimits,
   StoreOptions,
   Work,
-} from '../../../src/outbox/protocol.ts';
-import { rowId, type Row, type RowId } from '../../../src/outbox/row.ts';
-import { openStore, type Store } from '../../../src/outbox/store/store.ts';
+} from '../../../src/kit/outbox/protocol.ts';
+import { rowId, type Row, type RowId } from '../../../src/kit/outbox/row.ts';
+import { openStore, type Store } from '../../../src/kit/outbox/store/store.ts';
 
 export const wide_limits: StoreLimits = {
   bytes_max: 1024 ** 3,

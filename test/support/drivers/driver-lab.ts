@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
 import { type KitPart, type KitTelemetry, kitTelemetry } from '../../../src/contract/kit.ts';
-import type { Command } from '../../../src/driver/command.ts';
-import type { Driver, DriverHost } from '../../../src/driver/driver.ts';
+import type { Command } from '../../../src/toolkit/driver/command.ts';
+import type { Driver, DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { eventually } from '../eventually.ts';
 import { recordingLog } from '../recording-log.ts';
 

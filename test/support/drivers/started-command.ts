@@ -1,6 +1,6 @@
 /** A command as the task runner starts it, whose end the test decides. */
-import type { Command, CommandContext } from '../../../src/driver/command.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import type { Command, CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 
 interface Start {
   readonly payload?: object;

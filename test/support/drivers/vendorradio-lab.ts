@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Limits, limits } from '../../../drivers/vendorradio/limits.ts';
 import { vendorradioWith } from '../../../drivers/vendorradio/vendorradio.ts';
-import type { CommandContext } from '../../../src/driver/command.ts';
+import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { FakeRadio, type FakeRadioOptions } from '../../fakes/fake-radio.ts';
 import { eventually } from '../eventually.ts';
 import { hubLab } from '../kit/hub-lab.ts';

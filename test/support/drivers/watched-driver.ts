@@ -1,5 +1,5 @@
 /** A driver whose reported positions a test can read, whatever the hub makes of them. */
-import type { Driver, Fix } from '../../../src/driver/driver.ts';
+import type { Driver, Fix } from '../../../src/toolkit/driver/driver.ts';
 
 export function watchedDriver(driver: Driver): {
   readonly driver: Driver;

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { links } from '../../../drivers/links/links.ts';
 import type { noFeeds } from '../../../src/contract/feeds.ts';
-import type { DriverHost } from '../../../src/driver/driver.ts';
+import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 
 const [options_text = '{}', state_dir = '.'] = process.argv.slice(2);
 const stopping = new AbortController();

@@ -4,13 +4,13 @@ import type { Position } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
 import { channels } from '../../../src/contract/topics.ts';
-import type { AckRule } from '../../../src/outbox/api.ts';
-import { openOutbox, type Outbox } from '../../../src/outbox/live/outbox.ts';
-import type { StoreLimits } from '../../../src/outbox/protocol.ts';
+import type { AckRule } from '../../../src/kit/outbox/api.ts';
+import { openOutbox, type Outbox } from '../../../src/kit/outbox/live/outbox.ts';
+import type { StoreLimits } from '../../../src/kit/outbox/protocol.ts';
 import { vouched, systemClock, type Clock } from '../../../src/platform/clock.ts';
 import type { OpenBrokerSocket } from '../../../src/mqtt/socket.ts';
 import type { Routes } from '../../../src/platform/linux/route-lookup.ts';
-import { Uplink } from '../../../src/uplink/uplink.ts';
+import { Uplink } from '../../../src/kit/uplink/uplink.ts';
 import { test_drones, test_kit } from '../gps.ts';
 
 export interface ConnectorOptions {

@@ -2,7 +2,7 @@
 import { drivers } from '../../../drivers/index.ts';
 import { hangupsOf } from '../../../src/cli/daemon/reload.ts';
 import { runDaemon } from '../../../src/cli/daemon/daemon.ts';
-import { type Config, readConfig } from '../../../src/config/config.ts';
+import { type Config, readConfig } from '../../../src/kit/config/config.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { playedDrivers } from './played-kit.ts';
 import { rehearsal } from './rehearsal.ts';

@@ -1,9 +1,9 @@
 /** A hub with a recording outbox and log, for tests with fake or real time. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { telemetryOf, telemetrySection } from '../../../src/config/telemetry.ts';
-import type { Driver } from '../../../src/driver/driver.ts';
-import { createHub, type HubOptions } from '../../../src/hub/hub.ts';
+import { telemetryOf, telemetrySection } from '../../../src/kit/config/telemetry.ts';
+import type { Driver } from '../../../src/toolkit/driver/driver.ts';
+import { createHub, type HubOptions } from '../../../src/kit/hub/hub.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
 import { recordingLog } from '../recording-log.ts';
 import { recordingOutbox } from '../recording-outbox.ts';

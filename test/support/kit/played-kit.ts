@@ -4,9 +4,9 @@ import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import { onvifFeeds, vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { KitPart } from '../../../src/contract/kit.ts';
-import { type Command, defineCommand, noInput } from '../../../src/driver/command.ts';
-import { defineDriver } from '../../../src/driver/driver.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import { type Command, defineCommand, noInput } from '../../../src/toolkit/driver/command.ts';
+import { defineDriver } from '../../../src/toolkit/driver/driver.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import { aborted, every, sleep } from '../../../src/platform/time.ts';
 
 const options = z.strictObject({});

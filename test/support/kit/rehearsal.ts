@@ -2,9 +2,14 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import { z } from 'zod';
 import { droneFeeds } from '../../../src/contract/drone-feeds.ts';
-import { type Command, type CommandContext, defineCommand, noInput } from '../../../src/driver/command.ts';
-import { type AssetSink, defineDriver } from '../../../src/driver/driver.ts';
-import { CommandRefused, DeviceRejected } from '../../../src/errors.ts';
+import {
+  type Command,
+  type CommandContext,
+  defineCommand,
+  noInput,
+} from '../../../src/toolkit/driver/command.ts';
+import { type AssetSink, defineDriver } from '../../../src/toolkit/driver/driver.ts';
+import { CommandRefused, DeviceRejected } from '../../../src/platform/errors.ts';
 import { aborted, every, sleep } from '../../../src/platform/time.ts';
 
 const rehearsalOptions = z.strictObject({

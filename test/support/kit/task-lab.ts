@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { vi } from 'vitest';
 import { z } from 'zod';
 import { taskReport, type TaskReport } from '../../../src/contract/tasks.ts';
-import { type Command, type CommandContext, defineCommand } from '../../../src/driver/command.ts';
+import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import { StorageUnavailable } from '../../../src/errors.ts';
-import type { Appender, Draft, Journal } from '../../../src/outbox/api.ts';
-import type { JournalEntry } from '../../../src/outbox/protocol.ts';
+import { StorageUnavailable } from '../../../src/platform/errors.ts';
+import type { Appender, Draft, Journal } from '../../../src/kit/outbox/api.ts';
+import type { JournalEntry } from '../../../src/kit/outbox/protocol.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
-import type { TaskActivity } from '../../../src/tasks/activity.ts';
-import type { DispatchMeta } from '../../../src/tasks/reception.ts';
-import { createTaskRunner, type TaskRunnerOptions } from '../../../src/tasks/runner.ts';
+import type { TaskActivity } from '../../../src/kit/tasks/activity.ts';
+import type { DispatchMeta } from '../../../src/kit/tasks/reception.ts';
+import { createTaskRunner, type TaskRunnerOptions } from '../../../src/kit/tasks/runner.ts';
 import { recordingLog } from '../recording-log.ts';
 
 /** As the outbox's group commit. */

@@ -3,11 +3,11 @@
  * command writes a line to a file, which stands for what the machine did, and never answers.
  */
 import { appendFileSync } from 'node:fs';
-import { defineCommand, noInput } from '../../../src/driver/command.ts';
-import { messageOf } from '../../../src/errors.ts';
-import { openOutbox } from '../../../src/outbox/live/outbox.ts';
+import { defineCommand, noInput } from '../../../src/toolkit/driver/command.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
+import { openOutbox } from '../../../src/kit/outbox/live/outbox.ts';
 import { vouched, systemClock } from '../../../src/platform/clock.ts';
-import { createTaskRunner } from '../../../src/tasks/runner.ts';
+import { createTaskRunner } from '../../../src/kit/tasks/runner.ts';
 import { recordingLog } from '../recording-log.ts';
 
 export interface TaskProcessSettings {

@@ -1,15 +1,15 @@
 /** A healthy kit as its status sees it, and everything that makes it degraded, in the sentences of the parts themselves. */
-import { Conditions, type DegradedFacts } from '../../../src/app/degraded.ts';
-import { texts } from '../../../src/app/texts.ts';
+import { Conditions, type DegradedFacts } from '../../../src/kit/app/degraded.ts';
+import { texts } from '../../../src/kit/app/texts.ts';
 import { texts as link_texts } from '../../../drivers/links/texts.ts';
-import { texts as device_texts } from '../../../src/device/texts.ts';
-import { storage_faults } from '../../../src/errors.ts';
-import { streamWithLogin } from '../../../src/driver/stream-login.ts';
-import { BrokerLimits } from '../../../src/uplink/broker-limits.ts';
-import { noteTooLarge } from '../../../src/uplink/inbox.ts';
-import { noteBirth, noteRefused } from '../../../src/uplink/presence.ts';
-import { noteUndelivered, Problems, Takeovers } from '../../../src/uplink/problems.ts';
-import { texts as uplink_texts } from '../../../src/uplink/texts.ts';
+import { texts as device_texts } from '../../../src/toolkit/device/texts.ts';
+import { storage_faults } from '../../../src/platform/errors.ts';
+import { streamWithLogin } from '../../../src/toolkit/driver/stream-login.ts';
+import { BrokerLimits } from '../../../src/kit/uplink/broker-limits.ts';
+import { noteTooLarge } from '../../../src/kit/uplink/inbox.ts';
+import { noteBirth, noteRefused } from '../../../src/kit/uplink/presence.ts';
+import { noteUndelivered, Problems, Takeovers } from '../../../src/kit/uplink/problems.ts';
+import { texts as uplink_texts } from '../../../src/kit/uplink/texts.ts';
 
 export const well: DegradedFacts = {
   health: { state: 'ok', detail: '' },

@@ -1,13 +1,13 @@
 /** The HTTP side of the service without a server: for what is read from its routes. */
-import { Gate } from '../../../src/service/access/gate.ts';
-import { KeyRing } from '../../../src/service/access/keys.ts';
-import { request_limits_default } from '../../../src/service/http/guards.ts';
-import { httpApp } from '../../../src/service/http/http-app.ts';
-import { pageOnDemand } from '../../../src/service/http/page/page-files.ts';
-import { Changes } from '../../../src/service/changes.ts';
-import { Service } from '../../../src/service/service.ts';
-import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import { Gate } from '../../../src/cloud/access/gate.ts';
+import { KeyRing } from '../../../src/cloud/access/keys.ts';
+import { request_limits_default } from '../../../src/cloud/http/guards.ts';
+import { httpApp } from '../../../src/cloud/http/http-app.ts';
+import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
+import { Changes } from '../../../src/cloud/changes.ts';
+import { Service } from '../../../src/cloud/service.ts';
+import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { recordingLog } from '../recording-log.ts';
 
 export function apiApp() {

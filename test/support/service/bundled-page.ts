@@ -1,7 +1,7 @@
 /** The page as the package has it: of a few files, where a browser needs twice the processor time for the hundred of the sources. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { pageOnDemand, type PageSource } from '../../../src/service/http/page/page-files.ts';
+import { pageOnDemand, type PageSource } from '../../../src/cloud/http/page/page-files.ts';
 import { madeOnce } from './made-once.ts';
 
 const root = join(import.meta.dirname, '../../..');

@@ -2,7 +2,7 @@
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { JsonObject } from '../../../src/contract/json.ts';
-import type { PageSource } from '../../../src/service/http/page/page-files.ts';
+import type { PageSource } from '../../../src/cloud/http/page/page-files.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../contract-samples.ts';
 import { program } from '../peers.ts';

@@ -1,5 +1,5 @@
 /** The English sentences of the page, as its modules hold them. */
-import { en } from '../../../src/page/words/en.ts';
+import { en } from '../../../src/console/words/en.ts';
 
 /** The sentence with this id, such as `lock.noLink`. */
 export function word(id: string): string {

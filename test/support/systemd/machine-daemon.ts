@@ -1,6 +1,11 @@
 /** The daemon on the emulated machine as a technician there sees it: its unit, its status, its buffer. */
 import { expect } from 'vitest';
-import { bufferReport, type BufferReport, statusReport, type StatusReport } from '../../../src/local/api.ts';
+import {
+  bufferReport,
+  type BufferReport,
+  statusReport,
+  type StatusReport,
+} from '../../../src/kit/local/api.ts';
 import { eventually } from '../eventually.ts';
 import type { Machine } from './machine.ts';
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
-import type { LocalApi } from '../../../src/local/api.ts';
-import { serveLocal } from '../../../src/local/server.ts';
+import type { LocalApi } from '../../../src/kit/local/api.ts';
+import { serveLocal } from '../../../src/kit/local/server.ts';
 import { localTime } from '../../../src/platform/local-time.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { drone, fakeDaemon, messageOf, statusOf, taskOf, time } from '../local/fake-daemon.ts';
+import { drone, fakeDaemon, messageOf, statusOf, taskOf, time } from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 /** Of another day, so with its date. */

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { demo, demoService, withFreePort } from '../../../src/cli/demo/demo.ts';
 import { claimOf } from '../../../src/cli/demo/free-ports.ts';
-import { texts } from '../../../src/local/texts.ts';
+import { texts } from '../../../src/kit/local/texts.ts';
 import { freePort } from '../../support/ports.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { kit_id, readText } from '../config/lab.ts';
+import { kit_id, readText } from '../kit/config/lab.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 it('the demo keeps a free port and moves away from one that another program uses', async () => {

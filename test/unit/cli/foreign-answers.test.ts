@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { buildProgram, runProgram } from '../../../src/cli/program.ts';
-import { CommandRefused } from '../../../src/errors.ts';
+import { CommandRefused } from '../../../src/platform/errors.ts';
 import {
   assetForgotten,
   bufferReport,
@@ -18,11 +18,11 @@ import {
   statusReport,
   tailLine,
   taskView,
-} from '../../../src/local/api.ts';
-import { serveLocal } from '../../../src/local/server.ts';
-import { makeKey } from '../../../src/service/access/principal.ts';
-import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { sqlStore } from '../../../src/service/store/sql-store.ts';
+} from '../../../src/kit/local/api.ts';
+import { serveLocal } from '../../../src/kit/local/server.ts';
+import { makeKey } from '../../../src/cloud/access/principal.ts';
+import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { leaves } from '../../../systemd/package/manual.ts';
 import { corpus, isDeceptive } from '../../support/foreign-text.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -34,7 +34,7 @@ import {
   statusOf,
   taskOf,
   time,
-} from '../local/fake-daemon.ts';
+} from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 const escape = '\u001B';

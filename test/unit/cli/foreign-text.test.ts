@@ -10,7 +10,7 @@ import { printableTexts } from '../../../src/platform/foreign-text.ts';
 import { readEntry } from '../../../src/platform/log/entry.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { corpus, isDeceptive } from '../../support/foreign-text.ts';
-import { messageOf, statusOf, time } from '../local/fake-daemon.ts';
+import { messageOf, statusOf, time } from '../kit/local/fake-daemon.ts';
 
 const escape = '\u001B';
 /** The colours of our own, and the end of each line. */

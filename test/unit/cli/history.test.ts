@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
-import { openSqlite } from '../../../src/service/store/sql/sqlite.ts';
-import { sqlStore } from '../../../src/service/store/sql-store.ts';
+import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { kit_id } from '../../support/contract-samples.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { gps, received, start_ms } from '../service/story.ts';
+import { gps, received, start_ms } from '../cloud/story.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 it('does not overwrite a file with an export without --force, and leaves nothing beside it', async () => {

@@ -3,13 +3,13 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { texts } from '../../../src/cli/texts.ts';
-import type { LocalApi } from '../../../src/local/api.ts';
-import { serveLocal } from '../../../src/local/server.ts';
+import type { LocalApi } from '../../../src/kit/local/api.ts';
+import { serveLocal } from '../../../src/kit/local/server.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
+import { fakeDaemon, statusOf } from '../kit/local/fake-daemon.ts';
 import { typedTrying } from './setup-typed.ts';
 import { freePort } from '../../support/ports.ts';
 

@@ -18,7 +18,7 @@ import { terminalAsk } from '../../../src/cli/terminal/ask.ts';
 import { scan } from '../../../src/cli/setup.ts';
 import { configText } from '../../../src/cli/setup/text.ts';
 import { texts } from '../../../src/cli/texts.ts';
-import { type Config, readConfig } from '../../../src/config/config.ts';
+import { type Config, readConfig } from '../../../src/kit/config/config.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/services/fake-modem-manager.ts';
 import { makeMessageBus } from '../../support/drivers/message-bus.ts';

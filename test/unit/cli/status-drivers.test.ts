@@ -1,7 +1,7 @@
 /** Drivers in `kit-connector status`: their facts, of which sentences have lines of their own. */
 import { expect, it } from 'vitest';
 import { statusLines } from '../../../src/cli/status/view.ts';
-import { statusOf } from '../local/fake-daemon.ts';
+import { statusOf } from '../kit/local/fake-daemon.ts';
 
 const drones = {
   name: 'drones',

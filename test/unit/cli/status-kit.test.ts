@@ -1,8 +1,8 @@
 /** Location and battery in `kit-connector status`, each with the reason when it is unknown. */
 import { expect, it } from 'vitest';
 import { kitLines } from '../../../src/cli/status/view.ts';
-import type { StatusReport } from '../../../src/local/api.ts';
-import { statusOf } from '../local/fake-daemon.ts';
+import type { StatusReport } from '../../../src/kit/local/api.ts';
+import { statusOf } from '../kit/local/fake-daemon.ts';
 import { texts } from '../../../src/cli/texts.ts';
 
 const lines = (news: Partial<StatusReport>) => kitLines(statusOf(news), (_colour, text) => text);

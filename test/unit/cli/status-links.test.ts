@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { linkLines } from '../../../src/cli/status/view.ts';
 import { widthOf } from '../../../src/cli/terminal/width.ts';
-import type { StatusReport } from '../../../src/local/api.ts';
+import type { StatusReport } from '../../../src/kit/local/api.ts';
 
 type Link = NonNullable<StatusReport['links']>[number];
 

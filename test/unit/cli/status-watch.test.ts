@@ -6,9 +6,9 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { drawn } from '../../../src/cli/status.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import type { Shell } from '../../../src/cli/terminal/shell.ts';
-import { serveLocal } from '../../../src/local/server.ts';
+import { serveLocal } from '../../../src/kit/local/server.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
+import { fakeDaemon, statusOf } from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 /** What a person sees of it. */

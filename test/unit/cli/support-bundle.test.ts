@@ -6,11 +6,11 @@ import { describe, expect, test } from 'vitest';
 import { scrubber, secretsIn, withoutSecretKeys, tarOf } from '../../../src/cli/support-bundle.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
-import { serveLocal } from '../../../src/local/server.ts';
-import type { LocalApi } from '../../../src/local/api.ts';
+import { serveLocal } from '../../../src/kit/local/server.ts';
+import type { LocalApi } from '../../../src/kit/local/api.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
-import { fakeDaemon, statusOf } from '../local/fake-daemon.ts';
+import { fakeDaemon, statusOf } from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 import { freePort } from '../../support/ports.ts';
 

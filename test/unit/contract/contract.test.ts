@@ -9,7 +9,7 @@ import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { deathSeq, stateSeq } from '../../../src/contract/presence.ts';
 import { taskDispatch } from '../../../src/contract/tasks.ts';
 import { channelKind, channels, downTopic, parseDown, upTopic } from '../../../src/contract/topics.ts';
-import type { Drop, DropReason } from '../../../src/outbox/protocol.ts';
+import type { Drop, DropReason } from '../../../src/kit/outbox/protocol.ts';
 import { kit_id, task_id } from '../../support/contract-samples.ts';
 
 describe('identifiers', () => {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { fit } from '../../../src/contract/fit.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { cut } from '../../../src/contract/limits.ts';
-import * as frames from '../../../src/service/api/frames.ts';
+import * as frames from '../../../src/cloud/api/frames.ts';
 
 const document: unknown = JSON.parse(
   readFileSync(new URL('../../../src/contract/asyncapi.json', import.meta.url), 'utf8'),
@@ -52,7 +52,7 @@ describe('the contract', () => {
 /** Rooms whose schemas are of what others send: whatever a module there exports is walked, so that none can be forgotten. */
 const folders = ['contract', 'contract/asyncapi', 'contract/batch'];
 /** Of the service, what clients send; the rest are answers that it writes itself. */
-const requests = ['service/api/requests.ts', 'service/api/frames.ts'];
+const requests = ['cloud/api/requests.ts', 'cloud/api/frames.ts'];
 const answers: ReadonlySet<unknown> = new Set([frames.serverFrame, frames.fleetServerFrame]);
 
 /** Schemas among the exports of a module, and in the objects that it exports: feeds by name. */
@@ -87,7 +87,7 @@ describe('the checks of kit and service', () => {
     );
     expect(faults).toEqual([]);
     expect([...schemas.keys()]).toEqual(
-      expect.arrayContaining(['contract/batch/batch.ts batch', 'service/api/requests.ts createAsset']),
+      expect.arrayContaining(['contract/batch/batch.ts batch', 'cloud/api/requests.ts createAsset']),
     );
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parseInSteps } from '../../../src/contract/batch/json-steps.ts';
 import { finish, Pace } from '../../../src/contract/batch/steps.ts';
 import { boundedText, message_limits, readJson } from '../../../src/contract/bounded-json.ts';
-import { journalText, readDispatch, readJournaled } from '../../../src/tasks/dispatch.ts';
+import { journalText, readDispatch, readJournaled } from '../../../src/kit/tasks/dispatch.ts';
 import { asset_id, task_id } from '../../support/contract-samples.ts';
 
 const twice = '{"lat":1,"at":{"a":1,"a":{"b":2}},"lat":47,"\\u006cat":48}';

@@ -12,7 +12,7 @@ import { failure } from '../../../drivers/onvif/soap/soap.ts';
 import { reachable, type Soap } from '../../../drivers/onvif/soap/soap.ts';
 import { streamOf } from '../../../drivers/vendorcam/channels/describe.ts';
 import { vendorcamOptions } from '../../../drivers/vendorcam/options.ts';
-import { AddressPolicy } from '../../../src/service/webhooks/address-policy.ts';
+import { AddressPolicy } from '../../../src/cloud/webhooks/address-policy.ts';
 
 const own = '10.1.1.9';
 const thief = '192.0.2.66';
@@ -214,7 +214,7 @@ describe('The sources', () => {
   const root = join(import.meta.dirname, '../../../');
   const sources = (folder: string): readonly string[] =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !/(?:^|\/)sim\//u.test(name) && !name.startsWith('page/'))
+      .filter((name) => name.endsWith('.ts') && !/(?:^|\/)sim\//u.test(name) && !name.startsWith('console/'))
       .map((name) => join(folder, name));
   const text = (file: string): string => readFileSync(join(root, file), 'utf8');
 

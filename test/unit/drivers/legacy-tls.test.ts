@@ -1,8 +1,8 @@
 /** Cameras with TLS 1.0 and 1.1 only: not served unless the configuration allows it, and the kit says so. */
 import { X509Certificate } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
-import { degradedReasons } from '../../../src/app/degraded.ts';
-import { texts } from '../../../src/device/texts.ts';
+import { degradedReasons } from '../../../src/kit/app/degraded.ts';
+import { texts } from '../../../src/toolkit/device/texts.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
 import { cameraLab } from '../../support/cameras/onvif-lab.ts';
 import { selfSigned, vendorcamLab } from '../../support/cameras/vendorcam-lab.ts';

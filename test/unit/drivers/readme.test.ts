@@ -27,7 +27,7 @@ it('README and changelog name each built-in driver', () => {
 });
 
 it('every function of the host and every key of an asset is explained to those who write a driver', () => {
-  const source = read('src/driver/driver.ts');
+  const source = read('src/toolkit/driver/driver.ts');
   const body = (name: string): string =>
     source.slice(source.indexOf(`export interface ${name}`)).split('\n}\n', 1)[0] ?? '';
   const host = [...body('DriverHost').matchAll(/^ {2}readonly (\w+):/gmu)].map(([, name = '']) => name);

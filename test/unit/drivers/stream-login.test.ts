@@ -9,10 +9,10 @@ import { hubLab } from '../../support/kit/hub-lab.ts';
 import { type CameraLab, cameraLab } from '../../support/cameras/onvif-lab.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { selfSigned, type VendorcamLab, vendorcamLab } from '../../support/cameras/vendorcam-lab.ts';
-import type { AssetView } from '../../../src/hub/assets/asset.ts';
-import type { Driver } from '../../../src/driver/driver.ts';
+import type { AssetView } from '../../../src/kit/hub/assets/asset.ts';
+import type { Driver } from '../../../src/toolkit/driver/driver.ts';
 import { onvif } from '../../../drivers/onvif/onvif.ts';
-import { texts } from '../../../src/hub/texts.ts';
+import { texts } from '../../../src/kit/hub/texts.ts';
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -22,7 +22,7 @@ test('the bundle has the strings of the sources, and says what they say', async 
     expect(definitions.match(/^\/\/ .*\.ts$/gmu)).toEqual(['// drivers/mavlink/wire/definitions-table.ts']);
     // The demo and its simulators are for those who have the sources.
     expect(files.filter((name) => /^(?:demo|sim-)/u.test(name))).toEqual([]);
-    expect(await readdir(join(app, 'page'))).not.toContain('README.md');
+    expect(await readdir(join(app, 'console'))).not.toContain('README.md');
     const config = join(dir, 'config.yaml');
     await writeFile(
       config,

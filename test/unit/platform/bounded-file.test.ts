@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { glob, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { FileRefused } from '../../../src/errors.ts';
+import { FileRefused } from '../../../src/platform/errors.ts';
 import {
   readBytesUpTo,
   readTextUpTo,
@@ -70,13 +70,13 @@ it('two files that are read at the same time do not share their bytes', async ()
 
 /** These read what is part of the program, as it was packed. */
 const own_files: ReadonlySet<string> = new Set([
-  'src/geo/cities.ts',
+  'src/kit/geo/cities.ts',
   'src/cli/version.ts',
-  'src/service/http/page/page-files.ts',
+  'src/cloud/http/page/page-files.ts',
 ]);
 
 /** These run where the program is built. */
-const build_tools: ReadonlySet<string> = new Set(['src/docs.ts', 'src/geo/pack-cities.ts']);
+const build_tools: ReadonlySet<string> = new Set(['src/tools/docs.ts', 'src/tools/pack-cities.ts']);
 
 it('no file is read without a limit', async () => {
   const root = new URL('../../../', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isExampleIp, isPublicIp } from '../../../src/platform/public-ip.ts';
-import { AddressPolicy } from '../../../src/service/webhooks/address-policy.ts';
+import { AddressPolicy } from '../../../src/cloud/webhooks/address-policy.ts';
 
 /** Every block of the IANA IPv4 and IPv6 Special-Purpose Address Registries: its first and its last address. */
 const registry: readonly (readonly [block: string, first: string, last: string])[] = [

@@ -1,6 +1,6 @@
 /** Places that work shares, such as the connections of the database. */
 import { describe, expect, it } from 'vitest';
-import { StorageBusy } from '../../../src/errors.ts';
+import { StorageBusy } from '../../../src/platform/errors.ts';
 import { KeyedSemaphore, Semaphore } from '../../../src/platform/semaphore.ts';
 import { turn } from '../../../src/platform/time.ts';
 

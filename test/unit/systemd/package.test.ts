@@ -13,7 +13,7 @@ import {
   readComponent,
   withData,
 } from '../../../systemd/package/licences.ts';
-import { standaloneJsonSchema } from '../../../src/config/standalone.ts';
+import { standaloneJsonSchema } from '../../../src/kit/config/standalone.ts';
 import { commandPage, configPage, leaves } from '../../../systemd/package/manual.ts';
 import { missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -196,7 +196,7 @@ test('the manual describes each command, the defaults of options and the exit co
 });
 
 async function schemas() {
-  const file = join(import.meta.dirname, '../../../src/config/config.schema.json');
+  const file = join(import.meta.dirname, '../../../src/kit/config/config.schema.json');
   const kit: unknown = JSON.parse(await readFile(file, 'utf8'));
   return { kit, service: standaloneJsonSchema() };
 }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { checkBrokerSession } from '../../../../src/cli/doctor/broker-session.ts';
 import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
-import type { BrokerConfig } from '../../../../src/config/broker.ts';
+import type { BrokerConfig } from '../../../../src/kit/config/broker.ts';
 import { startMosquitto } from '../../../support/brokers/broker.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { texts as vendorcamTexts } from '../../../../drivers/vendorcam/texts.ts';
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
-import { statusOf, time } from '../../local/fake-daemon.ts';
+import { statusOf, time } from '../../kit/local/fake-daemon.ts';
 
 test('a refused password, a camera without an answer and a weakness are named, with what was tried and the next attempt', () => {
   const { drivers, assets } = statusOf();

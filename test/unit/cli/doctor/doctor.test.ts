@@ -5,15 +5,15 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { degradedReasons } from '../../../../src/app/degraded.ts';
+import { degradedReasons } from '../../../../src/kit/app/degraded.ts';
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
 import { withStoredSecrets } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
-import { serveLocal } from '../../../../src/local/server.ts';
+import { serveLocal } from '../../../../src/kit/local/server.ts';
 import { well } from '../../../support/kit/troubles.ts';
 import { withDirectory } from '../../../support/temporary.ts';
-import { fakeDaemon, statusOf, time } from '../../local/fake-daemon.ts';
+import { fakeDaemon, statusOf, time } from '../../kit/local/fake-daemon.ts';
 import { recordedShell } from '../shell-of-test.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';

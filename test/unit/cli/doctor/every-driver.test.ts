@@ -17,7 +17,7 @@ import { vendorcamWith } from '../../../../drivers/vendorcam/vendorcam.ts';
 import { vendorradioWith } from '../../../../drivers/vendorradio/vendorradio.ts';
 import { halves, kitFindings } from '../../../../src/cli/doctor/kit.ts';
 import { statusLines } from '../../../../src/cli/status/view.ts';
-import type { Driver } from '../../../../src/driver/driver.ts';
+import type { Driver } from '../../../../src/toolkit/driver/driver.ts';
 import { startFakeDish } from '../../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
@@ -33,7 +33,7 @@ import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { freePort } from '../../../support/ports.ts';
 import { withDirectory } from '../../../support/temporary.ts';
-import { statusOf } from '../../local/fake-daemon.ts';
+import { statusOf } from '../../kit/local/fake-daemon.ts';
 
 interface Place {
   readonly port: number;

@@ -13,7 +13,7 @@ import { lackOfRights, obstacle, serviceUser } from '../../../../src/cli/doctor/
 import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { checkWear } from '../../../../src/cli/doctor/disk.ts';
-import { state_dir_default } from '../../../../src/config/schema.ts';
+import { state_dir_default } from '../../../../src/kit/config/schema.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 /** Somebody who owns nothing here. */

@@ -12,7 +12,7 @@ import { checkJournal, checkSerialPorts } from '../../../../src/cli/doctor/exami
 import { checkConfigFile, checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { touchpointsOf } from '../../../../src/cli/doctor/touchpoints.ts';
-import { readConfig } from '../../../../src/config/config.ts';
+import { readConfig } from '../../../../src/kit/config/config.ts';
 import { diskMissing, withExt4, withTmpfs } from '../../../support/disk/disks.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { withDirectory } from '../../../support/temporary.ts';

@@ -4,7 +4,7 @@ import { texts as doctor_texts } from '../../../../src/cli/doctor/texts.ts';
 import { statusLines } from '../../../../src/cli/status/view.ts';
 import { texts } from '../../../../src/cli/texts.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
-import { statusOf } from '../../local/fake-daemon.ts';
+import { statusOf } from '../../kit/local/fake-daemon.ts';
 
 const plain = (_: string, text: string): string => text;
 const reason = doctor_texts.disk_full(

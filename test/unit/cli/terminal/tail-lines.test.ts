@@ -1,10 +1,10 @@
 /** What is published, at the width of a terminal. */
 import { expect, it, test } from 'vitest';
-import type { TailMessage } from '../../../../src/local/api.ts';
+import type { TailMessage } from '../../../../src/kit/local/api.ts';
 import { TailLines } from '../../../../src/cli/terminal/tail-screen.ts';
 import { widthOf } from '../../../../src/cli/terminal/width.ts';
 import { texts } from '../../../../src/cli/texts.ts';
-import { drone, messageOf, time } from '../../local/fake-daemon.ts';
+import { drone, messageOf, time } from '../../kit/local/fake-daemon.ts';
 import { localTime } from '../../../../src/platform/local-time.ts';
 
 const plain = (_: string, text: string): string => text;

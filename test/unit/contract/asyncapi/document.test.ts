@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { asyncApi, channelSpecs } from '../../../../src/contract/asyncapi/document.ts';
-import { documents, documentText } from '../../../../src/docs.ts';
+import { documents, documentText } from '../../../../src/tools/docs.ts';
 import { samples } from '../../../support/contract-samples.ts';
 
 const specification = new URL('../../../../node_modules/@asyncapi/specs/schemas/3.0.0.json', import.meta.url);

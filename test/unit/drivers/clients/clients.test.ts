@@ -10,7 +10,7 @@ import { clients } from '../../../../drivers/clients/clients.ts';
 import { clientsOptions } from '../../../../drivers/clients/options.ts';
 import { texts } from '../../../../drivers/clients/texts.ts';
 import { type Client, kitTelemetry } from '../../../../src/contract/kit.ts';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { eventually } from '../../../support/eventually.ts';

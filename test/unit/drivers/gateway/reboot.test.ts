@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { texts } from '../../../../drivers/gateway/texts.ts';
-import { notSent } from '../../../../src/errors.ts';
+import { notSent } from '../../../../src/platform/errors.ts';
 import { type FakeLogind, startFakeLogind } from '../../../fakes/services/fake-logind.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { texts as link_texts } from '../../../../drivers/mavlink/links/texts.ts';
 import { checksum } from '../../../../drivers/mavlink/wire/checksum.ts';
 import { type Definition, definitions } from '../../../../drivers/mavlink/wire/definitions.ts';
-import { texts as hub_texts } from '../../../../src/hub/texts.ts';
+import { texts as hub_texts } from '../../../../src/kit/hub/texts.ts';
 import { withDrone } from './mavlink-lab.ts';
 
 const rounds = 60;

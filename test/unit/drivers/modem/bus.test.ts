@@ -2,9 +2,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openBus } from '../../../../src/device/dbus/bus.ts';
-import { texts } from '../../../../src/device/dbus/texts.ts';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { openBus } from '../../../../src/toolkit/device/dbus/bus.ts';
+import { texts } from '../../../../src/toolkit/device/dbus/texts.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { letPass } from '../../../support/eventually.ts';
 import { makeMessageBus } from '../../../support/drivers/message-bus.ts';

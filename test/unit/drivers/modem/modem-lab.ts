@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { modem } from '../../../../drivers/modem/modem.ts';
 import { gatewayFeeds, noFeeds } from '../../../../src/contract/feeds.ts';
-import { defineDriver } from '../../../../src/driver/driver.ts';
+import { defineDriver } from '../../../../src/toolkit/driver/driver.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';

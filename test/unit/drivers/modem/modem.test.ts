@@ -9,7 +9,7 @@ import { drivers } from '../../../../drivers/index.ts';
 import { modem } from '../../../../drivers/modem/modem.ts';
 import { modemOptions } from '../../../../drivers/modem/options.ts';
 import { texts as modem_texts } from '../../../../drivers/modem/texts.ts';
-import { texts } from '../../../../src/device/texts.ts';
+import { texts } from '../../../../src/toolkit/device/texts.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -1,7 +1,7 @@
 /** The command that resets a modem, against a real dbus-daemon. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/modem/texts.ts';
-import type { Command } from '../../../../src/driver/command.ts';
+import type { Command } from '../../../../src/toolkit/driver/command.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';

@@ -12,7 +12,7 @@ import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-
 import { eventually } from '../../../support/eventually.ts';
 import type { RecordingOutbox } from '../../../support/recording-outbox.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
-import { texts as device_texts } from '../../../../src/device/texts.ts';
+import { texts as device_texts } from '../../../../src/toolkit/device/texts.ts';
 
 let lab: CameraLab;
 const cameras: FakeCamera[] = [];

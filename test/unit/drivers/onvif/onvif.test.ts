@@ -20,7 +20,7 @@ import { withDirectory } from '../../../support/temporary.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
-import { texts as driverTexts } from '../../../../src/driver/texts.ts';
+import { texts as driverTexts } from '../../../../src/toolkit/driver/texts.ts';
 
 const cameras: FakeCamera[] = [];
 let lab: CameraLab;

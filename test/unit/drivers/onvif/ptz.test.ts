@@ -3,8 +3,8 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
-import type { Command } from '../../../../src/driver/command.ts';
-import type { DriverHost } from '../../../../src/driver/driver.ts';
+import type { Command } from '../../../../src/toolkit/driver/command.ts';
+import type { DriverHost } from '../../../../src/toolkit/driver/driver.ts';
 import type { FeedSet } from '../../../../src/contract/feeds.ts';
 import {
   type FakeCamera,

@@ -10,7 +10,7 @@ import { envelope } from '../../../../drivers/onvif/sim/services.ts';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
 import { call_deadline_ms, failure, operation, type Soap } from '../../../../drivers/onvif/soap/soap.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
-import { OwedStops } from '../../../../src/device/owed-stops.ts';
+import { OwedStops } from '../../../../src/toolkit/device/owed-stops.ts';
 import { context } from '../../../support/cameras/onvif-lab.ts';
 
 let stopping = new AbortController();

@@ -1,8 +1,8 @@
 /** Pictures of ONVIF cameras: the address is the camera's, the host is the configured one. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { picture_bytes_max } from '../../../../src/device/pictures/picture.ts';
-import { samplePicture } from '../../../../src/device/pictures/sample-picture.ts';
-import { texts as device_texts } from '../../../../src/device/texts.ts';
+import { picture_bytes_max } from '../../../../src/toolkit/device/pictures/picture.ts';
+import { samplePicture } from '../../../../src/toolkit/device/pictures/sample-picture.ts';
+import { texts as device_texts } from '../../../../src/toolkit/device/texts.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import {
   type FakeCamera,

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readingOf, wordsOf } from '../../../../drivers/power/nut-session.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
 import { power } from '../../../../drivers/power/power.ts';
-import { DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceRejected, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
 import { withDirectory } from '../../../support/temporary.ts';

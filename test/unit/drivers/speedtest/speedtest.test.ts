@@ -8,7 +8,7 @@ import { speedtestOptions } from '../../../../drivers/speedtest/options.ts';
 import { speedtest, chooseWay, defaultDevice } from '../../../../drivers/speedtest/speedtest.ts';
 import { texts } from '../../../../drivers/speedtest/texts.ts';
 import { speedtest as speedtestResult } from '../../../../src/contract/kit.ts';
-import { CommandRefused } from '../../../../src/errors.ts';
+import { CommandRefused } from '../../../../src/platform/errors.ts';
 import { type FakeSpeedServer, startSpeedServer } from '../../../fakes/services/fake-speed-server.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';

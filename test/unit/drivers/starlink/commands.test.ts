@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { starlink } from '../../../../drivers/starlink/starlink.ts';
 import { texts } from '../../../../drivers/starlink/texts.ts';
-import { notSent } from '../../../../src/errors.ts';
+import { notSent } from '../../../../src/platform/errors.ts';
 import { refused_text, startFakeDish } from '../../../fakes/fake-dish.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -12,7 +12,7 @@ import {
 import { decode, fields_max, floats, real, text, uint } from '../../../../drivers/starlink/api/protobuf.ts';
 import { texts } from '../../../../drivers/starlink/texts.ts';
 import { alertsText, causeOf, reasonOf } from '../../../../drivers/starlink/words.ts';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { bytes, double, float, varint } from '../../../fakes/fake-dish.ts';
 
 const status = (...parts: Buffer[]) => parseStatus(bytes(2004, Buffer.concat(parts)))!;

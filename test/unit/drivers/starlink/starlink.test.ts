@@ -10,8 +10,8 @@ import { starlinkOptions } from '../../../../drivers/starlink/options.ts';
 import { Permit, refused_pause_ms, starlink } from '../../../../drivers/starlink/starlink.ts';
 import { texts as dish_texts } from '../../../../drivers/starlink/texts.ts';
 import { noFeeds } from '../../../../src/contract/feeds.ts';
-import { texts } from '../../../../src/device/texts.ts';
-import { defineDriver } from '../../../../src/driver/driver.ts';
+import { texts } from '../../../../src/toolkit/device/texts.ts';
+import { defineDriver } from '../../../../src/toolkit/driver/driver.ts';
 import {
   denied_text,
   type DishMood,

@@ -1,6 +1,6 @@
 /** What vendor cameras are told: moves that always end, presets, motion detection and restarts. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { CommandRefused } from '../../../../src/errors.ts';
+import { CommandRefused } from '../../../../src/platform/errors.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';

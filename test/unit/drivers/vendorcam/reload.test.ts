@@ -1,7 +1,7 @@
 /** A reload that changes one of several cameras while the driver runs. */
 import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { texts } from '../../../../src/device/texts.ts';
+import { texts } from '../../../../src/toolkit/device/texts.ts';
 import { FakeVendorCamera } from '../../../fakes/fake-vendor-camera.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/channels/abilities.ts';
 import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/channels/alarms.ts';
-import { texts as driver_texts } from '../../../../src/driver/texts.ts';
+import { texts as driver_texts } from '../../../../src/toolkit/driver/texts.ts';
 import { identitiesOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';
 import { Line } from '../../../../drivers/vendorcam/host/line.ts';
 import { limits } from '../../../../drivers/vendorcam/limits.ts';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
 import { readReplies } from '../../../../drivers/vendorcam/host/replies.ts';
 import { faultOf } from '../../../../drivers/vendorcam/host/rsp-codes.ts';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 
 describe('an error code', () => {

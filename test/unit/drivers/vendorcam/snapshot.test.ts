@@ -1,7 +1,7 @@
 /** Pictures of vendor cameras: one GET in the session, whose answer is a JPEG or an error. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { samplePicture } from '../../../../src/device/pictures/sample-picture.ts';
-import { texts as device_texts } from '../../../../src/device/texts.ts';
+import { samplePicture } from '../../../../src/toolkit/device/pictures/sample-picture.ts';
+import { texts as device_texts } from '../../../../src/toolkit/device/texts.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;

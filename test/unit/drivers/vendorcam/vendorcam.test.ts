@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
 import { vendorcam, vendorcamWith } from '../../../../drivers/vendorcam/vendorcam.ts';
 import { drivers } from '../../../../drivers/index.ts';
-import { texts as driverTexts } from '../../../../src/driver/texts.ts';
+import { texts as driverTexts } from '../../../../src/toolkit/driver/texts.ts';
 import { FakeVendorCamera, type Mood } from '../../../fakes/fake-vendor-camera.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';

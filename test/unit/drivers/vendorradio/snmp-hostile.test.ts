@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../../drivers/vendorradio/limits.ts';
 import { openSnmp, type SnmpLogin } from '../../../../drivers/vendorradio/snmp/snmp-session.ts';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { type SnmpAnswer, snmpAnswers, startFakeSnmpAgent } from '../../../fakes/fake-snmp-agent.ts';
 import { integer, response_pdu, tlv, types, varbind } from '../../../support/drivers/snmp-bytes.ts';
 

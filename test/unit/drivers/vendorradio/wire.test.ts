@@ -12,9 +12,9 @@ import {
   listIn,
   requestText,
 } from '../../../../drivers/vendorradio/ubus/ubus-wire.ts';
-import { CommandRefused, DeviceRejected, DeviceUnreachable } from '../../../../src/errors.ts';
-import { LoginGuard } from '../../../../src/device/login-guard.ts';
-import { pinnedHttp, type PinnedHttp } from '../../../../src/device/pinned-http.ts';
+import { CommandRefused, DeviceRejected, DeviceUnreachable } from '../../../../src/platform/errors.ts';
+import { LoginGuard } from '../../../../src/toolkit/device/login-guard.ts';
+import { pinnedHttp, type PinnedHttp } from '../../../../src/toolkit/device/pinned-http.ts';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
 

@@ -4,7 +4,7 @@ import { createServer, isIPv6, SocketAddress } from 'node:net';
 import { createSocket } from 'node:dgram';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { type EchoReply, openIcmp } from '../../../../src/platform/linux/bound-icmp.ts';
 import { connectTcp, knockTcp } from '../../../../src/platform/linux/bound-tcp.ts';
 import { openUdp } from '../../../../src/platform/linux/bound-fd.ts';

@@ -1,6 +1,6 @@
 /** Listings of the kernel's tables over netlink, on this machine. */
 import { expect, it } from 'vitest';
-import { DeviceUnreachable } from '../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { dumpTable } from '../../../../src/platform/linux/netlink-dump.ts';
 import { readAttributes } from '../../../../src/platform/linux/netlink-message.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { type MavlinkLab, withDrone } from '../mavlink-lab.ts';
-import { texts } from '../../../../../src/tasks/texts.ts';
+import { texts } from '../../../../../src/kit/tasks/texts.ts';
 
 describe.concurrent('A command without an answer', () => {
   const copies_sent: Readonly<Record<string, number>> = {

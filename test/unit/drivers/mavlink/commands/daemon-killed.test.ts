@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { jsonObject, type JsonObject } from '../../../../../src/contract/json.ts';
-import { texts } from '../../../../../src/tasks/texts.ts';
+import { texts } from '../../../../../src/kit/tasks/texts.ts';
 import type { MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { type Broker, startMosquitto } from '../../../../support/brokers/broker.ts';
 import { eventually } from '../../../../support/eventually.ts';

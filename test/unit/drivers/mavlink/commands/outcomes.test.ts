@@ -26,7 +26,7 @@ import {
   untilKnown,
 } from './outcomes-lab.ts';
 import { texts as command_texts } from '../../../../../drivers/mavlink/commands/texts.ts';
-import { texts as task_texts } from '../../../../../src/tasks/texts.ts';
+import { texts as task_texts } from '../../../../../src/kit/tasks/texts.ts';
 
 /** What the vehicle does with the command; `cancel` stops the task. */
 const scenarios = {

@@ -1,10 +1,10 @@
 /** Plans that were written to cost much or to deceive: refused in one sentence, before anything is sent to the vehicle. */
 import { describe, expect, it } from 'vitest';
 import { readPlan } from '../../../../../drivers/mavlink/missions/plan.ts';
-import { dispatch_chars_max } from '../../../../../src/tasks/limits.ts';
+import { dispatch_chars_max } from '../../../../../src/kit/tasks/limits.ts';
 import type { JsonObject } from '../../../../../src/contract/json.ts';
-import { readDispatch } from '../../../../../src/tasks/dispatch.ts';
-import { bounded } from '../../../../../src/tasks/sentences.ts';
+import { readDispatch } from '../../../../../src/kit/tasks/dispatch.ts';
+import { bounded } from '../../../../../src/kit/tasks/sentences.ts';
 import { asset_id, task_id } from '../../../../support/contract-samples.ts';
 import { threadCpu_ms } from '../../../../fuzz/engine.ts';
 

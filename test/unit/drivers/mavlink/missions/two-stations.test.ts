@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import type { MissionMessage, Station } from '../../../../../drivers/mavlink/sim/missions.ts';
-import { CommandRefused } from '../../../../../src/errors.ts';
+import { CommandRefused } from '../../../../../src/platform/errors.ts';
 import { missionItem, type MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';

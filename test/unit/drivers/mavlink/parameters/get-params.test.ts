@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/parameter-texts.ts';
 import { bitsOf } from '../../../../../drivers/mavlink/commands/parameters.ts';
-import { reportable } from '../../../../../src/tasks/result.ts';
+import { reportable } from '../../../../../src/kit/tasks/result.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';
 import { withDrone } from '../mavlink-lab.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Decoded, Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { Part } from '../../../../../drivers/mavlink/vehicles/part.ts';
-import type { AssetDescription } from '../../../../../src/driver/driver.ts';
-import { texts } from '../../../../../src/driver/texts.ts';
+import type { AssetDescription } from '../../../../../src/toolkit/driver/driver.ts';
+import { texts } from '../../../../../src/toolkit/driver/texts.ts';
 
 const sink = {
   publish: () => undefined,

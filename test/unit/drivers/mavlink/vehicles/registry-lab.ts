@@ -9,7 +9,7 @@ import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavl
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
 import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
-import { defineDriver, type DriverHost } from '../../../../../src/driver/driver.ts';
+import { defineDriver, type DriverHost } from '../../../../../src/toolkit/driver/driver.ts';
 import { aborted } from '../../../../../src/platform/time.ts';
 import { asMavlink1 } from '../../../../fakes/mavlink1.ts';
 import { hubLab } from '../../../../support/kit/hub-lab.ts';

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { keyOfPassphrase, openSigning, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { openSigningClock, ticks_per_s } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
-import { DeviceUnreachable } from '../../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../../src/platform/errors.ts';
 import { texts as secretTexts } from '../../../../../src/platform/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/wire/texts.ts';
 import { framesOfDatagram } from '../frames.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Limits, limits as usual_limits } from '../../../../../drivers/vendorcam/limits.ts';
 import { vendorcamOptions } from '../../../../../drivers/vendorcam/options.ts';
-import { isHostShared } from '../../../../../src/driver/host-option.ts';
+import { isHostShared } from '../../../../../src/toolkit/driver/host-option.ts';
 import { receivePush } from '../../../../../drivers/vendorcam/push/client.ts';
 import { whyOff } from '../../../../../drivers/vendorcam/push/push.ts';
 import { commands } from '../../../../../drivers/vendorcam/push/wire.ts';

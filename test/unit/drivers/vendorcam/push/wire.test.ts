@@ -11,7 +11,7 @@ import {
   xor,
 } from '../../../../../drivers/vendorcam/push/cipher.ts';
 import { classes, frameBytes, FrameReader } from '../../../../../drivers/vendorcam/push/wire.ts';
-import { DeviceUnreachable } from '../../../../../src/errors.ts';
+import { DeviceUnreachable } from '../../../../../src/platform/errors.ts';
 
 /** An alarm as public documents show it, with made-up values. */
 const documented = `<?xml version="1.0" encoding="UTF-8" ?>

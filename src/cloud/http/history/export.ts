@@ -1,0 +1,234 @@
+/** The export of a history: streamed page by page, so that its size is no matter of memory. */
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { messageOf } from '../../../platform/errors.ts';
+import { every, turn } from '../../../platform/time.ts';
+import { RequestProblem } from '../../api/problem.ts';
+import { type HistoryOperations, messageResource } from '../../history/reading/operations.ts';
+import { day_ms, type HistoryMessage } from '../../history/message.ts';
+import { newBudget } from '../../history/reading/reader.ts';
+import type { Service } from '../../service.ts';
+import type { Gate } from '../../access/gate.ts';
+import { askerOf } from '../guards.ts';
+import { anyProblem, asProblem, type Env, kitParams, withForms } from '../context.ts';
+import { csvLine } from './csv.ts';
+import type { HistoryGate } from './gate.ts';
+import { exportQuery, history_limit_max, spanOf } from './query.ts';
+import { newRoutes } from '../problems.ts';
+import { texts } from '../../texts.ts';
+import type { ServerResponse } from 'node:http';
+
+/** The longest time of one export. */
+export const export_days_max = 31;
+/** Characters of data of one page: an export holds a page until its client has taken it, however long that takes. */
+const page_chars = 1024 * 1024;
+/** Characters of a portion: what is made in one turn, and what the connection holds for a slow client. */
+export const portion_chars = 64 * 1024;
+/** White space before a JSON value is part of its line, which stays valid JSON; in CSV it would be part of a field. */
+const ndjson_filler = ' ';
+const csv_head = ['time', 'time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
+
+const exportHistory = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/export',
+  operationId: 'exportHistory',
+  summary: 'Export messages of a kit',
+  description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days: a longer span is 422. The last line of NDJSON is \`{"next": null}\`; a stream without it broke off: ask again \`from\` the time of the last whole line, whose messages come again with the same \`epoch\` and \`seq\`. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
+  tags: ['history'],
+  request: { params: kitParams, query: exportQuery },
+  responses: {
+    200: withForms(
+      { description: 'one message in each line', content: {} },
+      {
+        'application/x-ndjson': '{"time":"2026-11-21T10:00:00.000Z","channel":"telemetry"}',
+        'text/csv': 'time,time_quality,channel,asset_id,feed,epoch,seq,data',
+      },
+    ),
+    ...anyProblem,
+    422: asProblem(422, 'the span is longer than an export may be'),
+  },
+});
+
+export function exportRoutes(
+  service: Service,
+  history: HistoryOperations,
+  gate: HistoryGate,
+  access: Pick<Gate, 'isStillKnown'>,
+): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.openapi(exportHistory, async (c) => {
+    const { kit_id } = c.req.valid('param');
+    const { format, cursor: first, ...query } = c.req.valid('query');
+    await service.kit(c.var.principal, kit_id);
+    const span = spanOf(query, Date.now());
+    const days = (span.to_ms - span.from_ms) / day_ms;
+    // A stream that was cut to the limit would look complete: only NDJSON has a line for its end.
+    if (days > export_days_max)
+      throw new RequestProblem('out-of-range', texts.export_too_long(Math.ceil(days), export_days_max));
+    // Nothing reads the stream of such a response, so it would keep its place.
+    if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(format, kit_id));
+    const place = await gate.enterExport(c.var.principal);
+    const filter = { ...query, ...span, order: 'asc', limit: history_limit_max } as const;
+    async function* lines(): AsyncGenerator<string, void, undefined> {
+      try {
+        if (format === 'csv') yield `${csvLine(csv_head)}\r\n`;
+        let cursor = first;
+        do {
+          const query = { ...filter, cursor };
+          const { messages, next } = await patiently(c.env.outgoing, async () =>
+            place.read(async () => history.page(kit_id, query, newBudget(page_chars))),
+          );
+          yield* portionsOf(messages, format, async (some) => history.kept(kit_id, some));
+          cursor = next ?? undefined;
+        } while (cursor !== undefined);
+        if (format === 'ndjson') yield '{"next":null}\n';
+      } finally {
+        place.leave();
+      }
+    }
+    const { principal } = c.var;
+    const asker = askerOf(c);
+    const mayRead = async (): Promise<boolean> => access.isStillKnown(principal, asker);
+    const filler = format === 'ndjson' ? ndjson_filler : undefined;
+    return c.body(streamOf(lines(), { brokenOff, mayRead, filler }), 200, headersOf(format, kit_id));
+  });
+  return routes;
+}
+
+/**
+ * The lines of messages in small portions, with a turn for others after each. A client may take minutes over each: what was erased
+ * meanwhile is left out.
+ */
+async function* portionsOf(
+  messages: readonly HistoryMessage[],
+  format: 'ndjson' | 'csv',
+  keptOf: (messages: readonly HistoryMessage[]) => Promise<readonly HistoryMessage[]>,
+): AsyncGenerator<string, void, undefined> {
+  for (let left = await keptOf(messages); left.length > 0; left = await keptOf(left)) {
+    let [portion, taken] = ['', 0];
+    for (const message of left) {
+      portion += lineOf(message, format);
+      taken += 1;
+      if (portion.length >= portion_chars) break;
+    }
+    yield portion;
+    left = left.slice(taken);
+    await turn();
+  }
+}
+
+const brokenOff = (error: unknown): Error => new Error(texts.export_broken(messageOf(error)));
+
+function headersOf(format: 'ndjson' | 'csv', kit_id: string): Record<string, string> {
+  return {
+    'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
+    'content-disposition': `attachment; filename="${kit_id}.${format}"`,
+    // nginx would keep up to a gigabyte of it on its disk, for a client whose key may be revoked meanwhile.
+    'x-accel-buffering': 'no',
+  };
+}
+
+function lineOf(message: HistoryMessage, format: 'ndjson' | 'csv'): string {
+  const resource = messageResource(message);
+  if (format === 'ndjson') return `${JSON.stringify(resource)}\n`;
+  const { time, time_quality, channel, asset_id, feed, epoch, seq } = resource;
+  // JSON has semicolons in texts alone, so that it stays the same JSON.
+  const data = message.data.replaceAll(';', '\\u003b');
+  return `${csvLine([time, time_quality, channel, asset_id, feed, epoch, seq, data])}\r\n`;
+}
+
+/** A client that takes no portion for so long gives up its place: it would keep it for good by reading now and then. */
+export const portion_wait_max_ms = 300_000;
+
+/** Proxies in front cut a response off in which nothing comes for a minute, and a page can take longer: its place has to be free. */
+export const quiet_max_ms = 15_000;
+
+/** How often it is asked whether a client may still read, as with WebSockets. */
+export const look_every_ms = 5_000;
+
+export interface StreamParts {
+  /** Makes the error of the response from that of the portions. */
+  readonly brokenOff: (error: unknown) => Error;
+  /** Whether the client may still read: it can take hours over what it asked for. Rejects when that is not known. */
+  readonly mayRead: () => Promise<boolean>;
+  /** Sent while a portion is long in coming; means nothing between two portions. Left out: the format has no such text. */
+  readonly filler?: string | undefined;
+}
+
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
+/** The response that these portions make, one after the other; breaks off when its client may no longer read. */
+export function streamOf(
+  portions: AsyncGenerator<string, void, undefined>,
+  { brokenOff, mayRead, filler }: StreamParts,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const over = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let isReading = false;
+  const end = (): void => {
+    clearTimeout(timer);
+    over.abort();
+  };
+  const breakOff = (controller: Controller, reason: string): void => {
+    end();
+    void portions.return();
+    controller.error(brokenOff(new Error(reason)));
+  };
+  const look = async (controller: Controller): Promise<void> => {
+    const isAllowed = await mayRead().catch(() => true);
+    if (!isAllowed && !over.signal.aborted) breakOff(controller, texts.key_ended);
+  };
+  return new ReadableStream(
+    {
+      start(controller) {
+        every(look_every_ms, over.signal, () => void look(controller));
+        if (filler === undefined) return;
+        every(quiet_max_ms, over.signal, () => {
+          // A client that takes nothing has enough to read.
+          if (isReading && (controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(filler));
+        });
+      },
+      async pull(controller) {
+        clearTimeout(timer);
+        try {
+          isReading = true;
+          const next = await portions.next();
+          isReading = false;
+          if (over.signal.aborted) return;
+          if (next.done === true) {
+            end();
+            controller.close();
+            return;
+          }
+          controller.enqueue(encoder.encode(next.value));
+          timer = setTimeout(() => {
+            breakOff(controller, texts.client_stalled(portion_wait_max_ms / 1_000));
+          }, portion_wait_max_ms).unref();
+        } catch (error) {
+          end();
+          controller.error(brokenOff(error));
+        }
+      },
+      async cancel() {
+        end();
+        await portions.return();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+}
+
+/**
+ * Does the work without the limit for connections on which nothing happens: CSV has nothing that could be sent until a message is found.
+ * Who reads nothing of what was found has that limit.
+ */
+export async function patiently<T>(response: ServerResponse | undefined, work: () => Promise<T>): Promise<T> {
+  const socket = response?.socket;
+  const idle_ms = socket?.timeout ?? 0;
+  socket?.setTimeout(0);
+  try {
+    return await work();
+  } finally {
+    socket?.setTimeout(idle_ms);
+  }
+}

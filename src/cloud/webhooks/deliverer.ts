@@ -1,0 +1,236 @@
+/** Delivers queued messages: at least once each, by one replica at a time, with limits for each receiver. */
+import { randomBytes } from 'node:crypto';
+import { messageOf, StorageUnavailable } from '../../platform/errors.ts';
+import { every, sleep } from '../../platform/time.ts';
+import type { ServiceLog } from '../service-log.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { messagePause, type Pauses, receiverPause } from './pauses.ts';
+import { type Attempt, sendOnce } from './send.ts';
+import { signedHeaders } from './signature.ts';
+import { texts } from './texts.ts';
+import type { QueuedMessage, Settled, Settlement, Webhook, WebhookStore } from './webhook-store.ts';
+
+/** Deliveries to one receiver at once; while it fails, one. */
+const at_once_max = 4;
+/** Interval of the search for messages that are due, while any wait. */
+const look_every_ms = 1_000;
+/** The same while none waits: for what another replica queued and left behind. What is queued here is searched for at once. */
+const look_idle_ms = 30_000;
+/** Interval of the search for kits that fell silent. */
+const silences_every_ms = 60_000;
+/** A claim ends after the timeout and this: then another replica delivers it. */
+const lease_grace_ms = 20_000;
+
+export interface DelivererParts {
+  readonly store: Pick<
+    WebhookStore,
+    'noteSilences' | 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessages'
+  >;
+  readonly log: ServiceLog;
+  readonly policy: AddressPolicy;
+  readonly timeout_ms: number;
+  /** A receiver that fails for so long is disabled. */
+  readonly disable_after_ms: number;
+  readonly now: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Left out: the usual ones. */
+  readonly pauses?: Pauses | undefined;
+  /** Counts attempts; left out: nothing is counted. */
+  readonly count?: ((outcome: 'delivered' | 'failed' | 'dead' | 'disabled') => void) | undefined;
+}
+
+export class Deliverer {
+  readonly #parts: DelivererParts;
+  readonly #running = new Map<string, Set<Promise<void>>>();
+  /** Receivers whose failure was logged. */
+  readonly #failing = new Set<string>();
+  readonly #settling: Settling;
+  #wake = new AbortController();
+  #isLost = false;
+
+  constructor(parts: DelivererParts) {
+    this.#parts = parts;
+    this.#settling = new Settling(parts.store);
+  }
+
+  /** Delivers until the signal aborts; resolves when every attempt has ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    every(silences_every_ms, signal, () => void this.#noteSilences());
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      const { signal: woken } = this.#wake;
+      const pause_ms = await this.#look(signal);
+      await sleep(pause_ms, AbortSignal.any([signal, woken]));
+    }
+    for (const running of this.#running.values()) await Promise.all(running);
+  }
+
+  /** To be called when messages may have become due. */
+  wake(): void {
+    this.#wake.abort();
+  }
+
+  async #noteSilences(): Promise<void> {
+    const { store, now } = this.#parts;
+    // A database that does not answer is logged by the search for messages.
+    if (await store.noteSilences(now()).catch(() => false)) this.wake();
+  }
+
+  /** Starts what is due. Returns when to look again, unless it is woken before. */
+  async #look(signal: AbortSignal): Promise<number> {
+    const { store, now, log } = this.#parts;
+    try {
+      for (const webhook of await store.dueWebhooks(now())) await this.#start(webhook, signal);
+      this.#isLost = false;
+      const next_ms = await store.nextDue(now());
+      if (next_ms === undefined) return look_idle_ms;
+      return Math.min(look_idle_ms, Math.max(look_every_ms, next_ms - now()));
+    } catch (error) {
+      if (!this.#isLost) log.warn({ reason: messageOf(error) }, texts.log_queue_failed);
+      this.#isLost = true;
+      return look_every_ms;
+    }
+  }
+
+  async #start(webhook: Webhook, signal: AbortSignal): Promise<void> {
+    const { store, now, timeout_ms } = this.#parts;
+    const { webhook_id, failures } = webhook;
+    const running = this.#running.get(webhook_id) ?? new Set();
+    const limit = (failures > 0 ? 1 : at_once_max) - running.size;
+    if (limit <= 0 || signal.aborted) return;
+    this.#running.set(webhook_id, running);
+    const now_ms = now();
+    const lease = randomBytes(8).toString('hex');
+    const lease_ms = now_ms + timeout_ms + lease_grace_ms;
+    for (const message of await store.claimMessages({ webhook_id, limit, now_ms, lease_ms, lease })) {
+      const attempt = this.#deliver(webhook, { message, lease }, signal).finally(() => {
+        running.delete(attempt);
+        if (running.size === 0) this.#running.delete(webhook_id);
+        this.#wake.abort();
+      });
+      running.add(attempt);
+    }
+  }
+
+  async #deliver(webhook: Webhook, { message, lease }: Claimed, signal: AbortSignal): Promise<void> {
+    const { log, now, policy, timeout_ms } = this.#parts;
+    const { webhook_id, url, secrets } = webhook;
+    const { id, body } = message;
+    const headers = signedHeaders({ id, body, now_ms: now() }, secrets);
+    const attempt = await sendOnce({ url, headers, body }, { policy, timeout_ms, signal });
+    const settlement = { webhook_id, id, lease, ...this.#settlement(webhook, message, attempt) };
+    try {
+      const { disabled } = await this.#settling.settle(settlement);
+      this.#note(webhook, settlement, disabled);
+    } catch (error) {
+      // The claim expires, and the message is delivered once more.
+      log.warn({ webhook: webhook_id, reason: messageOf(error) }, texts.log_queue_failed);
+    }
+  }
+
+  #settlement({ failures }: Webhook, { attempts }: QueuedMessage, attempt: Attempt): Outcome {
+    const { now, random, pauses, disable_after_ms } = this.#parts;
+    const now_ms = now();
+    if (attempt.kind === 'interrupted') return { kind: 'released' };
+    if (attempt.kind === 'delivered') return { kind: 'delivered', now_ms };
+    const { reason, asked_ms, gone = false } = attempt;
+    const pause_ms = messagePause(attempts, { random, asked_ms, pauses });
+    const disable = gone
+      ? { reason: texts.gone, failing_since_ms: now_ms }
+      : { reason: texts.failing(disable_after_ms / 3_600_000), failing_since_ms: now_ms - disable_after_ms };
+    return {
+      kind: 'failed',
+      now_ms,
+      reason: pause_ms === undefined ? texts.gave_up(attempts, reason) : reason,
+      retry_ms: pause_ms === undefined ? null : now_ms + pause_ms,
+      pause_until_ms: now_ms + receiverPause(failures + 1, { random, asked_ms, pauses }),
+      disable,
+    };
+  }
+
+  /** Counts the outcome and logs changes of state: the first failure and its end, a message that is given up, the alarm. */
+  #note({ webhook_id, label, url }: Webhook, outcome: Outcome, disabled: boolean): void {
+    const { log, count } = this.#parts;
+    const facts = { webhook: webhook_id, label, host: new URL(url).host };
+    if (outcome.kind === 'delivered') {
+      count?.('delivered');
+      if (this.#failing.delete(webhook_id)) log.info(facts, texts.log_restored);
+    }
+    if (outcome.kind !== 'failed') return;
+    this.#noteFailure({ webhook: webhook_id, facts }, outcome);
+    if (!disabled) return;
+    count?.('disabled');
+    log.error({ ...facts, reason: outcome.disable?.reason }, texts.log_disabled);
+    this.#failing.delete(webhook_id);
+  }
+
+  #noteFailure(
+    { webhook, facts }: { readonly webhook: string; readonly facts: object },
+    { reason, retry_ms }: Extract<Outcome, { kind: 'failed' }>,
+  ): void {
+    const { log, count } = this.#parts;
+    count?.(retry_ms === null ? 'dead' : 'failed');
+    if (!this.#failing.has(webhook)) log.warn({ ...facts, reason }, texts.log_failing);
+    this.#failing.add(webhook);
+    if (retry_ms === null) log.warn({ ...facts, reason }, texts.log_dead);
+  }
+}
+
+interface Claimed {
+  readonly message: QueuedMessage;
+  readonly lease: string;
+}
+
+type WithoutPlace<T> = T extends unknown ? Omit<T, 'webhook_id' | 'id' | 'lease'> : never;
+type Outcome = WithoutPlace<Settlement>;
+
+/** Outcomes of one transaction. */
+const settlements_max = 64;
+
+interface Waiting {
+  readonly settlement: Settlement;
+  readonly resolve: (settled: Settled) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Stores outcomes of deliveries, one transaction at a time: 64 receivers have 256 deliveries at once, and each outcome in a transaction of
+ * its own would take every connection of the database.
+ */
+export class Settling {
+  readonly #store: Pick<WebhookStore, 'settleMessages'>;
+  /** Of deliveries that have ended: as many at most as may run at once. */
+  readonly #waiting: Waiting[] = [];
+  #isRunning = false;
+
+  constructor(store: Pick<WebhookStore, 'settleMessages'>) {
+    this.#store = store;
+  }
+
+  /** Resolves when the outcome is stored, and returns whether the receiver was disabled by it. Rejects as the store does. */
+  async settle(settlement: Settlement): Promise<Settled> {
+    const { promise, resolve, reject } = Promise.withResolvers<Settled>();
+    this.#waiting.push({ settlement, resolve, reject });
+    if (!this.#isRunning) void this.#run();
+    return promise;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#waiting.length > 0) await this.#settleAll(this.#waiting.splice(0, settlements_max));
+    this.#isRunning = false;
+  }
+
+  /** One outcome that the database refuses for good keeps no other one from being stored. */
+  async #settleAll(some: readonly Waiting[]): Promise<void> {
+    try {
+      const settled = await this.#store.settleMessages(some.map(({ settlement }) => settlement));
+      for (const [at, { resolve }] of some.entries()) resolve(settled[at] ?? { disabled: false });
+    } catch (error) {
+      const isRefused = !(error instanceof StorageUnavailable) && some.length > 1;
+      if (isRefused) for (const each of some) await this.#settleAll([each]);
+      else for (const { reject } of some) reject(error);
+    }
+  }
+}

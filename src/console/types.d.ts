@@ -1,0 +1,227 @@
+/** The shapes that the page's modules share; those of the wire come from the service's schemas. */
+import type { z } from 'zod';
+import type { CommandDefinition } from '../contract/assets.ts';
+import type { Link } from '../contract/kit.ts';
+import type { FleetServerFrame, ServerFrame } from '../cloud/api/frames.ts';
+import type { KitResource, QueueResource, TaskResource } from '../cloud/api/resources.ts';
+
+import type { Event } from './world/history/events.ts';
+import type { History } from './world/history/history.ts';
+import type { Log } from './world/history/log.ts';
+import type { Route } from './world/route.ts';
+import type { Settings } from './world/settings.ts';
+
+export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
+/** What the page takes of the socket for many kits. */
+export type FleetFrame = Extract<FleetServerFrame, { type: 'summaries' | 'heartbeat' }>;
+type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
+export type Snapshot = Frame<'snapshot'>;
+export type KitNow = Snapshot['kit'];
+export type LiveAsset = Snapshot['assets'][number];
+export type FeedMessage = Frame<'feed'>['message'];
+export type JsonValue = z.core.util.JSONType;
+
+/** A place where an asset was, and when. */
+export interface Fix {
+  readonly lat: number;
+  readonly lon: number;
+  readonly time_ms: number;
+}
+
+/** Null: not known at that time. */
+export interface Sample {
+  readonly time_ms: number;
+  readonly value: number | null;
+}
+
+/** One report of the kit on its queue. */
+export interface QueueReport {
+  /** By the kit's clock. */
+  readonly time_ms: number;
+  readonly rows: number;
+}
+
+/** The state of the kit on the page. Entries are replaced, never changed, so that views may compare them. */
+export interface World {
+  kit: KitNow | null;
+  queue: QueueResource | null;
+  /** Queue reports of the last minutes, oldest first. */
+  readonly reports: QueueReport[];
+  readonly assets: Map<string, LiveAsset>;
+  readonly feeds: Map<string, Readonly<Record<string, FeedMessage>>>;
+  readonly commands: Map<string, readonly CommandDefinition[]>;
+  readonly tasks: Map<string, TaskResource>;
+  readonly trails: Map<string, readonly Fix[]>;
+  /** How long the answers of each link took, by the name of the link. */
+  readonly latencies: Map<string, readonly Sample[]>;
+  /** The usual time between two messages of a feed, by `asset feed`, milliseconds. */
+  readonly periods: Map<string, number>;
+  /** The last change of each link that was reported, by the name of the link. */
+  readonly linkEdges: Map<
+    string,
+    { readonly status: string; readonly time_ms: number; readonly reason: string }
+  >;
+  /** Figures of the last ten minutes, by name; of assets by `asset name`. */
+  readonly series: Map<string, readonly Sample[]>;
+}
+
+/** The page's own link to the service; `since_ms` is of `performance.now`. */
+export interface PageLink {
+  readonly state: 'connecting' | 'live' | 'lost';
+  readonly since_ms: number;
+}
+
+/** The state at one moment, as the views read it. */
+export interface Now {
+  readonly world: World;
+  readonly link: PageLink;
+  /** The server's clock. */
+  readonly time_ms: number;
+  /** Whether an order would reach the service. */
+  readonly isInStep: boolean;
+}
+
+/** The freshness of a value, the same wherever it is shown. */
+export interface Freshness {
+  /** Null: the time is not known. */
+  readonly age_ms: number | null;
+  readonly isOld: boolean;
+}
+
+/** One of the values that an input offers. */
+export interface Option {
+  /** The value as text, as the input holds it. */
+  readonly value: string;
+  readonly text: string;
+  readonly json: JsonValue;
+}
+
+/** One input of a command form. */
+export interface Field {
+  readonly name: string;
+  readonly kind: 'number' | 'integer' | 'boolean' | 'choice' | 'text';
+  readonly label: string;
+  readonly hint: string;
+  readonly isRequired: boolean;
+  readonly choices: readonly Option[];
+  readonly min: number | undefined;
+  readonly max: number | undefined;
+  readonly chars_max: number | undefined;
+  readonly initial: string;
+}
+
+/** A command on its way from the first tap to the answer of the service. */
+export interface Order {
+  readonly asset: LiveAsset;
+  readonly command: CommandDefinition;
+  readonly payload: Readonly<Record<string, JsonValue>>;
+}
+
+/** The state of an order that has not become a task. */
+export interface OrderState {
+  readonly state: 'sending' | 'refused' | 'unknown' | 'sent';
+  readonly text: string;
+}
+
+/** Pages of the activity that were loaded after the first. */
+export interface Older {
+  /** The filter that they belong to. */
+  readonly of: string;
+  readonly kit_id: string | null;
+  /** Newest first. */
+  readonly events: readonly Event[];
+  /** Cursor of the next page; null: there is none. */
+  readonly next: string | null;
+  /** The question of the first page: a cursor belongs to it. */
+  readonly path: string;
+  readonly isLoading: boolean;
+  readonly fault: string;
+}
+
+export interface Session {
+  readonly scopes: readonly string[];
+}
+
+/** Choices and inputs of the person at the page. */
+export interface Choices {
+  kits: readonly KitResource[];
+  /** When they were last reported, by `performance.now`. */
+  kits_ms: number;
+  kit_id: string | null;
+  session: Session | null;
+  /** Undefined: it is not known yet whether a key is needed. */
+  needsKey: boolean | undefined;
+  /** The last error outside of a command. */
+  trouble: string;
+  /** Filter of the assets. */
+  filter: string;
+  /** Filter of the activity log. */
+  log_filter: string;
+  /** Text typed to find a kit. */
+  search: string;
+  kit_filter: string;
+  /** The open sheet: `kits`, `register`, or `command NAME` of the asset that is shown. */
+  sheet: string | null;
+  /** Where a person has tapped the map to send a drone. */
+  target: { readonly asset_id: string; readonly lat: number; readonly lon: number } | null;
+  /** Raw texts of the inputs, by `asset command field`. */
+  readonly typed: Map<string, string>;
+  /** By `asset command`. */
+  readonly orders: Map<string, OrderState>;
+  confirming: Order | null;
+  map: { zoom: number; center: string | null; pan: { lat: number; lon: number } | null };
+  /** Metadata of partner assets as the service gave it, by asset, and what became of the last change. */
+  readonly metadata: Map<string, { readonly value: unknown; readonly text: string }>;
+  /** Why the registration of a partner asset failed. */
+  registering: string;
+  /** Hours of history that are shown; 0: what this page saw. */
+  hours: number;
+  /** The moment of the past that is looked at; null: now. */
+  moment_ms: number | null;
+  /** Older pages of the activity, as far as they were loaded. */
+  older: Older | null;
+  /** Asset whose activity is shown; empty: every one. */
+  log_asset: string;
+  events: readonly string[];
+  /** Newest first. */
+  frames: readonly ServerFrame[];
+}
+
+/** Everything a view needs. */
+export interface View extends Now {
+  readonly choices: Choices;
+  readonly route: Route;
+  /** day, night or red */
+  readonly theme: string;
+  readonly log: Log;
+  readonly history: History;
+  /** The list of kits may be outdated. */
+  readonly isListOld: boolean;
+  readonly act: Actions;
+}
+
+export interface Actions {
+  /** Redraws at once after a choice has changed. */
+  readonly changed: () => void;
+  /** Redraws after something was loaded in the background, such as a module. A tap in progress ends first. */
+  readonly arrived: () => void;
+  readonly login: (key: string) => Promise<void>;
+  readonly logout: () => Promise<void>;
+  /** Sends an order of a control that is held; settles with the answer, never rejects. */
+  readonly sendQuietly: (order: Order) => Promise<void>;
+  readonly setTarget: (target: NonNullable<Choices['target']>) => void;
+  readonly clearTarget: () => void;
+  readonly register: (body: Readonly<Record<string, JsonValue>>) => Promise<void>;
+  readonly loadMetadata: (asset_id: string) => void;
+  readonly saveMetadata: (asset_id: string, text: string) => Promise<void>;
+  readonly openSheet: (name: string) => void;
+  readonly closeSheet: () => void;
+  readonly switchTheme: () => void;
+  readonly setting: (name: keyof Settings, value: string) => void;
+  readonly order: (order: Order) => void;
+  readonly send: (order: Order) => Promise<void>;
+  /** Withdraws an order that waits for its confirmation. */
+  readonly withdraw: (order: Order, reason: string) => void;
+  readonly cancelTask: (task_id: string) => Promise<void>;
+  readonly note: (event: string) => void;
+}

@@ -1,0 +1,417 @@
+/** Builds the parts of the daemon from a configuration and joins them. Independent of the process around it. */
+import { EventEmitter } from 'node:events';
+import { join } from 'node:path';
+import { ActivityLog } from './activity-log.ts';
+import { Conditions, DegradedLog, look_every_ms } from './degraded.ts';
+import { DrainMeter, sample_every_ms, waitReason } from './drain-meter.ts';
+import { DriverInstances } from './driver-instances.ts';
+import { kitState } from './kit-state.ts';
+import { localApi, Tail } from './local-api.ts';
+import type { Metrics } from './metrics.ts';
+import { commandPolicy, PacePolicy } from './policy.ts';
+import { battery_look_ms, LowBattery } from './low-battery.ts';
+import { LiveConfig, reload, telemetryPace } from './reload.ts';
+import { degraded, type ReportParts, type UplinkEvents } from './status-report.ts';
+import type { OwnService } from './own-service.ts';
+import { type Vitals, vitals } from './vitals.ts';
+import type { Config } from '../config/config.ts';
+import { no_broker } from '../config/broker.ts';
+import { cityAt } from '../geo/cities.ts';
+import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
+import type { LocalApi } from '../local/api.ts';
+import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
+import type { StartStore } from '../outbox/live/store-client.ts';
+import { kit_retry } from '../../mqtt/reconnect.ts';
+import type { OpenBrokerSocket } from '../../mqtt/socket.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Routes } from '../../platform/linux/route-lookup.ts';
+import type { LogRoot, Log } from '../../platform/log/log.ts';
+import { machineMark } from '../../platform/machine-mark.ts';
+import { measureLoopLag } from '../../platform/loop-lag.ts';
+import { own_stalls, type Stalls } from '../../platform/stalls.ts';
+import { every, within } from '../../platform/time.ts';
+import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
+import type { InboxHandlers } from '../uplink/inbox.ts';
+import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
+import type { Streams } from '../hub/assets/assets.ts';
+import { go2rtc } from '../media/go2rtc.ts';
+import { createMedia, type MediaOptions, templateMedia } from '../media/media.ts';
+import { mediaMtx } from '../media/mediamtx.ts';
+
+export const buffer_file = 'buffer.db';
+/** Running tasks get so long to end at a stop. */
+const stop_tasks_ms = 2_000;
+/** Drivers stop in parallel and are abandoned after three seconds. */
+const stop_drivers_ms = 4_000;
+const commit_at_stop_ms = 1_000;
+/** Limits that no configuration needs to change. */
+const fixed_limits = { journal_rows_max: 10_000 } as const;
+
+export interface AppDeps {
+  readonly log: LogRoot;
+  readonly clock: Clock;
+  /** Name and version of the software. */
+  readonly version: string;
+  /** The broker of the configuration, or the embedded one when it names none. */
+  readonly broker: NonNullable<Config['broker']>;
+  /** Where the buffer file is served; left out: in its own thread. */
+  readonly startStore?: StartStore;
+  /** Receives the progress of reading a damaged buffer file. */
+  readonly onSalvage?: OutboxOptions['onSalvage'];
+  /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
+  readonly routes?: Routes;
+  /** How the broker is reached; left out: over a socket of the operating system. */
+  readonly openSocket?: OpenBrokerSocket;
+  /** The stalls of the process, for kits that share one; default: a record for this kit alone. */
+  readonly stalls?: Stalls;
+}
+
+export interface App {
+  readonly local: LocalApi;
+  readonly vitals: Vitals;
+  /** Faults of the process around the app, for its status. */
+  readonly conditions: Conditions;
+  /** Counts from the call on. */
+  readonly openMetrics: () => Promise<Metrics>;
+  /** Starts the drivers of the configuration, once: their code is loaded after the kit answers on its control socket. */
+  startDrivers(): void;
+  /** Applies what can change at run time; logs what changed and what needs a restart. */
+  reload(next: Config): Promise<void>;
+  /** The kit's own service; undefined: none is configured. */
+  readonly service: Pick<OwnService, 'url' | 'key_file'> | undefined;
+  /** Rejects when the app cannot continue and the process has to restart. */
+  readonly crashed: Promise<void>;
+  /** Stops tasks, drivers and uplink in this order, publishes the farewell, and closes the buffer. */
+  stop(): Promise<void>;
+}
+
+/** What ends each part; they end one after the other. */
+interface Ends {
+  readonly tasks: AbortController;
+  readonly hub: AbortController;
+  readonly uplink: AbortController;
+}
+
+/** Starts everything but the drivers. Rejects with `StorageUnavailable` if no buffer can be opened. */
+export async function startApp(config: Config, deps: AppDeps): Promise<App> {
+  const outbox = await openBuffer(config, deps);
+  const ends: Ends = {
+    tasks: new AbortController(),
+    hub: new AbortController(),
+    uplink: new AbortController(),
+  };
+  const broken = Promise.withResolvers<never>();
+  const crashed = Promise.race([outbox.crashed, broken.promise]);
+  const live = new LiveConfig(config);
+  const pace = new PacePolicy(
+    () => live.config,
+    () => linkInUse(parts.hub, parts.uplink),
+    () => low_battery.rates(),
+  );
+  const low_battery = lowBattery(live, deps.log, { hub: () => parts.hub, pace });
+  const own: Own = { service: undefined, acked_ms: Number.NEGATIVE_INFINITY };
+  const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
+  every(battery_look_ms, ends.hub.signal, () => low_battery.look());
+  watch(parts, deps, ends.hub.signal);
+  const { hub, tasks, uplink } = parts;
+  const tail = new Tail((id) => hub.assetNamed(id));
+  const service = await ownService(config, parts, deps.log);
+  own.service = service;
+  outbox.onAccepted = (row) => {
+    tail.publish(row);
+    service?.take(row);
+  };
+  await service?.start();
+
+  const has_broker = deps.broker.url !== no_broker;
+  const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
+  tasks.resume();
+  outbox.onLeftOpen = (entries) => tasks.takeUp(entries);
+  outbox.onAnnounced = (announced) => hub.takeUp(announced);
+  const instances = new DriverInstances(hub, deps.log);
+
+  return {
+    local: localApi(parts, tail, deps.log),
+    vitals: vitals(parts),
+    conditions: parts.conditions,
+    startDrivers: () => instances.start(config.drivers),
+    openMetrics: async () => (await import('./metrics.ts')).openMetrics(parts, ends.hub.signal),
+    service,
+    crashed,
+    reload: async (next) => reload(next, { live, instances, hub, pace, log: deps.log }),
+    async stop() {
+      // Commands that are running need their device to stop what they began.
+      ends.tasks.abort();
+      await tasks.stop(stop_tasks_ms);
+      await within(stop_drivers_ms, instances.stop());
+      ends.hub.abort();
+      // The last messages of drivers and tasks can be sent only once they are on disk.
+      await within(
+        commit_at_stop_ms,
+        outbox.committed().catch(() => undefined),
+      );
+      await service?.stop();
+      ends.uplink.abort();
+      await uplink_done;
+      await outbox.close();
+    },
+  };
+}
+
+/** Notices stalls of the process, and logs why the kit is degraded. */
+function watch(parts: ReportParts, { log, stalls = own_stalls }: AppDeps, signal: AbortSignal): void {
+  stalls.watch(signal);
+  const degraded_log = new DegradedLog(() => performance.now(), log.child({ part: 'kit' }));
+  every(look_every_ms, signal, () => degraded_log.look(degraded(parts)));
+}
+
+async function openBuffer(config: Config, deps: AppDeps): Promise<Outbox> {
+  const { clock, log, startStore, onSalvage, stalls } = deps;
+  return openOutbox({
+    file: join(config.state_dir, buffer_file),
+    limits: { ...config.outbox, ...fixed_limits },
+    clock,
+    kit_id: config.kit_id,
+    runtime_dir: config.runtime_dir,
+    machine: machineMark(),
+    log: log.child({ part: 'outbox' }),
+    startStore,
+    onSalvage,
+    stalls,
+  });
+}
+
+function lowBattery(
+  live: LiveConfig,
+  log: LogRoot,
+  { hub, pace }: { readonly hub: () => Hub; readonly pace: PacePolicy },
+): LowBattery {
+  return new LowBattery({
+    config: () => live.config.low_battery,
+    battery: () => hub().kit(),
+    onChange() {
+      hub().setRates(pace.rates());
+      hub().policyChanged();
+    },
+    onStream: (asset_key) => hub().streamChanged(asset_key),
+    log: log.child({ part: 'power' }),
+  });
+}
+
+/** Local policy first: it holds whatever the battery has. */
+function allowed(live: LiveConfig, low_battery: LowBattery): HubOptions['allow'] {
+  return (asset, command) => {
+    const policy = commandPolicy(live.config.commands)(asset, command);
+    return policy === true ? low_battery.allows(command.name) : policy;
+  };
+}
+
+/** Loaded only where it is wanted: it costs memory. */
+async function ownService(config: Config, parts: ReportParts, log: LogRoot): Promise<OwnService | undefined> {
+  if (!config.service) return undefined;
+  const { createOwnService } = await import('./own-service.ts');
+  return createOwnService(config.service, parts, log.child({ part: 'service' }));
+}
+
+/** What becomes known after the parts were joined: the kit's own service, and when the cloud acknowledged last. */
+interface Own {
+  service: OwnService | undefined;
+  acked_ms: number;
+}
+
+interface Foundation {
+  readonly outbox: Outbox;
+  readonly pace: PacePolicy;
+  readonly low_battery: LowBattery;
+  readonly ends: Ends;
+  readonly own: Own;
+  readonly broken: (error: unknown) => void;
+}
+
+/** Hub, tasks and uplink share only what is passed here. */
+function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): ReportParts {
+  const { outbox, pace, low_battery, ends, own, broken } = foundation;
+  const { log, clock, broker, openSocket, routes } = deps;
+  const [{ config }, { signal }] = [live, ends.hub];
+  const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
+  const facts = processFacts(deps, low_battery, signal);
+  const onUrl = (asset_key: string): void => hub.streamChanged(asset_key);
+  const hub: Hub = createHub({
+    kit_id: config.kit_id,
+    state_dir: join(config.state_dir, 'drivers'),
+    outbox,
+    announced: outbox.opened.announced,
+    configured: config.drivers.map(({ name }) => name),
+    clock,
+    log: log.child({ part: 'hub' }),
+    rates: pace.rates(),
+    ...brokerFacts(() => uplink),
+    ...telemetryPace(config),
+    cityOf: cityAt,
+    allow: allowed(live, low_battery),
+    streams: low_battery.streams(openStreams(config.media, { onUrl, log, signal })),
+    observe(activity) {
+      activity_log.asset(activity);
+      tasks.assetsChanged();
+    },
+    // The path at the kit's own service; a change of `service` needs a restart.
+    picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
+    broken,
+    signal,
+  });
+  const tasks = openTasks(deps, { outbox, hub, activity_log, signal: ends.tasks.signal });
+  const uplink: Uplink = new Uplink({
+    kit_id: config.kit_id,
+    broker,
+    pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
+    retry: kit_retry,
+    ...epochOf(outbox),
+    clock,
+    dispatch: outbox.dispatch,
+    inbox: inboxHandlers({ outbox, hub, tasks, pace, own }),
+    state: (how) => ({ ...kitState(parts, how) }),
+    onConnected: announceTo(outbox, hub, own),
+    onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
+    log: log.child({ part: 'uplink' }),
+    openSocket,
+    routes,
+  });
+  const drain = measureDrain({ outbox, uplink, clock, own }, log, signal);
+  const parts: ReportParts = {
+    get config() {
+      return live.config;
+    },
+    ...facts,
+    hub,
+    outbox,
+    tasks,
+    uplink,
+    drain,
+  };
+  return parts;
+}
+
+/** Where the picture that was ordered is fetched, rather than a newer one. */
+function snapshotPath(kit_id: string, asset_id: string): string {
+  return `/api/kits/${kit_id}/assets/${asset_id}/snapshot.jpg?max_age_s=3600`;
+}
+
+function epochOf(outbox: Outbox): Pick<UplinkOptions, 'epoch' | 'wait_ms'> {
+  return { epoch: () => outbox.epoch, wait_ms: outbox.opened.epoch_wait_ms };
+}
+
+interface TaskNeeds {
+  readonly outbox: Outbox;
+  readonly hub: Hub;
+  readonly activity_log: ActivityLog;
+  readonly signal: AbortSignal;
+}
+
+function openTasks({ clock, log }: AppDeps, { outbox, hub, activity_log, signal }: TaskNeeds): TaskRunner {
+  return createTaskRunner({
+    journal: outbox,
+    outbox,
+    findCommand: hub.findCommand,
+    clock,
+    log: log.child({ part: 'tasks' }),
+    observe: (activity) => activity_log.task(activity),
+    signal,
+  });
+}
+
+/** Parts of the report that depend on no other part. */
+function processFacts({ version, broker, clock }: AppDeps, low_battery: LowBattery, signal: AbortSignal) {
+  return {
+    version,
+    broker_url: broker.url,
+    started: clock.stamp(),
+    clock,
+    lag: measureLoopLag(signal),
+    lowBattery: () => low_battery.reason(),
+    uplink_events: new EventEmitter<UplinkEvents>(),
+    conditions: new Conditions(),
+  };
+}
+
+function announce(hub: Hub, own: Own): void {
+  hub.announceAll();
+  void own.service?.announcePartners();
+}
+
+/** A broker that knows nothing of the kit has forgotten what was retained too; in a new epoch the cloud may have newer values than ours. */
+function announceTo(outbox: Outbox, hub: Hub, own: Own): UplinkOptions['onConnected'] {
+  outbox.onEpoch = () => announce(hub, own);
+  return ({ session_present }) => {
+    if (!session_present) announce(hub, own);
+  };
+}
+
+function measureDrain(
+  { outbox, uplink, clock, own }: Pick<ReportParts, 'outbox' | 'uplink' | 'clock'> & { readonly own: Own },
+  log: LogRoot,
+  signal: AbortSignal,
+): DrainMeter {
+  const drain = new DrainMeter({
+    now_ms: () => clock.stamp().mono_ms,
+    waiting: () =>
+      outbox
+        .depth()
+        .values()
+        .reduce((sum, { rows }) => sum + rows, 0),
+    isConnected: () => uplink.online,
+    waitReason: () => waitReason(outbox.dispatch, uplink.problems(), performance.now() - own.acked_ms),
+    log: log.child({ part: 'outbox' }),
+  });
+  every(sample_every_ms, signal, () => drain.sample());
+  return drain;
+}
+
+function brokerFacts(uplink: () => Uplink): Pick<HubOptions, 'isOnline' | 'carrier'> {
+  return { isOnline: () => uplink().online, carrier: () => uplink().carrier };
+}
+
+interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
+  readonly hub: Hub;
+  readonly tasks: TaskRunner;
+}
+
+function inboxHandlers({ outbox, hub, tasks, pace, own }: InboxParts): InboxHandlers {
+  return {
+    task: async (raw, meta) => tasks.receive(raw, meta),
+    cancel: (task_id) => tasks.cancel(task_id),
+    async ack(ack) {
+      own.acked_ms = performance.now();
+      outbox.confirm(ack);
+    },
+    sync: () => announce(hub, own),
+    partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
+    config: (requested) => {
+      pace.apply(requested);
+      hub.setRates(pace.rates());
+    },
+  };
+}
+
+/**
+ * The type of the link that carries the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
+ * the first that is online, as the driver of the links orders them.
+ */
+function linkInUse(hub: Hub, uplink: Uplink) {
+  const carrier = hub.links().find(({ name }) => name === uplink.carrier);
+  if (carrier) return carrier.type ?? undefined;
+  return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
+}
+
+const no_streams: Streams = { want: () => undefined, urlOf: () => null };
+
+interface StreamsParts extends Omit<MediaOptions, 'server' | 'log'> {
+  readonly log: Log;
+}
+
+/** Runs until the signal aborts. Without a media section no asset has a stream for viewers. */
+function openStreams(media: Config['media'], { log, ...parts }: StreamsParts): Streams {
+  if (!media) return no_streams;
+  if (media.server === 'template') return templateMedia(media.url, parts.onUrl);
+  const server = media.server === 'go2rtc' ? go2rtc(media) : mediaMtx(media);
+  return createMedia({ ...parts, log: log.child({ part: 'media' }), server });
+}

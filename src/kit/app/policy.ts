@@ -1,0 +1,88 @@
+/** Local policy: which commands may run, and how much the cloud may change of what the file specifies. */
+import type { LinkType } from '../../contract/kit.ts';
+import type { KitConfig } from '../../contract/tasks.ts';
+import type { Command } from '../../toolkit/driver/command.ts';
+import type { Config } from '../config/config.ts';
+import type { FeedRates } from '../hub/rate.ts';
+
+/** On metered links live telemetry leaves in packets of this time. */
+const metered_packet_ms = 1_000;
+
+const risk_order = ['low', 'medium', 'high'] as const;
+
+/** True, or the sentence an operator reads in `result.error`. */
+export function commandPolicy(commands: Config['commands']) {
+  const rank = risk_order.indexOf(commands.max_risk);
+  return (
+    asset: { readonly asset_id: string; readonly asset_key: string },
+    command: Command,
+  ): true | string => {
+    const isDisabled = commands.disabled.some(
+      (rule) =>
+        (rule.asset === '*' || rule.asset === asset.asset_key || rule.asset === asset.asset_id) &&
+        (rule.command === '*' || rule.command === command.name),
+    );
+    if (isDisabled) return `${command.name} is disabled on this kit by its configuration (commands.disabled)`;
+    if (risk_order.indexOf(command.risk_level) <= rank) return true;
+    return `${command.name} has ${command.risk_level} risk, and this kit allows ${commands.max_risk} at most (commands.max_risk)`;
+  };
+}
+
+/** What the cloud may ask for is bounded by the file: it can make the kit send less, never more. */
+export class PacePolicy {
+  readonly #config: () => Pick<Config, 'feeds' | 'uplink'>;
+  readonly #linkInUse: () => LinkType | undefined;
+  readonly #savedRates: () => Partial<FeedRates> | undefined;
+  #cloud: KitConfig = {};
+
+  /** `config` answers the present content of the file, `savedRates` the limits while power is saved. */
+  constructor(
+    config: () => Pick<Config, 'feeds' | 'uplink'>,
+    linkInUse: () => LinkType | undefined,
+    savedRates: () => Partial<FeedRates> | undefined = () => undefined,
+  ) {
+    this.#config = config;
+    this.#linkInUse = linkInUse;
+    this.#savedRates = savedRates;
+  }
+
+  /** `down/config`: replaces what an earlier one said. */
+  apply(cloud: KitConfig): void {
+    this.#cloud = cloud;
+  }
+
+  /** Messages a second, by feed. */
+  rates(): { readonly default: number; readonly [feed: string]: number } {
+    const { rates_hz, rate_default_hz } = this.#config().feeds;
+    const requested = this.#cloud.rates_hz ?? {};
+    const saved = this.#savedRates() ?? {};
+    const rates: Record<string, number> = {};
+    const feeds = [rates_hz, requested, saved].flatMap((each) => Object.keys(each));
+    for (const feed of new Set([...feeds, 'default'])) {
+      const local = lower(rates_hz[feed] ?? rate_default_hz, requested[feed] ?? requested['default']);
+      rates[feed] = lower(local, saved[feed] ?? saved.default);
+    }
+    return { ...rates, default: rates['default'] ?? rate_default_hz };
+  }
+
+  packetMs(): number {
+    const { packet_ms, metered } = this.#config().uplink;
+    const link = this.#linkInUse();
+    const isMetered = link !== undefined && [...metered, ...(this.#cloud.metered ?? [])].includes(link);
+    return isMetered ? Math.max(packet_ms, metered_packet_ms) : packet_ms;
+  }
+
+  /** kbit/s that the backlog may use on the link in use; 0: no cap. */
+  backlogKbps(): number {
+    const link = this.#linkInUse() ?? 'default';
+    const { backlog_bytes_per_s } = this.#config().uplink;
+    const local = (backlog_bytes_per_s[link] * 8) / 1000;
+    const requested = this.#cloud.backlog_kbps?.[link] ?? this.#cloud.backlog_kbps?.default ?? 0;
+    if (local === 0 || requested === 0) return Math.max(local, requested);
+    return Math.min(local, requested);
+  }
+}
+
+function lower(local: number, requested: number | undefined): number {
+  return requested === undefined ? local : Math.min(local, requested);
+}

@@ -1,0 +1,196 @@
+/** The broker section: its address, and the secrets in separate files or in systemd's credentials folder. */
+import type { X509Certificate } from 'node:crypto';
+import { lstat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { z } from 'zod';
+import { hasCode } from '../../platform/errors.ts';
+import type { BrokerOptions } from '../../mqtt/broker.ts';
+import type { configFile } from './schema.ts';
+import {
+  isThisMachine,
+  type Read,
+  readCertificates,
+  readKey,
+  readSecret,
+  validityWarning,
+} from './secrets.ts';
+import type { FaultList, Source } from './source.ts';
+import { texts } from './texts.ts';
+
+/** Stands for an address where a kit has no broker yet: everything is kept in the buffer. */
+export const no_broker = 'none';
+
+/** The options of the session, and whose acknowledgement counts. `url`: the port always given, or `no_broker`. */
+export interface BrokerConfig extends BrokerOptions {
+  readonly ack: 'auto' | 'broker' | 'cloud';
+}
+
+export type BrokerSection = NonNullable<z.output<typeof configFile>['broker']>;
+
+export interface BrokerContext {
+  readonly source: Source;
+  readonly faults: FaultList;
+  readonly warnings: string[];
+  readonly credentials_dir: string | undefined;
+}
+
+/** Reads what the section names. Undefined when a fault was added. */
+export async function readBroker(
+  section: BrokerSection,
+  kit_id: string,
+  context: BrokerContext,
+): Promise<BrokerConfig | undefined> {
+  const url = section.url === no_broker ? no_broker : readUrl(section.url, context.faults);
+  const secrets = await readSecrets(section, context);
+  checkPair(secrets, section, context);
+  checkLogin(section, secrets, context);
+  if (!url) return undefined;
+  if (url === no_broker) context.warnings.push(texts.no_broker(context.source.file));
+  else checkTransport(url, section, secrets, context);
+  return {
+    url: url === no_broker ? no_broker : addressOf(url),
+    username: section.username === '' ? undefined : (section.username ?? kit_id),
+    password: secrets.password?.text.replace(/\r?\n$/, ''),
+    ca: secrets.ca?.text,
+    cert: secrets.cert?.text,
+    key: secrets.key?.text,
+    protocol: section.protocol === 5 ? '5' : section.protocol,
+    keepalive_s: section.keepalive_s,
+    connect_timeout_ms: section.connect_timeout_s * 1000,
+    ack: section.ack,
+  };
+}
+
+/** Without a user name, the client certificate identifies the kit. */
+function checkLogin(section: BrokerSection, secrets: Secrets, { faults }: BrokerContext): void {
+  if (section.username !== '') return;
+  if (secrets.password) faults.add(['broker', 'username'], texts.password_without_name);
+  else if (!secrets.cert) faults.add(['broker', 'username'], texts.no_login);
+}
+
+function addressOf({ protocol, hostname, port }: URL): string {
+  return `${protocol}//${hostname}:${port || (protocol === 'mqtts:' ? '8883' : '1883')}`;
+}
+
+/** Without a scheme, the host would be taken for one. */
+function parsed(text: string): URL | undefined {
+  return text.includes('//') && URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function readUrl(text: string, faults: FaultList): URL | undefined {
+  const fault = (sentence: string): undefined => {
+    faults.add(['broker', 'url'], sentence);
+  };
+  const url = parsed(text);
+  if (!url) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
+  if (url.username !== '' || url.password !== '') {
+    return fault(texts.credentials_in_url);
+  }
+  if (url.protocol !== 'mqtt:' && url.protocol !== 'mqtts:') {
+    return fault(texts.unknown_scheme(url.protocol));
+  }
+  if (url.hostname === '') return fault(texts.no_host);
+  if ((url.pathname !== '' && url.pathname !== '/') || url.search !== '' || url.hash !== '') {
+    return fault(texts.text_after_port);
+  }
+  return url;
+}
+
+const secretFiles = {
+  password: { key: 'password_file', credential: 'mqtt-password', secret: true },
+  ca: { key: 'ca_file', credential: 'mqtt-ca', secret: false },
+  cert: { key: 'cert_file', credential: 'mqtt-cert', secret: false },
+  key: { key: 'key_file', credential: 'mqtt-key', secret: true },
+} as const;
+type SecretName = keyof typeof secretFiles;
+const secretNames = ['password', 'ca', 'cert', 'key'] as const satisfies readonly SecretName[];
+
+interface SecretText {
+  readonly file: string;
+  readonly text: string;
+}
+type Secrets = { [K in SecretName]?: SecretText };
+
+/** A file that the section names comes before the credential of the same purpose. */
+async function readSecrets(section: BrokerSection, context: BrokerContext): Promise<Secrets> {
+  const secrets: Secrets = {};
+  for (const name of secretNames) {
+    const { key, credential, secret } = secretFiles[name];
+    const named = section[key];
+    const file = named
+      ? resolve(dirname(context.source.file), named)
+      : await credentialFile(context.credentials_dir, credential);
+    if (file === undefined) continue;
+    const text = unwrap(await readSecret(file, { secret }), name, context);
+    if (text !== undefined) secrets[name] = { file, text };
+  }
+  return secrets;
+}
+
+async function credentialFile(dir: string | undefined, name: string): Promise<string | undefined> {
+  // An empty variable would name the directory in which the process was started.
+  if (dir === undefined || dir === '') return undefined;
+  const file = join(dir, name);
+  return lstat(file).then(
+    () => file,
+    // Only a missing file was not passed. Any other fault is reported by the reader: without the password from systemd
+    // the broker would refuse the kit, and the log would not show why.
+    (error: unknown) => (hasCode(error, 'ENOENT') ? undefined : file),
+  );
+}
+
+/** The value, or undefined after its fault was added. */
+function unwrap<T>(read: Read<T>, name: SecretName, { faults }: BrokerContext): T | undefined {
+  if ('value' in read) return read.value;
+  faults.add(['broker', secretFiles[name].key], read.fault);
+  return undefined;
+}
+
+/** Checks the PEM secrets, and that the client certificate and its key belong together. */
+function checkPair(secrets: Secrets, section: BrokerSection, context: BrokerContext): void {
+  const certificates = checkCertificates(secrets, 'cert', context);
+  checkCertificates(secrets, 'ca', context);
+  const key = secrets.key && unwrap(readKey(secrets.key.file, secrets.key.text), 'key', context);
+  const leaf = certificates?.[0];
+  for (const [half, other] of [
+    ['cert', 'key'],
+    ['key', 'cert'],
+  ] as const) {
+    const missing = secretFiles[other].key;
+    if (!secrets[half] || secrets[other] || section[missing] !== undefined) continue;
+    context.faults.add(['broker', secretFiles[half].key], texts.half_pair(missing));
+  }
+  if (leaf && key && secrets.key && !leaf.checkPrivateKey(key)) {
+    context.faults.add(['broker', 'key_file'], texts.other_key(secrets.key.file));
+  }
+}
+
+function checkCertificates(
+  secrets: Secrets,
+  name: 'ca' | 'cert',
+  context: BrokerContext,
+): readonly X509Certificate[] | undefined {
+  const given = secrets[name];
+  const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);
+  for (const certificate of certificates ?? []) {
+    const warning = validityWarning(texts.certificate_in(given?.file ?? ''), certificate, Date.now());
+    if (warning) context.warnings.push(warning);
+  }
+  return certificates;
+}
+
+/** What makes no sense without encryption. */
+function checkTransport(
+  url: URL,
+  section: BrokerSection,
+  secrets: Secrets,
+  { faults, warnings }: BrokerContext,
+): void {
+  if (url.protocol === 'mqtts:') return;
+  for (const key of ['ca_file', 'cert_file', 'key_file'] as const) {
+    if (section[key] !== undefined) faults.add(['broker', key], texts.no_effect_without_tls);
+  }
+  if (secrets.password && !isThisMachine(url.hostname)) {
+    warnings.push(texts.password_in_clear(url.host, texts.write_mqtts));
+  }
+}

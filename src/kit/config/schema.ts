@@ -1,0 +1,165 @@
+/** The shape of the configuration file, as a technician writes it. Units are in the names; every limit has its bounds here. */
+import { z } from 'zod';
+import { riskLevel } from '../../contract/assets.ts';
+import { linkType } from '../../contract/kit.ts';
+import { mediaSection } from './media.ts';
+import { serviceSection } from './service.ts';
+import { lowBatterySection } from './low-battery.ts';
+import { telemetrySection } from './telemetry.ts';
+
+const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
+export type LogLevel = z.output<typeof logLevel>;
+
+const path = z.string().min(1);
+const kbps = z.number().nonnegative().max(1_000_000);
+/** A name that goes into log lines, topics of metrics and the status table. */
+const instanceName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'may hold letters, digits, "-" and "_" only; choose another name');
+
+const broker = z.strictObject({
+  url: z
+    .string()
+    .describe(
+      'mqtts://host:port, or mqtt://host:port without encryption; none: keep everything in the buffer',
+    ),
+  username: z
+    .string()
+    .optional()
+    .describe('kit_id when left out; empty: none is sent, for brokers that take it from the certificate'),
+  password_file: path.optional().describe('holds the password at the broker and nothing else (chmod 640)'),
+  ca_file: path.optional().describe('PEM; the certificates of the system count when left out'),
+  cert_file: path.optional().describe('PEM; the client certificate'),
+  key_file: path.optional().describe('PEM; the private key of the client certificate'),
+  protocol: z.literal(['auto', 5, '3.1.1']).default('auto').describe('auto: MQTT 5 where the broker has it'),
+  keepalive_s: z.int().min(5).max(3_600).default(30).describe('MQTT keepalive'),
+  connect_timeout_s: z.int().min(1).max(300).default(15).describe('for one attempt to connect'),
+  ack: z
+    .enum(['auto', 'broker', 'cloud'])
+    .default('auto')
+    .describe(
+      'which acknowledgement releases tasks and alarms from the buffer; auto: the cloud, once it has acknowledged any',
+    ),
+});
+
+const uplink = z.strictObject({
+  window_messages: z.int().min(1).max(1_000).default(64).describe('sent and not yet acknowledged at a time'),
+  packet_ms: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .default(0)
+    .describe('above 0: live messages leave together, once in that time'),
+  metered: z
+    .array(linkType)
+    .default(['satellite'])
+    .describe(
+      'types of links on which live messages leave in packets of at least 1 s; wan.NAME.metered of links (rare probes of one link) and metered of speedtest (links not tested) do not change it',
+    ),
+  backlog_kbps: z
+    .strictObject({
+      default: kbps.default(0).describe('kbit/s on links that have no value here'),
+      satellite: kbps.optional().describe('kbit/s on satellite links'),
+      cellular: kbps.optional().describe('kbit/s on cellular links'),
+      ethernet: kbps.optional().describe('kbit/s on Ethernet'),
+      wifi: kbps.optional().describe('kbit/s on Wi-Fi'),
+    })
+    .prefault({})
+    .describe('how fast the backlog may drain over each type of link; 0: without a cap'),
+});
+
+const outbox = z.strictObject({
+  bytes_max_mb: z.number().min(1).max(1_000_000).default(512).describe('size of the buffer'),
+  rows_max: z.int().min(1_000).max(100_000_000).default(5_000_000).describe('messages in the buffer'),
+  free_disk_min_mb: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .default(64)
+    .describe('free space on its disk that is left to other programs'),
+  age_max_days: z.number().positive().max(3_650).default(30).describe('older messages expire'),
+});
+
+const metrics = z.strictObject({
+  listen: z
+    .string()
+    .regex(
+      /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\]):\d{1,5}$/,
+      'must be a loopback address and a port, such as 127.0.0.1:9464: the figures are for this machine only',
+    )
+    .refine((text) => Number(/\d+$/.exec(text)?.[0]) <= 65_535, 'has a port above 65535; choose a lower one')
+    .describe('where /metrics and /healthz are answered; 127.0.0.1:9464 is the usual place'),
+});
+
+/** `host:port`, an IPv6 host in brackets. */
+export function splitListen(text: string): { readonly host: string; readonly port: number } {
+  const at = text.lastIndexOf(':');
+  return { host: text.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(at + 1)) };
+}
+
+const driver = z.strictObject({
+  driver: z.string().min(1).describe('the name of the driver'),
+  name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
+  options: z.record(z.string(), z.unknown()).prefault({}).describe('of the driver; see the sections below'),
+});
+
+export const state_dir_default = '/var/lib/kit-connector';
+export const runtime_dir_default = '/run/kit-connector';
+const drivers_max = 64;
+
+export const configFile = z.strictObject({
+  kit_id: z
+    .uuid()
+    .optional()
+    .describe('the UUID of this kit; left out: made at the first start, kept in state_dir/kit-id'),
+  kit_name: z.string().min(1).max(100).optional().describe('the name of the kit, for people'),
+  state_dir: path.default(state_dir_default).describe('holds the buffer and the id of the kit'),
+  runtime_dir: path.default(runtime_dir_default).describe('holds the control socket'),
+  socket_group: z.string().min(1).optional().describe('the group that may use the control socket'),
+  clock: z
+    .enum(['auto', 'trusted'])
+    .default('auto')
+    .describe(
+      'auto: right once the kernel or systemd-timesyncd reports that it was set from the network; trusted: always, for machines whose clock is set in another way',
+    ),
+  broker: broker.optional().describe('left out: an embedded broker on loopback, for trials'),
+  uplink: uplink.prefault({}),
+  outbox: outbox.prefault({}),
+  feeds: z
+    .strictObject({
+      rates_hz: z
+        .record(z.string(), z.number().min(0.001).max(50))
+        .default({ default: 5, gps: 2, attitude: 2 })
+        .describe('messages per second and asset, at most, by feed; "default" for every other feed'),
+    })
+    .prefault({}),
+  telemetry: telemetrySection.prefault({}),
+  low_battery: lowBatterySection
+    .optional()
+    .describe('what the kit does without while its battery is low; left out: nothing'),
+  media: mediaSection.optional().describe('left out: cameras have no whep_url'),
+  service: serviceSection.optional().describe('left out: the kit serves no page and no API'),
+  commands: z
+    .strictObject({
+      disabled: z
+        .array(
+          z.strictObject({
+            asset: z.string().min(1).describe('id or key of the asset, or *'),
+            command: z.string().min(1).describe('name of the command, or *'),
+          }),
+        )
+        .default([])
+        .describe('commands that are neither offered nor run'),
+      max_risk: riskLevel.default('high').describe('commands of a higher risk are neither offered nor run'),
+    })
+    .prefault({}),
+  metrics: metrics.optional().describe('figures for Prometheus; left out: no port is opened'),
+  log: z
+    .strictObject({
+      level: logLevel.default('info').describe('least level of the lines that are logged'),
+      drivers: z.record(z.string(), logLevel).default({}).describe('by instance name'),
+    })
+    .prefault({}),
+  drivers: z.array(driver).max(drivers_max).default([]),
+});
+export type ConfigFile = z.output<typeof configFile>;

@@ -1,0 +1,76 @@
+/** Reads the passwords, keys and certificates that the configuration names, and reports what is wrong with them. */
+import { isIPv4 } from 'node:net';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { messageOf } from '../../platform/errors.ts';
+import { readSecretText } from '../../platform/secret-file.ts';
+import { texts } from './texts.ts';
+
+/** A secret, or the reason why it cannot be read. */
+export type Read<T> = { readonly value: T } | { readonly fault: string };
+
+/** Far above any chain of certificates. */
+const secret_bytes_max = 100_000;
+
+/** The text of a file; `secret`: only its owner and group may have access. */
+export async function readSecret(
+  file: string,
+  { secret }: { readonly secret: boolean },
+): Promise<Read<string>> {
+  return readSecretText(file, { secret, bytes_max: secret_bytes_max });
+}
+
+/** The certificates of a PEM text, the first one first. */
+export function readCertificates(file: string, pem: string): Read<readonly X509Certificate[]> {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+  if (!blocks) return { fault: texts.no_certificate(file) };
+  try {
+    return { value: blocks.map((block) => new X509Certificate(block)) };
+  } catch (error) {
+    return { fault: texts.damaged_certificate(file, messageOf(error)) };
+  }
+}
+
+export function readKey(file: string, pem: string): Read<KeyObject> {
+  if (pem.includes('ENCRYPTED')) {
+    return {
+      fault: texts.key_has_passphrase(file),
+    };
+  }
+  try {
+    return { value: createPrivateKey(pem) };
+  } catch {
+    return { fault: texts.no_key(file) };
+  }
+}
+
+/**
+ * The validity of a certificate by the clock, or undefined. Only ever a warning: a gateway without a battery-backed clock
+ * boots in the past, and a kit with an expired certificate must still fill its buffer.
+ */
+export function validityWarning(
+  what: string,
+  certificate: X509Certificate,
+  now_ms: number,
+): string | undefined {
+  const from_ms = Date.parse(certificate.validFrom);
+  const to_ms = Date.parse(certificate.validTo);
+  if (now_ms > to_ms) return texts.expired(what, day(to_ms));
+  if (now_ms < from_ms) return texts.not_valid_yet(what, day(from_ms));
+  if (to_ms - now_ms < warn_ahead_ms) return texts.expires(what, day(to_ms));
+  return undefined;
+}
+const warn_ahead_ms = 30 * 86_400_000;
+
+function day(time_ms: number): string {
+  return new Date(time_ms).toISOString().slice(0, 10);
+}
+
+/**
+ * Whether the `hostname` of a URL is certainly this machine, so that a password in clear does not leave it. A name such as
+ * `127.0.0.1.example.com` can be any machine.
+ */
+export function isThisMachine(hostname: string): boolean {
+  return (
+    hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
+  );
+}

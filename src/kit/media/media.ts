@@ -1,0 +1,193 @@
+/** Keeps the streams of all cameras configured on the kit's media server, and returns their addresses for viewers. */
+import type { DriverLog } from '../../toolkit/driver/driver.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { sleep } from '../../platform/time.ts';
+import { type MediaServer, type Stream, StreamRefused } from './server.ts';
+import { texts } from './texts.ts';
+import { createHash } from 'node:crypto';
+
+export interface MediaOptions {
+  readonly server: MediaServer;
+  /** The URL of this asset changed. */
+  readonly onUrl: (asset_key: string) => void;
+  readonly log: DriverLog;
+  readonly signal: AbortSignal;
+  readonly pace?: MediaPace;
+}
+
+export interface MediaPace {
+  /** Interval of checks: a restarted server has lost its streams. */
+  readonly look_every_ms: number;
+  /** A short restart of the server is not reported; after this time the stream address is withdrawn. */
+  readonly lost_after_ms: number;
+}
+const usual_pace: MediaPace = { look_every_ms: 10_000, lost_after_ms: 30_000 };
+
+export interface Media {
+  /** The stream of this asset, with credentials; null: it has none any more. */
+  readonly want: (asset_key: string, rtsp_url: string | null) => void;
+  /** Where viewers find it, or null while they do not. */
+  readonly urlOf: (asset_key: string) => string | null;
+}
+
+interface Wanted extends Stream {
+  readonly asset_key: string;
+  /** The server has it. */
+  readonly ready: boolean;
+  /** The last reason for a refusal that was logged. */
+  readonly refused: string | null;
+}
+
+/** Only what is a stream of a camera: go2rtc would also run programs (`exec:`), and obeys what follows a fragment sign. */
+const stream_url = /^rtsps?:\/\/[^\s\\#\p{Cc}]{1,4096}$/u;
+
+/** Runs until the signal aborts. Streams stay on the server then: a restart of the connector interrupts no viewer. */
+export function createMedia(options: MediaOptions): Media {
+  const registry = new StreamRegistry(options);
+  void registry.run();
+  return registry;
+}
+
+class StreamRegistry implements Media {
+  readonly #options: MediaOptions;
+  readonly #pace: MediaPace;
+  readonly #wanted = new Map<string, Wanted>();
+  readonly #unwanted = new Set<string>();
+  #wake = new AbortController();
+  #down_since_ms: number | undefined;
+  #isDownLogged = false;
+
+  constructor(options: MediaOptions) {
+    this.#options = options;
+    this.#pace = options.pace ?? usual_pace;
+  }
+
+  want(asset_key: string, rtsp_url: string | null): void {
+    const known = this.#wanted.get(asset_key);
+    if ((known?.rtsp_url ?? null) === rtsp_url) return;
+    if (rtsp_url === null || !stream_url.test(rtsp_url)) {
+      this.#wanted.delete(asset_key);
+      this.#unwanted.add(streamName(asset_key));
+      if (rtsp_url !== null) {
+        this.#options.log.warn({ asset_key }, texts.not_rtsp);
+      }
+    } else {
+      const name = streamName(asset_key);
+      this.#unwanted.delete(name);
+      this.#wanted.set(asset_key, { asset_key, name, rtsp_url, ready: known?.ready ?? false, refused: null });
+    }
+    this.#wake.abort();
+  }
+
+  urlOf(asset_key: string): string | null {
+    const stream = this.#wanted.get(asset_key);
+    return stream?.ready ? this.#options.server.whepUrl(stream.name) : null;
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      await this.#round();
+      await sleep(this.#pace.look_every_ms, AbortSignal.any([signal, this.#wake.signal]));
+    }
+  }
+
+  async #round(): Promise<void> {
+    const { server, signal } = this.#options;
+    try {
+      for (const name of this.#unwanted) {
+        await server.remove(name, signal);
+        this.#unwanted.delete(name);
+      }
+      for (const stream of this.#wanted.values()) await this.#ensure(stream);
+      if (this.#wanted.size > 0) this.#noteUp();
+    } catch (err) {
+      if (!signal.aborted) this.#noteDown(err);
+    }
+  }
+
+  async #ensure(stream: Wanted): Promise<void> {
+    const { server, signal, log } = this.#options;
+    try {
+      if (!(await server.has(stream, signal))) await server.put(stream, signal);
+      this.#settle(stream, { ready: true, refused: null });
+    } catch (err) {
+      if (!(err instanceof StreamRefused)) throw err;
+      const reason = withoutCredentials(err.message);
+      if (stream.refused !== reason) {
+        const { asset_key } = stream;
+        log.warn({ asset_key, reason }, texts.stream_rejected(server.name));
+      }
+      this.#settle(stream, { ready: false, refused: reason });
+    }
+  }
+
+  #settle(stream: Wanted, news: Pick<Wanted, 'ready' | 'refused'>): void {
+    // The driver may have named another stream meanwhile.
+    if (this.#wanted.get(stream.asset_key) !== stream) return;
+    this.#wanted.set(stream.asset_key, { ...stream, ...news });
+    if (stream.ready !== news.ready) this.#options.onUrl(stream.asset_key);
+  }
+
+  #noteUp(): void {
+    if (this.#isDownLogged) this.#options.log.info({}, texts.api_restored(this.#options.server.name));
+    this.#isDownLogged = false;
+    this.#down_since_ms = undefined;
+  }
+
+  #noteDown(err: unknown): void {
+    const { server, log } = this.#options;
+    const now_ms = performance.now();
+    this.#down_since_ms ??= now_ms;
+    if (!this.#isDownLogged) {
+      const reason = withoutCredentials(causeOf(err));
+      log.warn({ reason }, texts.api_unreachable(server.name));
+      this.#isDownLogged = true;
+    }
+    if (now_ms - this.#down_since_ms < this.#pace.lost_after_ms) return;
+    for (const stream of this.#wanted.values()) {
+      this.#settle(stream, { ready: false, refused: stream.refused });
+    }
+  }
+}
+
+/** `fetch failed` hides what helps. */
+function causeOf(err: unknown): string {
+  return err instanceof Error && err.cause instanceof Error ? messageOf(err.cause) : messageOf(err);
+}
+
+function withoutCredentials(text: string): string {
+  return text.replace(/(rtsps?:\/\/)[^@\s/]*@/gu, '$1');
+}
+
+const readable_chars_max = 40;
+
+/**
+ * Stable for the asset, safe in a URL and in the server's configuration (`A-Z a-z 0-9 _ -`), and different for different
+ * keys also where the readable part is the same.
+ */
+export function streamName(asset_key: string): string {
+  const readable = asset_key.replace(/[^A-Za-z0-9_-]+/gu, '-').slice(0, readable_chars_max);
+  const digest = createHash('sha256').update(asset_key).digest('hex').slice(0, 8);
+  return `${readable}-${digest}`;
+}
+
+// Streams whose media server is set up by hand: the URL is known from the name alone.
+
+/** Stands for the name of the stream. */
+export const name_placeholder = '{name}';
+
+export function templateMedia(url: string, onUrl: (asset_key: string) => void): Media {
+  const wanted = new Set<string>();
+  return {
+    want(asset_key, rtsp_url) {
+      if (wanted.has(asset_key) === (rtsp_url !== null)) return;
+      if (rtsp_url === null) wanted.delete(asset_key);
+      else wanted.add(asset_key);
+      onUrl(asset_key);
+    },
+    urlOf: (asset_key) =>
+      wanted.has(asset_key) ? url.replaceAll(name_placeholder, streamName(asset_key)) : null,
+  };
+}

@@ -1,0 +1,57 @@
+/** Maps errors of SQLite and the file system to their meaning for the buffer and a sentence for the technician. */
+import { getSystemErrorName } from 'node:util';
+import Database from 'better-sqlite3';
+import { messageOf, type StorageFault } from '../../platform/errors.ts';
+import { type DiskHealth, failing } from './protocol.ts';
+import { texts } from './texts.ts';
+
+/**
+ * `full`: making room may help. `damaged`: what the file holds is wrong. `read_only` and `failing`: the disk or the file
+ * cannot be used now; a new handle may help later. `busy`: another program has locked the file.
+ */
+export interface DiskFault {
+  readonly kind: StorageFault | 'damaged' | 'failing';
+  readonly sentence: string;
+}
+
+/** Result codes of SQLite, the first that fits: an extended one begins with its primary one. */
+const kinds: readonly (readonly [code: string, kind: DiskFault['kind'], sentence: string])[] = [
+  ['SQLITE_FULL', 'full', texts.sqlite_full],
+  // SQLite allocates the index of its log at each start, and reports a full disk and a failing one with the same code.
+  ['SQLITE_IOERR_SHMSIZE', 'full', texts.sqlite_no_room],
+  ['SQLITE_CORRUPT', 'damaged', texts.sqlite_corrupt],
+  ['SQLITE_NOTADB', 'damaged', texts.sqlite_not_a_database],
+  ['SQLITE_IOERR', 'failing', texts.sqlite_io_error],
+  ['SQLITE_READONLY', 'read_only', texts.sqlite_read_only],
+  ['SQLITE_CANTOPEN', 'failing', texts.sqlite_cannot_open],
+  ['SQLITE_PROTOCOL', 'failing', texts.sqlite_cannot_lock],
+  ['SQLITE_BUSY', 'busy', texts.sqlite_busy],
+];
+
+/** Undefined for an error that is not the disk's. */
+export function diskFault(error: unknown): DiskFault | undefined {
+  if (error instanceof Database.SqliteError) {
+    const found = kinds.find(([code]) => error.code.startsWith(code));
+    return found && { kind: found[1], sentence: `${found[2]} (${error.code}: ${error.message})` };
+  }
+  const name = systemError(error);
+  if (name === undefined) return undefined;
+  return { kind: system_kinds[name] ?? 'failing', sentence: texts.system_error(messageOf(error)) };
+}
+
+const system_kinds: Readonly<Record<string, DiskFault['kind']>> = {
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  EROFS: 'read_only',
+};
+
+/** What is wrong with the file, for the technician. */
+export function troubleOf({ kind, sentence }: DiskFault, file: string): DiskHealth {
+  return failing(`${sentence}: ${file}`, kind === 'damaged' || kind === 'failing' ? undefined : kind);
+}
+
+/** The name of a system error, for example ENOSPC. */
+function systemError(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return undefined;
+  return getSystemErrorName(error.errno);
+}

@@ -1,0 +1,139 @@
+/** What is known of the disk and of the file on it. */
+import { messageOf, StorageUnavailable } from '../../../platform/errors.ts';
+import type { OutboxLog } from '../api.ts';
+import { type DiskHealth, type Done, failing, type Opened, type Salvage } from '../protocol.ts';
+import { texts } from '../texts.ts';
+import { every } from '../../../platform/time.ts';
+import type { StoreClient } from './store-client.ts';
+
+const salvage_sentences: Readonly<Record<Salvage['kind'], string>> = {
+  damaged: texts.file_damaged,
+  too_new: texts.file_too_new,
+  other_kit: texts.file_other_kit,
+  replaced: texts.file_replaced,
+};
+
+/** The health of the disk, as the requests to the store show it; logs every change once. */
+export class DiskState {
+  readonly #log: OutboxLog;
+  #health: DiskHealth;
+  #salvage: Salvage | undefined;
+
+  constructor(opened: Opened, log: OutboxLog) {
+    this.#log = log;
+    this.#health = opened.health;
+    if (opened.salvage) this.#moved(opened.salvage);
+    if (opened.machine_changed) {
+      log.warn({ epoch: opened.epoch }, texts.file_copied);
+    }
+    if (opened.health.state !== 'ok') log.error({ reason: opened.health.detail }, texts.disk_failed);
+  }
+
+  get health(): DiskHealth {
+    return this.#health;
+  }
+
+  /** What happened to the file that was there, at the start or since. */
+  get salvage(): Salvage | undefined {
+    return this.#salvage;
+  }
+
+  /** Messages are sent from memory. */
+  get is_failing(): boolean {
+    return this.#health.state === 'failing';
+  }
+
+  /** A commit was answered. */
+  answered({ health, salvage }: Done): void {
+    const { state, detail } = health;
+    if (state !== this.#health.state) {
+      if (state === 'ok') this.#log.info({}, texts.disk_recovered);
+      else this.#log.warn({ reason: detail }, texts.disk_full);
+    }
+    this.#health = health;
+    if (salvage) this.#moved(salvage);
+  }
+
+  /** A request was refused, or is not answered. */
+  refused(error: unknown): void {
+    const detail = messageOf(error);
+    if (!this.is_failing) this.#log.error({ reason: detail }, texts.disk_failed);
+    this.#health = failing(detail, error instanceof StorageUnavailable ? error.fault : undefined);
+  }
+
+  #moved(salvage: Salvage): void {
+    this.#salvage = salvage;
+    this.#log.error({ ...salvage }, salvage_sentences[salvage.kind]);
+  }
+}
+
+const file_look_every_ms = 1_000;
+
+interface LookOptions {
+  readonly client: Pick<StoreClient, 'look'>;
+  /** Commits are tried again and again: only they show that the disk takes anything. */
+  readonly isDiskFailing: () => boolean;
+  readonly seen: (done: Done) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Looks once a second whether the buffer file is still where it was opened: while nothing is written, no commit notices that it was
+ * deleted or replaced.
+ */
+export function lookAtFile({ client, isDiskFailing, seen, failed }: LookOptions, signal: AbortSignal): void {
+  let isLooking = false;
+  const look = async (): Promise<void> => {
+    try {
+      const done = await client.look();
+      if (!isDiskFailing()) seen(done);
+    } catch (error) {
+      failed(error);
+    } finally {
+      isLooking = false;
+    }
+  };
+  every(file_look_every_ms, signal, () => {
+    // One look at a time: a thread that hangs must not find a queue of them.
+    if (isLooking || isDiskFailing()) return;
+    isLooking = true;
+    void look();
+  });
+}
+
+const age_look_every_ms = 10_000;
+
+/** The age of the oldest row on disk: requested periodically, since it has to be read. */
+export class Oldest {
+  readonly #client: Pick<StoreClient, 'inspect'>;
+  readonly #failed: (error: unknown) => void;
+  #ms: number | null = null;
+  #is_looking = false;
+
+  constructor(client: Pick<StoreClient, 'inspect'>, signal: AbortSignal, failed: (error: unknown) => void) {
+    this.#client = client;
+    this.#failed = failed;
+    every(age_look_every_ms, signal, () => void this.#look());
+    void this.#look();
+  }
+
+  /** When it was observed, as known some seconds ago; null when there is none. */
+  get ms(): number | null {
+    return this.#ms;
+  }
+
+  /** One look at a time: a thread that hangs must not find a queue of them. */
+  async #look(): Promise<void> {
+    if (this.#is_looking) return;
+    this.#is_looking = true;
+    try {
+      const { lanes: found } = await this.#client.inspect();
+      const times = Object.values(found).flatMap(({ oldest_ms }) => oldest_ms ?? []);
+      this.#ms = times.length > 0 ? Math.min(...times) : null;
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      this.#is_looking = false;
+    }
+  }
+}

@@ -1,0 +1,428 @@
+/**
+ * The interface of the outbox to the uplink: hands messages out in the order of their importance, and releases a message
+ * only when the broker has it.
+ *
+ * A message is in exactly one place at a time: in the live queue or in flight (`hand`), on disk for the backlog to find,
+ * or, while the disk refuses, in the next commit.
+ */
+import { type Lane, laneRules, lanes } from '../../../contract/lanes.ts';
+import { channels } from '../../../contract/topics.ts';
+import type { AckRule } from '../api.ts';
+import { Backlog, type BacklogForm, BatchSize } from './backlog.ts';
+import { type CommitFailure, type Committer, lazy_commit_ms, sync_commit_ms } from './committer.ts';
+import { Delivery, InFlight, Replay, Returns, type Stored } from './delivery.ts';
+import { Gate, type RefusedKind } from './gate.ts';
+import type { Ledger } from './ledger.ts';
+import { LiveLanes, RetainedOrder, Selection } from './queue.ts';
+import { LiveMoves } from './live-state.ts';
+import { type ClockOffset, type Live, livesOf, type OutgoingMessage } from './outgoing.ts';
+import type { Row, RowId } from '../row.ts';
+import type { StoreClient } from './store-client.ts';
+import { texts } from '../texts.ts';
+
+/** Monotonic time. */
+const now = (): number => performance.now();
+/** A lazy message that the broker has not acknowledged by then goes to the disk: with a sweep and a commit, within 1.25 s. */
+const spill_after_ms = 800;
+/** While a commit is unanswered for longer, sync messages do not wait for it: well before the disk counts as failing. */
+const late_commit_ms = 1_000;
+/** MQTT 5 section 2.4: the only reason code that concerns a single message. */
+const packet_too_large = 0x95;
+const unspecified_error = 0x80;
+
+interface Connected {
+  /** The broker remembers us, so what it acknowledged is not lost. */
+  readonly session_present: boolean;
+  /** Live telemetry leaves in packets of this time; 0: every message at once. */
+  readonly packet_ms: number;
+  readonly ack: AckRule;
+  /** Called when there is something to send. */
+  readonly onReady: () => void;
+}
+
+interface DispatchOptions {
+  readonly client: StoreClient;
+  readonly ledger: Ledger;
+  readonly committer: Committer;
+  readonly form: BacklogForm;
+  readonly cloud_acks: boolean;
+  readonly clockOffset: () => ClockOffset;
+  readonly isDiskFailing: () => boolean;
+  readonly diskFailed: (error: unknown) => void;
+  /** Frees the messages that wait for the cloud's acknowledgement, at once. */
+  readonly resend: () => void;
+  /** The cloud acknowledged these before the PUBACK arrived. */
+  readonly confirm: (stored: Stored) => void;
+  /** The broker has this message. */
+  readonly sent: (row: Row) => void;
+  readonly log: {
+    info(facts: object, sentence: string): void;
+    warn(facts: object, sentence: string): void;
+  };
+}
+
+export class Dispatch {
+  readonly #options: DispatchOptions;
+  readonly #committer: Committer;
+  readonly #backlog: Backlog;
+  readonly #gate: Gate;
+  readonly #order = new RetainedOrder();
+  readonly #selection: Selection;
+  readonly #replay = new Replay();
+  readonly #live = new LiveLanes();
+  readonly #in_flight = new InFlight();
+  readonly #returns: Returns;
+  readonly #batch: BatchSize;
+  readonly #moves: LiveMoves;
+  readonly #delivery: Delivery;
+  readonly #quarantine_log: CountedLine;
+  #link: Connected | undefined;
+
+  constructor(options: DispatchOptions) {
+    this.#options = options;
+    this.#committer = options.committer;
+    this.#batch = new BatchSize(options.form);
+    this.#moves = new LiveMoves({
+      ...options,
+      live: this.#live,
+      backlog: () => this.#backlog,
+      canQueue: (channel) => this.#canQueue(channel),
+      isOutdated: (channel, id) => this.#order.isOutdated(channel, id),
+      needsCloud: (lane) => this.#delivery.needsCloud(lane),
+      ready: () => this.#ready(),
+    });
+    this.#delivery = new Delivery({ ...options, moves: this.#moves }, options.cloud_acks);
+    this.#gate = new Gate(now, options.log);
+    this.#returns = new Returns({
+      ...options,
+      moves: this.#moves,
+      backlog: () => this.#backlog,
+      replay: this.#replay,
+    });
+    this.#quarantine_log = new CountedLine(
+      (facts) => options.log.warn(facts, texts.message_quarantined),
+      now,
+    );
+    this.#backlog = new Backlog({
+      client: options.client,
+      form: options.form,
+      alarms: () => options.ledger.depth.alarm.rows,
+      ready: () => this.#ready(),
+      failed: options.diskFailed,
+      requeue: (messages) => this.#returns.requeue(messages, { rest: false }),
+    });
+    this.#selection = new Selection({
+      ...options,
+      live: this.#live,
+      replay: this.#replay,
+      backlog: this.#backlog,
+      gate: this.#gate,
+      order: this.#order,
+      batch: this.#batch,
+      returns: this.#returns,
+      moves: this.#moves,
+    });
+  }
+
+  // --- Accepted messages come in --------------------------------------------------------------------------------
+
+  /** A new message: to the broker at once if its lane allows and it has subscribers, else to the disk. */
+  accept(live: Live): void {
+    const is_sync = laneRules[live.row.lane].durability === 'sync';
+    this.#moves.moveOne(live, 'accepted', is_sync ? sync_commit_ms : lazy_commit_ms);
+  }
+
+  /** A commit takes these now. Returns the rows that stay in memory, to be sent as soon as they are on disk. */
+  commitBegan(lives: readonly Live[]): readonly RowId[] {
+    this.#moves.move(lives, 'commit_began');
+    return lives.filter(({ state }) => state.is_held).map(({ row }) => row.id);
+  }
+
+  /** These rows are on disk now. */
+  written(lives: readonly Live[]): void {
+    this.#returns.release(this.#moves.move(lives, 'written').released);
+  }
+
+  /** The disk refused these rows, or does not answer: they go out from memory if they may, with all that waits. */
+  unwritten(lives: readonly Live[], event: CommitFailure): void {
+    this.#moves.move(lives, event);
+    this.sendUnwritten();
+  }
+
+  /** The disk fails: sends the rows that wait for it from memory. */
+  sendUnwritten(): void {
+    this.#moves.move([...this.#committer.rows_under_way, ...this.#committer.rows], 'disk_away');
+  }
+
+  /** The disk is late: sync messages leave from memory, and are written all the same. */
+  #sendLate(): void {
+    const waiting = [...this.#committer.rows_under_way, ...this.#committer.rows];
+    this.#moves.move(
+      waiting.filter(({ row }) => laneRules[row.lane].durability === 'sync'),
+      'disk_away',
+    );
+  }
+
+  // --- The uplink takes them out --------------------------------------------------------------------------------
+
+  /** The connection is up. */
+  connected(link: Connected): void {
+    this.#delivery.ack = link.ack;
+    this.#gate.connected();
+    this.#replay.hasCloudAcks = this.#delivery.needsCloud('feed');
+    this.#replay.connected(link);
+    this.#link = link;
+    // The broker has forgotten what it acknowledged, and perhaps also what the cloud has not read yet.
+    if (!link.session_present) this.#options.resend();
+    this.#selection.packet_ms = link.packet_ms;
+    if (this.#options.isDiskFailing()) this.sendUnwritten();
+    this.#backlog.open();
+    this.#ready();
+  }
+
+  /** Live telemetry leaves in packets of this time from now on; 0: every message at once. */
+  setPacketMs(packet_ms: number): void {
+    if (!this.#link || this.#link.packet_ms === packet_ms) return;
+    this.#link = { ...this.#link, packet_ms };
+    this.#selection.packet_ms = packet_ms;
+    this.#ready();
+  }
+
+  get is_connected(): boolean {
+    return this.#link !== undefined;
+  }
+
+  /** The connection is gone: what was in flight is sent again. */
+  disconnected(): void {
+    this.#link = undefined;
+    this.#returns.requeue([...this.#in_flight.drain(), ...this.#backlog.close()]);
+    this.spillAll();
+  }
+
+  /** The next message to publish, or undefined when there is none now. `backlog: false` leaves the buffer alone. */
+  next(how: { readonly backlog: boolean }): OutgoingMessage | undefined {
+    if (!this.#link) return undefined;
+    const outgoing = this.#selection.next(how);
+    if (outgoing) this.#in_flight.add(outgoing);
+    return outgoing;
+  }
+
+  /** The broker acknowledged it. `has_subscribers: false`: no matching subscribers (PUBACK 0x10). */
+  acknowledged(outgoing: OutgoingMessage, { has_subscribers }: { readonly has_subscribers: boolean }): void {
+    if (!this.#in_flight.has(outgoing)) return;
+    const stored = this.#in_flight.remove(outgoing);
+    if (!this.#gate.acknowledged(outgoing, has_subscribers)) {
+      this.#returns.requeue([outgoing]);
+      return;
+    }
+    this.#delivery.acknowledged(outgoing, stored);
+    if (outgoing.backlog) this.#batch.accepted();
+    if (!this.#isKept(outgoing)) this.#replay.remember(outgoing, now());
+  }
+
+  /** It was not taken this time and may be handed out again. */
+  requeue(outgoing: OutgoingMessage): void {
+    if (!this.#in_flight.has(outgoing)) return;
+    this.#in_flight.remove(outgoing);
+    this.#returns.requeue([outgoing]);
+  }
+
+  /** How many rows fit one batch on this link, unless the broker has set a lower limit. */
+  setBatchRows(rows: number): void {
+    this.#batch.set(this.#gate.isRefused(channels.batch) ? 1 : rows);
+  }
+
+  /**
+   * The broker refused it by reason code. Unless the message itself is at fault, it is kept, and its kind of topic is paused
+   * when there are more such refusals.
+   */
+  refused(outgoing: OutgoingMessage, code: number, reason: string): void {
+    const isAtFault = code === packet_too_large || this.#gate.refused(outgoing, code, reason) === 'message';
+    if (isAtFault) this.quarantine(outgoing, code, reason);
+    else this.requeue(outgoing);
+    // Without batches, messages of the backlog are sent on their original topics, which may be allowed.
+    if (this.#gate.isRefused(channels.batch)) this.#batch.set(1);
+  }
+
+  /**
+   * The broker hung up when this was sent alone, on a connection that had worked before. As with refusals by reason code,
+   * its kind of topic is paused unless only this message is at fault. To split a batch costs nothing and needs no proof.
+   */
+  hungUp(outgoing: OutgoingMessage, reason: string): void {
+    const { kind } = outgoing.content;
+    const isAtFault =
+      kind === 'batch' || kind === 'packet' || this.#gate.hungUp(outgoing, reason) === 'message';
+    if (isAtFault) this.quarantine(outgoing, unspecified_error, reason);
+  }
+
+  /** The broker will never take this very message: it goes to the quarantine with the reason. A batch is split instead. */
+  quarantine(outgoing: OutgoingMessage, code: number, reason: string): void {
+    if (!this.#in_flight.has(outgoing)) return;
+    this.#in_flight.remove(outgoing);
+    const { content } = outgoing;
+    switch (content.kind) {
+      case 'replay':
+        return;
+      case 'batch':
+      case 'packet':
+        this.#batch.shrink(outgoing.rows);
+        this.#options.log.warn({ code, reason, batch_rows: this.#batch.rows }, texts.batch_refused);
+        this.#returns.requeue([outgoing]);
+        return;
+      case 'live':
+      case 'row':
+        this.#withdraw(content, code, reason);
+        return;
+      default:
+        content satisfies never;
+    }
+  }
+
+  /** A row that is in memory only goes through the disk into the quarantine, so that the books need no second way. */
+  #withdraw(
+    content: Extract<OutgoingMessage['content'], { kind: 'live' | 'row' }>,
+    code: number,
+    reason: string,
+  ): void {
+    const row = content.kind === 'live' ? content.live.row : content.row;
+    this.#quarantine_log.write({ channel: row.channel, code, reason });
+    if (content.kind === 'live') this.#moves.moveOne(content.live, 'spilled');
+    this.#committer.quarantine(row, code, reason, lazy_commit_ms);
+  }
+
+  /** The cloud has stored these: what is in flight among them needs no further acknowledgement after its PUBACK. */
+  cloudStored(stored: Stored): void {
+    this.#delivery.cloudAckReceived();
+    this.#replay.hasCloudAcks = this.#delivery.needsCloud('feed');
+    this.#replay.cloudStored(stored);
+    this.#in_flight.cloudStored(stored);
+    this.#delivery.confirmed(stored);
+  }
+
+  // --- Timers ---------------------------------------------------------------------------------------------------
+
+  /** Sends what has waited too long to the disk. Answers what must be given up because the disk refuses. */
+  sweep({ disk }: { readonly disk: boolean }): readonly Live[] {
+    const patience_ms = spill_after_ms + (this.#link?.packet_ms ?? 0);
+    const overdue = this.#live.shiftOverdue(now(), disk ? patience_ms : Infinity);
+    const { released, given_up } = this.#moves.move(overdue, disk ? 'taken_back' : 'overflowed', 0);
+    this.#returns.release(released);
+    if (disk) this.#spillInFlight(patience_ms);
+    else if (this.#link) this.sendUnwritten();
+    if (disk && this.#link && this.#committer.unanswered_ms > late_commit_ms) this.#sendLate();
+    this.#replay.forget(now());
+    this.#gate.tick();
+    this.#quarantine_log.tick();
+    this.#backlog.wake();
+    this.#ready();
+    return given_up;
+  }
+
+  /** Writes everything that waits in memory. */
+  spillAll(): void {
+    this.#returns.spill(this.#live.drain());
+  }
+
+  /** Kinds of topics without subscribers of which messages are kept. */
+  withoutSubscribers(): readonly string[] {
+    const { ledger } = this.#options;
+    return this.#gate.withoutSubscribers(
+      (lane) => ledger.depth[lane].rows > 0 || this.#committer.writes(lane),
+    );
+  }
+
+  /** The file of an earlier run, which could not be read at the start, names a `down/ack`. */
+  cloudAckFound(): void {
+    this.#delivery.cloudAckReceived();
+  }
+
+  /** Kinds of topics that the broker refuses now. */
+  refusedKinds(): readonly RefusedKind[] {
+    return this.#gate.refusedKinds();
+  }
+
+  /** Which acknowledgement counts: whether the cloud has sent any, and to whom messages count as delivered. */
+  get delivery(): Pick<Delivery, 'cloud_acks' | 'delivered_to'> {
+    return this.#delivery;
+  }
+
+  /** Messages of this run that wait in memory for the broker. */
+  get live_rows(): number {
+    return this.#live.rows;
+  }
+
+  /** Characters of their bodies. */
+  get live_chars(): number {
+    return this.#live.chars;
+  }
+
+  liveRows(lane: Lane): number {
+    return this.#live.rowsOf(lane);
+  }
+
+  /** Rows of every lane may have come back from the store's side: quarantine, unconfirmed. */
+  touchAll(): void {
+    for (const lane of lanes) this.#backlog.touched(lane);
+  }
+
+  // --- Within ---------------------------------------------------------------------------------------------------
+
+  /** There is a connection, room in memory, and no pause of its kind of topic. */
+  #canQueue(channel: string): boolean {
+    if (this.#link === undefined || this.#live.full) return false;
+    return !this.#gate.rests(channel);
+  }
+
+  /** What is not remembered: it was sent a second time to a cloud that does not acknowledge, or the disk keeps it until it does. */
+  #isKept({ lane, content: { kind } }: OutgoingMessage): boolean {
+    if (kind === 'replay') return !this.#replay.hasCloudAcks;
+    return (kind === 'row' || kind === 'batch') && this.#delivery.needsCloud(lane);
+  }
+
+  #ready(): void {
+    this.#link?.onReady();
+  }
+
+  #spillInFlight(age_ms: number): void {
+    const now_ms = now();
+    for (const outgoing of this.#in_flight.messages()) {
+      const late = livesOf(outgoing).filter(({ since_ms }) => now_ms - since_ms > age_ms);
+      this.#moves.move(late, 'spilled', 0);
+    }
+  }
+}
+
+/** A log line that may be due very often: the first is written at once, what follows soon is counted and written as one. */
+const pause_ms = 60_000;
+
+export class CountedLine {
+  readonly #write: (facts: object) => void;
+  readonly #now: () => number;
+  #quiet_until_ms = Number.NEGATIVE_INFINITY;
+  #messages = 0;
+  #last: object = {};
+
+  constructor(write: (facts: object) => void, now: () => number) {
+    this.#write = write;
+    this.#now = now;
+  }
+
+  write(facts: object): void {
+    if (this.#now() >= this.#quiet_until_ms) {
+      this.#quiet_until_ms = this.#now() + pause_ms;
+      this.#write({ ...facts, messages: this.#messages + 1 });
+      this.#messages = 0;
+      return;
+    }
+    this.#messages += 1;
+    this.#last = facts;
+  }
+
+  /** Writes what was counted, once the pause is over. */
+  tick(): void {
+    if (this.#messages === 0 || this.#now() < this.#quiet_until_ms) return;
+    this.#quiet_until_ms = this.#now() + pause_ms;
+    this.#write({ ...this.#last, messages: this.#messages });
+    this.#messages = 0;
+  }
+}

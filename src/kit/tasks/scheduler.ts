@@ -1,0 +1,237 @@
+/** Decides whose turn it is: the first of each line once its asset is there, and a safety command before all others. */
+import { sleep } from '../../platform/time.ts';
+import { type FindCommand, offline } from './admission.ts';
+import { execute, type ExecutionParts, interrupt } from './execution.ts';
+import type { TaskLimits } from './limits.ts';
+import type { TaskEvent } from './machine.ts';
+import { type Ending, readingBy, type Runnable, type Task } from './task.ts';
+import { isPast } from './timing.ts';
+import { texts } from './texts.ts';
+import { InvariantBroken, notSent } from '../../platform/errors.ts';
+
+interface SchedulerParts extends ExecutionParts {
+  readonly findCommand: FindCommand;
+  readonly limits: TaskLimits;
+}
+
+/** What is to be done with the first of a line. */
+type Turn =
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'end'; readonly event: TaskEvent }
+  | { readonly kind: 'run'; readonly reading: Runnable };
+
+export class Scheduler {
+  readonly queue: TaskQueue;
+  readonly #parts: SchedulerParts;
+  readonly #executions = new Set<Promise<void>>();
+  #halted = false;
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts;
+    this.queue = new TaskQueue(parts.limits);
+  }
+
+  get halted(): boolean {
+    return this.#halted;
+  }
+
+  /** The tasks are journaled: from now on they may start, be pre-empted, or expire. */
+  admit(...tasks: readonly Task[]): void {
+    for (const task of tasks) {
+      task.admitted = true;
+      if (task.ending && task.ending.kind !== 'stop') this.#end(task, task.ending);
+      else if (!this.#halted) void this.#watchDeadline(task);
+    }
+    this.advance();
+  }
+
+  /** The journal does not take the task. */
+  leave(task: Task): void {
+    this.queue.remove(task);
+    this.advance();
+  }
+
+  cancel(task: Task): void {
+    if (task.ending) return;
+    if (this.queue.isRunning(task)) interrupt(task, { kind: 'cancel' });
+    else this.#endWaiting(task, { kind: 'cancel' });
+    this.advance();
+  }
+
+  /** Looks at every line: something has changed. */
+  advance(): void {
+    for (const line of this.queue.lines()) this.#advance(line);
+  }
+
+  /** Stops the running tasks and starts no more. Resolves when all of them have stopped. */
+  async halt(): Promise<void> {
+    if (!this.#halted) {
+      this.#halted = true;
+      for (const task of this.queue.tasks()) {
+        task.gone.abort();
+        if (this.queue.isRunning(task) && !task.ending) interrupt(task, { kind: 'stop' });
+      }
+    }
+    await Promise.all(this.#executions);
+  }
+
+  #advance(line: Line): void {
+    if (this.#halted) return;
+    this.#preempt(line);
+    while (!line.running) {
+      const [first] = line.waiting;
+      if (!first?.admitted) return;
+      const turn = this.#turn(first);
+      if (turn.kind === 'wait') return;
+      if (turn.kind === 'end') this.#end(first, turn.event);
+      else this.#begin(first, line, turn.reading);
+    }
+  }
+
+  /** The newest safety command takes the place of all that were received before it. */
+  #preempt(line: Line): void {
+    const at = line.waiting.findLastIndex((task) => this.#isReadySafety(task));
+    const safety = line.waiting[at];
+    if (!safety) return;
+    const ending: Ending = { kind: 'supersede', by: safety.command_name ?? '' };
+    for (const earlier of line.waiting.slice(0, at)) this.#endWaiting(earlier, ending);
+    if (line.running && line.running.ending?.kind !== 'supersede') interrupt(line.running, ending);
+  }
+
+  /** A safety command that cannot be carried out, or that may be a second copy, stops nothing. */
+  #isReadySafety(task: Task): boolean {
+    if (!task.admitted) return false;
+    const turn = this.#turn(task);
+    return turn.kind === 'run' && turn.reading.invocation.is_safety;
+  }
+
+  #turn(task: Task): Turn {
+    const { findCommand, clock } = this.#parts;
+    if (isPast(task, clock.stamp())) return { kind: 'end', event: { kind: 'expire' } };
+    const found = findCommand(task.asset_id ?? '', task.command_name ?? '');
+    if ('refusal' in found) return task.patient ? { kind: 'wait' } : fail(found.refusal);
+    const { asset, command } = found;
+    if (task.state.status === 'running' && !command.repeatable) return fail(texts.interrupted);
+    if (!asset.online) return task.patient ? { kind: 'wait' } : fail(offline(asset));
+    const reading = readingBy(command, task);
+    return 'refusal' in reading ? fail(reading.refusal) : { kind: 'run', reading };
+  }
+
+  #begin(task: Task, line: Line, reading: Runnable): void {
+    this.queue.start(task);
+    const execution = this.#run(task, line, reading).finally(() => this.#executions.delete(execution));
+    this.#executions.add(execution);
+  }
+
+  async #run(task: Task, line: Line, reading: Runnable): Promise<void> {
+    await execute(task, reading, this.#parts);
+    this.queue.remove(task);
+    this.#advance(line);
+  }
+
+  #end(task: Task, event: TaskEvent): void {
+    this.queue.remove(task);
+    this.#parts.recorder.finish(task, event);
+  }
+
+  /** What the journal does not have yet cannot end yet: it ends once it is admitted. */
+  #endWaiting(task: Task, ending: Exclude<Ending, { kind: 'stop' }>): void {
+    if (task.admitted) this.#end(task, ending);
+    else task.ending = ending;
+  }
+
+  async #watchDeadline(task: Task): Promise<void> {
+    await sleep(task.due_mono_ms - this.#parts.clock.stamp().mono_ms, task.gone.signal);
+    if (task.gone.signal.aborted) return;
+    if (this.queue.isRunning(task)) interrupt(task, { kind: 'expire' });
+    else this.#end(task, { kind: 'expire' });
+    this.advance();
+  }
+}
+
+function fail(error: string): Turn {
+  return { kind: 'end', event: { kind: 'fail', error } };
+}
+
+interface Line {
+  readonly running: Task | undefined;
+  readonly waiting: readonly Task[];
+}
+
+/** The lines of tasks, one for each asset: who runs, who waits, in the order of reception, within limits. */
+export class TaskQueue {
+  readonly #limits: TaskLimits;
+  readonly #tasks = new Map<string, Task>();
+  /** By asset_id; an asset without tasks has no line. */
+  readonly #lines = new Map<string, { running: Task | undefined; readonly waiting: Task[] }>();
+
+  constructor(limits: TaskLimits) {
+    this.#limits = limits;
+  }
+
+  find(task_id: string): Task | undefined {
+    return this.#tasks.get(task_id);
+  }
+
+  tasks(): readonly Task[] {
+    return [...this.#tasks.values()];
+  }
+
+  lines(): readonly Line[] {
+    return [...this.#lines.values()];
+  }
+
+  counts(): { readonly pending: number; readonly running: number } {
+    const running = this.lines().filter((line) => line.running).length;
+    return { pending: this.#tasks.size - running, running };
+  }
+
+  isRunning(task: Task): boolean {
+    return this.#line(task).running === task;
+  }
+
+  /** Why no further task of the asset may wait. A safety command always may: it takes the place of the others. */
+  full(asset_id: string, is_safety: boolean): string | undefined {
+    if (is_safety) return undefined;
+    const { waiting_per_asset_max, waiting_max } = this.#limits;
+    const here = this.#lines.get(asset_id)?.waiting.length ?? 0;
+    if (here >= waiting_per_asset_max) return notSent(texts.asset_full(here));
+    const all = this.lines().reduce((sum, { waiting }) => sum + waiting.length, 0);
+    return all >= waiting_max ? notSent(texts.kit_full(all)) : undefined;
+  }
+
+  /** Puts the task at the end of the line of its asset. */
+  add(task: Task): void {
+    this.#tasks.set(task.id, task);
+    this.#line(task).waiting.push(task);
+  }
+
+  /** Makes the first of a line the running one. */
+  start(task: Task): void {
+    const line = this.#line(task);
+    if (line.running || line.waiting.shift() !== task)
+      throw new InvariantBroken(`task ${task.id} started out of turn`);
+    line.running = task;
+  }
+
+  /** Takes the task out of its line, whether it waits or runs. */
+  remove(task: Task): void {
+    const line = this.#line(task);
+    this.#tasks.delete(task.id);
+    const at = line.waiting.indexOf(task);
+    if (at >= 0) line.waiting.splice(at, 1);
+    if (line.running === task) line.running = undefined;
+    if (!line.running && line.waiting.length === 0) this.#lines.delete(keyOf(task));
+  }
+
+  #line(task: Task) {
+    const line = this.#lines.get(keyOf(task)) ?? { running: undefined, waiting: [] };
+    this.#lines.set(keyOf(task), line);
+    return line;
+  }
+}
+
+function keyOf({ id, asset_id }: Task): string {
+  if (asset_id === null) throw new InvariantBroken(`task ${id} has no asset and cannot wait for one`);
+  return asset_id;
+}

@@ -1,0 +1,260 @@
+/** Publishes what the outbox hands out over one session, within the window, and notices when the broker falls silent. */
+import { channelKind, upTopic } from '../../contract/topics.ts';
+import type { Dispatch } from '../outbox/live/dispatch.ts';
+import type { OutgoingMessage } from '../outbox/live/outgoing.ts';
+import type { Outgoing, Session } from '../../mqtt/session.ts';
+import { every } from '../../platform/time.ts';
+import { Budget, Window } from './window.ts';
+import type { Suspicion } from './problems.ts';
+import { texts } from './texts.ts';
+
+/** Silence of the broker while something is in flight, before the connection is given up. */
+const silence_ms = 4_000;
+const silence_rtts = 4;
+/** One PUBACK that never comes, while others do. */
+const puback_missing_ms = 60_000;
+const watch_every_ms = 250;
+/** Live values that no client fetched from the broker by then are history. */
+const feed_expiry_s = 300;
+const kit_expiry_s = 3_600;
+/** Fixed header, packet identifier, lengths and properties, at most. */
+const packet_overhead_bytes = 32;
+
+/** By the code of the PUBACK (MQTT 5 section 3.4.2.1), for brokers that send no reason with it. */
+const refusals: ReadonlyMap<number, string> = new Map([
+  [0x87, texts.not_authorised],
+  [0x90, texts.topic_invalid],
+  [0x95, texts.packet_too_large],
+  [0x97, texts.quota_exceeded],
+  [0x99, texts.format_invalid],
+]);
+const too_large = 0x95;
+
+export interface Pace {
+  readonly window_messages: number;
+  /** Live telemetry in packets of this time; 0: at once. Asked every second. */
+  readonly packetMs: () => number;
+  /** Cap of the backlog on the link in use, kbit/s; 0: none. Asked all the time. */
+  readonly backlogKbps: () => number;
+}
+
+interface SenderOptions {
+  readonly kit_id: string;
+  readonly session: Pick<
+    Session,
+    | 'publish'
+    | 'ping'
+    | 'destroy'
+    | 'last_received_ms'
+    | 'is_skipping'
+    | 'receive_maximum'
+    | 'packet_bytes_max'
+  >;
+  readonly dispatch: Pick<Dispatch, 'next' | 'acknowledged' | 'refused' | 'setBatchRows'>;
+  readonly pace: Pace;
+  readonly suspicion: Suspicion;
+  /** Monotonic time, as that of the session. */
+  readonly now: () => number;
+  /** Receives every PUBACK. */
+  readonly onAcknowledged: (message: Acknowledged) => void;
+  /** The broker took it. */
+  readonly onDelivered: (outgoing: OutgoingMessage) => void;
+}
+
+/** A removal under way. */
+interface Half {
+  readonly outgoing: OutgoingMessage;
+  readonly topic: string;
+  /** Of the envelope, until the empty payload is answered too. */
+  answer: { readonly code: number; readonly reason: string } | undefined;
+}
+
+export interface Acknowledged {
+  readonly bytes: number;
+  /** Since the message was sent. */
+  readonly delay_ms: number;
+}
+
+export class Sender {
+  readonly window: Window;
+  readonly #options: SenderOptions;
+  readonly #budget: Budget;
+  readonly #sent = new Map<OutgoingMessage, number>();
+  /** Removals whose envelope was published and whose empty payload was not yet: nothing goes between the two. */
+  readonly #half_sent: Half[] = [];
+  /** Handed out, and held until nothing else is in flight. */
+  #suspect: OutgoingMessage | undefined;
+  /** What is in flight is to stay alone. */
+  #is_alone = false;
+  #is_pinging = false;
+  /** At the check before. */
+  #was_silent = false;
+  #pump_due = false;
+
+  constructor(options: SenderOptions, signal: AbortSignal) {
+    this.#options = options;
+    const messages_max = Math.min(options.pace.window_messages, options.session.receive_maximum);
+    this.window = new Window(messages_max, options.now);
+    this.#budget = new Budget(options.now);
+    every(watch_every_ms, signal, () => this.#watch());
+    this.wake();
+  }
+
+  get in_flight(): readonly OutgoingMessage[] {
+    return [...this.#sent.keys()];
+  }
+
+  /** There may be something to send. Appends come in bursts: one turn of the event loop gathers them. */
+  wake(): void {
+    if (this.#pump_due) return;
+    this.#pump_due = true;
+    setImmediate(() => {
+      this.#pump_due = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    const { dispatch, pace } = this.#options;
+    while (this.window.open) {
+      const half = this.#half_sent.shift();
+      if (half) {
+        this.#publishEmpty(half);
+        continue;
+      }
+      if (this.#waitsAlone()) return;
+      const backlog = this.window.open_for_backlog && this.#budget.allows(pace.backlogKbps());
+      const outgoing = dispatch.next({ backlog });
+      if (!outgoing) return;
+      if (this.#options.suspicion.isolates(outgoing)) this.#suspect = outgoing;
+      else this.#publish(outgoing);
+    }
+  }
+
+  /** Whether nothing more may be sent now: what is suspected of making the broker hang up is sent alone, after signs of life. */
+  #waitsAlone(): boolean {
+    const { suspicion, session } = this.#options;
+    const isBusy = this.window.in_flight > 0;
+    const suspect = this.#suspect;
+    if (!suspect) return isBusy && (suspicion.cautious || this.#is_alone);
+    if (isBusy) return true;
+    if (suspicion.is_calm) {
+      this.#suspect = undefined;
+      this.#is_alone = true;
+      this.#publish(suspect);
+    } else if (!this.#is_pinging) {
+      this.#is_pinging = true;
+      session.ping(() => {
+        this.#is_pinging = false;
+        suspicion.ponged();
+        this.wake();
+      });
+    }
+    return true;
+  }
+
+  #publish(outgoing: OutgoingMessage): void {
+    const { session, kit_id, dispatch } = this.#options;
+    const topic = upTopic(kit_id, outgoing.channel);
+    const bytes = outgoing.payload.length + topic.length + packet_overhead_bytes;
+    if (packetBytes(outgoing, bytes) > session.packet_bytes_max) {
+      dispatch.refused(
+        outgoing,
+        too_large,
+        `larger than the ${session.packet_bytes_max} bytes that the broker takes`,
+      );
+      return;
+    }
+    const sent_ms = this.#options.now();
+    this.#sent.set(outgoing, sent_ms);
+    if (outgoing.backlog) this.#budget.spend(bytes);
+    const message = {
+      topic,
+      payload: outgoing.payload,
+      retain: outgoing.retain,
+      expiry_s: expiryOf(outgoing),
+    };
+    const half: Half | undefined = outgoing.removal ? { outgoing, topic, answer: undefined } : undefined;
+    if (half) this.#half_sent.push(half);
+    this.#send(outgoing, bytes, message, half);
+  }
+
+  /** The second part of a removal: the broker forgets what it has retained. */
+  #publishEmpty(half: Half): void {
+    const { outgoing, topic } = half;
+    const message = { topic, payload: '', retain: true };
+    this.#send(outgoing, topic.length + packet_overhead_bytes, message, half);
+  }
+
+  /** `half`: of a removal. */
+  #send(outgoing: OutgoingMessage, bytes: number, message: Outgoing, half: Half | undefined): void {
+    const sent_ms = this.#options.now();
+    this.window.sent(bytes, outgoing);
+    this.#options.session.publish(message, ({ code, reason }) => {
+      const delay_ms = this.#options.now() - sent_ms;
+      this.window.acked(bytes, { backlog: outgoing.backlog, delay_ms });
+      this.#options.onAcknowledged({ bytes, delay_ms });
+      if (half) this.#halfAnswered(half, code, reason);
+      else this.#ended(outgoing, code, reason);
+      this.wake();
+    });
+  }
+
+  /** PUBACKs come in order. A refusal of either part counts; only the envelope shows whether there is a subscriber. */
+  #halfAnswered(half: Half, code: number, reason: string): void {
+    const { outgoing, answer } = half;
+    if (!answer) half.answer = { code, reason };
+    else if (answer.code >= 0x80 || code < 0x80) this.#ended(outgoing, answer.code, answer.reason);
+    else this.#ended(outgoing, code, reason);
+  }
+
+  #ended(outgoing: OutgoingMessage, code: number, reason: string): void {
+    this.#sent.delete(outgoing);
+    this.#is_alone = false;
+    this.#answered(outgoing, code, reason);
+  }
+
+  #answered(outgoing: OutgoingMessage, code: number, reason: string): void {
+    const { dispatch, suspicion } = this.#options;
+    suspicion.answered(outgoing);
+    if (code < 0x80) {
+      this.#options.onDelivered(outgoing);
+      dispatch.acknowledged(outgoing, { has_subscribers: code !== 0x10 });
+      dispatch.setBatchRows(this.window.batch_rows);
+      return;
+    }
+    dispatch.refused(outgoing, code, reason || (refusals.get(code) ?? texts.no_reason));
+  }
+
+  #watch(): void {
+    this.wake();
+    const [oldest_ms] = this.#sent.values();
+    if (oldest_ms === undefined) return;
+    const { session } = this.#options;
+    const now_ms = this.#options.now();
+    const silent_ms = now_ms - Math.max(session.last_received_ms, oldest_ms);
+    const isSilent = silent_ms > Math.max(silence_ms, silence_rtts * (this.window.rtt_ms ?? 0));
+    // After a stall of this process the timer comes before the answer that waits in the socket: the next check has seen it.
+    const wasSilent = this.#was_silent;
+    this.#was_silent = isSilent;
+    if (isSilent) {
+      if (!wasSilent) return;
+      session.destroy(`no answer from the broker for ${(silent_ms / 1000).toFixed(1)} s`);
+      // PUBACKs wait behind a large message that comes over a slow link.
+    } else if (now_ms - oldest_ms > puback_missing_ms && !session.is_skipping) {
+      session.destroy(`the broker did not acknowledge a message for ${puback_missing_ms / 1000} s`);
+    }
+  }
+}
+
+/** A string of `length` characters can be three times as many bytes; it is counted exactly only when that could matter. */
+function packetBytes(outgoing: OutgoingMessage, estimate: number): number {
+  if (typeof outgoing.payload !== 'string') return estimate;
+  return estimate - outgoing.payload.length + Buffer.byteLength(outgoing.payload);
+}
+
+function expiryOf(outgoing: OutgoingMessage): number | undefined {
+  if (outgoing.backlog || channelKind(outgoing.channel) === 'batch') return undefined;
+  if (outgoing.lane === 'feed') return feed_expiry_s;
+  return outgoing.lane === 'kit' ? kit_expiry_s : undefined;
+}

@@ -1,0 +1,378 @@
+/** The kit's use of its session to the broker: publishes that the kit is there, drains the outbox, and receives what the cloud sends. */
+import { messageOf } from '../../platform/errors.ts';
+import type { AckRule } from '../outbox/api.ts';
+import type { Dispatch } from '../outbox/live/dispatch.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
+import { codeInWords } from '../../mqtt/codes.ts';
+import { ConnectFailed } from '../../mqtt/connect-failed.ts';
+import { keepConnected, type RetrySpans } from '../../mqtt/reconnect.ts';
+import { openSession, type Session } from '../../mqtt/session.ts';
+import type { BrokerSocket, OpenBrokerSocket } from '../../mqtt/socket.ts';
+import type { Routes } from '../../platform/linux/route-lookup.ts';
+import { aborted, every, sleep, within } from '../../platform/time.ts';
+import { BrokerLimits, LargePackets } from './broker-limits.ts';
+import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connection-state.ts';
+import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
+import { introduce, Presence, type StateData } from './presence.ts';
+import { Path } from './path.ts';
+import { Problems, Suspicion, Takeovers, Undelivered } from './problems.ts';
+import { type Acknowledged, type Pace, Sender } from './sender.ts';
+import { texts } from './texts.ts';
+
+/** Down messages that the broker may send before it must wait for a PUBACK. */
+const receive_maximum = 16;
+/** The largest packet that a broker may send: a payload of 256 KiB, its topic and its properties. */
+const packet_bytes_max = 258 * 1024;
+const session_expiry_s = 86_400;
+/** Brokers that restart or links that flap for less than this do not make the kit look offline. */
+const will_delay_s = 20;
+/** At a clean stop, messages that are under way get so long. */
+const flush_at_stop_ms = 2_000;
+const farewell_ms = 2_000;
+const flush_poll_ms = 20;
+const state_look_ms = 1_000;
+/** Topic and header of the state message. */
+const state_overhead_bytes = 100;
+
+export interface UplinkOptions {
+  readonly kit_id: string;
+  readonly broker: BrokerOptions & { readonly ack: AckRule };
+  readonly pace: Pace;
+  readonly retry: RetrySpans;
+  /** Left out: `Math.random`. Spreads the attempts of many kits. */
+  readonly random?: (() => number) | undefined;
+  /** Monotonic time; left out: that of the process. */
+  readonly now?: (() => number) | undefined;
+  /** The outbox's current one. */
+  readonly epoch: () => number;
+  /** Time until the first attempt, when an earlier start may have chosen the same epoch; left out: none. */
+  readonly wait_ms?: number | undefined;
+  readonly clock: Pick<Clock, 'stamp'>;
+  readonly dispatch: Dispatch;
+  readonly inbox: InboxHandlers;
+  /** Data of the state message: birth when online, will or farewell when not. */
+  readonly state: (how: { readonly online: boolean; readonly reason: string | null }) => StateData;
+  /** After every connect, once the backlog may drain. `session_present: false`: the broker may know nothing of us. */
+  readonly onConnected: (how: { readonly session_present: boolean }) => void;
+  /** Receives every PUBACK. */
+  readonly onAcknowledged?: ((message: Acknowledged) => void) | undefined;
+  readonly log: UplinkLog;
+  /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
+  readonly routes?: Routes | undefined;
+  /** Left out: a socket of the operating system. */
+  readonly openSocket?: OpenBrokerSocket | undefined;
+}
+
+export interface UplinkStatus extends ConnectionStatus {
+  readonly in_flight: number;
+  readonly rtt_ms: number | null;
+}
+
+export class Uplink {
+  readonly #options: UplinkOptions;
+  readonly #now: () => number;
+  readonly #state: ConnectionState;
+  readonly #presence: Presence;
+  readonly #problems: Problems;
+  readonly #limits: BrokerLimits;
+  readonly #takeovers: Takeovers;
+  readonly #undelivered: Undelivered;
+  readonly #suspicion = new Suspicion();
+  readonly #path: Path | undefined;
+  readonly #large_packets: LargePackets;
+  /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
+  #is_old_filter_gone = false;
+  /**
+   * What the broker keeps of the kit may be missing. So it is until a connection found its session and came to be served:
+   * that connection may have ended before, and an earlier run may have.
+   */
+  #is_forgotten = true;
+  /** The session was given up because another would do better, on another route or with small packets. */
+  #is_next_due = false;
+  #sender: Sender | undefined;
+
+  constructor(options: UplinkOptions) {
+    const now = options.now ?? (() => performance.now());
+    this.#options = options;
+    this.#now = now;
+    this.#state = new ConnectionState({ ...options, broker_url: options.broker.url, now });
+    this.#problems = new Problems(now, options.log);
+    this.#limits = new BrokerLimits(this.#problems);
+    this.#takeovers = new Takeovers(now, this.#problems);
+    this.#undelivered = new Undelivered(now, this.#problems);
+    this.#presence = new Presence({ ...options, now });
+    this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
+    this.#large_packets = new LargePackets({
+      now,
+      problems: this.#problems,
+      link: () => this.carrier,
+      changed_ms: () => this.#path?.changed_ms ?? null,
+    });
+  }
+
+  get online(): boolean {
+    return this.#state.online;
+  }
+
+  /** Interface that the packets of the session leave by; null: no session, or not known. */
+  get interface(): string | null {
+    return this.#path?.interface ?? null;
+  }
+
+  /** Interface that packets to the broker leave by, with a session or of the next attempt; null: not known. */
+  get carrier(): string | null {
+    return this.#path?.carrier ?? null;
+  }
+
+  /** What is wrong between kit and broker: a sentence each, with what to do. */
+  problems(): readonly string[] {
+    return this.#problems.sentences();
+  }
+
+  status(): UplinkStatus {
+    const window = this.#sender?.window;
+    return {
+      ...this.#state.status(),
+      in_flight: window?.in_flight ?? 0,
+      rtt_ms: window?.rtt_ms ?? null,
+    };
+  }
+
+  /** Runs until `signal` aborts; then flushes within a deadline, publishes the farewell and resolves. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { broker, retry, random = Math.random } = this.#options;
+    void this.#path?.run(signal);
+    await this.#untilEpochIsOurs(signal);
+    await keepConnected(
+      {
+        protocol: broker.protocol,
+        retry,
+        now: this.#now,
+        random,
+        open: async (protocol, stop) => this.#open(protocol, stop),
+        serve: async (session, stop) => this.#serve(session, stop),
+        hurry: () => this.#path?.hurry(),
+        onAttempt: () => this.#state.attempt(),
+        onFailed: (error, { isOtherVersionDue }) => this.#failed(error, isOtherVersionDue),
+        onPause: (pause_ms) => this.#state.waiting(pause_ms),
+      },
+      signal,
+    );
+    this.#state.stopped();
+  }
+
+  /** Before that nothing of the epoch may reach the broker: what is accepted meanwhile waits in the buffer. */
+  async #untilEpochIsOurs(signal: AbortSignal): Promise<void> {
+    const { wait_ms = 0, log } = this.#options;
+    if (wait_ms <= 0) return;
+    log.warn({ wait_ms: Math.ceil(wait_ms) }, texts.epoch_unsure);
+    this.#state.waiting(wait_ms);
+    await sleep(wait_ms, signal);
+  }
+
+  #failed(error: unknown, isOtherVersionDue: boolean): void {
+    this.#is_forgotten ||= mayHaveBegun(error);
+    if (isOtherVersionDue) {
+      this.#state.otherVersion(error);
+      return;
+    }
+    if (error instanceof ConnectFailed && error.code !== undefined) this.#limits.refused(error.code);
+    this.#state.failed(error);
+  }
+
+  async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
+    const { kit_id, broker, inbox: handlers, log } = this.#options;
+    const opened: { session?: Session } = {};
+    const inbox = new Inbox({
+      kit_id,
+      handlers: {
+        ...handlers,
+        sync: () => {
+          handlers.sync();
+          this.#presence.ask();
+        },
+        ack: (stored) => {
+          this.#undelivered.stored(stored);
+          return handlers.ack(stored);
+        },
+      },
+      log,
+      now: this.#now,
+      onRoom: () => opened.session?.destroy('fetching the dispatches that were left at the broker'),
+    });
+    const end = (
+      socket: BrokerSocket,
+      reason: string,
+      { isOtherDue }: { readonly isOtherDue: boolean },
+    ): void => {
+      this.#is_next_due = isOtherDue;
+      if (opened.session) opened.session.destroy(reason);
+      // MQTT.js reports no error without a code.
+      else socket.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));
+    };
+    const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
+    const session = await openSession(
+      {
+        broker,
+        client_id: kit_id,
+        protocol,
+        session_expiry_s,
+        receive_maximum,
+        packet_bytes_max,
+        will: { ...will, delay_s: will_delay_s },
+        onMessage: async (message) => inbox.receive(message),
+        onOversize: (message) => noteTooLarge(message, this.#problems),
+        openSocket: this.#options.openSocket ?? ((endpoint) => this.#large_packets.open(endpoint, end)),
+      },
+      signal,
+    );
+    opened.session = session;
+    inbox.connected(session);
+    return session;
+  }
+
+  /** Serves one session until it ends or `signal` aborts. While a culprit is searched, the next one should follow soon. */
+  async #serve(session: Session, signal: AbortSignal): Promise<'at_once' | 'soon' | 'later'> {
+    const from_ms = this.#now();
+    this.#is_next_due = false;
+    this.#suspicion.connected();
+    this.#is_forgotten ||= !session.session_present;
+    const reason = await this.#untilItEnds(session, signal);
+    if (signal.aborted) return 'later';
+    const held_ms = this.#now() - from_ms;
+    const without_a_word = session.closed_silently;
+    this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
+    this.#state.lost(reason, held_ms);
+    if (this.#is_next_due) return 'at_once';
+    return this.#suspicion.is_searching ? 'soon' : 'later';
+  }
+
+  /** Resolves with the reason. */
+  async #untilItEnds(session: Session, signal: AbortSignal): Promise<string> {
+    const { dispatch } = this.#options;
+    const ended = new AbortController();
+    try {
+      this.#followRoute(session, ended.signal);
+      await this.#begin(session, signal);
+      const sender = this.#drain(session, ended.signal);
+      const reason = await Promise.race([session.closed, aborted(signal).then(() => 'stopped')]);
+      if (signal.aborted) await this.#farewell(session, sender);
+      return reason;
+    } catch (error) {
+      session.destroy(messageOf(error));
+      return messageOf(error);
+    } finally {
+      ended.abort();
+      if (!signal.aborted && !session.ended_by_us) this.#blame(session);
+      dispatch.disconnected();
+      this.#sender = undefined;
+      this.#state.connecting();
+    }
+  }
+
+  /** Its packets would leave by another interface, with an address that is not of it: the session is as good as lost. */
+  #followRoute(session: Session, signal: AbortSignal): void {
+    const { endpoints } = session;
+    if (endpoints === null) return;
+    const leave = (): void => {
+      this.#is_next_due = true;
+      session.destroy(texts.route_changed);
+    };
+    void this.#path?.follow(endpoints, leave, signal);
+  }
+
+  /** Subscribes and publishes the birth, before anything else is sent. */
+  async #begin(session: Session, signal: AbortSignal): Promise<void> {
+    const { kit_id, broker } = this.#options;
+    if (!this.#limits.accepted(session)) throw new Error('the broker supports QoS 0 only');
+    const options = {
+      kit_id,
+      birth: this.#presence.birth(session.packet_bytes_max - state_overhead_bytes),
+      timeout_ms: broker.connect_timeout_ms,
+      drops_old_filter: !this.#is_old_filter_gone,
+      problems: this.#problems,
+    };
+    await introduce(session, options, signal);
+    this.#is_old_filter_gone = true;
+    this.#state.connected(session);
+  }
+
+  /** Drains the outbox until `signal` aborts. */
+  #drain(session: Session, signal: AbortSignal): Sender {
+    const { dispatch, pace, broker, kit_id, onAcknowledged, onConnected } = this.#options;
+    const sender = new Sender(
+      {
+        kit_id,
+        session,
+        dispatch,
+        pace,
+        suspicion: this.#suspicion,
+        now: this.#now,
+        onAcknowledged: (message) => onAcknowledged?.(message),
+        onDelivered: (outgoing) => {
+          if (session.protocol === '3.1.1') this.#undelivered.delivered(outgoing);
+        },
+      },
+      signal,
+    );
+    this.#sender = sender;
+    const session_present = !this.#is_forgotten;
+    dispatch.connected({
+      session_present,
+      packet_ms: pace.packetMs(),
+      ack: broker.ack,
+      onReady: () => sender.wake(),
+    });
+    every(state_look_ms, signal, () => this.#lookAtState(session));
+    onConnected({ session_present });
+    this.#is_forgotten = false;
+    return sender;
+  }
+
+  /** The broker hung up: a message that proves to be the cause must not be sent again. */
+  #blame(session: Session): void {
+    const culprit = this.#suspicion.hungUp(this.#sender?.in_flight ?? [], session.disconnect_code);
+    if (!culprit) return;
+    const code = session.disconnect_code;
+    const how = code === undefined ? '' : `: ${codeInWords(code)}`;
+    this.#options.dispatch.hungUp(culprit, `the broker ended the connection when this was sent${how}`);
+  }
+
+  /** Waits a little for what is under way, then publishes the farewell. If the broker does not take it in time, its will is left to speak. */
+  async #farewell(session: Session, sender: Sender): Promise<void> {
+    const over = new AbortController();
+    const closed = session.closed.then(() => over.abort());
+    await within(
+      flush_at_stop_ms,
+      Promise.race([closed, untilIdle(sender, this.#options.dispatch, over.signal)]),
+    );
+    over.abort();
+    const taken = await within(farewell_ms, session.publishAndWait(this.#presence.farewell())).catch(
+      () => undefined,
+    );
+    if (taken) await session.end();
+    else session.destroy('stopped');
+  }
+
+  /** Publishes the state again when it has changed, and follows the pace of the link in use. */
+  #lookAtState(session: Session): void {
+    this.#options.dispatch.setPacketMs(this.#options.pace.packetMs());
+    if (this.#presence.is_outdated) {
+      void session.end('renewing presence for a new epoch');
+      return;
+    }
+    const state = this.#presence.due();
+    if (state) session.publish(state, () => undefined);
+  }
+}
+
+async function untilIdle(sender: Sender, dispatch: Dispatch, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (sender.window.in_flight > 0 || dispatch.live_rows > 0))
+    await sleep(flush_poll_ms, signal);
+}
+
+/** The broker may have begun a session without a CONNACK: the next CONNACK would report it as present. */
+function mayHaveBegun(error: unknown): boolean {
+  return error instanceof ConnectFailed && (error.stage === 'closed' || error.stage === 'silent');
+}

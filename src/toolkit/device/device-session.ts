@@ -1,0 +1,194 @@
+/** The retry loop for devices: connect, serve, back off after a loss, reconnect. */
+import { DeviceRejected, DeviceUnreachable, messageOf, RetryLater } from '../../platform/errors.ts';
+import { backoff, sleep } from '../../platform/time.ts';
+import { texts } from './texts.ts';
+
+/** Why a device does not answer, and when the next attempt follows. */
+export interface Failure {
+  readonly reason: string;
+  readonly error: unknown;
+  /** Pause before the next attempt. */
+  readonly retry_ms: number;
+  /** How long the device was served before; missing when this attempt did not reach it. */
+  readonly up_ms?: number;
+}
+
+export type SessionState =
+  /** Before the first attempt. */
+  | { readonly state: 'starting' }
+  /** `down_ms`: length of the outage that ends now, if there was one. */
+  | { readonly state: 'up'; readonly down_ms?: number }
+  /** Lost, or not reached; tried again soon. */
+  | ({ readonly state: 'down' } & Failure)
+  /** The device rejects the connector; retried rarely, since devices lock accounts. */
+  | ({ readonly state: 'rejected' } & Failure)
+  | { readonly state: 'stopped' };
+
+/** Pauses before retries double from the first to the last, with up to half of each taken off at random. */
+export interface RetryLimits {
+  readonly retry_first_ms: number;
+  readonly retry_max_ms: number;
+  /** After the first rejections of credentials that the device accepted before; then as after any other rejection. */
+  readonly may_pass_ms: readonly number[];
+  /** After a rejection. */
+  readonly rejected_first_ms: number;
+  readonly rejected_max_ms: number;
+  /** A device that was served for less does not reset the back-off. */
+  readonly stable_ms: number;
+}
+
+/**
+ * The usual limits. A device without power costs one attempt a minute. After a rejection the pause is at least an hour
+ * and at most a day: devices lock an account after three to ten failures within half an hour or so, and forget them then.
+ * A device that accepted the same password before gets three attempts within half an hour: it may be booting, or locked
+ * because of another client.
+ */
+export const retry_limits: RetryLimits = {
+  retry_first_ms: 1_000,
+  retry_max_ms: 60_000,
+  may_pass_ms: [60_000, 300_000, 1_500_000],
+  rejected_first_ms: 7_200_000,
+  rejected_max_ms: 86_400_000,
+  stable_ms: 30_000,
+};
+
+/** An outage that was ordered, such as a reboot. */
+export interface ExpectedOutage {
+  readonly reason: string;
+  readonly retry_ms: number;
+}
+
+/** Clock and random source; tests replace them. */
+export interface SessionTiming {
+  /** Monotonic. */
+  readonly now_ms: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+}
+
+const machine_timing: SessionTiming = {
+  now_ms: () => performance.now(),
+  sleep,
+  random: () => Math.random(),
+};
+
+export interface DeviceSession {
+  /** Aborts when the device must not be served any more. */
+  readonly signal: AbortSignal;
+  /**
+   * One connection, from the first request to the loss. `signal` aborts when it must end; call `onUp` when the device is
+   * announced and answers. Rejects with `DeviceRejected` when a person must act, with `RetryLater` to name the pause.
+   */
+  readonly run: (signal: AbortSignal, onUp: () => void) => Promise<void>;
+  readonly onState: (state: SessionState) => void;
+  /** Called after each failure, before the pause; what it throws ends the session. */
+  readonly onFailure?: (error: unknown) => Promise<void>;
+  /** The outage that is expected now, if any. */
+  readonly expected?: () => ExpectedOutage | undefined;
+  readonly limits?: RetryLimits;
+  readonly timing?: SessionTiming;
+}
+
+/** Runs until `signal` aborts. Rejects only with what `onFailure` throws. */
+export async function serveDevice(session: DeviceSession): Promise<void> {
+  const { signal, run, onState, onFailure, timing = machine_timing } = session;
+  const pauses = new RetryPauses(session, timing);
+  let down_since_ms: number | undefined;
+  onState({ state: 'starting' });
+  while (!signal.aborted) {
+    let up_since_ms: number | undefined;
+    const onUp = (): void => {
+      if (up_since_ms !== undefined) return;
+      up_since_ms = timing.now_ms();
+      onState({
+        state: 'up',
+        ...(down_since_ms === undefined ? {} : { down_ms: up_since_ms - down_since_ms }),
+      });
+      down_since_ms = undefined;
+    };
+    const error = await runOnce(run, signal, onUp);
+    if (signal.aborted) break;
+    await onFailure?.(error);
+    const now_ms = timing.now_ms();
+    const up_ms = up_since_ms === undefined ? undefined : now_ms - up_since_ms;
+    const failure = { ...pauses.after(error, up_ms), error, ...(up_ms === undefined ? {} : { up_ms }) };
+    down_since_ms ??= now_ms;
+    onState({ state: error instanceof DeviceRejected ? 'rejected' : 'down', ...failure });
+    await timing.sleep(failure.retry_ms, signal);
+  }
+  onState({ state: 'stopped' });
+}
+
+/** Chooses the pause before the next attempt. */
+class RetryPauses {
+  readonly #expected: DeviceSession['expected'];
+  readonly #limits: RetryLimits;
+  readonly #random: () => number;
+  #lost: Iterator<number, never>;
+  #rejected: Iterator<number, never>;
+  /** Rejections since the last reset that may pass. */
+  #passing = 0;
+
+  constructor({ expected, limits = retry_limits }: DeviceSession, { random }: SessionTiming) {
+    this.#expected = expected;
+    this.#limits = limits;
+    this.#random = random;
+    this.#lost = this.#newLost();
+    this.#rejected = this.#newRejected();
+  }
+
+  after(error: unknown, up_ms: number | undefined): Pick<Failure, 'reason' | 'retry_ms'> {
+    if (up_ms !== undefined && up_ms >= this.#limits.stable_ms) {
+      this.#lost = this.#newLost();
+      this.#rejected = this.#newRejected();
+      this.#passing = 0;
+    }
+    const expected = this.#expected?.();
+    return {
+      reason: expected?.reason ?? messageOf(error),
+      retry_ms: Math.round(this.#pause_ms(error, expected)),
+    };
+  }
+
+  #pause_ms(error: unknown, expected: ExpectedOutage | undefined): number {
+    if (error instanceof RetryLater) return error.retry_ms;
+    if (error instanceof DeviceRejected) return this.#rejected_ms(error);
+    return expected?.retry_ms ?? this.#lost.next().value;
+  }
+
+  #rejected_ms({ may_pass }: DeviceRejected): number {
+    const passing_ms = may_pass ? this.#limits.may_pass_ms[this.#passing] : undefined;
+    if (passing_ms === undefined) return this.#rejected.next().value;
+    this.#passing += 1;
+    return passing_ms * (0.5 + this.#random() / 2);
+  }
+
+  #newLost(): Iterator<number, never> {
+    return backoff(this.#limits.retry_first_ms, this.#limits.retry_max_ms, this.#random);
+  }
+
+  #newRejected(): Iterator<number, never> {
+    return backoff(this.#limits.rejected_first_ms, this.#limits.rejected_max_ms, this.#random);
+  }
+}
+
+/**
+ * Runs once under its own abort signal, so that no listener of a run stays on the long-lived signal, and so that
+ * whatever a failed run did not close is aborted as well. Resolves with the failure.
+ */
+async function runOnce(run: DeviceSession['run'], signal: AbortSignal, onUp: () => void): Promise<unknown> {
+  const ending = new AbortController();
+  const onAbort = (): void => ending.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await run(ending.signal, () => {
+      if (!ending.signal.aborted) onUp();
+    });
+    return new DeviceUnreachable(texts.ended_early);
+  } catch (error) {
+    return error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    ending.abort();
+  }
+}

@@ -1,0 +1,111 @@
+/** What clients and tools read from the OpenAPI document of the service. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { expect, it } from 'vitest';
+import { examples } from '../../../../src/cloud/api/examples.ts';
+import { apiDocument } from '../../../../src/cloud/http/document.ts';
+import { webhookTypes } from '../../../../src/cloud/webhooks/events.ts';
+import { apiApp } from '../../../support/service/api-app.ts';
+
+interface Content {
+  readonly schema: object;
+  readonly example?: unknown;
+}
+interface Operation {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly requestBody?: { readonly content: Record<string, Content> };
+  readonly responses: Record<
+    string,
+    { readonly headers?: Record<string, unknown>; readonly content?: Record<string, Content> }
+  >;
+}
+interface Document {
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly webhooks: Record<string, Record<string, Operation>>;
+  readonly components: { readonly schemas: Record<string, object> };
+}
+
+const document = (await apiDocument(apiApp(), '1.2.3')) as unknown as Document;
+const operations = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+);
+
+it.each(operations)('$name has an id, texts, a tag, and examples that its schemas accept', (operation) => {
+  const { operationId, summary, description, tags, requestBody, responses } = operation;
+  expect(operationId).toMatch(/^[a-z][A-Za-z]+$/u);
+  expect([summary, description, ...(tags ?? [])].every((text) => (text ?? '').length > 3)).toBe(true);
+  expect(tags).toHaveLength(1);
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  ajv.addSchema({ $id: 'api', components: document.components });
+  const contents = [requestBody, ...Object.values(responses)].flatMap((each) =>
+    Object.values(each?.content ?? {}),
+  );
+  for (const { schema, example } of contents) {
+    expect(example).toBeDefined();
+    const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')) as object;
+    expect(ajv.validate(absolute, example) ? [] : ajv.errors).toEqual([]);
+  }
+});
+
+it('describes the delivery of each type of event', () => {
+  expect(Object.keys(document.webhooks).sort()).toEqual([...webhookTypes].sort());
+});
+
+it('gives each operation a separate id', () => {
+  const ids = operations.map(({ operationId }) => operationId);
+  expect(ids.length).toBeGreaterThan(25);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+it('names the schemas of the interface', () => {
+  expect(Object.keys(document.components.schemas)).toEqual(
+    expect.arrayContaining(
+      'Kit KitTelemetry Location Link Usage Gateway Client Speedtest Asset Command Task Problem'.split(' '),
+    ),
+  );
+});
+
+it('allows further fields in responses and in what is pushed, and none in orders', () => {
+  const { schemas } = document.components;
+  expect(JSON.stringify(schemas['SendCommand'])).toContain('"additionalProperties":false');
+  expect(
+    JSON.stringify(
+      ['Kit', 'Link', 'Task', 'Problem', 'CreateAsset', 'PushLocation'].map((name) => schemas[name]),
+    ),
+  ).not.toContain('"additionalProperties":false');
+});
+
+it('documents the headers of responses', () => {
+  const { paths } = document;
+  const sent = paths['/api/kits/{kit_id}/assets/{asset_id}/commands/{command_name}']?.['post']?.responses;
+  expect(Object.keys(sent?.['202']?.headers ?? {})).toEqual(['Location']);
+  for (const status of ['429', '503']) expect(sent?.[status]?.headers).toHaveProperty('Retry-After');
+  expect(sent?.['401']?.headers).toHaveProperty('WWW-Authenticate');
+});
+
+it('names the server that serves it', () => {
+  expect(document.servers.map(({ url }) => url)).toEqual(['/']);
+});
+
+it('has examples that the service would accept and send', () => {
+  expect(examples.size).toBeGreaterThan(20);
+  for (const [schema, example] of examples) expect(schema.parse(example)).toEqual(example);
+});
+
+it('is built in turns, so that a first request for it delays no other request', async () => {
+  let turns = 0;
+  let built = false;
+  const count = (): void => {
+    turns += 1;
+    if (!built) setImmediate(count);
+  };
+  setImmediate(count);
+  await apiDocument(apiApp(), '1.2.3');
+  built = true;
+  expect(turns).toBeGreaterThan(Object.keys(document.paths).length);
+});

@@ -1,0 +1,54 @@
+/** Assets that the kit no longer has, and that a broker brings back from an old snapshot. */
+import { expect, it } from 'vitest';
+import { channels } from '../../../../src/contract/topics.ts';
+import type { Reception } from '../../../../src/cloud/ingest/read-message.ts';
+import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
+import type { Store } from '../../../../src/cloud/store/store.ts';
+import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
+import { onEachDatabase } from '../each-database.ts';
+import { received, start_ms } from '../story.ts';
+
+const other_id = '7d0b5f0c-64a0-5b8e-9c55-0b8f3c0c9a01';
+const announce = (id: string, seq: number, epoch = 17): Reception =>
+  received({ channel: channels.asset(id), seq, epoch, data: { ...samples['announcement'], id } });
+const roster = (assets: readonly string[], seq: number, epoch = 17): Reception =>
+  received({ channel: channels.roster, seq, epoch, data: { assets } });
+
+onEachDatabase('the roster of a kit', (open) => {
+  async function storeWith(...receptions: readonly Reception[]): Promise<Store> {
+    const store = sqlStore(await open());
+    for (const each of receptions) await store.commit([each], start_ms);
+    return store;
+  }
+  const idsOf = async (store: Store) => (await store.assets(kit_id)).map(({ id }) => id);
+
+  it('removes what it does not name, as of its number', async () => {
+    const store = await storeWith(announce(asset_id, 9, 12), announce(other_id, 1), announce(task_id, 5));
+    const { changes } = await store.commit([roster([other_id], 3)], start_ms);
+    expect(changes).toEqual([{ kind: 'asset_gone', kit_id, asset_id }]);
+    expect((await idsOf(store)).sort()).toEqual([other_id, task_id].sort());
+  });
+
+  it('keeps away an asset of an older number that comes after it, and not one of a newer number', async () => {
+    const store = await storeWith(roster([other_id], 3));
+    expect((await store.commit([announce(asset_id, 2)], start_ms)).changes).toEqual([]);
+    expect((await store.commit([announce(asset_id, 9, 12)], start_ms)).changes).toEqual([]);
+    expect(await idsOf(store)).toEqual([]);
+    await store.commit([announce(other_id, 1), announce(asset_id, 4)], start_ms);
+    expect((await idsOf(store)).sort()).toEqual([asset_id, other_id].sort());
+  });
+
+  it('changes nothing when it is older than another one', async () => {
+    const store = await storeWith(announce(asset_id, 1), roster([asset_id], 5), roster([], 4));
+    expect(await idsOf(store)).toEqual([asset_id]);
+  });
+
+  it('leaves the assets of partners alone', async () => {
+    const store = await storeWith(announce(asset_id, 1));
+    const partner = { kit_id, asset_id: task_id, asset_key: 'k', name: 'Truck', type: 'vehicle' };
+    const rest = { vendor: null, model: null, metadata: {}, parent_id: null, created_ms: start_ms };
+    await store.addPartner({ ...partner, ...rest, created_by: 'test' });
+    await store.commit([roster([], 2)], start_ms);
+    expect(await idsOf(store)).toEqual([task_id]);
+  });
+});

@@ -1,0 +1,185 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { go2rtc } from '../../../../src/kit/media/go2rtc.ts';
+import { createMedia, streamName, templateMedia } from '../../../../src/kit/media/media.ts';
+import { mediaMtx } from '../../../../src/kit/media/mediamtx.ts';
+import type { MediaServer } from '../../../../src/kit/media/server.ts';
+import { type FakeMediaMtx, startFakeMediaMtx } from '../../../fakes/services/fake-mediamtx.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { watchWhep } from '../../../support/cameras/whep-viewer.ts';
+
+const asset_key = 'onvif:ACME:0123';
+const name = streamName(asset_key);
+const rtsp_url = 'rtsp://viewer:s3cret@192.0.2.7:554/sub';
+const pace = { look_every_ms: 50, lost_after_ms: 200 };
+
+const soon = async (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 10_000 });
+
+const stops: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+/** A registry of streams that ends with the test, and what it told. */
+function keep(server: MediaServer) {
+  const stopping = new AbortController();
+  stops.unshift(() => stopping.abort());
+  const log = recordingLog();
+  const told: (string | null)[] = [];
+  const media = createMedia({
+    server,
+    log,
+    signal: stopping.signal,
+    pace,
+    onUrl: (key) => told.push(media.urlOf(key)),
+  });
+  return { media, log, told };
+}
+
+describe('streams on MediaMTX', () => {
+  let server: FakeMediaMtx;
+  beforeEach(async () => {
+    server = await startFakeMediaMtx();
+    stops.push(async () => server.stop());
+  });
+  const access = () => ({ api_url: server.api_url, viewer_url: server.viewer_url });
+
+  it('adds the stream on demand and returns an address without credentials for viewers', async () => {
+    const { media, told } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    expect(media.urlOf(asset_key)).toBeNull();
+    await soon(() => expect(media.urlOf(asset_key)).toBe(`${server.viewer_url}/${name}/whep`));
+    expect(server.paths.get(name)).toMatchObject({ source: rtsp_url, sourceOnDemand: true });
+    expect(told).toEqual([`${server.viewer_url}/${name}/whep`]);
+    expect(told.join(' ')).not.toContain('s3cret');
+  });
+
+  it('serves video to a WebRTC viewer of that address', { timeout: 20_000 }, async () => {
+    const { media } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
+    expect(await watchWhep(media.urlOf(asset_key) ?? '', 10)).toBeGreaterThanOrEqual(10);
+  });
+
+  it('adds the stream again after the server was restarted and has forgotten it, without news for viewers', async () => {
+    const { media, told } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(server.paths.has(name)).toBe(true));
+    await server.stop();
+    await server.start();
+    await soon(() => expect(server.paths.has(name)).toBe(true));
+    expect(told).toHaveLength(1);
+  });
+
+  it('does not touch a stream that is right already, so that no viewer is interrupted', async () => {
+    const { media } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(server.requests.filter((r) => r.startsWith('GET')).length).toBeGreaterThan(3));
+    expect(server.requests.filter((r) => r.startsWith('POST'))).toHaveLength(1);
+  });
+
+  it('replaces the stream when the password of the camera was changed', async () => {
+    const { media } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(server.paths.has(name)).toBe(true));
+    media.want(asset_key, 'rtsp://viewer:other@192.0.2.7:554/sub');
+    await soon(() =>
+      expect(server.paths.get(name)?.['source']).toBe('rtsp://viewer:other@192.0.2.7:554/sub'),
+    );
+    expect(media.urlOf(asset_key)).not.toBeNull();
+  });
+
+  it('withdraws the address while the server is unreachable, logs it once, and restores it', async () => {
+    const { media, log } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
+    await server.stop();
+    await soon(() => expect(media.urlOf(asset_key)).toBeNull());
+    expect(log.lines.filter(({ sentence }) => sentence.includes('API unreachable'))).toHaveLength(1);
+    await server.start();
+    await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
+    expect(log.lines.filter(({ sentence }) => sentence.includes('API connection restored'))).toHaveLength(1);
+  });
+
+  it('removes the stream of a removed asset', async () => {
+    const { media } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(server.paths.has(name)).toBe(true));
+    media.want(asset_key, null);
+    await soon(() => expect(server.paths.has(name)).toBe(false));
+    expect(media.urlOf(asset_key)).toBeNull();
+  });
+
+  it('logs once why the server refuses a stream, without its credentials, and serves the others', async () => {
+    server.refusal = `invalid source '${rtsp_url}'`;
+    const { media, log } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(log.lines.some(({ sentence }) => sentence.includes('rejected'))).toBe(true));
+    expect(JSON.stringify(log.lines)).not.toContain('s3cret');
+    expect(media.urlOf(asset_key)).toBeNull();
+    server.refusal = undefined;
+    await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
+    expect(log.lines.filter(({ sentence }) => sentence.includes('rejected'))).toHaveLength(1);
+  });
+
+  it('uses the credentials of the API, and names the section when they are wrong', async () => {
+    server.credentials = 'kit:right';
+    const wrong = keep(mediaMtx({ ...access(), username: 'kit', password: 'wrong' }));
+    wrong.media.want(asset_key, rtsp_url);
+    await soon(() => expect(JSON.stringify(wrong.log.lines)).toContain('media section'));
+    const right = keep(mediaMtx({ ...access(), username: 'kit', password: 'right' }));
+    right.media.want(asset_key, rtsp_url);
+    await soon(() => expect(right.media.urlOf(asset_key)).not.toBeNull());
+  });
+
+  it('hands no address to the server that is no RTSP stream', async () => {
+    const { media, log } = keep(mediaMtx(access()));
+    media.want(asset_key, 'exec:rm -rf /');
+    expect(media.urlOf(asset_key)).toBeNull();
+    expect(log.lines).toHaveLength(1);
+    media.want('other', rtsp_url);
+    await soon(() => expect(server.paths.size).toBe(1));
+    expect(server.paths.has(name)).toBe(false);
+  });
+});
+
+it('adds the stream to go2rtc and advertises its WHEP address', async () => {
+  const known = new Map<string, string>();
+  const api = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const query = (key: string): string => url.searchParams.get(key) ?? '';
+    if (request.method === 'PUT') known.set(query('name'), query('src'));
+    if (request.method === 'DELETE') known.delete(query('src'));
+    const list = [...known].map(([key, source]) => [key, { producers: [{ url: source }], consumers: null }]);
+    response.end(request.method === 'GET' ? JSON.stringify(Object.fromEntries(list)) : '');
+  });
+  await new Promise<void>((resolve) => {
+    api.listen(0, '127.0.0.1', resolve);
+  });
+  stops.push(() => {
+    api.closeAllConnections();
+    api.close();
+  });
+  const api_url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  const { media } = keep(go2rtc({ api_url, viewer_url: 'http://192.0.2.1:1984' }));
+  media.want(asset_key, rtsp_url);
+  await soon(() => expect(media.urlOf(asset_key)).toBe(`http://192.0.2.1:1984/api/webrtc?src=${name}`));
+  expect(known.get(name)).toBe(rtsp_url);
+  media.want(asset_key, null);
+  await soon(() => expect(known.size).toBe(0));
+});
+
+it('fills the name of the stream into the template', () => {
+  const told: string[] = [];
+  const media = templateMedia('https://media.example.com/{name}/whep', (key) => told.push(key));
+  media.want(asset_key, rtsp_url);
+  media.want(asset_key, rtsp_url);
+  expect(media.urlOf(asset_key)).toBe(`https://media.example.com/${name}/whep`);
+  expect(told).toEqual([asset_key]);
+});
+
+it('gives different keys different names that are safe in a URL', () => {
+  expect(streamName('a:b')).not.toBe(streamName('a/b'));
+  expect(streamName('<kit_id>:../../x "y"')).toMatch(/^[A-Za-z0-9_-]+$/u);
+});
