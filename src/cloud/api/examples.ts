@@ -204,7 +204,7 @@ const aQueue: z.input<typeof queue> = {
   online: true,
   since: time,
   reason: null,
-  software: 'kit-connector 0.1.0',
+  software: 'kit-connector 0.2.0',
   as_of: time,
   waiting_rows: 3,
   waiting_bytes: 812,
