@@ -181,6 +181,7 @@ export const rooms: readonly Room[] = [
       'platform/gathered-bytes.ts',
       'platform/http-server',
       'platform/interim-answers.ts',
+      'platform/limit-connections.ts',
       'platform/linux',
       'platform/networks.ts',
       'platform/public-ip.ts',

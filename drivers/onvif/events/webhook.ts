@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
 import { messageOf } from '../../../src/platform/errors.ts';
+import { limitConnections } from '../../../src/platform/limit-connections.ts';
 import { gather } from '../../../src/platform/gathered-bytes.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { sleep } from '../../../src/platform/time.ts';
@@ -95,6 +96,7 @@ export class Webhook {
   async #listen(): Promise<Server> {
     const server = createServer({ requestTimeout: request_timeout_ms, headersTimeout: request_timeout_ms });
     server.on('connection', (socket) => this.#admit(socket));
+    limitConnections(server);
     server.on('request', (request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { messageOf } from '../../platform/errors.ts';
 import { ConnectionGuard, noteRequests } from '../../platform/connection-guard.ts';
+import { limitConnections } from '../../platform/limit-connections.ts';
 import { aborted } from '../../platform/time.ts';
 import { type Answer, answerBy, NotAnswered, type Routes, text } from './exchange.ts';
 
@@ -36,6 +37,7 @@ export async function serveMetrics(
   const guard = new ConnectionGuard({ pressure_connections, onFull: () => undefined });
   server.on('connection', (socket: Socket) => guard.open(socket, []));
   noteRequests(server, guard);
+  limitConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
       reject(

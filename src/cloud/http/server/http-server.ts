@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import type { Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { messageOf } from '../../../platform/errors.ts';
+import { limitConnections } from '../../../platform/limit-connections.ts';
 import { aborted, within } from '../../../platform/time.ts';
 import { ConnectionGuard, type Share } from '../../../platform/connection-guard.ts';
 import type { Gate } from '../../access/gate.ts';
@@ -89,6 +90,7 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
     connections.note(socket);
     guard.open(socket, sharesOf(socket, parts.gate));
   });
+  limitConnections(server, tls ? 'secureConnection' : 'connection');
   // A WebSocket stays open: it has its own limits.
   server.on('upgrade', ({ socket }) => {
     if (!socket.destroyed) guard.request(connections.of(socket));
