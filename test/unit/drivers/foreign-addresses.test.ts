@@ -220,7 +220,7 @@ describe('The sources', () => {
 
   it('of every driver make no address of what a device reports in another place', () => {
     // The addresses of servers that the configuration names, and that of a request that `reachable` allowed.
-    const configured = ['speedtest/speedtest.ts', 'onvif/soap/line.ts', 'links/checks/options.ts'];
+    const configured = ['speedtest/speedtest.ts', 'onvif/soap/line.ts', 'links/options.ts'];
     const makers = sources('drivers').filter((file) =>
       /\bURL\.(?:can)?[pP]arse\(|new URL\((?!.*import\.meta)|deviceAddress\(/u.test(text(file)),
     );
