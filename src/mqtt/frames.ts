@@ -90,7 +90,7 @@ export class FrameFilter {
     this.#codec = parser({ protocolVersion: options.protocol === '5' ? 5 : 4 });
     this.#codec.on('packet', (packet) => this.#decoded(packet));
     this.#codec.on('error', (error: Error) => {
-      throw error;
+      throw new MalformedPacket(error.message, { cause: error });
     });
   }
 
