@@ -10,6 +10,7 @@ import { contextWithoutAuthorities, legacy_tls_settings } from '../../../src/too
 import { texts as device_texts } from '../../../src/toolkit/device/texts.ts';
 import { hasCode } from '../../../src/platform/errors.ts';
 import { GatheredBytes } from '../../../src/platform/gathered-bytes.ts';
+import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { endsEnvelope, tail_bytes } from './reply-text.ts';
 import { texts } from '../texts.ts';
@@ -99,6 +100,7 @@ export async function exchange(what: Exchange): Promise<Answered> {
   const request = isSecure
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
     : httpRequest(what.url, settings);
+  limitInterimAnswers(request);
   request.on('error', (error) => reject(explain(error, what)));
   // In every state of the exchange: not each of them ends with an event.
   const cancel = (): void => {
