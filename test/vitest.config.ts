@@ -36,16 +36,18 @@ const drivers_in_real_time = [
   'power/power',
   'vendorradio/{snmp,snmp-hostile}',
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
-/** Other browsers, brokers and shells, databases that fail over, links in network namespaces that are measured, campaigns. */
+/** Other browsers, brokers and shells, databases that fail over, the demo, daemons that are killed, links that are measured, campaigns. */
 const long = [
   'test/**/*.long.test.ts',
   'test/e2e/brokers/{other-brokers,shared-subscriptions}.test.ts',
-  'test/e2e/command-line/{technician,terminal}.test.ts',
+  'test/e2e/command-line/{demo,demo-cameras,demo-drone,service-key,technician,terminal}.test.ts',
   'test/e2e/console/package.test.ts',
-  'test/e2e/daemon/two-on-one-id.test.ts',
-  'test/e2e/service/{amqp-ingest,database-failover,deployment,replicas,two-services,two-versions,webhook-replicas}.test.ts',
+  'test/e2e/daemon/{log,log-level,metrics,two-on-one-id}.test.ts',
+  'test/e2e/service/{amqp-ingest,database-failover,deployment,replicas,two-services,two-versions,typescript-client,webhook-replicas}.test.ts',
   'test/faults/broker/broker-hangs-up.test.ts',
   'test/faults/campaigns/**/*.test.ts',
+  'test/unit/drivers/mavlink/commands/daemon-killed.test.ts',
+  'test/unit/sim/{play,stories}.test.ts',
   'test/unit/drivers/links/{two-wans,checks/checks-lab,probe/prober-lab}.test.ts',
   'test/unit/drivers/speedtest/two-wans.test.ts',
   'test/unit/systemd/{completion,interrupted-upgrade}.test.ts',
