@@ -1,8 +1,9 @@
 /** The thread that owns SQLite: a disk that takes its time stalls this thread and nothing else. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { deflate_options, historyBytes } from '../../../contract/batch/pack.ts';
+import { historyBytes } from '../../../contract/batch/pack.ts';
 import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../platform/errors.ts';
 import { store_clock } from './ages.ts';
+import { BatchDeflater } from './batch-deflater.ts';
 import type { SalvageProgress, StoreOptions } from '../protocol.ts';
 import { openStore, type Store } from './store.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type Request,
   unpackWork,
 } from '../thread-messages.ts';
-import { constants, createDeflate } from 'node:zlib';
 
 /** A request that was carried out; its batch is not compressed yet. */
 type Served = Reply | { readonly id: number; readonly taken: PackedTaken };
@@ -97,56 +97,4 @@ function payloadsOf(reply: Reply): ArrayBuffer[] {
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
-}
-
-/**
- * Compresses batches beside the thread that packs them, one after the other. `deflateSync` makes a compressor for each
- * batch; draining 1,000,000 messages with it took 25 MB more.
- */
-export class BatchDeflater {
-  readonly #stream = createDeflate(deflate_options);
-  #chunks: Uint8Array[] = [];
-  #last: Promise<unknown> = Promise.resolve();
-  #failure: Error | undefined;
-
-  constructor() {
-    this.#stream.on('data', (chunk: Uint8Array) => this.#chunks.push(chunk));
-    this.#stream.on('error', (error) => {
-      this.#failure = error;
-    });
-  }
-
-  /** Returns the compressed bytes in a separate buffer. Calls resolve in order. */
-  async deflate(bytes: Uint8Array): Promise<Uint8Array> {
-    const deflated = this.#last.then(async () => this.#deflate(bytes));
-    this.#last = deflated.catch(() => undefined);
-    return deflated;
-  }
-
-  async #deflate(bytes: Uint8Array): Promise<Uint8Array> {
-    if (this.#failure) throw this.#failure;
-    await new Promise<void>((resolve, reject) => {
-      this.#stream.once('error', reject);
-      this.#stream.write(bytes);
-      this.#stream.flush(constants.Z_FINISH, () => {
-        this.#stream.off('error', reject);
-        resolve();
-      });
-    });
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    this.#stream.reset();
-    return joined(chunks);
-  }
-}
-
-/** No part of a pool: it is moved to the other thread whole. */
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }

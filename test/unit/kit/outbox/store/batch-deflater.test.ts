@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { deflate_options } from '../../../../../src/contract/batch/pack.ts';
-import { BatchDeflater } from '../../../../../src/kit/outbox/store/worker.ts';
+import { BatchDeflater } from '../../../../../src/kit/outbox/store/batch-deflater.ts';
 
 const text = (length: number): Uint8Array =>
   Uint8Array.from({ length }, (_, at) => 48 + (((at * 7_919) % 61) % 10));
