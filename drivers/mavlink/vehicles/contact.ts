@@ -43,8 +43,8 @@ export interface ContactParts {
   /** Whether the configuration names where it is received from, or its frames are signed. */
   readonly isNamed: boolean;
   readonly now_ms: number;
-  /** What is known of the heartbeats under its ids from before a silence. */
-  readonly heartbeats?: OwnHeartbeats;
+  /** What is known of the heartbeats under its ids from before a silence; undefined: nothing. */
+  readonly heartbeats?: OwnHeartbeats | undefined;
   /** Another station of the link that uses our ids. */
   readonly rival: {
     readonly isPresent: (now_ms: number) => boolean;

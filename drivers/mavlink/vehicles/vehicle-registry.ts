@@ -42,7 +42,6 @@ import { own_source, Parts } from './part.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
-import { OwnHeartbeats } from '../reports/own-heartbeats.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import { Radios } from '../links/radios.ts';
 import { texts } from './texts.ts';
@@ -182,12 +181,11 @@ export class VehicleRegistry {
     const { link, peer, frame, now_ms } = from;
     const { sysid, compid } = frame;
     const there = this.#lastAt({ link, source: sourceOf(peer), sysid, compid });
-    const heartbeats = there?.heartbeats ?? new OwnHeartbeats();
     const isBeat = message.name === 'HEARTBEAT';
-    if (isBeat && heartbeats.isOfProgram(message.fields)) return;
+    if (isBeat && there?.heartbeats.isOfProgram(message.fields)) return;
     // Another vehicle may be there now.
-    heartbeats.restart();
-    const added = this.#addContact(from, heartbeats);
+    there?.heartbeats.restart();
+    const added = this.#addContact(from, there?.heartbeats);
     if (!added) return;
     // Over a satellite it is recognised anyway.
     if (isBeat && there?.vehicle.active.autopilot === autopilotOf(message.fields))
@@ -204,7 +202,7 @@ export class VehicleRegistry {
     return there.toSorted((a, b) => b.last_ms - a.last_ms)[0];
   }
 
-  #addContact(from: From, heartbeats: OwnHeartbeats): Contact | undefined {
+  #addContact(from: From, heartbeats: Contact['heartbeats'] | undefined): Contact | undefined {
     const { link, peer, now_ms } = from;
     const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
     const isActive = (each: Contact): boolean => this.#vehicleOf.get(each)?.active === each;
