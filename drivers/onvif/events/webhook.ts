@@ -100,6 +100,7 @@ export class Webhook {
     server.on('request', (request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });
+    server.on('checkExpectation', refuse);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(this.#options.port, this.#options.listen, resolve);

@@ -90,7 +90,7 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
     connections.note(socket);
     guard.open(socket, sharesOf(socket, parts.gate));
   });
-  limitConnections(server, tls ? 'secureConnection' : 'connection');
+  if (!tls) limitConnections(server);
   // A WebSocket stays open: it has its own limits.
   server.on('upgrade', ({ socket }) => {
     if (!socket.destroyed) guard.request(connections.of(socket));

@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../../platform/errors.ts';
 import { cleanText } from '../../../platform/foreign-text.ts';
+import { limitConnections } from '../../../platform/limit-connections.ts';
 import { every } from '../../../platform/time.ts';
 import { KeyedTokenBuckets } from '../../../platform/token-bucket.ts';
 import { networkOf } from '../../access/proxies.ts';
@@ -66,6 +67,7 @@ export async function createSecureServer(
     },
     listener,
   );
+  limitConnections(server, 'secureConnection');
   const limit = new KeyedTokenBuckets(logged_rejections);
   // Runs before the HTTP listener, so that nothing is read from the socket of a rejected client.
   server.prependListener('secureConnection', (socket) => {

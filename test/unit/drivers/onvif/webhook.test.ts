@@ -59,6 +59,14 @@ describe('the listener for events of cameras', () => {
     await eventually('it is taken', () => taken.includes('<after-the-continue/>'));
   });
 
+  it('answers a request with another expectation as any invalid one, and closes the connection', async () => {
+    const sent = request(url, { method: 'POST', agent: false, headers: { Expect: 'the unexpected' } });
+    sent.end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    expect([response.statusCode, response.headers.connection]).toEqual([404, 'close']);
+  });
+
   it('holds 16 connections of one address and cuts further ones, while other addresses are served', async () => {
     const held = await hold('127.0.0.2', 16);
     expect(held).toHaveLength(16);
