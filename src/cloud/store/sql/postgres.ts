@@ -1,5 +1,4 @@
 /** PostgreSQL behind `Database`, for fleets and for replicas that share one database. */
-import { Writable } from 'node:stream';
 import { Pool, type PoolClient } from 'pg';
 import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../platform/errors.ts';
 import { addressesOf } from '../../../platform/host-list.ts';
@@ -242,12 +241,8 @@ async function transact<T>(
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const { client, release } = await connect();
-    const hold = holder(client);
     const queries: Queries = {
-      all: async (sql, ...values) => {
-        hold();
-        return ask(client, sql, values);
-      },
+      all: async (sql, ...values) => ask(client, sql, values),
     };
     let isCommitting = false;
     try {
@@ -291,27 +286,6 @@ async function committed(client: PoolClient, commit: Connecting['commit']): Prom
     client.off('notice', note);
   }
   if (warning !== undefined) throw new StorageUnavailable(texts.commit_not_replicated(warning));
-}
-
-/**
- * Returns what holds the output of the connection back until the statements of this turn are there, so that they are sent with one
- * system call: `pg` sends each separately.
- */
-function holder(client: PoolClient): () => void {
-  const connection: unknown = Reflect.get(client, 'connection');
-  const stream: unknown =
-    typeof connection === 'object' && connection !== null ? Reflect.get(connection, 'stream') : undefined;
-  if (!(stream instanceof Writable)) return () => undefined;
-  let isHeld = false;
-  return () => {
-    if (isHeld) return;
-    isHeld = true;
-    stream.cork();
-    process.nextTick(() => {
-      isHeld = false;
-      stream.uncork();
-    });
-  };
 }
 
 /**
