@@ -151,8 +151,6 @@ export const texts = {
     'the broker delivers no messages, not even retained ones, although kits were last reported as online; check that the user of the service may read k1/+/up/#',
   connection_closed: 'the broker closed the connection',
   consumer_cancelled: (queue: string) => `the broker ended the consumer of queue ${queue}`,
-  amqp_content_broken: 'the broker sent more content than it announced',
-  amqp_unfiltered: 'internal error: the AMQP library has no place to limit the size of messages',
   queue_differs: (reason: string, queue: string) =>
     `${reason}; queue ${queue} exists with other properties: delete it when it is empty, or name another one as ingest.amqp.queue`,
   amqp_refused: (

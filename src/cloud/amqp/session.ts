@@ -4,7 +4,6 @@ import { messageOf } from '../../platform/errors.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { payload_bytes_max } from '../ingest/read-message.ts';
 import { texts } from '../texts.ts';
-import { type DeliveryFilter, filterDeliveries } from './delivery-filter.ts';
 
 /** Address, login and queue; see `ingest.amqp` of the configuration. */
 export interface AmqpOptions {
@@ -27,8 +26,6 @@ const connect_ms = 10_000;
 const heartbeat_s = 10;
 /** Part of a message that arrives in one piece; RabbitMQ's own default. */
 const frame_bytes_max = 128 * 1024;
-/** Messages that are not stored yet: `prefetch` alone would allow a megabyte for each of them. */
-const limits = { message_bytes_max: payload_bytes_max, held_bytes_max: 64 * 1024 * 1024 } as const;
 /** All that kits publish; the plugin makes dots of the slashes of topics. */
 const binding = 'k1.*.up.#';
 
@@ -101,12 +98,11 @@ export class AmqpSession {
       await consumer.prefetch(prefetch);
       await consumer.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
       await consumer.bindQueue(queue, exchange, binding);
-      const filter = filterDeliveries(consumer, limits);
       const session = new AmqpSession(model, publisher, exchange, ended.promise);
       await consumer.consume(queue, (message) => {
         // The queue was deleted, or its leader moved away from a node that ends.
         if (!message) ended.resolve(texts.consumer_cancelled(queue));
-        else handle(message, { consumer, isAlive, filter, handlers });
+        else handle(message, { consumer, isAlive, handlers });
       });
       return session;
     } catch (error) {
@@ -182,11 +178,10 @@ interface Consuming {
   };
   /** After its end the library refuses to send, and the broker delivers again what was not acknowledged. */
   readonly isAlive: { readonly value: boolean };
-  readonly filter: DeliveryFilter;
   readonly handlers: AmqpHandlers;
 }
 
-function handle(message: ConsumeMessage, { consumer, isAlive, filter, handlers }: Consuming): void {
+function handle(message: ConsumeMessage, { consumer, isAlive, handlers }: Consuming): void {
   const { content } = message;
   const { routingKey, redelivered } = message.fields;
   const topic = routingKey.replaceAll('.', '/');
@@ -196,22 +191,8 @@ function handle(message: ConsumeMessage, { consumer, isAlive, filter, handlers }
   const requeue = (): void => {
     if (isAlive.value) consumer.nack(message, false, true);
   };
-  const { unread } = filter;
-  if (unread?.reason === 'no_room') filter.whenRoom(requeue);
-  else if (unread) {
-    handlers.onTooLarge({ topic, bytes: unread.bytes });
+  if (content.length > payload_bytes_max) {
+    handlers.onTooLarge({ topic, bytes: content.length });
     ack();
-  } else {
-    const releasing = (answer: () => void) => (): void => {
-      answer();
-      filter.release(content.length);
-    };
-    handlers.onDelivery({
-      topic,
-      payload: content,
-      redelivered,
-      ack: releasing(ack),
-      requeue: releasing(requeue),
-    });
-  }
+  } else handlers.onDelivery({ topic, payload: content, redelivered, ack, requeue });
 }

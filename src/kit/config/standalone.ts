@@ -53,7 +53,7 @@ export const ingestSection = z.strictObject({
         .min(10)
         .max(10_000)
         .default(500)
-        .describe('messages that a replica holds without having stored them; 64 MiB of them at most'),
+        .describe('messages that a replica holds without having stored them'),
     })
     .describe('RabbitMQ by AMQP 0-9-1'),
 });
