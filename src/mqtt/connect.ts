@@ -110,7 +110,6 @@ export async function connectOnce<T>(
     };
     const fail = (): void => {
       over();
-      client.removeAllListeners('connect');
       client.on('error', () => undefined);
       client.end(true);
       attempt.stream?.destroy();
