@@ -21,19 +21,6 @@ export interface Received {
   readonly duplicate: boolean;
 }
 
-export interface HandlingOptions {
-  /**
-   * Resolves when the broker may forget the message: its PUBACK leaves then, while the next ones are read already. False:
-   * no PUBACK is sent, so that the message comes again in a later connection. Rejecting ends the connection.
-   */
-  readonly onMessage: (message: Received) => Promise<boolean>;
-  /**
-   * Messages that are handled at the same time, at most; nothing more is read meanwhile. MQTT 3.1.1 has no Receive Maximum,
-   * and mosquitto 2.0.11 sends all that a resumed session has queued whatever the Receive Maximum is. Left out: no limit.
-   */
-  readonly unhandled_max?: number | undefined;
-}
-
 /** Published by the broker when the connection ends without a DISCONNECT. */
 export interface Will {
   readonly topic: string;
@@ -43,7 +30,7 @@ export interface Will {
   readonly delay_s: number;
 }
 
-export interface ConnectOptions extends HandlingOptions {
+export interface ConnectOptions {
   readonly broker: BrokerOptions;
   readonly client_id: string;
   readonly protocol: ProtocolVersion;
@@ -58,6 +45,16 @@ export interface ConnectOptions extends HandlingOptions {
   readonly packet_bytes_max: number;
   /** A message above `packet_bytes_max`. It is acknowledged once it was skipped. */
   readonly onOversize: (message: Oversize) => void;
+  /**
+   * Resolves when the broker may forget the message: its PUBACK leaves then, while the next ones are read already. False:
+   * no PUBACK is sent, so that the message comes again in a later connection. Rejecting ends the connection.
+   */
+  readonly onMessage: (message: Received) => Promise<boolean>;
+  /**
+   * Messages that are handled at the same time, at most; nothing more is read meanwhile. MQTT 3.1.1 has no Receive Maximum,
+   * and mosquitto 2.0.11 sends all that a resumed session has queued whatever the Receive Maximum is. Left out: no limit.
+   */
+  readonly unhandled_max?: number | undefined;
   readonly will?: Will | undefined;
   /** Left out: a socket of the operating system. */
   readonly openSocket?: OpenBrokerSocket | undefined;
@@ -205,7 +202,7 @@ function clientOptions(options: ConnectOptions, packet_ids: PacketIds): IClientO
 
 /** Passes messages to their handler and acknowledges each when it is handled, in any order. */
 function handling(
-  { onMessage, unhandled_max = Infinity }: HandlingOptions,
+  { onMessage, unhandled_max = Infinity }: ConnectOptions,
   streamOf: () => MqttStream,
 ): (packet: IPublishPacket) => void {
   let under_way = 0;
