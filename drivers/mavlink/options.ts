@@ -172,8 +172,8 @@ export function ownOptions({ vehicles }: MavlinkOptions, asset_key: string): Veh
   return Object.hasOwn(vehicles, asset_key) ? vehicles[asset_key] : undefined;
 }
 
-/** What brings a vehicle home or stops it. */
-const safety_names: ReadonlySet<CommandName> = new Set([
+/** What brings a vehicle home or stops it, and pre-empts other commands; of set_mode, its mode decides. */
+export const safety_names: ReadonlySet<string> = new Set<CommandName>([
   'disarm',
   'return_home',
   'hold',

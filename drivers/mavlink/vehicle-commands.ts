@@ -9,7 +9,7 @@ import { orbitCommand } from './commands/orbit.ts';
 import { texts } from './commands/texts.ts';
 import { storageCommands } from './missions/commands.ts';
 import { missionFlightCommands } from './missions/flight.ts';
-import type { CommandName, MavlinkOptions } from './options.ts';
+import { type CommandName, type MavlinkOptions, safety_names } from './options.ts';
 import type { Kind } from './reports/kind.ts';
 import type { Commanded } from './vehicles/addressee.ts';
 import type { Situation } from './vehicles/situation.ts';
@@ -49,7 +49,8 @@ export function vehicleCommands(
  */
 function unlessShared(command: Command, { conflict, mixture }: Commanded): Command {
   const read: Command['read'] = (payload) => {
-    const { is_safety, run } = command.read(payload);
+    const { run, ...read } = command.read(payload);
+    const is_safety = read.is_safety || safety_names.has(command.name);
     const runKnowing: typeof run = async (context) => {
       const obstacle = is_safety ? undefined : conflict();
       if (obstacle !== undefined) throw notSent(obstacle);

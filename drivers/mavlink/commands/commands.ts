@@ -58,7 +58,6 @@ export function plainCommands(
       'Stop the motors of a vehicle on the ground. A multicopter that has lain still on its side or its back for 3 s is on the ground, whatever it reports.',
     risk_level: 'medium',
     requires_approval: false,
-    safety: true,
     input: noInput,
     handle: async (_input, context) => {
       const { to, situation } = admit(vehicle, context, obstacleToDisarm);
@@ -72,7 +71,6 @@ export function plainCommands(
     description: 'Return to the launch position and land there, as configured in the autopilot.',
     risk_level: 'medium',
     requires_approval: false,
-    safety: true,
     input: noInput,
     handle: async (_input, context) => {
       const { to } = admit(vehicle, context, obstacleToReturn, 'any');

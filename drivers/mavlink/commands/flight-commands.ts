@@ -89,7 +89,6 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
       'Stop and stay where it is, whatever the sticks of a transmitter say; planes circle, and a hovering quadplane climbs and sinks with the throttle stick. Pre-empts other commands.',
     risk_level: 'medium',
     requires_approval: false,
-    safety: true,
     input: noInput,
     handle: async (_input, context) => hold('hold', admit(vehicle, context, obstacleToHold), context),
   });
@@ -98,7 +97,6 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
     description: 'Land where it is. Pre-empts other commands.',
     risk_level: 'medium',
     requires_approval: false,
-    safety: true,
     input: noInput,
     handle: async (_input, context) => {
       const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, 'LAND'), 'any');
@@ -118,7 +116,6 @@ function surfaceCommand(vehicle: Bounded): Command {
     description: 'Rise to the surface and stay there. Pre-empts other commands.',
     risk_level: 'medium',
     requires_approval: false,
-    safety: true,
     input: noInput,
     handle: async (_input, context) => {
       const { to, situation } = admit(vehicle, context, obstacleToHold);

@@ -64,7 +64,6 @@ function pauseCommand(vehicle: Bounded): Command {
       'Stop on the way and hold there, as `hold` does; resume_mission continues. Pre-empts other commands.',
     risk_level: 'medium',
     requires_approval: false,
-    safety: true,
     input: noInput,
     handle: async (_input, context) =>
       hold('pause_mission', admit(vehicle, context, obstacleToPause), context),
