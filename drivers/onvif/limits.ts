@@ -1,5 +1,5 @@
 /** Waits of the driver that tests shorten. */
-import { retry_limits } from '../../src/toolkit/device/device-session.ts';
+import { retry_limits } from '../../src/toolkit/device/retry.ts';
 
 export const limits = {
   ...retry_limits,
@@ -7,7 +7,5 @@ export const limits = {
   presets_again_ms: 600_000,
   /** Profiles and the stream that a camera did not report are asked for again after this time. */
   unread_again_ms: 120_000,
-  /** Refused credentials are not tried again within this time after a restart of the daemon either. */
-  refused_ms: 600_000,
 };
 export type Limits = typeof limits;

@@ -1,5 +1,5 @@
 /** Every wait and limit of the driver in one place; tests shorten the waits. */
-import { retry_limits } from '../../src/toolkit/device/device-session.ts';
+import { push_retry, retry_limits } from '../../src/toolkit/device/retry.ts';
 
 export const limits = {
   ...retry_limits,
@@ -27,8 +27,6 @@ export const limits = {
   /** Sessions of other clients expire within an hour; the block after too many logins ends within minutes. */
   sessions_full_ms: 900_000,
   privacy_ms: 120_000,
-  /** Refused credentials are not tried again within this time after a restart of the daemon either. */
-  refused_ms: 600_000,
   lease_default_ms: 3_600_000,
   renew_before_ms: 300_000,
   stop_tries: 6,
@@ -45,9 +43,7 @@ export const limits = {
   push_heartbeat_ms: 1_000,
   /** A device that sends nothing for this long, though it is asked meanwhile, is lost. */
   push_silent_ms: 20_000,
-  /** Where nothing listens, or the login fails, polling is enough. */
-  push_retry_first_ms: 30_000,
-  push_retry_max_ms: 3_600_000,
+  push_retry,
   /** After a refusal, also over restarts of the daemon. */
   push_refused_ms: 3_600_000,
   push_frame_bytes_max: 262_144,

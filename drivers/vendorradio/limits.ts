@@ -1,5 +1,5 @@
 /** Every wait and limit of the driver in one place; tests shorten the waits. */
-import { retry_limits } from '../../src/toolkit/device/device-session.ts';
+import { retry_limits } from '../../src/toolkit/device/retry.ts';
 
 export const limits = {
   ...retry_limits,
@@ -18,8 +18,6 @@ export const limits = {
   rpcd_retry_ms: 5_000,
   /** A login without rights can only be fixed on the radio, so it is retried rarely. */
   rightless_retry_ms: 300_000,
-  /** Refused credentials are not tried again within this time after a restart of the daemon either. */
-  refused_ms: 600_000,
   /** Calls that a radio refused or lacks are sent again after this time. */
   lacking_ms: 300_000,
   /** A peer counts as lost when it was not received for this time: the kernel lists dead ones for five minutes. */

@@ -1,5 +1,6 @@
 /** One endpoint: stations receive the frames of vehicles over it and send theirs. Reopens after a loss, ends with its signal. */
-import { retry_limits, serveDevice } from '../../../src/toolkit/device/device-session.ts';
+import { serveDevice } from '../../../src/toolkit/device/device-session.ts';
+import { link_retry } from '../../../src/toolkit/device/retry.ts';
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer, type FramerTally } from '../wire/framer.ts';
@@ -39,7 +40,6 @@ export interface EndpointNeeds {
   readonly frame: (endpoint: Endpoint, frame: Frame, peer: string) => void;
 }
 
-const limits = { ...retry_limits, retry_first_ms: 500, retry_max_ms: 15_000 };
 /** Longer than any pause between the bytes of one frame. */
 const stall_ms = 200;
 /** Bytes of a station that are no frame are not counted as a loss. */
@@ -69,7 +69,7 @@ export class Endpoint {
     this.name = options.name ?? `${options.kind.replace('_', ' ')} ${options.host}:${options.port}`;
     this.ended = serveDevice({
       signal: needs.signal,
-      limits,
+      limits: link_retry,
       run: async (_signal, onUp) => runMedium(options, this.#hostOf(onUp)),
       onState: (state) => {
         if ('reason' in state) this.#report(false, state.reason);

@@ -1,5 +1,6 @@
 /** One link to vehicles: turns received bytes into verified frames, sends frames, reopens after a loss, ends with its signal. */
-import { retry_limits, serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import { serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import { link_retry } from '../../../src/toolkit/device/retry.ts';
 import { DeviceUnreachable, RetryLater } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer } from '../wire/framer.ts';
@@ -57,8 +58,6 @@ export interface LinkNeeds {
   readonly signing?: Signing | undefined;
 }
 
-/** Operators expect a vehicle on the map within seconds after it is switched on. */
-const limits = { ...retry_limits, retry_first_ms: 500, retry_max_ms: 15_000 };
 /** A link that carried frames within this time is tried again within a second: its vehicle is near and may be flying. */
 const soon_again_ms = 600_000;
 const soon_pause_ms = 500;
@@ -109,7 +108,7 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
     // Each link retries separately: a retry of the driver would close all links when one is lost.
     ended: serveDevice({
       signal,
-      limits,
+      limits: link_retry,
       run: async (_signal, onUp) =>
         soonAgain(
           runMedium(options, {

@@ -1,5 +1,6 @@
 /** Pulls a camera's events (ONVIF Core, section 9.2): a session within that of the camera. */
-import { retry_limits, serveDevice } from '../../../src/toolkit/device/device-session.ts';
+import { serveDevice } from '../../../src/toolkit/device/device-session.ts';
+import { subscription_retry } from '../../../src/toolkit/device/retry.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { call_deadline_ms, describe, type Soap } from '../soap/soap.ts';
 import type { SoapOutcome } from '../soap/soap.ts';
@@ -35,8 +36,6 @@ const empty_gap_ms = 1_000;
 const hasty_ms = 100;
 const hasty_max = 5;
 const short_pull_s = 5;
-/** Some cameras end every subscription after seconds: a subscription with an answer counts as good. */
-const limits = { ...retry_limits, retry_max_ms: 8_000, stable_ms: 0 };
 /** Refusals in a row after which pulling counts as unsupported; more where it worked before: the event service restarts. */
 const refusals_max = 3;
 const refusals_proven_max = 10;
@@ -80,7 +79,7 @@ export async function pullEvents(listener: EventListener): Promise<string> {
     if (refusals >= (isProven ? refusals_proven_max : refusals_max)) throw new PullRefused(error.message);
   };
   try {
-    await serveDevice({ signal, limits, run, onFailure, onState: () => undefined });
+    await serveDevice({ signal, limits: subscription_retry, run, onFailure, onState: () => undefined });
     return 'stopped';
   } catch (error) {
     if (error instanceof PullRefused) return error.message;

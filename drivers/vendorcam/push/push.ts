@@ -94,11 +94,7 @@ export class Push {
     if (camera.push === 'never') return;
     await serveDevice({
       signal: host.signal,
-      limits: {
-        ...limits,
-        retry_first_ms: limits.push_retry_first_ms,
-        retry_max_ms: limits.push_retry_max_ms,
-      },
+      limits: { ...limits, ...limits.push_retry },
       run: async (signal, onUp) => this.#run(signal, onUp),
       onState: (state) => this.#take(state),
     });
@@ -116,7 +112,7 @@ export class Push {
     try {
       guard.admit(credentials);
     } catch (error) {
-      throw new RetryLater(messageOf(error), limits.push_retry_first_ms);
+      throw new RetryLater(messageOf(error), limits.push_retry.retry_first_ms);
     }
     try {
       const receive = (reports: readonly Reported[]): void => {

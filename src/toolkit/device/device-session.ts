@@ -1,6 +1,7 @@
 /** The retry loop for devices: connect, serve, back off after a loss, reconnect. */
 import { DeviceRejected, DeviceUnreachable, messageOf, RetryLater } from '../../platform/errors.ts';
 import { backoff, sleep } from '../../platform/time.ts';
+import { type RetryLimits, retry_limits } from './retry.ts';
 import { texts } from './texts.ts';
 
 /** Why a device does not answer, and when the next attempt follows. */
@@ -23,34 +24,6 @@ export type SessionState =
   /** The device rejects the connector; retried rarely, since devices lock accounts. */
   | ({ readonly state: 'rejected' } & Failure)
   | { readonly state: 'stopped' };
-
-/** Pauses before retries double from the first to the last, with up to half of each taken off at random. */
-export interface RetryLimits {
-  readonly retry_first_ms: number;
-  readonly retry_max_ms: number;
-  /** After the first rejections of credentials that the device accepted before; then as after any other rejection. */
-  readonly may_pass_ms: readonly number[];
-  /** After a rejection. */
-  readonly rejected_first_ms: number;
-  readonly rejected_max_ms: number;
-  /** A device that was served for less does not reset the back-off. */
-  readonly stable_ms: number;
-}
-
-/**
- * The usual limits. A device without power costs one attempt a minute. After a rejection the pause is at least an hour
- * and at most a day: devices lock an account after three to ten failures within half an hour or so, and forget them then.
- * A device that accepted the same password before gets three attempts within half an hour: it may be booting, or locked
- * because of another client.
- */
-export const retry_limits: RetryLimits = {
-  retry_first_ms: 1_000,
-  retry_max_ms: 60_000,
-  may_pass_ms: [60_000, 300_000, 1_500_000],
-  rejected_first_ms: 7_200_000,
-  rejected_max_ms: 86_400_000,
-  stable_ms: 30_000,
-};
 
 /** An outage that was ordered, such as a reboot. */
 export interface ExpectedOutage {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DeviceRejected } from '../../platform/errors.ts';
-import type { RetryLimits } from './device-session.ts';
+import type { RetryLimits } from './retry.ts';
 
 /** Properties of the memory of a device; a damaged one counts as missing. */
 export const loginRecord = {
@@ -37,10 +37,7 @@ export interface LoginGuardParts {
       readonly refused?: LoginRecord['refused'];
     }) => Promise<void>;
   };
-  readonly limits: Pick<RetryLimits, 'may_pass_ms'> & {
-    /** Refused credentials are not tried again within this time. */
-    readonly refused_ms: number;
-  };
+  readonly limits: Pick<RetryLimits, 'may_pass_ms' | 'refused_ms'>;
   /** Unix time in milliseconds. */
   readonly now_ms?: () => number;
 }

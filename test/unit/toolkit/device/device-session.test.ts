@@ -3,11 +3,11 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import {
   type DeviceSession,
-  retry_limits,
   serveDevice,
   type SessionState,
   type SessionTiming,
 } from '../../../../src/toolkit/device/device-session.ts';
+import { retry_limits } from '../../../../src/toolkit/device/retry.ts';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
 import { DeviceRejected, DeviceUnreachable, RetryLater } from '../../../../src/platform/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';

@@ -1,6 +1,6 @@
 /** The guard of logins: refused credentials are not tried again too soon, over restarts too, and new ones at once. */
 import { describe, expect, it } from 'vitest';
-import { retry_limits } from '../../../../src/toolkit/device/device-session.ts';
+import { retry_limits } from '../../../../src/toolkit/device/retry.ts';
 import { credentialsHash, LoginGuard, type LoginRecord } from '../../../../src/toolkit/device/login-guard.ts';
 
 const minute_ms = 60_000;

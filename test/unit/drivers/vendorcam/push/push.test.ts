@@ -19,8 +19,7 @@ const quick = {
   push_login_ms: 400,
   push_keep_alive_ms: 60,
   push_silent_ms: 250,
-  push_retry_first_ms: 40,
-  push_retry_max_ms: 80,
+  push_retry: { retry_first_ms: 40, retry_max_ms: 80 },
   push_settle_ms: 150,
   woken_gap_ms: 50,
 };
