@@ -20,7 +20,7 @@ export const service_retry: RetrySpans = { first_ms: 500, max_ms: 30_000 };
 const pause_min_ms = 200;
 
 /** The pauses start again at the shortest only after a session has held for so long. */
-const stable_after_ms = 60_000;
+export const stable_after_ms = 60_000;
 
 /** A broker may be upgraded to MQTT 5: the next connection after this time tries it again. */
 const try_5_again_ms = 3_600_000;

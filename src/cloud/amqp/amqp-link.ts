@@ -6,7 +6,7 @@ import type { PartnerChange } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { downTopic } from '../../contract/topics.ts';
 import { messageOf } from '../../platform/errors.ts';
-import { retryPauses, service_retry } from '../../mqtt/reconnect.ts';
+import { retryPauses, service_retry, stable_after_ms } from '../../mqtt/reconnect.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { aborted, sleep, within } from '../../platform/time.ts';
 import { cancelOrder, type CloudLink, taskOrder } from '../broker/cloud-link.ts';
@@ -17,8 +17,6 @@ import type { TaskOrder } from '../store/store.ts';
 import { texts } from '../texts.ts';
 import { type AmqpDelivery, type AmqpMessage, type AmqpOptions, AmqpSession } from './session.ts';
 
-/** The pauses start again at the shortest only after a session has held for so long. */
-const stable_after_ms = 60_000;
 const confirm_ms = 10_000;
 /** Wait before a message that cannot be stored is returned to the queue. */
 const requeue_after_ms = 1_000;
