@@ -59,7 +59,7 @@ export class Ingest {
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
-    this.#refusals = new RefusalLog(parts.log, () => performance.now(), parts.signal);
+    this.#refusals = new RefusalLog(parts.log, parts.signal);
     const end = (): void => {
       for (const notify of this.#onRoom.splice(0)) notify();
     };

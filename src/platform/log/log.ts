@@ -6,7 +6,7 @@ import { localTime } from '../local-time.ts';
 import { texts } from '../texts.ts';
 import { type Level, prose, readEntry, subject_keys } from './entry.ts';
 import { type BaseLevels, type LevelView, LogLevels } from './levels.ts';
-import { of_owner_max, of_subject_max, Repeats, repeats_max } from './repeats.ts';
+import { of_owner_max, of_subject_max, Repeats, repeats_max, window_ms } from './repeats.ts';
 import { harmlessFacts, withoutSecrets } from './secrets.ts';
 
 const lines_max = 2_000;
@@ -94,7 +94,7 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
   const levels: LogLevels = new LogLevels(base, (name, level) =>
     ownerOf(name).info({}, texts.level_reset(level)),
   );
-  const repeats = new Repeats();
+  const repeats = new Repeats(window_ms);
   const bind = (logger: Logger, owner: string | undefined, who: string): Log =>
     logOf(
       (level, facts, sentence) => {
