@@ -3,8 +3,7 @@
  * and by webhook. It can do wrong whatever cameras were seen to do wrong.
  */
 import { EventEmitter } from 'node:events';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import type { ServerResponse } from 'node:http';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { SimEvents } from '../../drivers/onvif/sim/events.ts';
 import type { SimMotor } from '../../drivers/onvif/sim/motor.ts';
@@ -96,18 +95,13 @@ export async function startFakeCamera(
 class Camera extends SimCamera implements FakeCamera {
   declare readonly settings: FakeCameraSettings;
   readonly requests: SimRequest[] = [];
-  readonly #tls;
   readonly #heard = new EventEmitter<{ request: [SimRequest] }>().setMaxListeners(100);
   readonly #misbehaviours = new Map<string, Misbehaviour | (() => Misbehaviour)>();
   file: FakeFile | undefined;
 
   constructor(settings: FakeCameraSettings, tls: FakeTls | undefined) {
     super(settings);
-    this.#tls = tls;
-  }
-
-  override get base(): string {
-    return `${this.#tls ? 'https' : 'http'}://127.0.0.1:${this.port}`;
+    this.tls = tls;
   }
 
   count(operation: string): number {
@@ -137,26 +131,15 @@ class Camera extends SimCamera implements FakeCamera {
     if (!this.isListening) await this.listen(this.port || (await freePort()));
   }
 
-  async lose(): Promise<void> {
-    await this.close();
-  }
-
   async reboot(): Promise<void> {
     await this.lose();
     this.events.forgetAll();
     await this.restore();
   }
 
-  async stop(): Promise<void> {
-    await this.lose();
+  override async stop(): Promise<void> {
+    await super.stop();
     this.events.forgetAll();
-  }
-
-  protected override openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
-    if (!this.#tls) return super.openServer(serve);
-    const server = createSecureServer(this.#tls, serve);
-    server.on('tlsClientError', () => undefined);
-    return server;
   }
 
   protected override async answer(asked: SimRequest, response: ServerResponse): Promise<void> {

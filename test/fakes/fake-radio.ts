@@ -1,7 +1,5 @@
 /** An OpenWrt radio on the loopback: HTTP or HTTPS, sessions, rights, staged settings with rollback, and every misbehaviour. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer as createHttps } from 'node:https';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SimRadio, type SimRadioOptions } from '../../drivers/vendorradio/sim/sim-radio.ts';
 import {
   type Args,
@@ -29,15 +27,13 @@ export class FakeRadio extends SimRadio {
   override away_ms = 200;
   readonly asked: string[] = [];
   requests = 0;
-  connections = 0;
   /** Requests under way at once, at most. */
   busiest = 0;
   #busy = 0;
-  #tls: FakeRadioOptions['tls'];
 
   constructor({ tls, ...about }: FakeRadioOptions = {}) {
     super(about);
-    this.#tls = tls;
+    this.tls = tls;
   }
 
   count(call: string): number {
@@ -51,21 +47,13 @@ export class FakeRadio extends SimRadio {
 
   /** Another radio at the address, or the same after a factory reset; from the next `start` on. */
   showCertificate(tls: { readonly cert: string; readonly key: string }): void {
-    this.#tls = tls;
+    this.tls = tls;
   }
 
   /** rpcd restarts: its objects are gone for a while, and all sessions for good. */
   stopRpcd(): void {
     this.isRpcdUp = false;
     this.sessions.forgetAll();
-  }
-
-  protected override openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
-    const server = this.#tls ? createHttps(this.#tls, serve) : super.openServer(serve);
-    server.on('connection', (_socket: Socket) => {
-      this.connections += 1;
-    });
-    return server;
   }
 
   protected override async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,6 +1,5 @@
 /** A vendor camera or recorder on the loopback: HTTP or HTTPS, sessions, channels, and every misbehaviour on command. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer as createHttps } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import { channelOf, SimHost, type SimHostOptions } from '../../drivers/vendorcam/sim/sim-host.ts';
 import { errorReply, type SimCommand, type SimReply } from '../../drivers/vendorcam/sim/wire.ts';
@@ -52,14 +51,11 @@ export class FakeVendorCamera extends SimHost {
   requests = 0;
   /** Requests under way at once, at most. */
   busiest = 0;
-  connections = 0;
   #busy = 0;
-  #tls: FakeVendorCameraOptions['tls'];
-  readonly #stopping = new AbortController();
 
   constructor({ tls, ...options }: FakeVendorCameraOptions = {}) {
     super(options);
-    this.#tls = tls;
+    this.tls = tls;
   }
 
   /** How often this command was asked. */
@@ -72,27 +68,9 @@ export class FakeVendorCamera extends SimHost {
     await this.listen(this.port || (await freePort()));
   }
 
-  /** Power off: no port, no connections. Sessions are kept unless `forgetAll` is called. */
-  async lose(): Promise<void> {
-    await this.close();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.lose();
-  }
-
   /** Another device, or the same after a factory reset. */
   showCertificate(tls: FakeTls): void {
-    this.#tls = tls;
-  }
-
-  protected override openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
-    const server = this.#tls ? createHttps(this.#tls, serve) : super.openServer(serve);
-    server.on('connection', () => {
-      this.connections += 1;
-    });
-    return server;
+    this.tls = tls;
   }
 
   protected override async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -138,8 +116,8 @@ export class FakeVendorCamera extends SimHost {
   async #restart(): Promise<void> {
     await this.lose();
     this.sessions.forgetAll();
-    await sleep(this.away_ms, this.#stopping.signal);
-    if (!this.#stopping.signal.aborted) await this.start();
+    await sleep(this.away_ms, this.signal);
+    if (!this.signal.aborted) await this.start();
   }
 
   /** Restarts where the replies were to a Reboot. */
@@ -153,7 +131,7 @@ export class FakeVendorCamera extends SimHost {
 
   async #sendInMood(response: ServerResponse, replies: readonly SimReply[]): Promise<void> {
     const isLogin = replies[0]?.['cmd'] === 'Login';
-    await sendIn[isLogin ? 'well' : this.mood](response, replies, this.#stopping.signal);
+    await sendIn[isLogin ? 'well' : this.mood](response, replies, this.signal);
   }
 }
 

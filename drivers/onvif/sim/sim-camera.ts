@@ -1,15 +1,14 @@
 /** A simulated ONVIF camera on the loopback, for trials and as the base of the tests' fake: SOAP over HTTP with WS-Security. */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
+import { SimServer } from '../../../src/toolkit/device/sim-server.ts';
 import { every } from '../../../src/platform/time.ts';
 import { SimEvents } from './events.ts';
 import { SimMotor } from './motor.ts';
 import { envelope, fault, type Soap, soapOperations } from './services.ts';
 import type { SimRequest, SimSettings } from './settings.ts';
 
-const address = '127.0.0.1';
 /** How far the time of a login may be off. */
 const login_age_max_ms = 10_000;
 /** First motion, its interval and its duration. */
@@ -29,7 +28,7 @@ export async function startSimCamera(
   const camera = new SimCamera(settings);
   camera.motor.way_ms = way_ms;
   await camera.listen(port);
-  signal.addEventListener('abort', () => void camera.close(), { once: true });
+  signal.addEventListener('abort', () => void camera.stop(), { once: true });
   if (settings.isQuiet === true) return camera;
   const first_ms = performance.now() + first_visit_ms;
   let isSeen = false;
@@ -45,51 +44,18 @@ export async function startSimCamera(
 
 type Refusal = (response: ServerResponse) => void;
 
-export class SimCamera {
-  port = 0;
+export class SimCamera extends SimServer {
   readonly settings: SimSettings;
   readonly events: SimEvents;
   readonly motor = new SimMotor();
   protected readonly nonce = randomBytes(8).toString('hex');
   readonly #operations: Readonly<Record<string, Soap>>;
-  #server: Server | undefined;
 
   constructor(settings: SimSettings) {
+    super();
     this.settings = settings;
     this.events = new SimEvents(() => this.base, settings);
     this.#operations = { ...soapOperations(this), ...this.events.operations };
-  }
-
-  get base(): string {
-    return `http://${address}:${this.port}`;
-  }
-
-  /** 0: any free port. */
-  async listen(port: number): Promise<void> {
-    const server = this.openServer((request, response) => void this.#serve(request, response));
-    this.#server = server;
-    server.listen(port, address);
-    await once(server, 'listening');
-    const at = server.address();
-    this.port = typeof at === 'object' && at !== null ? at.port : 0;
-  }
-
-  /** Refuses connections and drops the open ones. Its subscriptions remain. */
-  async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    if (!server) return;
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
-  }
-
-  get isListening(): boolean {
-    return this.#server !== undefined;
-  }
-
-  protected openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
-    return createServer(serve);
   }
 
   /** Answers one request that has been read. */
@@ -154,7 +120,7 @@ export class SimCamera {
     return name === username && read('Password') === expected && off_ms < login_age_max_ms;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected override async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = '';
     request.setEncoding('utf8');
     request.on('error', () => undefined);

@@ -1,9 +1,8 @@
 /** A simulated vendor camera or recorder on the loopback, for trials and as the base of the tests' fake: its HTTP interface, without TLS. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
+import { SimServer } from '../../../src/toolkit/device/sim-server.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { type Firmware, new_firmware, SimChannel } from './channel.ts';
 import { SimPush } from './push.ts';
@@ -17,7 +16,6 @@ export interface SimHostOptions {
   readonly mac?: string;
 }
 
-const address = '127.0.0.1';
 const batch_max = 35;
 /** First detection, its interval and its duration. */
 const first_visit_ms = 4_000;
@@ -52,7 +50,7 @@ export async function startSimHost(
   const push = push_port === undefined ? undefined : new SimPush(host.sessions, host.channels);
   await push?.listen(push_port);
   const close = async (): Promise<void> => {
-    await Promise.all([host.close(), push?.close()]);
+    await Promise.all([host.lose(), push?.close()]);
   };
   signal.addEventListener('abort', () => void close(), { once: true });
   host.onReboot = () => void restart(host, push, signal);
@@ -69,13 +67,13 @@ export async function startSimHost(
 
 /** Goes offline briefly and drops all sessions. */
 async function restart(host: SimHost, push: SimPush | undefined, signal: AbortSignal): Promise<void> {
-  await Promise.all([host.close(), push?.close()]);
+  await Promise.all([host.lose(), push?.close()]);
   host.sessions.forgetAll();
   await sleep(reboot_ms, signal);
   if (!signal.aborted) await Promise.all([host.listen(), push?.listen()]);
 }
 
-export class SimHost {
+export class SimHost extends SimServer {
   /** Called once the order to restart was answered. */
   onReboot: () => void = () => undefined;
   readonly sessions = new SimSessions();
@@ -90,11 +88,9 @@ export class SimHost {
   serial = '00000000065536';
   /** Its user may restart it. */
   isAdmin = true;
-  #server: Server | undefined;
-  #port = 0;
-  readonly #sockets = new Set<Socket>();
 
   constructor({ firmware = {}, channels = 1, mac = 'EC:71:DB:00:00:01' }: SimHostOptions = {}) {
+    super();
     this.mac = mac;
     this.channels = Array.from({ length: channels }, (_none, index) => {
       const channel = new SimChannel({ ...new_firmware, ...firmware });
@@ -106,10 +102,6 @@ export class SimHost {
     });
   }
 
-  get port(): number {
-    return this.#port;
-  }
-
   /** The first channel: the camera itself. */
   get camera(): SimChannel {
     const [first] = this.channels;
@@ -117,39 +109,7 @@ export class SimHost {
     return first;
   }
 
-  /** Listens, after `close` on the same port again. */
-  async listen(port = this.#port): Promise<void> {
-    if (this.#server) return;
-    const server = this.openServer((request, response) => {
-      void this.serve(request, response).catch(() => response.destroy());
-    });
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    server.listen(port, address);
-    await once(server, 'listening');
-    const at = server.address();
-    this.#port = typeof at === 'object' && at !== null ? at.port : 0;
-    this.#server = server;
-  }
-
-  /** Closes the port and the connections. Its sessions remain. */
-  async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
-    if (!server) return;
-    server.close();
-    await once(server, 'close');
-  }
-
-  protected openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
-    return createServer(serve);
-  }
-
-  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected override async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://camera');
     if (request.method === 'GET') return this.servePicture(url.searchParams, response);
     const asked = await readCommands(request);

@@ -1,8 +1,7 @@
 /** A simulated OpenWrt radio on the loopback, for trials and as the base of the tests' fake: uhttpd's ubus JSON-RPC, without TLS. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { SimServer } from '../../../src/toolkit/device/sim-server.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
 import { SimSessions } from './sessions.ts';
 import { SimWifi } from './wifi.ts';
@@ -21,8 +20,6 @@ export interface SimRadioOptions {
   readonly user?: { readonly name: string; readonly password: string };
 }
 
-const address = '127.0.0.1';
-const keep_alive_ms = 20_000;
 /** uhttpd takes no more from a client and closes the connection. */
 const body_bytes_max = 65_536;
 const step_ms = 1_000;
@@ -54,74 +51,29 @@ export async function startSimRadio(
   return radio;
 }
 
-export class SimRadio {
+export class SimRadio extends SimServer {
   readonly wifi: SimWifi;
   readonly sessions: SimSessions;
   isRpcdUp = true;
   /** How long a restart takes. */
   away_ms = 3_000;
-  readonly #sockets = new Set<Socket>();
-  readonly #stopping = new AbortController();
-  #server: Server | undefined;
-  #port = 0;
+  protected override readonly keep_alive_ms = 20_000;
 
   constructor({
     mac = '02:00:00:AA:BB:01',
     user = { name: 'kit', password: 'secret' },
   }: SimRadioOptions = {}) {
+    super();
     this.wifi = new SimWifi(mac);
     this.sessions = new SimSessions(user);
   }
 
-  get port(): number {
-    return this.#port;
-  }
-
-  /** Ends with the radio for good. */
-  protected get signal(): AbortSignal {
-    return this.#stopping.signal;
-  }
-
-  /** Listens, after `lose` on the same port again. */
-  async listen(port = this.#port): Promise<void> {
-    if (this.#server) return;
-    const server = this.openServer((request, response) => {
-      void this.serve(request, response).catch(() => response.destroy());
-    });
-    server.keepAliveTimeout = keep_alive_ms;
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    server.listen(port, address);
-    await once(server, 'listening');
-    const at = server.address();
-    this.#port = typeof at === 'object' && at !== null ? at.port : 0;
-    this.#server = server;
-  }
-
-  /** Power off: no port, no connections. */
-  async lose(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
-    if (!server) return;
-    server.close();
-    await once(server, 'close');
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
+  override async stop(): Promise<void> {
     this.wifi.settings.stop();
-    await this.lose();
+    await super.stop();
   }
 
-  protected openServer(serve: (request: IncomingMessage, response: ServerResponse) => void): Server {
-    return createServer(serve);
-  }
-
-  protected async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected override async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await bodyOf(request);
     if (body === undefined) {
       response.destroy();
