@@ -105,7 +105,7 @@ const links_max = 16;
 const sources_max = 1_024;
 
 /** Where a station is received. */
-interface Place {
+interface Origin {
   readonly link: Link;
   /** The peer without its port. */
   readonly source: string;
@@ -128,7 +128,7 @@ export class Rivals {
   }
 
   /** Notes a frame of one; logs it when none was present at the link before. */
-  seen({ link, source }: Place, now_ms: number): void {
+  seen({ link, source }: Origin, now_ms: number): void {
     const { sysid, compid } = this.#own;
     if (!this.has(link, now_ms))
       this.#log.error({ link: link.name, system_id: sysid, component_id: compid }, texts.rival);
@@ -141,11 +141,11 @@ export class Rivals {
   }
 
   /** Whether one is received from where a vehicle is. */
-  isAt(place: Place, now_ms: number): boolean {
+  isAt(place: Origin, now_ms: number): boolean {
     return this.#sources.has(nameOf(place), now_ms);
   }
 }
 
-function nameOf({ link, source }: Place): string {
+function nameOf({ link, source }: Origin): string {
   return `${link.name} ${source}`;
 }

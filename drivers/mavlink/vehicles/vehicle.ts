@@ -38,7 +38,7 @@ export interface VehicleParts {
   readonly log: Pick<DriverLog, 'info' | 'warn'>;
 }
 
-type Place = Pick<Contact, 'compid' | 'source' | 'sysid'>;
+type Sender = Pick<Contact, 'compid' | 'source' | 'sysid'>;
 
 /** After this silence of the active contact another one of the same vehicle replaces it. */
 const quiet_ms = 1_500;
@@ -60,7 +60,7 @@ export class Vehicle {
   warning: string | undefined;
   readonly #known = new KnownSource();
   /** Where it was last received on each link, with which ids. */
-  readonly #places = new Map<Link, Pick<Contact, 'heartbeats' | 'last_ms'> & Place>();
+  readonly #places = new Map<Link, Pick<Contact, 'heartbeats' | 'last_ms'> & Sender>();
   /** A foreign contact was logged. */
   #hasWarned = false;
   /** Heartbeats of another program under its ids are logged. */
@@ -174,7 +174,7 @@ export class Vehicle {
   }
 
   /** When it was last received from there, with the same ids, and the heartbeats there; undefined if it was not. */
-  lastAt({ link, source, sysid, compid }: Pick<Contact, 'link'> & Place) {
+  lastAt({ link, source, sysid, compid }: Pick<Contact, 'link'> & Sender) {
     const last = this.#places.get(link);
     const isSame = last?.source === source && last.sysid === sysid && last.compid === compid;
     return isSame ? last : undefined;
