@@ -5,6 +5,7 @@
  * the process, so each file has its own.
  */
 import { performance } from 'node:perf_hooks';
+import { TimerHandle } from './timer-handle.ts';
 
 /** The clock moves after so many turns of the event loop in which nothing arrived. */
 const quiet_turns = 6;
@@ -34,14 +35,14 @@ const waiting: VirtualTimer[] = [];
 let isPumping = false;
 
 /** What a timer function returns. */
-class VirtualTimer {
+class VirtualTimer extends TimerHandle {
   due_ms = 0;
   readonly #run: () => void;
   readonly #delay_ms: number;
   readonly #repeats: boolean;
-  #is_ref = true;
 
   constructor(run: () => void, ms: number | undefined, repeats: boolean) {
+    super();
     this.#run = run;
     // As Node.js rounds it.
     this.#delay_ms = ms !== undefined && ms >= 1 && ms < 2 ** 31 ? Math.trunc(ms) : 1;
@@ -72,24 +73,6 @@ class VirtualTimer {
     const at = waiting.indexOf(this);
     if (at >= 0) waiting.splice(at, 1);
     return this;
-  }
-
-  ref(): this {
-    this.#is_ref = true;
-    return this;
-  }
-
-  unref(): this {
-    this.#is_ref = false;
-    return this;
-  }
-
-  hasRef(): boolean {
-    return this.#is_ref;
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
   }
 }
 

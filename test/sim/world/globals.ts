@@ -5,6 +5,7 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import perf_hooks from 'node:perf_hooks';
+import { TimerHandle } from '../../support/timer-handle.ts';
 import type { Handle, Proc, World } from './scheduler.ts';
 
 const realSetTimeout = globalThis.setTimeout;
@@ -42,28 +43,14 @@ function here(): { readonly world: World; readonly proc: Proc } | undefined {
 }
 
 /** What a timer function answers in the virtual world. */
-class VirtualTimer {
+class VirtualTimer extends TimerHandle {
   handle: Handle | undefined;
   readonly #start: () => Handle;
-  #is_ref = true;
 
   constructor(start: (timer: VirtualTimer) => Handle) {
+    super();
     this.#start = () => start(this);
     this.handle = this.#start();
-  }
-
-  ref(): this {
-    this.#is_ref = true;
-    return this;
-  }
-
-  unref(): this {
-    this.#is_ref = false;
-    return this;
-  }
-
-  hasRef(): boolean {
-    return this.#is_ref;
   }
 
   refresh(): this {
@@ -76,10 +63,6 @@ class VirtualTimer {
     if (this.handle) this.handle.cancelled = true;
     this.handle = undefined;
     return this;
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
   }
 }
 
