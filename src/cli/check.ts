@@ -50,7 +50,7 @@ async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptio
   const at = `${config.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const { database } = config;
   const warnings =
-    database.kind === 'sqlite' ? [] : await replicationWarnings(database, database.is_replicated);
+    database.kind === 'sqlite' ? [] : await replicationWarnings(database, database.isReplicated);
   complain(shell, ...warnings.map((warning) => `${file}: warning: ${warning}`));
   const name = database.kind === 'sqlite' ? database.file : database.url.replace(/\?.*$/u, '');
   say(shell, `${file}: ${paint('good', 'ok')}, service at ${at}, ${sourceOf(config)}, database ${name}`);

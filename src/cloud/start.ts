@@ -176,7 +176,7 @@ function historyOf({ history, store, log }: ServiceOptions) {
 /** Wakes the deliverer of webhooks after a commit that may have queued messages. */
 function wakingOn(onCommitted: ServiceOptions['onCommitted'], wake: () => void) {
   return (committed: Committed): void => {
-    if (committed.has_events) wake();
+    if (committed.hasEvents) wake();
     onCommitted(committed);
   };
 }

@@ -134,16 +134,16 @@ export class ProtocolChoice {
   /** Learns from a failed attempt. True: the other version should be tried at once. */
   failed({ stage, code }: Pick<ConnectFailed, 'stage' | 'code'>): boolean {
     if (this.#setting !== 'auto') return false;
-    const is_unsupported = code !== undefined && unsupported_version.has(code);
+    const isUnsupported = code !== undefined && unsupported_version.has(code);
     const is_unanswered = stage === 'closed' || stage === 'silent';
     if (this.#version === '5') {
-      if (!is_unsupported && !is_unanswered) return false;
+      if (!isUnsupported && !is_unanswered) return false;
       this.#failed_5_ms = this.#now();
       this.#version = '3.1.1';
       this.#is_trial = is_unanswered;
       return true;
     }
-    if (is_unsupported || (this.#is_trial && stage !== 'refused')) this.#version = '5';
+    if (isUnsupported || (this.#is_trial && stage !== 'refused')) this.#version = '5';
     this.#is_trial = false;
     return false;
   }

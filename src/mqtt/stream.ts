@@ -40,7 +40,7 @@ export class MqttStream extends Duplex {
   #is_full = false;
   /** As many messages are being handled as may be. */
   #is_held = false;
-  #is_due = false;
+  #isDue = false;
   #is_corked = false;
   #connected: boolean;
   #ended = false;
@@ -162,10 +162,10 @@ export class MqttStream extends Duplex {
   }
 
   #continueLater(): void {
-    if (this.#is_due) return;
-    this.#is_due = true;
+    if (this.#isDue) return;
+    this.#isDue = true;
     setImmediate(() => {
-      this.#is_due = false;
+      this.#isDue = false;
       if (!this.destroyed && !this.#is_full && !this.#is_held) this.#passOn(this.#waiting);
     });
   }

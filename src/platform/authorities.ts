@@ -1,7 +1,7 @@
 /** Which authorities of TLS certificates are trusted where a configuration names none: those of the system. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
-let is_done = false;
+let isDone = false;
 
 /**
  * Makes the authorities of the system, and those of `NODE_EXTRA_CA_CERTS`, the ones of this process; Node.js brings a list of
@@ -9,8 +9,8 @@ let is_done = false;
  * second, so it is done at the first connection that needs it.
  */
 export function trustSystemAuthorities(): void {
-  if (is_done) return;
-  is_done = true;
+  if (isDone) return;
+  isDone = true;
   const system = getCACertificates('system');
   if (system.length > 0) setDefaultCACertificates([...new Set([...system, ...getCACertificates('extra')])]);
 }

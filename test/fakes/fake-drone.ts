@@ -263,8 +263,8 @@ export class FakeDrone extends SimVehicle {
 
   protected override transmit(bytes: Uint8Array): void {
     this.#sent += 1;
-    const is_lost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
-    if (this.silent || is_lost) return;
+    const isLost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
+    if (this.silent || isLost) return;
     if (this.#sender) this.#sender.sendRaw(bytes);
     else if (!this.#first_gone) this.carry(bytes);
     this.#second?.send(bytes, this.#second_port, this.options.host);

@@ -64,7 +64,7 @@ class UnrulyMissions extends SimMissions {
   /** Called with each item that arrives. */
   onReceived: ((seq: number) => void) | undefined;
   /** Whether a station has changed something, or tried to. */
-  get has_received(): boolean {
+  get hasReceived(): boolean {
     return this.received.some((name) => name === 'MISSION_COUNT' || name === 'MISSION_CLEAR_ALL');
   }
 

@@ -126,7 +126,7 @@ function whatIsLeft(scene: Scene): string | undefined {
 
 function leftAtKit({ kit, kit_id, broker }: Scene): string | undefined {
   const outbox = kit.run?.outbox;
-  if (!kit.is_up || !outbox) return 'the kit does not run';
+  if (!kit.isUp || !outbox) return 'the kit does not run';
   const { buffered, quarantined } = outbox.ledger();
   if (!broker.isConnected(kit_id)) return `the kit is not connected, ${buffered} messages are left`;
   if (buffered > 0) return `the kit still has ${buffered} messages (${lanesOf(outbox)})`;

@@ -24,10 +24,10 @@ export interface Setting {
   readonly kit: KitSettings;
   readonly service_protocol: 'auto' | '3.1.1';
   /** The broker gives messages to the service in any order. */
-  readonly is_reordering: boolean;
+  readonly isReordering: boolean;
   /** The disk has room for the reserve file. */
-  readonly has_reserve: boolean;
-  readonly is_synced: boolean;
+  readonly hasReserve: boolean;
+  readonly isSynced: boolean;
 }
 
 /** What an operator asked for. */
@@ -94,7 +94,7 @@ export class Scene {
       trace: (facts, text) => this.note('broker', text, facts),
       broken: (who, rule) => this.violation(`${who === this.kit_id ? 'the kit' : who} ${rule}`),
     });
-    if (setting.is_reordering) {
+    if (setting.isReordering) {
       const order = rng.fork('order');
       this.broker.rules.place = (who) => (who === client_id ? order.int(0, 4) : undefined);
     }
@@ -153,8 +153,8 @@ export class Scene {
       later: (delay_ms, act) => this.later(delay_ms, act),
       onLog: (line) => this.#logged(line),
     });
-    kit.is_synced = this.setting.is_synced;
-    if (!this.setting.has_reserve) kit.disk.state.free_bytes = 10 * 1024 ** 2;
+    kit.isSynced = this.setting.isSynced;
+    if (!this.setting.hasReserve) kit.disk.state.free_bytes = 10 * 1024 ** 2;
     return kit;
   }
 

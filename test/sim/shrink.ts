@@ -31,8 +31,8 @@ export async function shrink(story: Story, first: Played, like: string): Promise
       const without = [...kept.slice(0, at), ...kept.slice(at + size)];
       const actions = without.flatMap((index) => story.actions[index] ?? []);
       const played = await play({ ...story, actions });
-      const is_same = played.violations.some((violation) => wanted.has(kindOf(violation)));
-      if (is_same) [kept, best] = [without, played];
+      const isSame = played.violations.some((violation) => wanted.has(kindOf(violation)));
+      if (isSame) [kept, best] = [without, played];
       else at += size;
     }
   }

@@ -52,9 +52,9 @@ function drawSetting(rng: Rng, shape: Shape, seed: string): Setting {
       bytes_max: bytesMaxOf(new Rng(`bytes/${seed}`), shape),
     },
     service_protocol: rng.chance(0.15) ? '3.1.1' : 'auto',
-    is_reordering: rng.chance(0.25),
-    has_reserve: rng.chance(0.1),
-    is_synced: rng.chance(0.9),
+    isReordering: rng.chance(0.25),
+    hasReserve: rng.chance(0.1),
+    isSynced: rng.chance(0.9),
   };
 }
 

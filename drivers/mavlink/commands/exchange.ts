@@ -29,7 +29,7 @@ export interface Order {
   readonly expected: string;
   readonly effect_wait_ms: number;
   /** No message shows the effect: acceptance is all that can be known. */
-  readonly is_unobservable?: boolean;
+  readonly isUnobservable?: boolean;
   /** Whether a message received after `since_ms` shows the effect. */
   readonly isObserved: (contact: Contact, since_ms: number) => boolean;
   /**
@@ -125,9 +125,9 @@ async function outcomeOf(attempt: Attempt, order: Order): Promise<Evidence> {
     ack = await attempt.answer(other);
   if (ack === undefined) return attempt.withoutAnswer();
   if (ack.result === result_accepted)
-    return order.is_unobservable === true ? attempt.acceptance() : attempt.effect();
-  const is_unsupported = ack.result === result_unsupported || requested_forms.has(ack.result);
-  return is_unsupported && order.fallback && attempt.mayRetry()
+    return order.isUnobservable === true ? attempt.acceptance() : attempt.effect();
+  const isUnsupported = ack.result === result_unsupported || requested_forms.has(ack.result);
+  return isUnsupported && order.fallback && attempt.mayRetry()
     ? attempt.sendFallback(ack, order.fallback)
     : attempt.refused(ack);
 }
@@ -183,10 +183,10 @@ class Attempt {
   }
 
   #send(form: Form, copy: number): void {
-    const is_sent = this.#ways.send({ form, confirmation: Math.min(copy, confirmation_max) });
-    this.#has_sent ||= is_sent;
+    const isSent = this.#ways.send({ form, confirmation: Math.min(copy, confirmation_max) });
+    this.#has_sent ||= isSent;
     // A link that accepts nothing now may do so before the time of a command that makes the vehicle safer is over.
-    if (!is_sent && !this.#order.may_resend) this.#fail(this.#unsent);
+    if (!isSent && !this.#order.may_resend) this.#fail(this.#unsent);
   }
 
   get #unsent(): string {
@@ -204,7 +204,7 @@ class Attempt {
 
   /** Whether copies are sent until the time of the task is over. Over a satellite they would arrive a minute late, and cost. */
   #goesOn(): boolean {
-    return !this.#isFar && !this.#repeats.isOver && this.#hasTime && !this.#ways.was_shown;
+    return !this.#isFar && !this.#repeats.isOver && this.#hasTime && !this.#ways.wasShown;
   }
 
   /** Whether the effect of another copy would come before the report. */
@@ -214,7 +214,7 @@ class Attempt {
 
   /** Whether another copy may be sent: not after the effect was shown, where it would take the vehicle back from a pilot who has taken over. */
   #mayRepeat(): boolean {
-    return !this.#ways.was_shown && this.#hasTime && this.#repeats.isAllowed(performance.now());
+    return !this.#ways.wasShown && this.#hasTime && this.#repeats.isAllowed(performance.now());
   }
 
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
@@ -251,7 +251,7 @@ class Attempt {
     const wait_ms = this.#isFar ? satellite.effect_wait_ms : this.#order.effect_wait_ms;
     const look = (): true | undefined => this.#ways.isObserved() || undefined;
     if (await this.#wait(look, wait_ms)) return true;
-    return this.#ways.was_shown && (await this.#wait(look, clock_wait_ms)) === true;
+    return this.#ways.wasShown && (await this.#wait(look, clock_wait_ms)) === true;
   }
 
   #failUnobserved(began_ms: number, sent: string): never {
@@ -294,8 +294,7 @@ class Attempt {
     const { what, expected } = this.#order;
     const refusal = texts.refused(this.#to.name, what, result_name);
     // It may have answered another command, or another station may have caused it.
-    if (this.#ways.was_shown)
-      this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
+    if (this.#ways.wasShown) this.#failUnknown(`${texts.contradicted(refusal, expected)}${reasons}${causes}`);
     const failure = `${refusal}${reasons}${causes}`;
     return this.#ways.isAmbiguous ? this.#failUnknown(texts.ambiguous(failure)) : this.#fail(failure);
   }

@@ -21,18 +21,18 @@ export function obstacleToArm(situation: Situation, options: MavlinkOptions['arm
 }
 
 export function obstacleToDisarm(situation: Situation): Obstacle {
-  const { armed, airborne, is_overturned } = situation;
+  const { armed, airborne, isOverturned } = situation;
   if (armed === null) return texts.heartbeat_missing;
-  return armed && airborne === true && !is_overturned ? texts.airborne : undefined;
+  return armed && airborne === true && !isOverturned ? texts.airborne : undefined;
 }
 
 /** Autopilots refuse to disarm a vehicle that takes itself for flying, unless they are forced. */
-export function mustForceDisarm({ airborne, is_overturned }: Situation): boolean {
-  return airborne === true && is_overturned;
+export function mustForceDisarm({ airborne, isOverturned }: Situation): boolean {
+  return airborne === true && isOverturned;
 }
 
 export function obstacleToForcedDisarm(situation: Situation): Obstacle {
-  return situation.is_overturned ? obstacleToDisarm(situation) : texts.airborne;
+  return situation.isOverturned ? obstacleToDisarm(situation) : texts.airborne;
 }
 
 /** Multicopters and VTOLs take off straight up from where they stand, an ArduPlane in its mode TAKEOFF. */

@@ -250,7 +250,7 @@ export function speedOrder(speed_mps: number, situation: Situation): Order {
     may_resend: false,
     expected: texts.expects_answer,
     effect_wait_ms: 0,
-    is_unobservable: true,
+    isUnobservable: true,
     isObserved: () => false,
   };
 }
@@ -308,7 +308,7 @@ function sendTarget(
 ): string | undefined {
   if (contact.kind !== 'copter' && contact.kind !== 'rover') return texts.fallback_kind;
   if (contact.latest.last('HEARTBEAT')?.custom_mode !== guided.custom_mode) return texts.fallback_mode;
-  const is_sent = contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
+  const isSent = contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
     time_boot_ms: 0,
     lat_int: Math.round(lat * 1e7),
     lon_int: Math.round(lon * 1e7),
@@ -319,5 +319,5 @@ function sendTarget(
     target_component: contact.compid,
     coordinate_frame: frame_global_relative_int,
   });
-  return is_sent ? undefined : texts.fallback_unsent;
+  return isSent ? undefined : texts.fallback_unsent;
 }

@@ -43,14 +43,14 @@ export class Ways {
   }
 
   /** It was shown; whether by the same start of the autopilot may not be known yet. */
-  get was_shown(): boolean {
-    return this.#all.some(({ effect }) => effect.was_shown);
+  get wasShown(): boolean {
+    return this.#all.some(({ effect }) => effect.wasShown);
   }
 
   /** What has not been observed. */
   get expected(): string {
     const { expected } = this.#order;
-    return this.was_shown ? texts.with_clock(expected) : expected;
+    return this.wasShown ? texts.with_clock(expected) : expected;
   }
 
   /** Where the effect was seen; the link in use when it was not. */
@@ -87,12 +87,12 @@ export class Ways {
   /** Sends the older message, which is not answered. Returns the reason if no link accepted it. */
   sendOlder(sendOlder: NonNullable<Order['fallback']>): string | undefined {
     let obstacle: string | undefined;
-    const is_sent = this.#over((way) => {
+    const isSent = this.#over((way) => {
       const reason = way.sendOlder(sendOlder);
       obstacle ??= reason;
       return reason === undefined;
     });
-    return is_sent ? undefined : obstacle;
+    return isSent ? undefined : obstacle;
   }
 
   #over(send: (way: Way) => boolean): boolean {
@@ -227,7 +227,7 @@ class Effect {
   }
 
   /** It was shown; whether by the same start of the autopilot may not be known yet. */
-  get was_shown(): boolean {
+  get wasShown(): boolean {
     return this.#was_seen || this.#shown_at !== undefined;
   }
 

@@ -129,7 +129,7 @@ export class Forwarder {
     for (const route of this.#routes) {
       if (route.sysid !== sysid || route.compid !== compid || route.link !== link || route.peer !== peer)
         continue;
-      return !route.is_active && route.asset_key !== undefined;
+      return !route.isActive && route.asset_key !== undefined;
     }
     return false;
   }
@@ -216,7 +216,7 @@ function reachedBy(
   asset_keys: readonly string[] | undefined,
 ): readonly Route[] | DropReason {
   const target = targetOf(frame);
-  const active = routes.filter(({ is_active }) => is_active);
+  const active = routes.filter(({ isActive }) => isActive);
   const addressed =
     target === undefined || target === 0 ? active : ownOf(active.filter(({ sysid }) => sysid === target));
   if (addressed.length === 0) return 'no_vehicle';
@@ -233,7 +233,7 @@ function reachedBy(
  * would let any stranger take the vehicle from its pilot, who sees both.
  */
 function ownOf(addressed: readonly Route[]): readonly Route[] {
-  const own = addressed.filter(({ is_namesake }) => !is_namesake);
+  const own = addressed.filter(({ isNamesake }) => !isNamesake);
   return own.length > 0 ? own : addressed;
 }
 

@@ -141,12 +141,12 @@ function limited(budget: SendBudget | undefined, tally: LinkTally, transmit: Sen
       tally.add('over_budget');
       return false;
     }
-    const is_sent = transmit(bytes, peer);
-    if (is_sent) {
+    const isSent = transmit(bytes, peer);
+    if (isSent) {
       tally.add('bytes_out', bytes.length);
       budget?.spend(bytes.length, now_ms);
     } else tally.add('unsent');
-    return is_sent;
+    return isSent;
   };
 }
 

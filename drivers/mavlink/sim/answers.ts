@@ -165,7 +165,7 @@ function runChecks({ flight, gps, pre_arm_ok }: Answerable): Answer {
 
 /** In the air all refuse it unless forced: ArduCopter (AP_Arming_Copter.cpp), ArduPlane (ArduPilot#20234), PX4 (Commander). */
 function disarm({ param2 }: Messages['COMMAND_LONG'], { autopilot, flight, kind }: Answerable): Answer {
-  const isFlying = flight.is_airborne || flight.believes_airborne;
+  const isFlying = flight.isAirborne || flight.believes_airborne;
   if (param2 !== forced && isFlying && flight.armed && assetTypeOf(kind) === 'drone') {
     return autopilot === 'px4'
       ? { result: rejected, texts: ['Disarming denied: not landed\t'] }

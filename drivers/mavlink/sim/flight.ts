@@ -91,7 +91,7 @@ export class Flight {
     return this.target && (this.around ?? this.target);
   }
 
-  get is_airborne(): boolean {
+  get isAirborne(): boolean {
     return this.height_m > ground_m;
   }
 
@@ -115,7 +115,7 @@ export class Flight {
     // An ArduSub that is at the surface, perhaps already when it gets the command to rise, keeps its depth.
     if (this.mode === 'SURFACE' && this.height_m >= -surface_depth_m) this.mode = 'DEPTH_HOLD';
     const is_coming_down = this.mode === 'RTL' || this.mode === 'LAND';
-    if (is_coming_down && !this.is_airborne) this.armed = false;
+    if (is_coming_down && !this.isAirborne) this.armed = false;
   }
 
   #goal(seconds: number): Target | undefined {

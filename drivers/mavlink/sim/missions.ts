@@ -90,7 +90,7 @@ export class SimMissions {
   readonly stored: Item[][] = [[], [], []];
   /** Item that it flies to. */
   current = 0;
-  is_complete = false;
+  isComplete = false;
   protected receiving: Receiving | undefined;
   #sending: Sending | undefined;
   readonly #parts: SimMissionsParts;
@@ -108,7 +108,7 @@ export class SimMissions {
   /** Where the current item leads a vehicle that is here; undefined without a mission or at its end. */
   target({ lat, lon }: Place): Target | undefined {
     const item = this.stored[type_mission]?.[this.current];
-    if (!item || this.is_complete) return undefined;
+    if (!item || this.isComplete) return undefined;
     const { home } = this.#parts;
     const height_m = item.frame === 0 || item.frame === 5 ? item.z - home.alt_amsl_m : item.z;
     const isHere = item.x === 0 && item.y === 0;
@@ -120,7 +120,7 @@ export class SimMissions {
     const items = this.stored[type_mission] ?? [];
     let next = this.current + 1;
     while (next < items.length && !isFlownTo(items[next])) next += 1;
-    if (next >= items.length) this.is_complete = true;
+    if (next >= items.length) this.isComplete = true;
     else this.current = next;
   }
 
@@ -129,7 +129,7 @@ export class SimMissions {
     const count = Math.max(0, (this.stored[type_mission]?.length ?? 0) - this.first);
     const is_begun = this.current > this.first;
     const running = is_flying ? 3 : is_begun ? 4 : 2;
-    const mission_state = count === 0 ? 1 : this.is_complete ? 5 : running;
+    const mission_state = count === 0 ? 1 : this.isComplete ? 5 : running;
     return {
       seq: this.current,
       total: count === 0 ? no_mission_total : count,
@@ -145,7 +145,7 @@ export class SimMissions {
     this.receiving = undefined;
     this.#sending = undefined;
     this.current = this.first;
-    this.is_complete = false;
+    this.isComplete = false;
   }
 
   handle(message: MissionMessage, from: Station, now_ms: number): void {
@@ -255,7 +255,7 @@ export class SimMissions {
   #setCurrent(seq: number): void {
     if (seq >= (this.stored[type_mission]?.length ?? 0)) return;
     this.current = Math.max(seq, this.first);
-    this.is_complete = false;
+    this.isComplete = false;
   }
 
   #sendCount(mission_type: number, from: Station, now_ms: number): void {

@@ -179,7 +179,7 @@ export const telemetry = {
     pos_horiz_accuracy: 0.5,
     pos_vert_accuracy: 0.5,
     flags:
-      gps === 'lost' ? estimator_without_gps : estimator_good[flight.is_airborne ? 'px4_air' : 'px4_ground'],
+      gps === 'lost' ? estimator_without_gps : estimator_good[flight.isAirborne ? 'px4_air' : 'px4_ground'],
   }),
   HOME_POSITION: (state) => ({
     latitude: Math.round(state.flight.home.lat * 1e7),
@@ -358,7 +358,7 @@ function modeNumber(about: SimHold, mode: SimMode): number {
 
 /** Rovers, boats and submarines: PX4 reports an armed one as airborne, and ArduPilot reports no landed state. */
 function landedState({ autopilot, flight, kind }: SimState): number {
-  if (assetTypeOf(kind) === 'drone') return flight.is_airborne || flight.believes_airborne ? 2 : 1;
+  if (assetTypeOf(kind) === 'drone') return flight.isAirborne || flight.believes_airborne ? 2 : 1;
   if (autopilot === 'ardupilot') return 0;
   return flight.armed ? 2 : 1;
 }

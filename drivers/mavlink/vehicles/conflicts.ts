@@ -55,9 +55,9 @@ function areDifferent(
   if (vehicle === undefined || other_vehicle === undefined) return false;
   // Over a satellite a vehicle reports neither.
   if (one.isHighLatency || other.isHighLatency) return vehicle !== other_vehicle;
-  const is_same = isSameHardware(one.hardware.id, other.hardware.id);
+  const isSame = isSameHardware(one.hardware.id, other.hardware.id);
   // Without a hardware id, a vehicle that is received from both places at once is recognised by its clock.
-  return is_same === undefined ? one.clock.hasSameStart(other.clock) === false : !is_same;
+  return isSame === undefined ? one.clock.hasSameStart(other.clock) === false : !isSame;
 }
 
 /** Whether each was received after the first frame of the other: not one vehicle that changed its address. */

@@ -26,13 +26,13 @@ export interface PositionContext {
   readonly home: Messages['HOME_POSITION'] | undefined;
   readonly kind: Kind;
   /** False until the autopilot has determined its heading. */
-  readonly is_aligned: boolean;
+  readonly isAligned: boolean;
 }
 
 /** `GLOBAL_POSITION_INT`. Undefined without a position. `isPositionValid` decides whether the position is valid. */
 export function gpsFeed(
   position: Messages['GLOBAL_POSITION_INT'],
-  { gps, home, kind, is_aligned }: PositionContext,
+  { gps, home, kind, isAligned }: PositionContext,
 ): Feed<'gps'> | undefined {
   const { lat, lon, alt, hdg, vx, vy } = position;
   if (!isPlace(lat, lon)) return undefined;
@@ -43,7 +43,7 @@ export function gpsFeed(
     lon: lon / 1e7,
     alt_m: undulation_m === undefined ? null : rounded(alt_amsl_m + undulation_m, 3),
     ground_speed: rounded(Math.hypot(vx, vy) / 100, 2),
-    heading: hdg === unknown_u16 || hdg > 36_000 || !is_aligned ? null : hdg / 100,
+    heading: hdg === unknown_u16 || hdg > 36_000 || !isAligned ? null : hdg / 100,
     alt_amsl_m,
     relative_alt_m: relativeAltitude(position, home, kind),
   };
@@ -110,8 +110,8 @@ export function batteryReading(status: Messages['BATTERY_STATUS']): Battery | un
 export function systemBattery(status: Messages['SYS_STATUS']): Battery | undefined {
   const { voltage_battery } = status;
   const is_blind = status.current_battery === -1 && status.battery_remaining === -1;
-  const is_known = voltage_battery !== unknown_u16 && !(voltage_battery === 0 && is_blind);
-  return reading(is_known ? voltage_battery : null, status);
+  const isKnown = voltage_battery !== unknown_u16 && !(voltage_battery === 0 && is_blind);
+  return reading(isKnown ? voltage_battery : null, status);
 }
 
 function reading(

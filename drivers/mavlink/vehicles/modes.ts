@@ -192,7 +192,7 @@ export function holdMode(held: Held): HoldMode | undefined {
 function holdName(held: Held, kind: Exclude<Kind, 'other'>): Named {
   const { is_boat, position, estimator, vtol_flight } = held;
   if (vtol_flight === 'hover') return hovering;
-  const has_position = position !== undefined && estimator?.has_position !== false;
-  if (is_boat) return has_position ? boat : without_position.boat;
-  return kind === 'sub' && !has_position ? without_position.sub : hold_modes[kind];
+  const hasPosition = position !== undefined && estimator?.hasPosition !== false;
+  if (is_boat) return hasPosition ? boat : without_position.boat;
+  return kind === 'sub' && !hasPosition ? without_position.sub : hold_modes[kind];
 }

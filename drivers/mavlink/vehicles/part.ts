@@ -90,8 +90,8 @@ export class Part {
     }
     const maker = makerOf(message) ?? this.#maker;
     const rtsp_url = this.#rtsp_url ?? rtspUrlOf(message, this.#parts.onRefused);
-    const is_known = maker?.vendor === this.#maker?.vendor && maker?.model === this.#maker?.model;
-    if ((is_known && rtsp_url === this.#rtsp_url) || !this.#changed.take(now_ms)) return;
+    const isKnown = maker?.vendor === this.#maker?.vendor && maker?.model === this.#maker?.model;
+    if ((isKnown && rtsp_url === this.#rtsp_url) || !this.#changed.take(now_ms)) return;
     this.#maker = maker;
     this.#rtsp_url = rtsp_url;
     this.#parts.announce(this.#describe());
@@ -107,10 +107,10 @@ export class Part {
       this.#online = false;
       this.#sink.setOnline(false, texts.part_silent(Math.round(silence_ms / 1_000)));
     }
-    const is_complete =
+    const isComplete =
       this.#maker !== undefined && (this.#rtsp_url !== undefined || this.#parts.type !== 'camera');
     if (
-      is_complete ||
+      isComplete ||
       this.#requests >= requests_max ||
       !this.#online ||
       now_ms - this.#requested_ms < request_pause_ms

@@ -113,7 +113,7 @@ export class Publishing {
       gps: latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms),
       home: latest.fresh('HOME_POSITION', home_fresh_ms, now_ms),
       kind: contact.kind,
-      is_aligned: autopilot !== 'ardupilot' || flags === undefined || (flags & attitude_known) !== 0,
+      isAligned: autopilot !== 'ardupilot' || flags === undefined || (flags & attitude_known) !== 0,
     });
     if (!message) return;
     this.#sink.publish('gps', message);
@@ -123,8 +123,8 @@ export class Publishing {
 
   #battery(status: Messages['BATTERY_STATUS'], now_ms: number): void {
     const reading = batteryReading(status);
-    const is_known = this.#batteries.has(status.id);
-    if (!reading || (!is_known && this.#batteries.size >= batteries_max)) return;
+    const isKnown = this.#batteries.has(status.id);
+    if (!reading || (!isKnown && this.#batteries.size >= batteries_max)) return;
     this.#batteries.set(status.id, { ...reading, at_ms: now_ms });
     this.#dropStaleBatteries(now_ms);
     const message = batteryFeed(this.#batteries);

@@ -22,7 +22,7 @@ export interface Situation {
   /** Null: unknown. */
   readonly airborne: boolean | null;
   /** It lies on its side or its back, so that it does not fly, whatever it reports. */
-  readonly is_overturned: boolean;
+  readonly isOverturned: boolean;
   /** How a VTOL flies; null: it does not report it, or the vehicle is none. */
   readonly vtol_flight: 'forward' | 'hover' | null;
   /** Undefined: no valid, recent position. */
@@ -74,7 +74,7 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
     mode,
     modes: contact.modes,
     airborne: isAirborne(contact, now_ms),
-    is_overturned: isMulticopter(contact) && contact.overturned.isEvident(now_ms),
+    isOverturned: isMulticopter(contact) && contact.overturned.isEvident(now_ms),
     vtol_flight: vtolFlightOf(contact, now_ms),
     position: positionOf(contact, now_ms),
     home: homeOf(contact, now_ms),
@@ -119,7 +119,7 @@ export function isPositionValid(contact: Contact, now_ms: number): boolean {
   const gps = contact.latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
   if (gps && gps.fix_type >= fix_2d) return true;
   const estimator = estimatorOf(contact, now_ms);
-  if (estimator) return estimator.has_position;
+  if (estimator) return estimator.hasPosition;
   return contact.autopilot === 'px4' && !gps;
 }
 
@@ -208,7 +208,7 @@ function reasonsOf(contact: Contact, mode: string | null, now_ms: number): reado
 interface EstimatorHealth {
   readonly ok: boolean;
   /** Whether it has an absolute horizontal position at all. */
-  readonly has_position: boolean;
+  readonly hasPosition: boolean;
   /** Why it is not ok. */
   readonly reasons: readonly string[];
 }
@@ -270,14 +270,14 @@ export function ardupilotHealth(report: Messages['EKF_STATUS_REPORT'], armed: bo
   const reasons = ardupilot_faults
     .filter(([isFaulty]) => isFaulty(report, armed))
     .map(([, reason]) => reason);
-  const has_position = has(flags, absolute_horizontal) && !has(flags, constant_position);
-  return { ok: reasons.length === 0, has_position, reasons };
+  const hasPosition = has(flags, absolute_horizontal) && !has(flags, constant_position);
+  return { ok: reasons.length === 0, hasPosition, reasons };
 }
 
 /** `ESTIMATOR_STATUS`. PX4 sets the constant-position bit also in good health on the ground, so it is ignored. */
 export function px4Health(status: Messages['ESTIMATOR_STATUS']): EstimatorHealth {
   const reasons = px4_faults.filter(([isFaulty]) => isFaulty(status, false)).map(([, reason]) => reason);
-  return { ok: reasons.length === 0, has_position: has(status.flags, absolute_horizontal), reasons };
+  return { ok: reasons.length === 0, hasPosition: has(status.flags, absolute_horizontal), reasons };
 }
 
 /** Whether all of the bits are set. */

@@ -331,8 +331,8 @@ function isSlow({ count, received_ms, wanted: { interval_ms } }: Want): boolean 
 }
 
 function pauseAfter_ms({ asks, received_ms, wanted: { name } }: Want): number {
-  const is_unknown = name === 'AUTOPILOT_VERSION' && received_ms === Number.NEGATIVE_INFINITY;
-  if (is_unknown) return asks <= identity_asks_soon ? answer_wait_ms : identity_pause_ms;
+  const isUnknown = name === 'AUTOPILOT_VERSION' && received_ms === Number.NEGATIVE_INFINITY;
+  if (isUnknown) return asks <= identity_asks_soon ? answer_wait_ms : identity_pause_ms;
   return pauses_ms[Math.min(asks, pauses_ms.length) - 1] ?? 0;
 }
 

@@ -378,7 +378,7 @@ export class VehicleRegistry {
     this.#vehicleOf.delete(contact);
     vehicle.contacts.delete(contact);
     const isSame = isSameHardware(vehicle.hardware_id, contact.hardware.id) === true;
-    if (!vehicle.is_abandoned || !(isProvisional(vehicle.asset_key) || isSame)) return;
+    if (!vehicle.isAbandoned || !(isProvisional(vehicle.asset_key) || isSame)) return;
     // It had another key until the one by which it is known was reported.
     this.#remove(vehicle);
   }

@@ -186,7 +186,7 @@ export class Vehicle {
   }
 
   /** Whether no contact is left. */
-  get is_abandoned(): boolean {
+  get isAbandoned(): boolean {
     return this.contacts.size === 0;
   }
 
@@ -327,7 +327,7 @@ export class Vehicle {
   #checkSilence(now_ms: number): void {
     const { link, last_ms } = this.#active;
     const silence_ms = silenceSince(last_ms, now_ms);
-    if (this.is_abandoned) this.#goOffline(texts.address_reused);
+    if (this.isAbandoned) this.#goOffline(texts.address_reused);
     else if (silence_ms >= this.#parts.offlineAfter_ms(this.#active)) {
       this.#goOffline(texts.silent(Math.round(silence_ms / 1_000), link.name));
     }

@@ -70,7 +70,7 @@ export async function commitReceptions(
     births: deliveries.filter(({ isBorn }) => isBorn).map(({ kit_id }) => kit_id),
     new_kits,
     without_presence,
-    has_events: stored.has_events,
+    hasEvents: stored.hasEvents,
   };
 }
 
@@ -89,7 +89,7 @@ interface StoredTogether {
   readonly measured: ReadonlySet<string>;
   /** Of each kit, in the order of the results; none without history. */
   readonly landings: readonly Landing[];
-  readonly has_events: boolean;
+  readonly hasEvents: boolean;
 }
 
 interface Together {
@@ -127,7 +127,7 @@ async function storeTogether(
     enqueue(queries, events, now_ms),
     known.write(queries, now_ms),
   ]);
-  return { feeds: await feeds, measured: await telemetry, landings, has_events: events.length > 0 };
+  return { feeds: await feeds, measured: await telemetry, landings, hasEvents: events.length > 0 };
 }
 
 function countOf(

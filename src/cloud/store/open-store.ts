@@ -19,7 +19,7 @@ export type DatabaseChoice =
   | ({
       readonly kind: 'postgres';
       /** It has standbys, also while none is connected; left out: found out from the server. */
-      readonly is_replicated?: boolean;
+      readonly isReplicated?: boolean;
     } & PostgresOptions);
 
 export interface OpenedStore {
@@ -69,7 +69,7 @@ export async function openStore(
       (await readStored(database, kit_id)).some(
         (ack) => ack.epoch === epoch && ack.ranges.some(([first, last]) => first <= seq && seq <= last),
       ),
-    replicationFault: async () => replicationFault(database, choice.is_replicated ?? false),
+    replicationFault: async () => replicationFault(database, choice.isReplicated ?? false),
     followReplicas: async (changes, log, signal) =>
       replicas.listen({ options: choice, changes, store, log }, signal),
   };

@@ -115,7 +115,7 @@ export interface Committed {
   /** Kinds of messages that were refused: `what` is the channel. */
   readonly refused: readonly (News & { readonly kit_id: string })[];
   /** Messages may have been queued for webhooks. */
-  readonly has_events: boolean;
+  readonly hasEvents: boolean;
 }
 
 /** A request with an idempotency key, which its client may repeat. */

@@ -13,7 +13,7 @@ export const webhooks_max = 64;
 /** Due messages among which the next ones are chosen. */
 const window_max = 64;
 
-const is_due = `state = 'waiting' AND next_ms <= ? AND lease_ms <= ?`;
+const isDue = `state = 'waiting' AND next_ms <= ? AND lease_ms <= ?`;
 
 /** A registered receiver. */
 export interface Webhook {
@@ -199,7 +199,7 @@ export function webhookQueue({ database }: StoreContext) {
     async dueWebhooks(now_ms: number): Promise<readonly Webhook[]> {
       const rows = await database.all(
         `SELECT * FROM webhooks WHERE disabled_reason IS NULL AND pause_until_ms <= ? AND ${with_valid_key}
-           AND EXISTS (SELECT 1 FROM webhook_messages WHERE webhook_messages.webhook_id = webhooks.webhook_id AND ${is_due})`,
+           AND EXISTS (SELECT 1 FROM webhook_messages WHERE webhook_messages.webhook_id = webhooks.webhook_id AND ${isDue})`,
         now_ms,
         now_ms,
         now_ms,
@@ -242,7 +242,7 @@ export function webhookQueue({ database }: StoreContext) {
       // What another replica took meanwhile is not due any more.
       const rows = await database.all(
         `UPDATE webhook_messages SET lease = ?, lease_ms = ?, attempts = attempts + 1
-         WHERE webhook_id = ? AND ${is_due} AND id IN (${ids.map(() => '?').join(', ')}) RETURNING *`,
+         WHERE webhook_id = ? AND ${isDue} AND id IN (${ids.map(() => '?').join(', ')}) RETURNING *`,
         lease,
         lease_ms,
         webhook_id,

@@ -141,7 +141,7 @@ interface Lasting {
   readonly sentence: string;
   readonly began_ms: number;
   last_ms: number;
-  is_logged: boolean;
+  isLogged: boolean;
 }
 
 interface Log {
@@ -165,15 +165,15 @@ export class DegradedLog {
     const now_ms = this.#now();
     for (const sentence of sentences) this.#seen(sentence, now_ms);
     for (const [key, reason] of this.#reasons) {
-      const { is_logged, began_ms, last_ms } = reason;
-      if (last_ms === now_ms && !is_logged && now_ms - began_ms >= begins_after_ms) {
-        reason.is_logged = true;
+      const { isLogged, began_ms, last_ms } = reason;
+      if (last_ms === now_ms && !isLogged && now_ms - began_ms >= begins_after_ms) {
+        reason.isLogged = true;
         this.#log.warn({ text: reason.sentence }, texts.degraded_began);
       }
-      if (now_ms - last_ms < (is_logged ? ends_after_ms : look_every_ms)) continue;
+      if (now_ms - last_ms < (isLogged ? ends_after_ms : look_every_ms)) continue;
       this.#reasons.delete(key);
       const lasted_s = Math.round((last_ms - began_ms) / 1_000);
-      if (is_logged) this.#log.info({ text: reason.sentence, lasted_s }, texts.degraded_ended);
+      if (isLogged) this.#log.info({ text: reason.sentence, lasted_s }, texts.degraded_ended);
     }
   }
 
@@ -182,6 +182,6 @@ export class DegradedLog {
     const key = sentence.replaceAll(/\d+(?:[.,]\d+)*/gu, '#');
     const known = this.#reasons.get(key);
     if (known) known.last_ms = now_ms;
-    else this.#reasons.set(key, { sentence, began_ms: now_ms, last_ms: now_ms, is_logged: false });
+    else this.#reasons.set(key, { sentence, began_ms: now_ms, last_ms: now_ms, isLogged: false });
   }
 }

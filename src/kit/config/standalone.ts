@@ -178,7 +178,7 @@ type DatabaseConfig =
       readonly kind: 'postgres';
       readonly url: string;
       readonly password: string | undefined;
-      readonly is_replicated: boolean;
+      readonly isReplicated: boolean;
     };
 
 /** How long the history is kept. */
@@ -317,7 +317,7 @@ type DatabaseSection = Pick<
 
 /** Undefined when a fault was added. */
 async function databaseOf(
-  { database, database_password_file, database_replicated: is_replicated = false, share }: DatabaseSection,
+  { database, database_password_file, database_replicated: isReplicated = false, share }: DatabaseSection,
   dir: string,
   faults: FaultList,
 ): Promise<DatabaseConfig | undefined> {
@@ -325,7 +325,7 @@ async function databaseOf(
     if (share !== undefined) {
       faults.add(['share'], texts.share_without_postgres);
     }
-    if (is_replicated) faults.add(['database_replicated'], texts.replicated_sqlite);
+    if (isReplicated) faults.add(['database_replicated'], texts.replicated_sqlite);
     return { kind: 'sqlite', file: resolve(dir, database) };
   }
   const servers = addressesOf(database);
@@ -333,7 +333,7 @@ async function databaseOf(
     faults.add(['database'], texts.no_database_address);
     return undefined;
   }
-  const postgres = { kind: 'postgres' as const, url: database, is_replicated };
+  const postgres = { kind: 'postgres' as const, url: database, isReplicated };
   if (database_password_file === undefined) return { ...postgres, password: undefined };
   const read = await readSecret(resolve(dir, database_password_file), { secret: true });
   if ('fault' in read) {

@@ -23,7 +23,7 @@ export type FoundCommand =
   | {
       readonly refusal: string;
       /** The asset is known, and its driver may reach it soon: the connector was started a moment ago. */
-      readonly is_awaited?: boolean;
+      readonly isAwaited?: boolean;
     };
 
 export const commands_max = 64;

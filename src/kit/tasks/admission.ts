@@ -16,7 +16,7 @@ export type FindCommand = (
   | {
       readonly refusal: string;
       /** The asset is known, and its driver has not reached it since the connector was started a moment ago. */
-      readonly is_awaited?: boolean;
+      readonly isAwaited?: boolean;
     };
 
 export interface Judge {
@@ -43,7 +43,7 @@ export function judge(dispatch: TaskDispatch, parts: Judge): Judged<Admitted> {
     };
   }
   const found = findCommand(dispatch.asset_id, dispatch.command_name);
-  if ('refusal' in found) return found.is_awaited === true ? awaited(dispatch, parts) : found;
+  if ('refusal' in found) return found.isAwaited === true ? awaited(dispatch, parts) : found;
   const { risk_level, timeout_ms } = found.command;
   const reading = readPayload(found.command, dispatch.payload);
   // A payload that cannot be read pre-empts nothing.

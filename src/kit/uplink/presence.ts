@@ -78,7 +78,7 @@ export class Presence {
   }
 
   /** The outbox began an epoch meanwhile. The will has the old one and would count as stale: only a new connection helps. */
-  get is_outdated(): boolean {
+  get isOutdated(): boolean {
     return this.#epoch !== this.#options.epoch();
   }
 

@@ -245,12 +245,12 @@ export class Suspicion {
   }
 
   /** A culprit is looked for: the next connection should not wait long. */
-  get is_searching(): boolean {
+  get isSearching(): boolean {
     return this.#losses > 0 && this.#losses <= searched_losses_max;
   }
 
   /** This connection has answered often enough for a loss to mean something. */
-  get is_calm(): boolean {
+  get isCalm(): boolean {
     return this.#answers >= answers_until_calm;
   }
 
@@ -289,7 +289,7 @@ export class Suspicion {
     const isTold = disconnect_code !== undefined && codes_about_a_packet.has(disconnect_code);
     this.#losses = Math.max(this.#losses + 1, isTold ? losses_until_cautious : 0);
     if (in_flight.length > 1) return undefined;
-    const isEvidence = isTold || (this.isolates(only) && this.is_calm);
+    const isEvidence = isTold || (this.isolates(only) && this.isCalm);
     this.#kinds.add(channelKind(only.channel));
     this.#ids.add(outgoingId(only));
     const [oldest] = this.#ids.size > ids_max ? this.#ids : [];

@@ -138,7 +138,7 @@ export class Sender {
     const suspect = this.#suspect;
     if (!suspect) return isBusy && (suspicion.cautious || this.#is_alone);
     if (isBusy) return true;
-    if (suspicion.is_calm) {
+    if (suspicion.isCalm) {
       this.#suspect = undefined;
       this.#is_alone = true;
       this.#publish(suspect);
@@ -219,7 +219,7 @@ export class Sender {
     suspicion.answered(outgoing);
     if (code < 0x80) {
       this.#options.onDelivered(outgoing);
-      dispatch.acknowledged(outgoing, { has_subscribers: code !== 0x10 });
+      dispatch.acknowledged(outgoing, { hasSubscribers: code !== 0x10 });
       dispatch.setBatchRows(this.window.batch_rows);
       return;
     }

@@ -245,7 +245,7 @@ export class Uplink {
     this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
     this.#state.lost(reason, held_ms);
     if (this.#is_next_due) return 'at_once';
-    return this.#suspicion.is_searching ? 'soon' : 'later';
+    return this.#suspicion.isSearching ? 'soon' : 'later';
   }
 
   /** Resolves with the reason. */
@@ -358,7 +358,7 @@ export class Uplink {
   /** Publishes the state again when it has changed, and follows the pace of the link in use. */
   #lookAtState(session: Session): void {
     this.#options.dispatch.setPacketMs(this.#options.pace.packetMs());
-    if (this.#presence.is_outdated) {
+    if (this.#presence.isOutdated) {
       void session.end('renewing presence for a new epoch');
       return;
     }

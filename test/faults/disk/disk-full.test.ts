@@ -122,7 +122,7 @@ describe.skipIf(diskMissing())('a disk that others have filled', () => {
       expect(outbox.ledger()).toMatchObject({ accepted: 4, buffered: 4, balanced: true });
       lab.connect();
       await lab.pump(
-        (each) => outbox.dispatch.acknowledged(each, { has_subscribers: true }),
+        (each) => outbox.dispatch.acknowledged(each, { hasSubscribers: true }),
         () => outbox.ledger().buffered === 0,
       );
       expect(outbox.ledger()).toMatchObject({ delivered: 4, buffered: 0, balanced: true });

@@ -21,8 +21,8 @@ export function checkTasks(scene: Scene, tables: ServiceTables, buffer: BufferTa
     if (!task || scene.witness.hasLost(channels.task(task.task_id))) continue;
     const journaled = buffer.states.get(task.task_id);
     // A disk that took nothing knows nothing: the service finds out by itself, after a quarter of an hour.
-    const is_unknown = journaled === undefined && runs.length === 0 && scene.kit.troubles.length > 0;
-    if (!is_unknown) checkEnd(order, runs, task, say);
+    const isUnknown = journaled === undefined && runs.length === 0 && scene.kit.troubles.length > 0;
+    if (!isUnknown) checkEnd(order, runs, task, say);
     if (journaled !== undefined) checkAgreement(order, journaled, task, say);
   }
 }
@@ -41,7 +41,7 @@ interface Ran {
 
 function checkRuns({ clock_stepped, setting }: Scene, { order, runs, created_ms }: Ran, say: Say): void {
   if (runs.length > 1 && order.command !== 'probe') say(`task ${order.n} ran ${runs.length} times`);
-  if (clock_stepped || !setting.is_synced || created_ms === undefined) return;
+  if (clock_stepped || !setting.isSynced || created_ms === undefined) return;
   for (const { began_ms } of runs) {
     const late_ms = began_ms - created_ms - timeout_ms;
     if (late_ms > slack_ms) say(`task ${order.n} began ${Math.round(late_ms)} ms after its deadline`);
@@ -50,8 +50,8 @@ function checkRuns({ clock_stepped, setting }: Scene, { order, runs, created_ms 
 
 function checkEnd({ n }: Order, runs: readonly Run[], task: TaskRow, say: Say): void {
   const { status } = task;
-  const is_done = runs.some(({ ended }) => ended === 'done');
-  if (status === 'completed' && !is_done) say(`task ${n} is completed, and the machine has not done it`);
+  const isDone = runs.some(({ ended }) => ended === 'done');
+  if (status === 'completed' && !isDone) say(`task ${n} is completed, and the machine has not done it`);
   if (status === 'running') say(`task ${n} is still running at the service`);
   if (status === 'pending' && runs.length > 0)
     say(`task ${n} is pending at the service, and the machine ran`);
@@ -64,7 +64,7 @@ function checkReason(n: number, runs: readonly Run[], { result, revision }: Task
   const error = typeof read['error'] === 'string' ? read['error'] : '';
   const claims_nothing = error.includes(not_sent) || error.startsWith('not sent to the kit');
   if (claims_nothing && runs.length > 0) say(`task ${n} ran, and the service says: ${error}`);
-  const is_done = runs.some(({ ended }) => ended === 'done');
+  const isDone = runs.some(({ ended }) => ended === 'done');
   const is_vague = error.includes('outcome unknown') || error.includes('not answered');
-  if (is_done && !is_vague && revision > 0) say(`task ${n} was done, and the service says: ${error}`);
+  if (isDone && !is_vague && revision > 0) say(`task ${n} was done, and the service says: ${error}`);
 }

@@ -29,7 +29,7 @@ export class Sampler {
   look(): void {
     const { kit, service } = this.#scene;
     const outbox = kit.run?.outbox;
-    if (outbox && kit.is_up) this.#lookAtKit(outbox);
+    if (outbox && kit.isUp) this.#lookAtKit(outbox);
     if (service.run?.running && !service.run.stopping) this.#lookAtService();
     this.#lookAtLog();
   }

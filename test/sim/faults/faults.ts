@@ -36,12 +36,12 @@ export function heal(scene: Scene): void {
     cut: () => false,
   });
   kit.disk.state.fault = undefined;
-  kit.disk.state.is_unsure = false;
+  kit.disk.state.isUnsure = false;
   kit.disk.state.full = false;
-  if (setting.has_reserve) kit.disk.state.free_bytes = 8 * 1024 ** 3;
+  if (setting.hasReserve) kit.disk.state.free_bytes = 8 * 1024 ** 3;
   Object.assign(kit.port, { hangs_until_ms: world.now_ms, slow_ms: 0 });
   kit.machine.wall_offset_ms = 0;
-  kit.is_synced = true;
+  kit.isSynced = true;
   service.hangs_until_ms = world.now_ms;
   service.refuses = false;
   for (const proc of [broker.proc_now, kit.run?.proc, service.run?.proc])

@@ -67,9 +67,9 @@ export const kitFaults = {
     apply: (scene, { ms }) => {
       const { disk } = scene.kit;
       trouble(scene, ms);
-      disk.state.is_unsure = true;
+      disk.state.isUnsure = true;
       scene.later(ms, () => {
-        disk.state.is_unsure = false;
+        disk.state.isUnsure = false;
       });
     },
   }),
@@ -77,7 +77,7 @@ export const kitFaults = {
     per_minute: 0.3,
     draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)) }),
     apply: (scene, { ms }) => {
-      if (!scene.setting.has_reserve) return;
+      if (!scene.setting.hasReserve) return;
       const { disk } = scene.kit;
       trouble(scene, ms);
       scene.room_was_short = true;

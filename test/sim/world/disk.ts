@@ -13,7 +13,7 @@ export interface DiskState {
   /** SQLite's code for whatever touches the file; undefined: all is well. */
   fault: 'SQLITE_IOERR_WRITE' | 'SQLITE_READONLY' | 'SQLITE_IOERR_FSYNC' | undefined;
   /** A transaction is carried out, and its sync is answered with an error: what it did is found when the file is opened again. */
-  is_unsure: boolean;
+  isUnsure: boolean;
   /** Somebody else has filled it. */
   full: boolean;
   free_bytes: number;
@@ -23,7 +23,7 @@ export interface DiskState {
 export class Disk {
   readonly state: DiskState = {
     fault: undefined,
-    is_unsure: false,
+    isUnsure: false,
     full: false,
     free_bytes: 8 * 1024 ** 3,
   };
@@ -105,7 +105,7 @@ export class Disk {
 
   /** Throws after a transaction that is there all the same. */
   checkAnswer(): void {
-    if (this.state.is_unsure)
+    if (this.state.isUnsure)
       throw new Database.SqliteError(sentences.SQLITE_IOERR_FSYNC, 'SQLITE_IOERR_FSYNC');
   }
 

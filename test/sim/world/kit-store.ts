@@ -55,7 +55,7 @@ export function simulatedStore(parts: PortParts): StartStore {
 class Port {
   readonly parts: PortParts;
   readonly #calls: Call[] = [];
-  #is_busy = false;
+  #isBusy = false;
 
   constructor(parts: PortParts) {
     this.parts = parts;
@@ -83,9 +83,9 @@ class Port {
 
   #next(): void {
     const { world, proc, rng, state } = this.parts;
-    const call = this.#is_busy ? undefined : this.#calls.shift();
+    const call = this.#isBusy ? undefined : this.#calls.shift();
     if (!call) return;
-    this.#is_busy = true;
+    this.#isBusy = true;
     const hangs_ms = Math.max(0, state.hangs_until_ms - world.now_ms);
     const takes_ms = hangs_ms + state.slow_ms + rng.scale(quick_ms, slow_ms);
     // A disk that hangs may have what it was given, or not yet.
@@ -97,7 +97,7 @@ class Port {
         this.parts.onAnswer();
         call.answer();
       });
-      this.#is_busy = false;
+      this.#isBusy = false;
       this.#next();
     });
   }

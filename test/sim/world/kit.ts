@@ -67,7 +67,7 @@ export class Kit {
   readonly disk: Disk;
   readonly port: PortState = { hangs_until_ms: 0, slow_ms: 0 };
   run: KitRun | undefined;
-  is_synced = true;
+  isSynced = true;
   readonly troubles: Trouble[] = [];
   readonly size = new BufferSize();
   /** Since when the kit goes by the cloud's word; earlier PUBACKs had to do. */
@@ -86,7 +86,7 @@ export class Kit {
     this.disk = new Disk(join(parts.folder, 'kit'));
   }
 
-  get is_up(): boolean {
+  get isUp(): boolean {
     return this.run?.app !== undefined && !this.run.stopping;
   }
 
@@ -279,7 +279,7 @@ export class Kit {
       stamp: () => ({
         time_ms: Math.floor(world.wall(this.machine)),
         mono_ms: Math.round(world.now_ms - boot_ms),
-        synced: this.is_synced,
+        synced: this.isSynced,
       }),
     };
   }

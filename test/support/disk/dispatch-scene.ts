@@ -36,7 +36,7 @@ export function dispatchScene(): DispatchScene {
     get dir() {
       return dir;
     },
-    heard: (outgoing) => lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true }),
+    heard: (outgoing) => lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true }),
     async reopen(options) {
       await lab.outbox.close();
       lab = await openLab(dir, options);

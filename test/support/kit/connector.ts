@@ -83,7 +83,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
   const { dispatch } = outbox;
   const count = dispatch.acknowledged.bind(dispatch);
   dispatch.acknowledged = (outgoing, how) => {
-    if (how.has_subscribers) acknowledged += outgoing.rows;
+    if (how.hasSubscribers) acknowledged += outgoing.rows;
     count(outgoing, how);
   };
   const disconnected = dispatch.disconnected.bind(dispatch);

@@ -28,9 +28,9 @@ const calm: Story = {
       bytes_max: 64 * 1024 * 1024,
     },
     service_protocol: 'auto',
-    is_reordering: false,
-    has_reserve: false,
-    is_synced: true,
+    isReordering: false,
+    hasReserve: false,
+    isSynced: true,
   },
   actions: [{ at_ms: 3_000, kind: 'command', ms: 200, n: 0, how: 'move' }],
 };

@@ -20,9 +20,9 @@ const setting: Setting = {
     bytes_max: 64 * 1024 * 1024,
   },
   service_protocol: 'auto',
-  is_reordering: false,
-  has_reserve: false,
-  is_synced: true,
+  isReordering: false,
+  hasReserve: false,
+  isSynced: true,
 };
 
 const nothing = { ms: 0, n: 0, how: '' };

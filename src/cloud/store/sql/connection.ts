@@ -43,7 +43,7 @@ export class Connection {
   #displaced: () => readonly string[];
   readonly #prepared = new Map<string, Statement>();
   /** What a file held could not be saved. */
-  #is_lost = false;
+  #isLost = false;
 
   /** Opens or creates the files. Throws `StorageUnavailable` with what to do about it. */
   constructor(file: string, options: SqliteOptions) {
@@ -83,11 +83,11 @@ export class Connection {
         if (partsOf(file).some((part) => displaced.includes(part))) await this.#renew(home, file, displaced);
       }
       this.#displaced = this.#watch();
-      this.#is_lost = false;
+      this.#isLost = false;
     } catch (error) {
       const reason = reasonOf(error);
-      if (!this.#is_lost) this.#options.error?.({ files: displaced, reason }, texts.file_not_rescued);
-      this.#is_lost = true;
+      if (!this.#isLost) this.#options.error?.({ files: displaced, reason }, texts.file_not_rescued);
+      this.#isLost = true;
       throw new StorageUnavailable(texts.file_gone(displaced.join(', '), reason), { cause: error });
     }
   }

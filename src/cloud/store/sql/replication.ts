@@ -14,20 +14,17 @@ const state = z.object({ names: z.string(), commit: z.string(), standbys: z.coer
 const without_standby: ReadonlySet<string> = new Set(['local', 'off']);
 
 /**
- * Returns the fault with its remedy; undefined: what is acknowledged survives a failover. `is_replicated`: the configuration names
+ * Returns the fault with its remedy; undefined: what is acknowledged survives a failover. `isReplicated`: the configuration names
  * standbys, also while none is connected.
  */
-export async function replicationFault(
-  queries: Queries,
-  is_replicated: boolean,
-): Promise<string | undefined> {
+export async function replicationFault(queries: Queries, isReplicated: boolean): Promise<string | undefined> {
   // Who may not read the statistics of others sees these rows with nothing but their process.
   const rows = await queries.all(
     `SELECT current_setting('synchronous_standby_names') AS names, current_setting('synchronous_commit') AS commit,
        (SELECT count(*) FROM pg_stat_replication WHERE application_name IS DISTINCT FROM 'pg_basebackup') AS standbys`,
   );
   const { names, commit, standbys } = state.parse(rows[0]);
-  if (standbys === 0 && !is_replicated) return commit === 'off' ? texts.commit_off : undefined;
+  if (standbys === 0 && !isReplicated) return commit === 'off' ? texts.commit_off : undefined;
   if (names.trim() === '') return texts.asynchronous_standbys(standbys);
   return without_standby.has(commit) ? texts.commit_without_standby(commit) : undefined;
 }
@@ -35,12 +32,12 @@ export async function replicationFault(
 /** For `check`: connects, and makes no tables. Returns sentences; none: nothing is wrong. */
 export async function replicationWarnings(
   options: PostgresOptions,
-  is_replicated: boolean,
+  isReplicated: boolean,
 ): Promise<readonly string[]> {
   try {
     const database = await openPostgres(options, { prepares: false });
     try {
-      const fault = await replicationFault(database, is_replicated);
+      const fault = await replicationFault(database, isReplicated);
       return fault === undefined ? [] : [fault];
     } finally {
       await database.close();

@@ -271,9 +271,9 @@ export class Assets {
       return findAmong(this.#commandsOf(asset), asset.target(), command_name, this.#parts.allow);
     }
     const { name, driver } = asset.facts;
-    const is_awaited = this.#parts.clock.stamp().mono_ms - this.#started_mono_ms < reach_wait_ms;
+    const isAwaited = this.#parts.clock.stamp().mono_ms - this.#started_mono_ms < reach_wait_ms;
     return {
-      is_awaited,
+      isAwaited,
       refusal: `${name} is offline: ${driver} has not reached it since the connector was started`,
     };
   }

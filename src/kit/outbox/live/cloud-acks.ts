@@ -27,7 +27,7 @@ interface CloudAcksOptions {
 export class CloudAcks {
   readonly #options: CloudAcksOptions;
   readonly #waiting = new Map<number, readonly Range[]>();
-  #is_busy = false;
+  #isBusy = false;
 
   constructor(options: CloudAcksOptions) {
     this.#options = options;
@@ -43,8 +43,8 @@ export class CloudAcks {
 
   /** Applies pending acknowledgements; to be repeated after a failed disk write. */
   async retry(): Promise<void> {
-    if (this.#is_busy) return;
-    this.#is_busy = true;
+    if (this.#isBusy) return;
+    this.#isBusy = true;
     try {
       for (let epoch = this.#next(); epoch !== undefined; epoch = this.#next()) {
         await this.#options.settled();
@@ -55,7 +55,7 @@ export class CloudAcks {
     } catch (error) {
       this.#options.failed(error);
     } finally {
-      this.#is_busy = false;
+      this.#isBusy = false;
     }
   }
 

@@ -39,7 +39,7 @@ export class DiskState {
   }
 
   /** Messages are sent from memory. */
-  get is_failing(): boolean {
+  get isFailing(): boolean {
     return this.#health.state === 'failing';
   }
 
@@ -57,7 +57,7 @@ export class DiskState {
   /** A request was refused, or is not answered. */
   refused(error: unknown): void {
     const detail = messageOf(error);
-    if (!this.is_failing) this.#log.error({ reason: detail }, texts.disk_failed);
+    if (!this.isFailing) this.#log.error({ reason: detail }, texts.disk_failed);
     this.#health = failing(detail, error instanceof StorageUnavailable ? error.fault : undefined);
   }
 

@@ -207,11 +207,11 @@ export class Dispatch {
     return outgoing;
   }
 
-  /** The broker acknowledged it. `has_subscribers: false`: no matching subscribers (PUBACK 0x10). */
-  acknowledged(outgoing: OutgoingMessage, { has_subscribers }: { readonly has_subscribers: boolean }): void {
+  /** The broker acknowledged it. `hasSubscribers: false`: no matching subscribers (PUBACK 0x10). */
+  acknowledged(outgoing: OutgoingMessage, { hasSubscribers }: { readonly hasSubscribers: boolean }): void {
     if (!this.#in_flight.has(outgoing)) return;
     const stored = this.#in_flight.remove(outgoing);
-    if (!this.#gate.acknowledged(outgoing, has_subscribers)) {
+    if (!this.#gate.acknowledged(outgoing, hasSubscribers)) {
       this.#returns.requeue([outgoing]);
       return;
     }

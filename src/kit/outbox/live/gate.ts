@@ -51,12 +51,12 @@ export class Gate {
   }
 
   /** Returns whether the message counts as delivered: without subscribers only if the broker retains it. */
-  acknowledged({ channel, lane, retain }: OutgoingMessage, has_subscribers: boolean): boolean {
+  acknowledged({ channel, lane, retain }: OutgoingMessage, hasSubscribers: boolean): boolean {
     this.#refusals.accepted(channel);
     this.#hangups.accepted(channel);
-    if (has_subscribers || retain) this.#no_subscribers.found(channel);
+    if (hasSubscribers || retain) this.#no_subscribers.found(channel);
     else this.#no_subscribers.missing(channel, lane);
-    return has_subscribers || retain;
+    return hasSubscribers || retain;
   }
 
   /** Returns whether the message itself is at fault, or its kind of topic. */
@@ -260,7 +260,7 @@ interface Episode {
   accepted: number;
   refused: number;
   last_refused_ms: number;
-  is_logged: boolean;
+  isLogged: boolean;
 }
 
 /** A kind of topic that the broker refuses now, for the status. */
@@ -347,7 +347,7 @@ export class Refusals {
     for (const [kind, episode] of this.#episodes) {
       if (this.#pauses.has(kind) || this.#now() - episode.last_refused_ms < this.#times.calm_ms) continue;
       this.#episodes.delete(kind);
-      if (!episode.is_logged) continue;
+      if (!episode.isLogged) continue;
       const { refused, since_ms, code } = episode;
       const paused_s = Math.round((this.#now() - since_ms) / 1_000);
       this.#log.info({ kind, code, refused, paused_s }, texts.kind_accepted);
@@ -356,13 +356,13 @@ export class Refusals {
 
   kinds(): readonly RefusedKind[] {
     return [...this.#episodes]
-      .filter(([, { is_logged }]) => is_logged)
+      .filter(([, { isLogged }]) => isLogged)
       .map(([kind, { code, reason }]) => ({ kind, code, reason }));
   }
 
   #begin(kind: string, code: number, reason: string): Episode {
     const now_ms = this.#now();
-    const counts = { in_a_row: 0, accepted: 0, refused: 0, last_refused_ms: now_ms, is_logged: false };
+    const counts = { in_a_row: 0, accepted: 0, refused: 0, last_refused_ms: now_ms, isLogged: false };
     const episode = { since_ms: now_ms, code, reason, suspects: new Map<RowId, Suspect>(), ...counts };
     this.#episodes.set(kind, episode);
     return episode;
@@ -370,8 +370,8 @@ export class Refusals {
 
   #pause(channel: string, episode: Episode): void {
     this.#pauses.pause(channel);
-    if (episode.is_logged) return;
-    episode.is_logged = true;
+    if (episode.isLogged) return;
+    episode.isLogged = true;
     const { code, reason, refused } = episode;
     this.#log.warn({ kind: channelKind(channel), code, reason, refused }, texts.kind_refused);
   }

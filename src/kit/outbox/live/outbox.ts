@@ -167,7 +167,7 @@ export class Outbox implements Appender, Journal {
       form: { ...(options.form ?? form_default) },
       cloud_acks: opened.cloud_acks,
       clockOffset: () => this.#numbering.offset_ms,
-      isDiskFailing: () => this.#disk.is_failing,
+      isDiskFailing: () => this.#disk.isFailing,
       diskFailed: (error) => this.#diskFailed(error),
       resend: () => void this.#resender.sessionLost(),
       confirm: (stored) => this.#cloud_acks.add(stored),
@@ -176,7 +176,7 @@ export class Outbox implements Appender, Journal {
     });
     this.quarantine = new Quarantine(client, this.#ledger, () => this.dispatch.touchAll());
     const bounded = { ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch };
-    this.#memory = new MemoryLimit(bounded, () => this.#disk.is_failing);
+    this.#memory = new MemoryLimit(bounded, () => this.#disk.isFailing);
     this.#startTimers(client);
     this.#learnClock();
     if (opened.health.state === 'failing') this.#committer.suspect();
@@ -216,7 +216,7 @@ export class Outbox implements Appender, Journal {
   #startTimers(client: StoreClient): void {
     const look = {
       client,
-      isDiskFailing: () => this.#disk.is_failing,
+      isDiskFailing: () => this.#disk.isFailing,
       seen: (done: Done) => this.#written([], done),
       failed: (error: unknown) => this.#diskFailed(error),
     };
@@ -383,7 +383,7 @@ export class Outbox implements Appender, Journal {
   }
 
   #sweep(): void {
-    const disk = !this.#disk.is_failing;
+    const disk = !this.#disk.isFailing;
     const given_up = this.dispatch.sweep({ disk });
     for (const { row } of given_up) this.#ledger.droppedFromMemory('memory_full', row.lane, row.id);
     if (!disk) this.#memory.apply();

@@ -160,12 +160,12 @@ export class Store implements StoreRequests {
 
   confirm({ epoch, ranges, last_seq }: CloudAck): Confirmed {
     const acked = new AckRanges(epoch, ranges, last_seq);
-    const { is_known, is_first, untracked } = this.#file.read((tables) => ({
-      is_known: tables.epochs.knows(epoch),
+    const { isKnown, is_first, untracked } = this.#file.read((tables) => ({
+      isKnown: tables.epochs.knows(epoch),
       is_first: readMeta(tables.db, 'cloud_acks') !== 1,
       untracked: untrackedAmong(acked, tables, this.#in_flight),
     }));
-    const refs = is_known ? [...this.#in_flight.unconfirmed((id) => acked.has(id)), ...untracked] : [];
+    const refs = isKnown ? [...this.#in_flight.unconfirmed((id) => acked.has(id)), ...untracked] : [];
     if (refs.length > 0 || is_first) {
       // A power cut would only undo it: what was removed is sent once more.
       this.#file.write(
@@ -178,12 +178,12 @@ export class Store implements StoreRequests {
     }
     for (const { lane, id } of refs) this.#in_flight.gone(lane, id);
     if (untracked.length > 0) this.#file.read((tables) => trimUntracked(tables, this.#in_flight));
-    const impossible = is_known ? acked.impossible : ranges.length;
+    const impossible = isKnown ? acked.impossible : ranges.length;
     return {
       ...this.#done(),
       released: refs.length,
       ignored:
-        impossible > 0 ? { ranges: impossible, why: is_known ? 'never_sent' : 'unknown_epoch' } : undefined,
+        impossible > 0 ? { ranges: impossible, why: isKnown ? 'never_sent' : 'unknown_epoch' } : undefined,
     };
   }
 

@@ -64,7 +64,7 @@ const nothing: Committed = {
   new_kits: [],
   without_presence: [],
   refused: [],
-  has_events: false,
+  hasEvents: false,
 };
 
 const running: AbortController[] = [];

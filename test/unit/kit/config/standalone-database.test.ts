@@ -32,7 +32,7 @@ it('takes an address of PostgreSQL, its password from a file, and a shared subsc
   const lines = `database: ${url}\ndatabase_password_file: secrets/db\nshare: kits-1`;
   const read = async (): Promise<unknown> => reading(lines, async (file) => readStandalone(file, undefined));
   const [one, two] = [await read(), await read()];
-  const database = { kind: 'postgres', url, password: 'se cret', is_replicated: false };
+  const database = { kind: 'postgres', url, password: 'se cret', isReplicated: false };
   expect(one).toMatchObject({
     database,
     share: 'kits-1',
@@ -47,7 +47,7 @@ it('takes an address of several servers of one database', async () => {
   const several = 'postgres://kits@db1:5432,[fd00::2]:5433/kits?sslmode=require';
   const lines = `database: '${several}'\ndatabase_replicated: true`;
   const read = await reading(lines, async (file) => readStandalone(file, undefined));
-  expect(read).toMatchObject({ database: { kind: 'postgres', url: several, is_replicated: true } });
+  expect(read).toMatchObject({ database: { kind: 'postgres', url: several, isReplicated: true } });
 });
 
 it('takes a queue of RabbitMQ in place of a broker, and warns of a password that crosses a network unencrypted', async () => {
@@ -119,13 +119,13 @@ it('the commands for keys take the database of the file, or another one that is 
     kind: 'postgres',
     url,
     password: 'se cret',
-    is_replicated: false,
+    isReplicated: false,
   });
   expect(await named('/tmp/other.db')).toEqual({ kind: 'sqlite', file: '/tmp/other.db' });
   expect(await named('postgresql://a@b/c')).toEqual({
     kind: 'postgres',
     url: 'postgresql://a@b/c',
     password: undefined,
-    is_replicated: false,
+    isReplicated: false,
   });
 });

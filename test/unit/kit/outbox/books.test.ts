@@ -12,7 +12,7 @@ async function deliverAndDrop(lab: OutboxLab): Promise<void> {
   lab.connect();
   for (let n = 0; n < 20; n += 1) lab.send('feed', n);
   await lab.pump(
-    (outgoing) => outbox.dispatch.acknowledged(outgoing, { has_subscribers: true }),
+    (outgoing) => outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true }),
     () => outbox.ledger().delivered === 20,
   );
   outbox.dispatch.disconnected();

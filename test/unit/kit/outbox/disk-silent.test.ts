@@ -24,7 +24,7 @@ const inLab = (play: (scene: Scene) => Promise<void> | void) => async (): Promis
     await play({
       disk,
       lab,
-      heard: (outgoing) => outbox.dispatch.acknowledged(outgoing, { has_subscribers: true }),
+      heard: (outgoing) => outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true }),
       failing: async () => eventually('failing', () => outbox.health().state === 'failing'),
     });
     expect(outbox.ledger().balanced).toBe(true);

@@ -87,7 +87,7 @@ describe('Outbox', () => {
     lab.connect();
     lab.send('alarm', 1);
     await eventually('failing', () => lab.outbox.health().state === 'failing');
-    await lab.pump((outgoing) => lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true }));
+    await lab.pump((outgoing) => lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true }));
     expect(lab.outbox.ledger()).toMatchObject({ buffered: 0, delivered: 1 });
     disk.heal();
     await eventually('ok again', () => lab.outbox.health().state === 'ok');

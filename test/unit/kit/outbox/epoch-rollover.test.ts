@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 const heard = (outgoing: OutgoingMessage): void =>
-  lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true });
+  lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true });
 
 describe('Outbox', () => {
   it('begins the next epoch before the numbers of one are used up, and loses nothing', async () => {

@@ -203,8 +203,8 @@ class Story {
         this.#delivered.add(`${epoch} ${seq}`);
         this.#at_broker.set(epoch, (this.#at_broker.get(epoch) ?? new Set()).add(seq));
       }
-      dispatch.acknowledged(outgoing, { has_subscribers: true });
-    } else if (with_what === 'no_subscribers') dispatch.acknowledged(outgoing, { has_subscribers: false });
+      dispatch.acknowledged(outgoing, { hasSubscribers: true });
+    } else if (with_what === 'no_subscribers') dispatch.acknowledged(outgoing, { hasSubscribers: false });
     else if (with_what === 'back') dispatch.requeue(outgoing);
     else if (with_what === 'refused') dispatch.refused(outgoing, 0x87, 'not authorised');
     else dispatch.refused(outgoing, 0x95, 'packet too large');

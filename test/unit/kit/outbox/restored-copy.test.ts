@@ -33,7 +33,7 @@ async function start(options: Parameters<typeof openLab>[1] = {}): Promise<void>
 async function deliver(): Promise<void> {
   lab.connect();
   const outgoing = await lab.pump(
-    (each) => lab.outbox.dispatch.acknowledged(each, { has_subscribers: true }),
+    (each) => lab.outbox.dispatch.acknowledged(each, { hasSubscribers: true }),
     () => lab.outbox.ledger().buffered === 0,
   );
   for (const { epoch, seq, data } of outgoing.flatMap(messagesIn)) {

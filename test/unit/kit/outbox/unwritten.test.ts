@@ -67,7 +67,7 @@ describe('Outbox that stops while the disk takes nothing', () => {
     lab.send('alarm', 0);
     const heard = lab.outbox.dispatch.acknowledged.bind(lab.outbox.dispatch);
     await lab.pump(
-      (outgoing) => heard(outgoing, { has_subscribers: true }),
+      (outgoing) => heard(outgoing, { hasSubscribers: true }),
       () => lab.outbox.ledger().delivered === 1,
     );
     lab.send('alarm', 1);

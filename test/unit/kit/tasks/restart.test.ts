@@ -134,7 +134,7 @@ describe('a dispatch right after a restart', () => {
     const lab = startLab({
       kit,
       findCommand: (asset_id, name) =>
-        reached.yes ? kit.find(asset_id, name) : { refusal: 'Falcon 1 is offline', is_awaited: true },
+        reached.yes ? kit.find(asset_id, name) : { refusal: 'Falcon 1 is offline', isAwaited: true },
     });
     return { lab, kit, reached };
   };

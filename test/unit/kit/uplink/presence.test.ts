@@ -113,10 +113,10 @@ describe('the presence of the kit', () => {
   it('is outdated once the outbox begins an epoch, until the next connection', () => {
     const { world, presence } = lab();
     presence.will(whole);
-    expect(presence.is_outdated).toBe(false);
+    expect(presence.isOutdated).toBe(false);
     world.epoch = 4;
-    expect(presence.is_outdated).toBe(true);
+    expect(presence.isOutdated).toBe(true);
     presence.will(whole);
-    expect(presence.is_outdated).toBe(false);
+    expect(presence.isOutdated).toBe(false);
   });
 });

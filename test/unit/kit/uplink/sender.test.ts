@@ -42,7 +42,7 @@ interface Scene {
     stalled_ms: number;
   };
   readonly ended: string[];
-  readonly acknowledged: { readonly outgoing: OutgoingMessage; readonly has_subscribers: boolean }[];
+  readonly acknowledged: { readonly outgoing: OutgoingMessage; readonly hasSubscribers: boolean }[];
   readonly refused: { readonly outgoing: OutgoingMessage; readonly code: number; readonly reason: string }[];
   readonly pubacks: Acknowledged[];
   /** Lets the sender see what waits. */
@@ -94,8 +94,8 @@ async function withSender(
           const at = waiting.findIndex((each) => backlog || !each.backlog);
           return at < 0 ? undefined : waiting.splice(at, 1)[0];
         },
-        acknowledged: (each, { has_subscribers }) =>
-          void acknowledged.push({ outgoing: each, has_subscribers }),
+        acknowledged: (each, { hasSubscribers }) =>
+          void acknowledged.push({ outgoing: each, hasSubscribers }),
         refused: (each, code, reason) => void refused.push({ outgoing: each, code, reason }),
         setBatchRows: () => undefined,
       },
@@ -207,7 +207,7 @@ describe('Sender', () => {
         await wake();
         sent[0]?.answer({ code: 0x10, reason: '' });
         sent[1]?.answer();
-        expect(acknowledged.map(({ has_subscribers }) => has_subscribers)).toEqual([false, true]);
+        expect(acknowledged.map(({ hasSubscribers }) => hasSubscribers)).toEqual([false, true]);
       });
     });
 
@@ -246,7 +246,7 @@ describe('Sender', () => {
         sent[0]?.answer();
         expect(acknowledged).toEqual([]);
         sent[1]?.answer({ code: 0x10, reason: '' });
-        expect(acknowledged).toEqual([{ outgoing: removal, has_subscribers: true }]);
+        expect(acknowledged).toEqual([{ outgoing: removal, hasSubscribers: true }]);
       });
     });
 

@@ -23,10 +23,10 @@ describe('the search for a message that makes the broker hang up', () => {
     expect(suspicion.hungUp([poison], undefined)).toBeUndefined();
     expect([suspicion.isolates(poison), suspicion.isolates(outgoing(1))]).toEqual([true, false]);
     suspicion.connected();
-    expect(suspicion.is_calm).toBe(false);
+    expect(suspicion.isCalm).toBe(false);
     expect(suspicion.hungUp([poison], undefined)).toBeUndefined();
     calm(suspicion);
-    expect(suspicion.is_calm).toBe(true);
+    expect(suspicion.isCalm).toBe(true);
     expect(suspicion.hungUp([poison], undefined)).toBe(poison);
   });
 
@@ -52,7 +52,7 @@ describe('the search for a message that makes the broker hang up', () => {
     const suspicion = new Suspicion();
     for (let n = 0; n < 10; n += 1) expect(suspicion.hungUp([], undefined)).toBeUndefined();
     expect(suspicion.cautious).toBe(false);
-    expect(suspicion.is_searching).toBe(false);
+    expect(suspicion.isSearching).toBe(false);
   });
 
   it('ends the search after sixteen acknowledgements', () => {
@@ -61,6 +61,6 @@ describe('the search for a message that makes the broker hang up', () => {
     for (let n = 0; n < 15; n += 1) suspicion.answered(outgoing(1));
     expect(suspicion.cautious).toBe(true);
     suspicion.answered(outgoing(1));
-    expect([suspicion.cautious, suspicion.is_searching]).toEqual([false, false]);
+    expect([suspicion.cautious, suspicion.isSearching]).toEqual([false, false]);
   });
 });

@@ -20,7 +20,7 @@ const flying: Situation = {
   autopilot: 'ardupilot',
   kind: 'copter',
   is_boat: false,
-  is_overturned: false,
+  isOverturned: false,
   is_high_latency: false,
   armed: true,
   mode: 'GUIDED',
@@ -30,7 +30,7 @@ const flying: Situation = {
   position: { lat: 47, lon: 8, alt_amsl_m: 518 },
   home,
   undulation_m: 47,
-  estimator: { ok: true, has_position: true, reasons: [] },
+  estimator: { ok: true, hasPosition: true, reasons: [] },
   pre_arm_check: true,
   pre_arm_reasons: [],
 };
@@ -51,7 +51,7 @@ describe('The precondition of goto_waypoint', () => {
     ['its home is unknown', { home: undefined }, texts.home_unknown],
     [
       'its estimator is unhealthy',
-      { estimator: { ok: false, has_position: true, reasons: ['GPS glitch'] } },
+      { estimator: { ok: false, hasPosition: true, reasons: ['GPS glitch'] } },
       texts.estimator_unhealthy(['GPS glitch']),
     ],
     ['its autopilot is neither ArduPilot nor PX4', { autopilot: 'other' }, texts.autopilot_unsupported],

@@ -67,7 +67,7 @@ const transfers = {
   'accepted, done': () => undefined,
   'refused with a text': (drone) => {
     drone.missions.intercept = ({ name }) => {
-      const isReadBack = drone.missions.has_received && name.startsWith('MISSION_REQUEST');
+      const isReadBack = drone.missions.hasReceived && name.startsWith('MISSION_REQUEST');
       // UNSUPPORTED: DENIED means that another station transfers.
       drone.missions.refuses = isReadBack ? undefined : { type: 3 };
       if (!isReadBack && name !== 'MISSION_ACK') drone.sendText('not now', 4);
@@ -76,7 +76,7 @@ const transfers = {
   },
   'accepted without effect': (drone) => {
     drone.missions.forgetful = true;
-    drone.missions.intercept = ({ name }) => name === 'MISSION_REQUEST_INT' && !drone.missions.has_received;
+    drone.missions.intercept = ({ name }) => name === 'MISSION_REQUEST_INT' && !drone.missions.hasReceived;
   },
   'no answer': (drone) => {
     drone.missions.intercept = () => true;

@@ -16,7 +16,7 @@ const standing: Situation = {
   autopilot: 'ardupilot',
   kind: 'copter',
   is_boat: false,
-  is_overturned: false,
+  isOverturned: false,
   is_high_latency: false,
   armed: false,
   mode: 'LOITER',
@@ -26,7 +26,7 @@ const standing: Situation = {
   position: home,
   home,
   undulation_m: 47,
-  estimator: { ok: true, has_position: true, reasons: [] },
+  estimator: { ok: true, hasPosition: true, reasons: [] },
   pre_arm_check: true,
   pre_arm_reasons: [],
 };

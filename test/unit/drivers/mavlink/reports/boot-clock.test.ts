@@ -19,7 +19,7 @@ function minute(clocks: { readonly attitude: Uptime; readonly position: Uptime }
     const position = { time_boot_ms: clocks.position(ms), ...there };
     if (clock.receive({ name: 'GLOBAL_POSITION_INT', fields: position }, at_ms)) restarts += 1;
   }
-  return { clock, restarts, is_twofold: clock.twofold_ms > 0 };
+  return { clock, restarts, isTwofold: clock.twofold_ms > 0 };
 }
 
 const steady: Uptime = (ms) => 500_000 + ms;
@@ -33,54 +33,54 @@ const byTurns =
 
 describe('The clock of an autopilot', () => {
   it.each([
-    { what: 'goes on', attitude: steady, position: steady, restarts: 0, is_twofold: false },
+    { what: 'goes on', attitude: steady, position: steady, restarts: 0, isTwofold: false },
     {
       what: 'counts microseconds in one message',
       attitude: steady,
       position: micros,
       restarts: 0,
-      is_twofold: false,
+      isTwofold: false,
     },
-    { what: 'counts microseconds', attitude: micros, position: micros, restarts: 0, is_twofold: false },
-    { what: 'restarts', attitude: restarted, position: restarted, restarts: 1, is_twofold: false },
+    { what: 'counts microseconds', attitude: micros, position: micros, restarts: 0, isTwofold: false },
+    { what: 'restarts', attitude: restarted, position: restarted, restarts: 1, isTwofold: false },
     {
       what: 'restarts, and counts microseconds in one message',
       attitude: restarted,
       position: micros,
       restarts: 1,
-      is_twofold: false,
+      isTwofold: false,
     },
     {
       what: 'goes on with another one that runs longer, strictly by turns',
       attitude: byTurns(100_000),
       position: steady,
       restarts: 0,
-      is_twofold: true,
+      isTwofold: true,
     },
     {
       what: 'comes over a radio that is 3 s late too',
       attitude: byTurns(-3_000),
       position: steady,
       restarts: 1,
-      is_twofold: false,
+      isTwofold: false,
     },
     {
       what: 'is that of two by turns',
       attitude: byTurns(-100_000),
       position: steady,
       restarts: 1,
-      is_twofold: true,
+      isTwofold: true,
     },
     {
       what: 'is that of two by turns in each message',
       attitude: byTurns(100_000),
       position: steady,
       restarts: 0,
-      is_twofold: true,
+      isTwofold: true,
     },
-  ])('that $what', ({ attitude, position, restarts, is_twofold }) => {
+  ])('that $what', ({ attitude, position, restarts, isTwofold }) => {
     const found = minute({ attitude, position });
-    expect([found.restarts, found.is_twofold]).toEqual([restarts, is_twofold]);
+    expect([found.restarts, found.isTwofold]).toEqual([restarts, isTwofold]);
   });
 
   it('shows a restart also in a kind of message that it has not sent before', () => {
@@ -91,7 +91,7 @@ describe('The clock of an autopilot', () => {
 
   it('that restarts again and again shows each restart, and is one', () => {
     const found = minute({ attitude: (ms) => ms % 5_000, position: (ms) => ms % 5_000 });
-    expect([found.restarts, found.is_twofold]).toEqual([11, false]);
+    expect([found.restarts, found.isTwofold]).toEqual([11, false]);
   });
 
   it('is the same over two links, whatever unit one message has, and another one after a restart', () => {

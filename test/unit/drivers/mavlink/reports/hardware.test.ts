@@ -18,7 +18,7 @@ interface Answer {
   readonly boots?: number;
 }
 
-it.each<{ what: string; answers: readonly Answer[]; names: readonly string[]; is_twofold?: true }>([
+it.each<{ what: string; answers: readonly Answer[]; names: readonly string[]; isTwofold?: true }>([
   { what: 'one id', answers: [{}, {}, {}], names: [a] },
   // PX4: the shorter id in MAVLink 1, both in MAVLink 2.
   {
@@ -41,13 +41,13 @@ it.each<{ what: string; answers: readonly Answer[]; names: readonly string[]; is
     names: [long(7)],
   },
   { what: 'a second name, once', answers: [{}, { uid: b }, { uid: b }], names: [a, b] },
-  { what: 'two ids by turns', answers: [{}, { uid: b }, {}], names: [a, b], is_twofold: true },
+  { what: 'two ids by turns', answers: [{}, { uid: b }, {}], names: [a, b], isTwofold: true },
   // PX4-Autopilot#13882, MAVSDK#411: boards of one make that have one uid.
   {
     what: 'one uid and two longer ids by turns',
     answers: [{ uid2: 7 }, { uid2: 8 }, { uid2: 7 }],
     names: [long(7), a, long(8)],
-    is_twofold: true,
+    isTwofold: true,
   },
   {
     what: 'another id after a restart',
@@ -58,13 +58,13 @@ it.each<{ what: string; answers: readonly Answer[]; names: readonly string[]; is
     what: 'another id after a restart that was none',
     answers: [{}, { uid: b, boots: 1 }, { boots: 1 }, { uid: b, boots: 1 }],
     names: [a, b],
-    is_twofold: true,
+    isTwofold: true,
   },
-])('An address with $what', ({ answers, names, is_twofold = false }) => {
+])('An address with $what', ({ answers, names, isTwofold = false }) => {
   const hardware = new Hardware();
   for (const [at, { uid = a, uid2, in: version = 2, boots = 0 }] of answers.entries()) {
     const fields = { ...autopilotVersion(uid ?? none), uid2: version === 1 ? [] : uid2Of(uid2) };
     hardware.receive(fields, { in: version, boots, now_ms: 30_000 * at });
   }
-  expect([hardware.names, hardware.twofold_ms > 0]).toEqual([names, is_twofold]);
+  expect([hardware.names, hardware.twofold_ms > 0]).toEqual([names, isTwofold]);
 });

@@ -48,9 +48,9 @@ describe.concurrent('The motors of a vehicle that takes itself for flying', () =
   it('are not stopped by a further copy once it lies on its side no more', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
       crash(drone);
-      let is_sent = false;
+      let isSent = false;
       drone.react = () => {
-        is_sent = true;
+        isSent = true;
         drone.flight.roll_deg = 0;
         drone.send('ATTITUDE', level);
         return undefined;
@@ -59,7 +59,7 @@ describe.concurrent('The motors of a vehicle that takes itself for flying', () =
         await expect(lab.command('disarm', {}, { remaining_ms: 4_000 })).rejects.toThrow(
           /airborne|outcome unknown/u,
         );
-        return is_sent;
+        return isSent;
       });
       expect(drone.commands).toHaveLength(1);
     });

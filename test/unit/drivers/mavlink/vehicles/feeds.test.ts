@@ -40,7 +40,7 @@ const state: SimState = {
 const position = telemetry.GLOBAL_POSITION_INT(state);
 const gps = telemetry.GPS_RAW_INT(state);
 const home = telemetry.HOME_POSITION(state);
-const context = { gps, home, kind: 'copter', is_aligned: true } as const;
+const context = { gps, home, kind: 'copter', isAligned: true } as const;
 
 describe('The gps feed', () => {
   it('publishes nothing at latitude 0, longitude 0', () => {
@@ -79,7 +79,7 @@ describe('The gps feed', () => {
 
   it('has no heading until the autopilot has determined north', () => {
     expect(gpsFeed({ ...position, hdg: 65_535 }, context)).toMatchObject({ heading: null });
-    expect(gpsFeed({ ...position, hdg: 0 }, { ...context, is_aligned: false })).toMatchObject({
+    expect(gpsFeed({ ...position, hdg: 0 }, { ...context, isAligned: false })).toMatchObject({
       heading: null,
     });
     expect(gpsFeed({ ...position, hdg: 35_999 }, context)).toMatchObject({ heading: 359.99 });

@@ -77,7 +77,7 @@ describe('After a silence', () => {
     live('/dev/ttyS2', 1, 7);
     receive('/dev/ttyS1', 1, 'HEARTBEAT', beat);
     registry.tick(clock.now_ms);
-    const active = registry.routes.filter(({ is_active }) => is_active).map(({ peer: at }) => at);
+    const active = registry.routes.filter(({ isActive }) => isActive).map(({ peer: at }) => at);
     expect(active).toEqual(['/dev/ttyS2']);
     expect(online()).toEqual([keyOf(7)]);
   });

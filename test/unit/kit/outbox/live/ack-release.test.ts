@@ -13,7 +13,7 @@ it('An acknowledgement that names nothing of the kit is logged once, and those b
     const seq = lab.send('task', n, `t${n}`);
     await lab.pump(
       (outgoing) => {
-        outbox.dispatch.acknowledged(outgoing, { has_subscribers: true });
+        outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true });
         taken += 1;
       },
       () => taken === n,

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 const heard = (outgoing: OutgoingMessage): void =>
-  lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true });
+  lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true });
 const failing = async (): Promise<void> =>
   eventually('failing', () => lab.outbox.health().state === 'failing');
 const next = (): OutgoingMessage | undefined => lab.outbox.dispatch.next({ backlog: true });

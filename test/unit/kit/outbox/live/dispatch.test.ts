@@ -69,7 +69,7 @@ describe('Dispatch with a broker connection', () => {
   it('keeps a message without subscribers, pauses its kind and sends other kinds', async () => {
     scene.lab.send('feed', 1);
     await scene.lab.pump(
-      (outgoing) => scene.lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: false }),
+      (outgoing) => scene.lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: false }),
       () => scene.lab.outbox.dispatch.withoutSubscribers().length > 0,
     );
     expect(scene.lab.outbox.dispatch.withoutSubscribers()).toEqual(['feed']);
@@ -88,7 +88,7 @@ describe('Dispatch with a broker connection', () => {
   it('counts a retained message without subscribers as delivered', async () => {
     scene.lab.send('presence', 1);
     await scene.lab.pump((outgoing) =>
-      scene.lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: false }),
+      scene.lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: false }),
     );
     await soon(() => scene.lab.outbox.ledger().delivered === 1);
     expect(scene.lab.outbox.dispatch.withoutSubscribers()).toEqual([]);

@@ -39,7 +39,7 @@ function take(): OutgoingMessage | undefined {
 }
 
 const heard = (outgoing: OutgoingMessage): void =>
-  lab.outbox.dispatch.acknowledged(outgoing, { has_subscribers: true });
+  lab.outbox.dispatch.acknowledged(outgoing, { hasSubscribers: true });
 
 async function takeAll(answer: (outgoing: OutgoingMessage) => void = heard): Promise<void> {
   await eventually('nothing is left', () => {
