@@ -130,7 +130,7 @@ async function stop(app: App, log: LogRoot): Promise<void> {
 
 async function ownBroker(config: Config, log: LogRoot, signal: AbortSignal) {
   if (config.broker) return { options: config.broker, closed: Promise.resolve() };
-  const { embeddedBrokerOptions, startEmbeddedBroker } = await import('../demo/embedded-broker.ts');
+  const { embeddedBrokerOptions, startEmbeddedBroker } = await import('./embedded-broker.ts');
   const { port, closed } = await startEmbeddedBroker(signal);
   const options = embeddedBrokerOptions(config.kit_id, port);
   log.info({ url: options.url }, texts.embedded_broker_started);

@@ -12,7 +12,7 @@ import { refuseSecond } from '../../kit/local/server.ts';
 import { createLog } from '../../platform/log/log.ts';
 import { runDaemon, type Running } from '../daemon/daemon.ts';
 import { demoCameras, startDemoCameras, demoRadio, startDemoRadio } from './devices.ts';
-import { loopback } from './embedded-broker.ts';
+import { loopback } from '../daemon/embedded-broker.ts';
 import { freeUdpPort, freeTcpPort, isUsable } from './free-ports.ts';
 import { type Paint, type Shell, exit, painter, say } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';

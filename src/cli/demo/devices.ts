@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Config } from '../../kit/config/config.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { texts } from '../texts.ts';
-import { loopback } from './embedded-broker.ts';
+import { loopback } from '../daemon/embedded-broker.ts';
 import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 import { freeTcpPort } from './free-ports.ts';
 

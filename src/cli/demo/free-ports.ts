@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { loopback } from './embedded-broker.ts';
+import { loopback } from '../daemon/embedded-broker.ts';
 
 /** Below the ports that the kernel gives to sockets that do not choose: one of those could be taken before it is used here. */
 const [lowest, highest] = [8_081, 9_999];

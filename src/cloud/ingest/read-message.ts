@@ -1,7 +1,7 @@
 /** Parses messages from the broker into receptions for the store, with the faults of what cannot be stored. */
 import { z } from 'zod';
 import { batchItemSteps, openBatchSteps } from '../../contract/batch/batch.ts';
-import type { BatchItem } from '../../contract/batch/pack.ts';
+import type { BatchItem } from '../../contract/batch/writer.ts';
 import { countValues, decodedText, message_limits } from '../../contract/bounded-json.ts';
 import { timeQuality } from '../../contract/envelope.ts';
 import { firstFault } from '../../contract/first-fault.ts';

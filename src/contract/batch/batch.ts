@@ -1,7 +1,8 @@
 /** Reads the body of `batch`, which `pack.ts` writes. */
 import { inflateSync } from 'node:zlib';
 import { z } from 'zod';
-import { batch_items_max, batch_text_max, type BatchItem, tooMany } from './pack.ts';
+import { batch_items_max, batch_text_max, tooMany } from './pack.ts';
+import { type BatchItem } from './writer.ts';
 import { countValues, decodedText, type JsonLimits, keys_max, tooManyKeys } from '../bounded-json.ts';
 import { timeQuality } from '../envelope.ts';
 import { json, type Json } from '../json.ts';

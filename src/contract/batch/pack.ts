@@ -4,8 +4,7 @@
  * the buffer, which packs, has no use for them.
  */
 import { deflateSync } from 'node:zlib';
-import { BatchWriter } from './writer.ts';
-import type { Observed } from '../envelope.ts';
+import { BatchWriter, type BatchItem } from './writer.ts';
 
 /** Messages in one batch. */
 export const batch_items_max = 10_000;
@@ -16,13 +15,6 @@ export const batch_text_max = 8 * 1024 * 1024;
  * take less time to clear. A smaller window would too, but the first byte of a batch is part of the contract.
  */
 export const deflate_options = { level: 3, memLevel: 7 } as const;
-
-/** One message of a batch. `data` is JSON text; `null` stands for the empty payload that clears a retained topic. */
-export interface BatchItem extends Observed {
-  /** The topic below `k1/{kit_id}/up/`. */
-  readonly channel: string;
-  readonly data: string;
-}
 
 /**
  * Packs messages for `channels.batch`.

@@ -1,8 +1,16 @@
 /** Groups the messages of a batch, one at a time: it keeps their columns and not their texts. */
 import { encodeDeltas } from './deltas.ts';
 import { encodeColumn, decimals_max, encodeTexts, powers, scaled_max } from './encode.ts';
-import type { BatchItem } from './pack.ts';
 import type { Json } from '../json.ts';
+import type { Observed } from '../envelope.ts';
+
+/** One message of a batch. `data` is JSON text; `null` stands for the empty payload that clears a retained topic. */
+
+export interface BatchItem extends Observed {
+  /** The topic below `k1/{kit_id}/up/`. */
+  readonly channel: string;
+  readonly data: string;
+}
 
 /** Groups of one channel that have columns; what is more varied is kept as it is. */
 const column_groups_max = 16;

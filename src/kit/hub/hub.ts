@@ -21,7 +21,7 @@ import { Assets, type Streams } from './assets/assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { type DriverState, openHost, type StatusFacts, supervise } from './host.ts';
 import { Kit, type KnownLink, type TelemetryPace } from './kit/kit.ts';
-import { type Picture, Pictures } from './pictures.ts';
+import { type Picture, Pictures } from './assets/pictures.ts';
 import { texts } from './texts.ts';
 import { type FeedRates, Pacer } from './rate.ts';
 import { type CityOf, KitLocation, type LocationView } from './kit/location.ts';

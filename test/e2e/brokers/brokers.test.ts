@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startEmbeddedBroker } from '../../../src/cli/demo/embedded-broker.ts';
+import { startEmbeddedBroker } from '../../../src/cli/daemon/embedded-broker.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { startCloud } from '../../support/kit/cloud.ts';

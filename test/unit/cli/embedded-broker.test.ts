@@ -1,7 +1,7 @@
 /** The broker for trying out. */
 import { connectAsync } from 'mqtt';
 import { expect, test } from 'vitest';
-import { embeddedBrokerOptions, startEmbeddedBroker } from '../../../src/cli/demo/embedded-broker.ts';
+import { embeddedBrokerOptions, startEmbeddedBroker } from '../../../src/cli/daemon/embedded-broker.ts';
 
 test('two brokers run side by side, and each serves its retained messages to a late subscriber', async () => {
   const ends = new AbortController();

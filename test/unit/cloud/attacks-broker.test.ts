@@ -1,7 +1,8 @@
 /** What one kit publishes to its own topics, and what that may cost the service of all kits. */
 import { deflateSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { packBatch, type BatchItem } from '../../../src/contract/batch/pack.ts';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
+import { type BatchItem } from '../../../src/contract/batch/writer.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { Ingest } from '../../../src/cloud/ingest/ingest.ts';

@@ -1,7 +1,8 @@
 /** Rows are read into columns without being parsed: with and without parsing, the same batch is written. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { writeBatch, type BatchItem } from '../../../src/contract/batch/pack.ts';
+import { writeBatch } from '../../../src/contract/batch/pack.ts';
+import { type BatchItem } from '../../../src/contract/batch/writer.ts';
 
 const rowOf = (data: string, seq: number): BatchItem => ({
   channel: 'feed/x/gps',

@@ -1,7 +1,8 @@
 /** The checker that the end-to-end tests trust takes every message of the contract and refuses what breaks it. */
 import { describe, expect, it } from 'vitest';
 import { channelSpecs } from '../../../src/contract/asyncapi/document.ts';
-import { packBatch, type BatchItem } from '../../../src/contract/batch/pack.ts';
+import { packBatch } from '../../../src/contract/batch/pack.ts';
+import { type BatchItem } from '../../../src/contract/batch/writer.ts';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { channels, downTopic, upTopic } from '../../../src/contract/topics.ts';
 import { contractChecker } from '../../support/contract-check.ts';

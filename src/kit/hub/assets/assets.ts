@@ -23,7 +23,7 @@ import {
 } from './asset.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from '../commands.ts';
 import { createFeedGate } from '../feed-gate.ts';
-import type { Pictures } from '../pictures.ts';
+import type { Pictures } from './pictures.ts';
 import type { Pacer } from '../rate.ts';
 import { texts } from '../texts.ts';
 

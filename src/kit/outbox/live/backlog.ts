@@ -1,6 +1,6 @@
 /** Reads the buffer back, most important lane first, a little ahead of what the uplink can send. */
 import { type Lane, lanes } from '../../../contract/lanes.ts';
-import { Fifo } from './queue.ts';
+import { Fifo } from './fifo.ts';
 import { type OutgoingMessage, outgoingOfBatch, outgoingOfRow } from './outgoing.ts';
 import type { StoreClient } from './store-client.ts';
 import type { Taken, TakenBatch, TakenRow, TakeRequest } from '../protocol.ts';

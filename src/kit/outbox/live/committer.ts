@@ -12,7 +12,6 @@ import { backoff } from '../../../platform/time.ts';
 import { type Done, type Drop, failing, type JournalEntry, type RowRef, type Work } from '../protocol.ts';
 import type { LiveEvent } from './live-state.ts';
 import type { Live } from './outgoing.ts';
-import { addDrop, type DropSums } from './drops.ts';
 import type { Row, RowId } from '../row.ts';
 import { texts } from '../texts.ts';
 
@@ -442,4 +441,19 @@ function fitting(rows: readonly Live[]): number {
     return index > 0 && (index >= commit_rows_max || chars > commit_chars_max);
   });
   return over < 0 ? rows.length : over;
+}
+
+/** By epoch, lane and reason. */
+export type DropSums = Map<string, Drop>;
+
+/** Drops added up by epoch, lane and reason. */
+export function addDrop(sums: DropSums, drop: Drop): void {
+  const key = `${drop.epoch} ${drop.lane} ${drop.reason}`;
+  const known = sums.get(key);
+  sums.set(key, known ? joined(known, drop) : drop);
+}
+
+function joined(known: Drop, drop: Drop): Drop {
+  const [lo, hi] = [Math.min(known.lo, drop.lo), Math.max(known.hi, drop.hi)];
+  return { ...known, rows: known.rows + drop.rows, lo, hi };
 }

@@ -5,9 +5,9 @@ import type { RowRef, TakenBatch } from '../protocol.ts';
 import { positionOf, type Row, type RowId } from '../row.ts';
 import { type Lane, laneRules } from '../../../contract/lanes.ts';
 import type { Backlog } from './backlog.ts';
-import type { LiveMoves } from './live-state.ts';
+import type { LiveMoves } from './live-moves.ts';
 import type { StoreClient } from './store-client.ts';
-import { Fifo } from './queue.ts';
+import { Fifo } from './fifo.ts';
 import type { AckRule } from '../api.ts';
 import { type Committer, removal_commit_ms } from './committer.ts';
 

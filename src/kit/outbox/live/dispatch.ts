@@ -13,8 +13,9 @@ import { type CommitFailure, type Committer, lazy_commit_ms, sync_commit_ms } fr
 import { Delivery, InFlight, Replay, Returns, type Stored } from './delivery.ts';
 import { Gate, type RefusedKind } from './gate.ts';
 import type { Ledger } from './ledger.ts';
-import { LiveLanes, RetainedOrder, Selection } from './queue.ts';
-import { LiveMoves } from './live-state.ts';
+import { LiveLanes, RetainedOrder } from './queue.ts';
+import { Selection } from './selection.ts';
+import { LiveMoves } from './live-moves.ts';
 import { type ClockOffset, type Live, livesOf, type OutgoingMessage } from './outgoing.ts';
 import type { Row, RowId } from '../row.ts';
 import type { StoreClient } from './store-client.ts';

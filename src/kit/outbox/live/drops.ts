@@ -1,7 +1,7 @@
-/** Messages that were given up: sums for the disk, reports for the cloud, and episodes for the log. */
+/** Messages that were given up: reports for the cloud, and episodes for the log. */
 import type { Lane } from '../../../contract/lanes.ts';
 import type { Draft, OutboxLog } from '../api.ts';
-import type { Drop, DropReason } from '../protocol.ts';
+import type { DropReason } from '../protocol.ts';
 import { texts } from '../texts.ts';
 import { drops_max } from '../../../contract/drops.ts';
 import type { Position } from '../../../contract/envelope.ts';
@@ -151,19 +151,4 @@ export class DropReports {
     this.#under_way = rowId(position);
     committer.reported(drops);
   }
-}
-
-/** By epoch, lane and reason. */
-export type DropSums = Map<string, Drop>;
-
-/** Drops added up by epoch, lane and reason. */
-export function addDrop(sums: DropSums, drop: Drop): void {
-  const key = `${drop.epoch} ${drop.lane} ${drop.reason}`;
-  const known = sums.get(key);
-  sums.set(key, known ? joined(known, drop) : drop);
-}
-
-function joined(known: Drop, drop: Drop): Drop {
-  const [lo, hi] = [Math.min(known.lo, drop.lo), Math.max(known.hi, drop.hi)];
-  return { ...known, rows: known.rows + drop.rows, lo, hi };
 }

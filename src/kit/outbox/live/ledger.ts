@@ -1,7 +1,7 @@
 /** The message accounts: accepted = delivered + buffered + quarantined + dropped(by reason), at all times. */
 import { drop_reasons } from '../../../contract/drop-reasons.ts';
 import { type Lane, lanes } from '../../../contract/lanes.ts';
-import type { Committer } from './committer.ts';
+import { addDrop, type Committer, type DropSums } from './committer.ts';
 import {
   type Done,
   type Drop,
@@ -12,7 +12,6 @@ import {
   type Opened,
   type Removal,
 } from '../protocol.ts';
-import { addDrop, type DropEpisodes, type DropSums } from './drops.ts';
 import { positionOf } from '../row.ts';
 
 /** What `kit-connector status` shows of the accounts. */
@@ -28,6 +27,11 @@ export interface LedgerReport {
   readonly quarantined: number;
   /** The two sides are equal. Each side is counted on its own, so that a mistake shows. */
   readonly balanced: boolean;
+}
+
+/** Logs drops in episodes. */
+interface Episodes {
+  readonly dropped: (lane: Lane, reason: DropReason, rows: number) => void;
 }
 
 export class Ledger {
@@ -48,13 +52,9 @@ export class Ledger {
   /** Records what no commit would otherwise record. */
   readonly #record: () => Pick<Committer, 'dropped' | 'delivered'>;
 
-  readonly #episodes: Pick<DropEpisodes, 'dropped'> | undefined;
+  readonly #episodes: Episodes | undefined;
 
-  constructor(
-    opened: Opened,
-    record: () => Pick<Committer, 'dropped' | 'delivered'>,
-    episodes?: Pick<DropEpisodes, 'dropped'>,
-  ) {
+  constructor(opened: Opened, record: () => Pick<Committer, 'dropped' | 'delivered'>, episodes?: Episodes) {
     this.#record = record;
     this.#episodes = episodes;
     this.#depth = opened.depth;

@@ -1,5 +1,6 @@
 /** An MQTT message from the outbox to the uplink, and the rows that it contains. */
-import { type BatchItem, packBatch } from '../../../contract/batch/pack.ts';
+import { packBatch } from '../../../contract/batch/pack.ts';
+import { type BatchItem } from '../../../contract/batch/writer.ts';
 import { type TimeQuality, writeEnvelope } from '../../../contract/envelope.ts';
 import { type Lane, laneRules } from '../../../contract/lanes.ts';
 import { channels } from '../../../contract/topics.ts';

@@ -3,11 +3,11 @@ import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { lanes, type Lane } from '../../../contract/lanes.ts';
 import { keepPrivate } from '../../../platform/files/private-file.ts';
-import { page_bytes } from './file/file-header.ts';
 import { texts } from '../texts.ts';
 
 export type Handle = Database.Database;
 
+export const page_bytes = 4096;
 /** The log is written back at this length. */
 export const checkpoint_pages = 1000;
 const wal_bytes_kept = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 /** Pictures of cameras: asked for rarely, kept within a limit, refused by policy. */
 import { describe, expect, it } from 'vitest';
 import { Asset } from '../../../../src/kit/hub/assets/asset.ts';
-import { kept_bytes_max, picture_gap_ms, Pictures } from '../../../../src/kit/hub/pictures.ts';
+import { kept_bytes_max, picture_gap_ms, Pictures } from '../../../../src/kit/hub/assets/pictures.ts';
 import { CommandRefused, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { texts } from '../../../../src/kit/hub/texts.ts';
 import { recordingOutbox } from '../../../support/recording-outbox.ts';

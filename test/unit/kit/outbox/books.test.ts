@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { page_bytes } from '../../../../src/kit/outbox/store/file/file-header.ts';
+import { page_bytes } from '../../../../src/kit/outbox/store/schema.ts';
 import { openLab, type OutboxLab } from '../../../support/disk/outbox-lab.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 

@@ -25,12 +25,20 @@ import type { InFlightRows } from '../in-flight-rows.ts';
 import { type Row, rowId } from '../../row.ts';
 import type { DiskHealth, Drop, Found, OpenOptions, Removal, Salvage, StoreOptions } from '../../protocol.ts';
 import type { Salvaged } from './salvage.ts';
-import { type Handle, isOtherKit, openFile, readMeta, readMetaText, writeMeta } from '../schema.ts';
+import {
+  type Handle,
+  isOtherKit,
+  openFile,
+  page_bytes,
+  readMeta,
+  readMetaText,
+  writeMeta,
+} from '../schema.ts';
 import { openTables, type Tables } from '../tables/tables.ts';
 import { texts } from '../../texts.ts';
 import { watchPlaces } from '../../../../platform/files/file-identity.ts';
 import Database from 'better-sqlite3';
-import { page_bytes, patchHeader } from './file-header.ts';
+import { patchHeader } from './file-header.ts';
 import { forgetUnwritten, readUnwritten, type Unwritten } from '../../unwritten.ts';
 
 /** What was delivered is removed without waiting for the disk each time: a power cut sends so much of it once more. */

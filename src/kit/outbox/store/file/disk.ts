@@ -5,6 +5,7 @@ import { diskFault } from '../../disk-fault.ts';
 import type { DiskHealth } from '../../protocol.ts';
 import { checkpoint_pages, type Handle } from '../schema.ts';
 import { texts } from '../../texts.ts';
+import type { Shortage } from '../tables/retention.ts';
 
 /**
  * In WAL mode even a DELETE needs free blocks. The reserve is a file that is given up first, so that there is room to
@@ -17,9 +18,6 @@ const look_every_ms = 2_000;
 /** Free pages beyond this are returned to the file system. */
 const free_pages_max = 16_384;
 const vacuum_pages = 256;
-
-/** `short`: less is free than must stay free for other programs. `full`: the reserve was needed and is not back yet. */
-export type Shortage = 'none' | 'short' | 'full';
 
 export class Disk {
   readonly #dir: string;

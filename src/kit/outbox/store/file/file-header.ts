@@ -1,6 +1,6 @@
 /** The first bytes of a database file, https://www.sqlite.org/fileformat.html section 1.3. */
+import { page_bytes } from '../schema.ts';
 
-export const page_bytes = 4096;
 const header_bytes = 100;
 const write_version_at = 18;
 const read_version_at = 19;

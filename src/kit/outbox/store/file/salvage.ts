@@ -5,7 +5,7 @@ import { diskFault } from '../../disk-fault.ts';
 import { positionOf, rowId, type RowId } from '../../row.ts';
 import { epochNumber, rowShapes, valid } from '../../row-shapes.ts';
 import type { OpenOptions } from '../../protocol.ts';
-import { type Handle, isOtherKit, laneTable, writeMeta } from '../schema.ts';
+import { type Handle, isOtherKit, laneTable, page_bytes, writeMeta } from '../schema.ts';
 import type { Tables } from '../tables/tables.ts';
 import {
   closeSync,
@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import Database, { type Statement } from 'better-sqlite3';
-import { page_bytes, patchHeader } from './file-header.ts';
+import { patchHeader } from './file-header.ts';
 
 /** Time limit for a damaged file; what is not read by then stays in the file that was moved aside. */
 const salvage_ms_max = 60_000;

@@ -1,6 +1,7 @@
 /** Runs transactions on an open buffer file, keeps it within its limits, and its accounts. */
 import { Changes, type Depth, no_depth, perLane, Removals } from '../changes.ts';
-import { emptyLog, type Shortage } from './disk.ts';
+import { emptyLog } from './disk.ts';
+import { type Shortage } from '../tables/retention.ts';
 import type { Row } from '../../row.ts';
 import type { Tables } from '../tables/tables.ts';
 import type { Removal } from '../../protocol.ts';

@@ -10,7 +10,7 @@ import type { InFlightRows } from '../in-flight-rows.ts';
 import { JournalTable } from './journal-table.ts';
 import type { LaneDepth, StoreLimits } from '../../protocol.ts';
 import { Quarantine } from './quarantine.ts';
-import { Retention, Thinning } from '../retention.ts';
+import { Retention, Thinning } from './retention.ts';
 import type { Row, RowId } from '../../row.ts';
 import type { Handle } from '../schema.ts';
 import { texts } from '../../texts.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../../../../src/contract/lanes.ts';
-import { Fifo, LiveLanes } from '../../../../../src/kit/outbox/live/queue.ts';
+import { LiveLanes } from '../../../../../src/kit/outbox/live/queue.ts';
+import { Fifo } from '../../../../../src/kit/outbox/live/fifo.ts';
 import type { Live } from '../../../../../src/kit/outbox/live/outgoing.ts';
 import { rowId } from '../../../../../src/kit/outbox/row.ts';
 

@@ -1,13 +1,13 @@
 /** Pictures of cameras: taken when asked for, one at a time for each camera, not more often than a limit; the newest are kept. */
-import { picture_bytes_max, snapshotCommand } from '../../toolkit/device/pictures/picture.ts';
-import type { Command } from '../../toolkit/driver/command.ts';
-import type { TakePicture } from '../../toolkit/driver/driver.ts';
-import { CommandRefused, DeviceUnreachable } from '../../platform/errors.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { within } from '../../platform/time.ts';
-import type { Asset } from './assets/asset.ts';
-import type { FoundCommand } from './commands.ts';
-import { texts } from './texts.ts';
+import { picture_bytes_max, snapshotCommand } from '../../../toolkit/device/pictures/picture.ts';
+import type { Command } from '../../../toolkit/driver/command.ts';
+import type { TakePicture } from '../../../toolkit/driver/driver.ts';
+import { CommandRefused, DeviceUnreachable } from '../../../platform/errors.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { within } from '../../../platform/time.ts';
+import type { Asset } from './asset.ts';
+import type { FoundCommand } from '../commands.ts';
+import { texts } from '../texts.ts';
 
 export interface Picture {
   readonly jpeg: Buffer;

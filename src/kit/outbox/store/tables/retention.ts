@@ -3,17 +3,20 @@
  * least important lane goes. Every step looks at a bounded number of rows, so that no commit takes long; what is left to
  * do is done by the next ones. Rows that the main thread holds are skipped.
  */
-import { type Lane, laneRules, lanes } from '../../../contract/lanes.ts';
-import type { Ages } from './ages.ts';
-import type { Changes } from './changes.ts';
-import type { AnnouncedTable } from './tables/announced-table.ts';
-import type { Shortage } from './file/disk.ts';
-import type { InFlightRows } from './in-flight-rows.ts';
-import { type LaneTable, lastOfEpoch, type RowOutline } from './tables/lane-table.ts';
-import type { DropReason, StoreLimits } from '../protocol.ts';
-import type { Quarantine, QuarantineOutline } from './tables/quarantine.ts';
-import { type RowId, seq_max } from '../row.ts';
-import { type Handle, readMeta, writeMeta } from './schema.ts';
+import { type Lane, laneRules, lanes } from '../../../../contract/lanes.ts';
+import type { Ages } from '../ages.ts';
+import type { Changes } from '../changes.ts';
+import type { AnnouncedTable } from './announced-table.ts';
+import type { InFlightRows } from '../in-flight-rows.ts';
+import { type LaneTable, lastOfEpoch, type RowOutline } from './lane-table.ts';
+import type { DropReason, StoreLimits } from '../../protocol.ts';
+import type { Quarantine, QuarantineOutline } from './quarantine.ts';
+import { type RowId, seq_max } from '../../row.ts';
+import { type Handle, readMeta, writeMeta } from '../schema.ts';
+
+/** `short`: less is free than must stay free for other programs. `full`: the reserve was needed and is not back yet. */
+
+export type Shortage = 'none' | 'short' | 'full';
 
 const chunk_rows = 5_000;
 const evict_rows_max = 20_000;
