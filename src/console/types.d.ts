@@ -4,12 +4,7 @@ import type { CommandDefinition } from '../contract/assets.ts';
 import type { Link } from '../contract/kit.ts';
 import type { FleetServerFrame, ServerFrame } from '../cloud/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../cloud/api/resources.ts';
-
-import type { Event } from './world/history/events.ts';
-import type { History } from './world/history/history.ts';
-import type { Log } from './world/history/log.ts';
-import type { Route } from './world/route.ts';
-import type { Settings } from './world/settings.ts';
+import type { Settings } from './settings.ts';
 
 export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
 /** What the page takes of the socket for many kits. */
@@ -123,6 +118,55 @@ export interface OrderState {
   readonly text: string;
 }
 
+/** A screen and what it shows, as the address names them. */
+export interface Route {
+  readonly screen: Screen;
+  readonly kit_id: string | null;
+  readonly asset_id: string | null;
+}
+export type Screen = 'overview' | 'map' | 'assets' | 'asset' | 'links' | 'activity' | 'kits' | 'settings';
+
+/** Something that this page saw happen. */
+export interface Entry {
+  /** Of the condition, or of the thing that was seen. */
+  key: string;
+  kind: 'alarm' | 'change' | 'seen';
+  level: 'bad' | 'warn' | 'info';
+  title: string;
+  since_ms: number;
+  /** Null: it lasts. */
+  until_ms: number | null;
+  href: string;
+}
+
+/** An event of the history. */
+export interface Event {
+  readonly time_ms: number;
+  readonly type: string;
+  readonly asset_id: string;
+  readonly id: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The answer to a question about the history. */
+export interface Reading {
+  readonly value: unknown;
+  readonly fault: string;
+  readonly status: number;
+  readonly path: string;
+  /** Neither an answer nor a fault yet. */
+  readonly isLoading: boolean;
+}
+
+export type Asker = Pick<View, 'choices' | 'link' | 'time_ms' | 'history'>;
+
+/** The history as the views ask it. */
+export interface HistoryAnswers {
+  readonly read: (view: Asker, name: string, path: string) => Reading;
+  readonly state: (view: Asker) => 'asking' | 'on' | 'off' | 'missing' | 'failed';
+  readonly completeness: (view: Asker) => Reading;
+}
+
 /** Pages of the activity that were loaded after the first. */
 export interface Older {
   /** The filter that they belong to. */
@@ -193,8 +237,8 @@ export interface View extends Now {
   readonly route: Route;
   /** day, night or red */
   readonly theme: string;
-  readonly log: Log;
-  readonly history: History;
+  readonly log: { readonly entries: readonly Entry[] };
+  readonly history: HistoryAnswers;
   /** The list of kits may be outdated. */
   readonly isListOld: boolean;
   readonly act: Actions;

@@ -4,10 +4,9 @@ import { html } from './parts/html.ts';
 import { barView, type Heading } from './shell/bar-view.ts';
 import { railView, tabsView } from './shell/nav.ts';
 import { type Lazy, lazy, loadStyles } from './parts/lazy.ts';
-import type { View, Actions } from '../types.d.ts';
+import type { Screen, View, Actions } from '../types.d.ts';
 import { overview } from './overview/overview-view.ts';
 import { assetsScreen } from './assets/assets-view.ts';
-import type { Screen } from '../world/route.ts';
 
 export function pageView(view: View) {
   const { choices, world, route } = view;

@@ -1,6 +1,5 @@
 /** Die deutschen Sätze der Konsole; dieselben Namen wie in en.ts. */
-import { duration } from '../world/age.ts';
-import { clock, number, size } from '../world/units.ts';
+import { duration, clock, number, size } from '../units.ts';
 import type { Words, devices as english } from './en.ts';
 
 const because = (reason: string) => (reason === '' ? '' : `: ${reason}`);

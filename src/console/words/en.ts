@@ -1,6 +1,5 @@
 /** The English sentences of the console: whole sentences, as texts or as functions of their parameters. */
-import { duration } from '../world/age.ts';
-import { clock, number, size } from '../world/units.ts';
+import { duration, clock, number, size } from '../units.ts';
 
 /** Words by a name that devices use; others are shown as they are. */
 type Names = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /** The sentences of the page in its language. `t` is replaced when another language is chosen: read it when you draw. */
-import { locale } from '../world/units.ts';
+import { locale } from '../units.ts';
 import { en, type Words } from './en.ts';
 
 export let t: Words = en;

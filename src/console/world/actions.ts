@@ -1,9 +1,9 @@
 /** The actions of a person on the page. */
 import { useLanguage, t } from '../words/words.ts';
-import { needsConfirmation, readJson } from '../views/command/payload.ts';
+import { needsConfirmation, readJson } from './payload.ts';
 import { ask, randomId, reasonOf, Refused } from './api.ts';
-import { field } from './json.ts';
-import { changeSetting, languageNow, themeNow } from './settings.ts';
+import { field } from '../json.ts';
+import { changeSetting, languageNow, themeNow } from '../settings.ts';
 import { fly_command } from './places.ts';
 import type { Session } from './session.ts';
 import type { Actions, Choices, JsonValue, Order, OrderState } from '../types.d.ts';

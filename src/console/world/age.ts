@@ -23,17 +23,6 @@ const edges = new Set([
   'link_status',
 ]);
 
-/** A duration in at most two units, such as "4 s", "12 min", "3 h 05 min", "2 d 4 h". */
-export function duration(ms: number): string {
-  const s = Math.max(0, Math.floor(ms / 1_000));
-  if (s < 60) return `${s} s`;
-  const min = Math.floor(s / 60);
-  if (min < 60) return `${min} min`;
-  const h = Math.floor(min / 60);
-  if (h < 24) return `${h} h ${String(min % 60).padStart(2, '0')} min`;
-  return `${Math.floor(h / 24)} d ${h % 24} h`;
-}
-
 /**
  * @param time ISO 8601; null: not known
  * @param isReachable false: the source of the value is not reachable, so the value may be outdated

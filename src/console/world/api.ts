@@ -1,7 +1,7 @@
 /** Sends requests to the service: with the session cookie, and with a header that a form of another site cannot send. */
 
 import { t } from '../words/words.ts';
-import { field, parseJson, textIn } from './json.ts';
+import { field, parseJson, textIn } from '../json.ts';
 import type { JsonValue } from '../types.d.ts';
 
 const answer_ms = 10_000;

@@ -1,6 +1,6 @@
 /** The plane around the kit: distances, bearings and the scale of the map. Azimuthal equidistant, error below 0.1 % within 20 km. */
 
-import { distanceText } from './units.ts';
+import { distanceText } from '../units.ts';
 
 /** Mean radius of the Earth (IUGG), metres. */
 const earth_m = 6_371_008.8;

@@ -1,5 +1,5 @@
 /** The kits of the key: on the socket for many kits while they are shown, over HTTP where that is not reachable. */
-import { isRecord, listIn } from './json.ts';
+import { isRecord, listIn } from '../json.ts';
 import { ServiceLink } from './link.ts';
 import type { Choices, FleetFrame, KitResource } from '../types.d.ts';
 

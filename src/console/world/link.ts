@@ -2,7 +2,7 @@
  * The page's own link to the service. A socket that is half open looks alive for hours, so the silence is measured here:
  * the link counts as lost when nothing was received for a while, whatever state the socket reports.
  */
-import { field, parseJson } from './json.ts';
+import { field, parseJson } from '../json.ts';
 import type { PageLink } from '../types.d.ts';
 
 interface Frame {

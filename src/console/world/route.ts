@@ -1,11 +1,5 @@
 /** Addresses of the screens, in the fragment (`#`) of the page's address, which no server receives. */
-
-export type Screen = 'overview' | 'map' | 'assets' | 'asset' | 'links' | 'activity' | 'kits' | 'settings';
-export interface Route {
-  readonly screen: Screen;
-  readonly kit_id: string | null;
-  readonly asset_id: string | null;
-}
+import type { Route, Screen } from '../types.d.ts';
 
 const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|links|activity|settings)|\/a\/([\w-]+))?$/u;
 

@@ -1,6 +1,6 @@
 /** The login, the chosen kit, and the link to it. */
 import { ask, reasonOf, Refused } from './api.ts';
-import { field } from './json.ts';
+import { field } from '../json.ts';
 import { kitsOf } from './kits.ts';
 import { ServiceLink } from './link.ts';
 import { addressOf, readRoute } from './route.ts';

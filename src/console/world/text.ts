@@ -1,7 +1,7 @@
 /** Sanitises foreign names and texts, so that they cannot hide or reorder characters. */
 import { t } from '../words/words.ts';
-import { rate } from './units.ts';
-import { isRecord } from './json.ts';
+import { rate } from '../units.ts';
+import { isRecord } from '../json.ts';
 
 const chars_max = 200;
 /** Control characters, marks that turn the direction of writing round, and characters without width. */

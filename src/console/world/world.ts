@@ -1,5 +1,5 @@
 /** Holds the state of the kit as the frames of the service report it. */
-import { field, own } from './json.ts';
+import { field, own } from '../json.ts';
 import { byName } from './text.ts';
 import type {
   FeedMessage,

@@ -1,8 +1,8 @@
 /** What changes while the page stays open: settings, and links beyond those that it remembers. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ServerFrame } from '../../../src/console/types.d.ts';
-import { clock, locale, number } from '../../../src/console/world/units.ts';
-import { settings } from '../../../src/console/world/settings.ts';
+import { clock, locale, number } from '../../../src/console/units.ts';
+import { settings } from '../../../src/console/settings.ts';
 import { emptyWorld, takeFrame } from '../../../src/console/world/world.ts';
 
 const minute_ms = 60_000;

@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   detectionsOf,
-  type Event,
   eventsOf,
   interruptionsOf,
   intervalsOf,
   tasksOf,
 } from '../../../src/console/world/history/events.ts';
+import type { Event } from '../../../src/console/types.d.ts';
 import { trackOf, placeAt } from '../../../src/console/world/history/track.ts';
 import { countsOf } from '../../../src/console/world/history/history.ts';
 import { observedIn, cellsOf } from '../../../src/console/world/history/cells.ts';

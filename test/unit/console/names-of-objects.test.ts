@@ -6,7 +6,7 @@ import type { ServerFrame } from '../../../src/console/types.d.ts';
 import { emptyWorld, takeFrame } from '../../../src/console/world/world.ts';
 import { fieldsOf } from '../../../src/console/views/command/form.ts';
 import { seenEntry } from '../../../src/console/world/history/log.ts';
-import { field } from '../../../src/console/world/json.ts';
+import { field } from '../../../src/console/json.ts';
 
 const time = '2026-11-21T10:00:00.000Z';
 

@@ -6,11 +6,12 @@ import { payloadFaults } from '../../../src/cloud/api/payload.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Field, LiveAsset, Now, ServerFrame } from '../../../src/console/types.d.ts';
 import { project, bearingText, roundDown } from '../../../src/console/world/geo.ts';
-import { duration, freshness, assetState, kit_old_ms } from '../../../src/console/world/age.ts';
+import { freshness, assetState, kit_old_ms } from '../../../src/console/world/age.ts';
+import { duration } from '../../../src/console/units.ts';
 import { plain, fieldText } from '../../../src/console/world/text.ts';
 import { fieldsOf, readFields } from '../../../src/console/views/command/form.ts';
 import { assetTree, drainsIn, emptyWorld, takeFrame } from '../../../src/console/world/world.ts';
-import { repeatOf } from '../../../src/console/views/command/payload.ts';
+import { repeatOf } from '../../../src/console/world/payload.ts';
 import { csvText } from '../../../src/console/views/activity/activity-screen.ts';
 
 interface Place {

@@ -1,9 +1,9 @@
 /** Quantities, times of day and ages as the console writes them. The browser's modules run here as they are. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FeedMessage, LiveAsset, Now } from '../../../src/console/types.d.ts';
-import { settings } from '../../../src/console/world/settings.ts';
+import { settings } from '../../../src/console/settings.ts';
 import * as ages from '../../../src/console/world/age.ts';
-import * as units from '../../../src/console/world/units.ts';
+import * as units from '../../../src/console/units.ts';
 
 afterEach(() => {
   Object.assign(settings, { units: 'metric', zone: 'local' });
@@ -91,7 +91,7 @@ describe('A duration', () => {
     [86_400_000, '1 d 0 h'],
     [187_200_000, '2 d 4 h'],
   ])('of %d ms is %s', (ms, expected) => {
-    expect(ages.duration(ms)).toBe(expected);
+    expect(units.duration(ms)).toBe(expected);
   });
 });
 

@@ -1,18 +1,17 @@
 /** Alarms, tasks and changes in one log, newest first; filters, and export as CSV. */
-import { tasksOf, type Event } from '../../world/history/events.ts';
+import { tasksOf } from '../../world/history/events.ts';
+import type { Event, Entry } from '../../types.d.ts';
 import { addressOf } from '../../world/route.ts';
 import { plain } from '../../world/text.ts';
-import { clock, zoneName } from '../../world/units.ts';
+import { clock, zoneName } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { taskRow } from '../command/task-row.ts';
 import { titleOf } from '../command/about.ts';
-import { lostBox } from '../overview/overview-view.ts';
+import { lostBox, name } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
-import { name } from '../parts/marks.ts';
 import { rangeChips } from '../history/range.ts';
 import { allEvents, eventText, filters, isShown, levelOf, loadOlder, pastOf, type Past } from './past.ts';
-import type { Entry } from '../../world/history/log.ts';
 import type { TaskResource, View } from '../../types.d.ts';
 
 interface Note {

@@ -1,7 +1,8 @@
 /** The activity that the history holds: pages of events, the filter, and their sentences. */
-import { eventsOf, nextOf, type Event } from '../../world/history/events.ts';
+import { eventsOf, nextOf } from '../../world/history/events.ts';
+import type { Event } from '../../types.d.ts';
 import { ask, reasonOf } from '../../world/api.ts';
-import { listIn, own, textIn } from '../../world/json.ts';
+import { listIn, own, textIn } from '../../json.ts';
 import { label } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import type { Older, View } from '../../types.d.ts';

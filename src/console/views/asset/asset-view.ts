@@ -1,11 +1,11 @@
 /** The page of one asset: its first part by type, then commands, tasks and all values. */
-import { own, isRecord, parseJson } from '../../world/json.ts';
-import { assetState, duration, isAssetReachable, feedFreshness } from '../../world/age.ts';
+import { own, isRecord, parseJson } from '../../json.ts';
+import { assetState, isAssetReachable, feedFreshness } from '../../world/age.ts';
+import { duration, clock, heightIn, measureText } from '../../units.ts';
 import { placeText } from '../../world/geo.ts';
 import { placeOfAsset } from '../../world/places.ts';
 import { addressOf } from '../../world/route.ts';
 import { plain, fieldText, label } from '../../world/text.ts';
-import { clock, heightIn, measureText } from '../../world/units.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { assetRow, stateWord } from '../assets/asset-row.ts';
@@ -13,11 +13,10 @@ import { commandsCard, commandSheet } from '../command/command-view.ts';
 import { taskRow } from '../command/task-row.ts';
 import { hasTrack, historyCard } from '../history/asset-history.ts';
 import { pastBox, rangeChips, scrubber } from '../history/range.ts';
-import { lostBox } from '../overview/overview-view.ts';
+import { lostBox, card, fact, name, state, age, isWideNow } from '../parts/marks.ts';
 import { mapBox } from '../map/map-box.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
-import { card, fact, name, state, age, isWideNow } from '../parts/marks.ts';
 import { cameraBody } from './camera-view.ts';
 import { droneBody, type Shared } from './drone-view.ts';
 import { radioBody } from './radio-view.ts';

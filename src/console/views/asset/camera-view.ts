@@ -1,8 +1,8 @@
 /** The page of a camera: its video first, then moving it, its presets by name, its detector, and what it saw. */
-import { duration, feedFreshness } from '../../world/age.ts';
-import { isRecord, own } from '../../world/json.ts';
+import { feedFreshness } from '../../world/age.ts';
+import { duration, clock } from '../../units.ts';
+import { isRecord, own } from '../../json.ts';
 import { plain } from '../../world/text.ts';
-import { clock } from '../../world/units.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { lockReason } from '../command/about.ts';

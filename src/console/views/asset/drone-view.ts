@@ -1,11 +1,11 @@
 /** The page of a drone: map and instruments first, the last minutes, and what a pilot needs in one tap. */
 import { feedFreshness } from '../../world/age.ts';
 import { bearingOf } from '../../world/geo.ts';
-import { listIn } from '../../world/json.ts';
+import { listIn } from '../../json.ts';
 import { placeOfAsset, placeOfKit } from '../../world/places.ts';
 import { plain } from '../../world/text.ts';
 import { feedsThen, type FeedsThen } from '../../world/history/track.ts';
-import { clock, distanceIn, heightIn, number, speedIn, type Measure } from '../../world/units.ts';
+import { clock, distanceIn, heightIn, number, speedIn, type Measure } from '../../units.ts';
 import { fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { lockAtAnyTime, titleOf } from '../command/about.ts';

@@ -1,9 +1,9 @@
 /** Tap to fly: the target on the map, what it means, and the button that is held. Nothing is sent before the hold. */
 import { bearingOf, type Place } from '../../world/geo.ts';
 import { breachOf, fly_command, targetOf } from '../../world/places.ts';
-import { field, own } from '../../world/json.ts';
+import { field, own } from '../../json.ts';
 import { label } from '../../world/text.ts';
-import { distanceText, heightIn, measureText } from '../../world/units.ts';
+import { distanceText, heightIn, measureText } from '../../units.ts';
 import { numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { lockReason, riskMark } from '../command/about.ts';

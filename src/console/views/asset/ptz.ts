@@ -2,8 +2,8 @@
  * Moves a camera while an arrow is held. One owner, a pointer or a key, holds at a time; `stop` is sent after the answer to
  * the move has settled, also when the move failed, so that it never overtakes it.
  */
-import { repeatOf } from '../command/payload.ts';
-import { field } from '../../world/json.ts';
+import { repeatOf } from '../../world/payload.ts';
+import { field } from '../../json.ts';
 import { t } from '../../words/words.ts';
 import { lockReason } from '../command/about.ts';
 import { html } from '../parts/html.ts';

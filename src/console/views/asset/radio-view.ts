@@ -1,8 +1,8 @@
 /** The page of a radio: its peers first, weakest first, then its channel and power. */
 import { feedFreshness } from '../../world/age.ts';
-import { isRecord } from '../../world/json.ts';
+import { isRecord } from '../../json.ts';
 import { plain } from '../../world/text.ts';
-import { number, quantity, rate } from '../../world/units.ts';
+import { number, quantity, rate } from '../../units.ts';
 import { fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';

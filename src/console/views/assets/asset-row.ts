@@ -1,12 +1,6 @@
 /** One row of an asset: what it is, its most important values (current ones first, then old ones), its state and age. */
-import {
-  assetState,
-  freshness,
-  isAssetReachable,
-  lastMessageTime,
-  duration,
-  feedFreshness,
-} from '../../world/age.ts';
+import { assetState, freshness, isAssetReachable, lastMessageTime, feedFreshness } from '../../world/age.ts';
+import { duration, heightIn, measureText } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { assetTree, fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
@@ -16,10 +10,9 @@ import { age, ageText, card, name, state } from '../parts/marks.ts';
 import { steady } from '../parts/steady.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
 import { bearingText } from '../../world/geo.ts';
-import { isRecord, own } from '../../world/json.ts';
+import { isRecord, own } from '../../json.ts';
 import { placeOfAsset, placeOfKit } from '../../world/places.ts';
 import { plain } from '../../world/text.ts';
-import { heightIn, measureText } from '../../world/units.ts';
 
 const depth_max = 4;
 const shown_max = 12;

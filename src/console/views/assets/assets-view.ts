@@ -1,9 +1,9 @@
 /** All assets of the kit by their place in the tree, with filters. */
-import { own } from '../../world/json.ts';
+import { own } from '../../json.ts';
 import { plain } from '../../world/text.ts';
 import { assetTree } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
-import { lostBox } from '../overview/overview-view.ts';
+import { lostBox } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { steady } from '../parts/steady.ts';

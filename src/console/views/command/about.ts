@@ -1,6 +1,6 @@
 /** What a command is called, what it risks, and why it cannot be sent now. */
 import { assetState, isKitReachable } from '../../world/age.ts';
-import { field, own } from '../../world/json.ts';
+import { field, own } from '../../json.ts';
 import { label, plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';

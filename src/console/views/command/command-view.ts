@@ -7,7 +7,7 @@ import { card, name } from '../parts/marks.ts';
 import { Sheet } from '../shell/sheet.ts';
 import { lockReason, lockText, riskMark, titleOf } from './about.ts';
 import { fieldsOf, readFields } from './form.ts';
-import { json_field, needsConfirmation, readJson } from './payload.ts';
+import { json_field, needsConfirmation, readJson } from '../../world/payload.ts';
 import { taskRow } from './task-row.ts';
 import type { CommandDefinition, LiveAsset, View, Field, Option } from '../../types.d.ts';
 import { placeOfKit } from '../../world/places.ts';

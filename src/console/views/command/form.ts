@@ -1,6 +1,6 @@
 /** Builds the inputs of a command from its input_schema: flat objects of numbers, texts, choices and switches. */
 import { t } from '../../words/words.ts';
-import { isRecord, listIn, own } from '../../world/json.ts';
+import { isRecord, listIn, own } from '../../json.ts';
 import { label, plain, unitOf } from '../../world/text.ts';
 import type { Field, JsonValue, Option } from '../../types.d.ts';
 

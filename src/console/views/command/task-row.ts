@@ -1,8 +1,7 @@
 /** A task as sentences: what was asked, how it ended, when, by whom, and how long it took. */
-import { duration } from '../../world/age.ts';
+import { duration, clock } from '../../units.ts';
 import { amount, fieldText, plain } from '../../world/text.ts';
-import { clock } from '../../world/units.ts';
-import { field } from '../../world/json.ts';
+import { field } from '../../json.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { name, state } from '../parts/marks.ts';

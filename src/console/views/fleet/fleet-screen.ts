@@ -1,8 +1,8 @@
 /** All kits of the key, worst first. */
 import { byName } from '../../world/text.ts';
-import { number } from '../../world/units.ts';
+import { number } from '../../units.ts';
 import { t } from '../../words/words.ts';
-import { lostBox } from '../overview/overview-view.ts';
+import { lostBox } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { shape } from '../parts/icon.ts';
 import { searchField } from '../shell/kit-chooser.ts';

@@ -1,5 +1,6 @@
 /** The rows of the list of kits. Only rows near the window exist, so that a thousand kits cost as much as thirty. */
-import { duration, freshness } from '../../world/age.ts';
+import { freshness } from '../../world/age.ts';
+import { duration } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';

@@ -1,9 +1,9 @@
 /** The course of an asset's figures, and what a camera saw: from the history. */
-import { own } from '../../world/json.ts';
+import { own } from '../../json.ts';
 import { detectionsOf, eventsNow, intervalsOf, type Interval } from '../../world/history/events.ts';
 import { seriesNow, spanOf, type SeriesNow, type Span } from '../../world/history/history.ts';
 import { plain } from '../../world/text.ts';
-import { clock, heightIn } from '../../world/units.ts';
+import { clock, heightIn } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { chart } from '../parts/chart.ts';
 import { html } from '../parts/html.ts';

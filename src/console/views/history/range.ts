@@ -1,6 +1,6 @@
 /** The time that is shown: its choice, the moment in it, and the text where there is no history. */
 import { spans_h, type Span } from '../../world/history/history.ts';
-import { clock } from '../../world/units.ts';
+import { clock } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import type { View } from '../../types.d.ts';

@@ -1,5 +1,6 @@
 /** The links of a kit, one row each: what it is, its state, its figures. */
-import { duration, isKitReachable, partFreshness } from '../../world/age.ts';
+import { isKitReachable, partFreshness } from '../../world/age.ts';
+import { duration, rate } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
@@ -7,7 +8,6 @@ import { icon, iconOfLink } from '../parts/icon.ts';
 import { age, card, name, state, type StateWord } from '../parts/marks.ts';
 import { spark } from '../parts/spark.ts';
 import type { Link, View } from '../../types.d.ts';
-import { rate } from '../../world/units.ts';
 
 export function linksCard(view: View) {
   const { world, choices } = view;

@@ -1,23 +1,22 @@
 /** The links of a kit in detail: latency, availability, data, interruptions, the queue, the speed test. */
-import { isKitReachable, duration, queueFreshness } from '../../world/age.ts';
+import { isKitReachable, queueFreshness } from '../../world/age.ts';
+import { duration, clock, number, quantity, zoneName, size } from '../../units.ts';
 import { observedIn, cells, cellsOf } from '../../world/history/cells.ts';
 import { eventsNow, interruptionsOf, type Interval } from '../../world/history/events.ts';
 import { seriesNow, spanOf, type SeriesNow, type Span, countsOf } from '../../world/history/history.ts';
-import { isRecord, field, own, textIn } from '../../world/json.ts';
-import { clock, number, quantity, zoneName, size } from '../../world/units.ts';
+import { isRecord, field, own, textIn } from '../../json.ts';
 import { t } from '../../words/words.ts';
 import { lockReason } from '../command/about.ts';
 import { outcome } from '../command/command-view.ts';
 import { emptyText, pastBox, rangeChips, scrubber, spanText } from '../history/range.ts';
-import { lostBox } from '../overview/overview-view.ts';
+import { lostBox, card, name, state, fact } from '../parts/marks.ts';
 import { chart } from '../parts/chart.ts';
 import { html } from '../parts/html.ts';
-import { card, name, state, fact } from '../parts/marks.ts';
 import { linksCard, linkState, linkTitle, monthGb } from './link-row.ts';
 import type { Link, Sample, View } from '../../types.d.ts';
 import { plain } from '../../world/text.ts';
 import { shape } from '../parts/icon.ts';
-import { drainTime } from '../overview/tiles.ts';
+import { drainsIn } from '../../world/world.ts';
 
 const lines_max = 4;
 /** Links of one question: the service takes 20 numbers. */
@@ -385,4 +384,11 @@ function strip(samples: readonly Sample[], from_ms: number, to_ms: number) {
       />`;
     })}
   </svg>`;
+}
+/** How long until the queue is empty, as a separate value. */
+
+function drainTime({ world, time_ms }: View): string {
+  if (world.queue?.waiting_rows === 0) return t.queue.none;
+  const drain_ms = drainsIn(world, time_ms);
+  return drain_ms === undefined ? t.queue.notKnown : t.queue.about(duration(drain_ms));
 }

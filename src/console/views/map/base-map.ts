@@ -6,7 +6,7 @@ import { addProtocol, Map as MapView, setWorkerUrl } from 'maplibre-gl';
 import { Protocol } from 'pmtiles';
 import { Component } from 'preact';
 import { ask } from '../../world/api.ts';
-import { field } from '../../world/json.ts';
+import { field } from '../../json.ts';
 import { pageFile } from '../parts/lazy.ts';
 import { html } from '../parts/html.ts';
 import { styleOf } from './base-style.ts';

@@ -1,5 +1,5 @@
 /** The style of the base map in the colours of the theme: the world's land, then the operator's tiles. */
-import { field } from '../../world/json.ts';
+import { field } from '../../json.ts';
 import { land } from './world.ts';
 import type { FilterSpecification, StyleSpecification } from 'maplibre-gl';
 

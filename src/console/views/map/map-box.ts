@@ -4,18 +4,17 @@ import { placeAt, trackNow } from '../../world/history/track.ts';
 import { placeOfAsset, placeOfKit, canFly } from '../../world/places.ts';
 import { addressOf } from '../../world/route.ts';
 import { plain } from '../../world/text.ts';
-import { clock } from '../../world/units.ts';
+import { clock } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
-import { age } from '../parts/marks.ts';
+import { age, lostBox } from '../parts/marks.ts';
 import { Component } from 'preact';
 import { lazy } from '../parts/lazy.ts';
-import { settings } from '../../world/settings.ts';
+import { settings } from '../../settings.ts';
 import { mercatorFrame, planeFrame, sectionOf, type Frame, base } from './frame.ts';
 import { mapSummary, overlay } from './overlay.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
-import { lostBox } from '../overview/overview-view.ts';
 
 interface About {
   readonly isSmall?: boolean;

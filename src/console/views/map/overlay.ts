@@ -1,5 +1,6 @@
 /** What is drawn over the base map, or alone: rings, tracks, marks, fence, home, target. */
-import { assetState, duration } from '../../world/age.ts';
+import { assetState } from '../../world/age.ts';
+import { duration, distanceText } from '../../units.ts';
 import { bearingText, project, roundDown } from '../../world/geo.ts';
 import {
   headingOf,
@@ -12,7 +13,6 @@ import {
 import { addressOf } from '../../world/route.ts';
 import { placeAt, trackNow } from '../../world/history/track.ts';
 import { plain } from '../../world/text.ts';
-import { distanceText } from '../../world/units.ts';
 import { fixOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';

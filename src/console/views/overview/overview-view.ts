@@ -1,16 +1,16 @@
 /** The first screen of a kit: its state in one sentence, what needs a person, then the figures. */
 import { isKitReachable, queueFreshness } from '../../world/age.ts';
 import { addressOf } from '../../world/route.ts';
-import { clock } from '../../world/units.ts';
+import { clock } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { assetsCard } from '../assets/asset-row.ts';
 import { linksCard, linkTitle, ratesOf } from '../links/link-row.ts';
 import { lazy } from '../parts/lazy.ts';
 import { html } from '../parts/html.ts';
 import { icon, iconOfLink, shape } from '../parts/icon.ts';
-import { name } from '../parts/marks.ts';
+import { lostBox, name } from '../parts/marks.ts';
 import { plain } from '../../world/text.ts';
-import { attentionList } from './attention.ts';
+import { attentionList } from '../attention.ts';
 import { tiles } from './tiles.ts';
 import type { Link, View } from '../../types.d.ts';
 
@@ -66,15 +66,6 @@ function kitAge({ world, time_ms, link }: View) {
       ? t.shownAsOf(clock(Date.parse(seen), { isExact: true }))
       : t.updatedAgo(time_ms - Date.parse(seen));
   return html`<span class="age">${text}</span>`;
-}
-
-/** While the page's link is lost: since when what is shown is known. */
-export function lostBox({ link, world, time_ms }: View) {
-  if (link.state !== 'lost' || !world.kit) return '';
-  const since_ms = time_ms - (performance.now() - link.since_ms);
-  return html`<section key="lost" class="card notice" role="status">
-    <b>${t.lost.title}</b><span>${t.lost.text(clock(since_ms, { isExact: true }))}</span>
-  </section>`;
 }
 
 function pathView(view: View) {

@@ -1,6 +1,6 @@
 /** Tiles of the kit: power, gateway, queue, speed. What the kit never reported is not drawn. */
-import { duration, partFreshness, queueFreshness } from '../../world/age.ts';
-import { number, quantity, size } from '../../world/units.ts';
+import { partFreshness, queueFreshness } from '../../world/age.ts';
+import { number, quantity, size } from '../../units.ts';
 import { drainsIn } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
@@ -88,13 +88,6 @@ function queue(view: View) {
     text: `${waiting_rows > 0 && waiting_bytes ? `${size(waiting_bytes)}. ` : ''}${drainText(view)}`,
     chart: spark(series.get('queue') ?? [], { what: t.tile.queue, unit: '', low: 0 }),
   });
-}
-
-/** How long until the queue is empty, as a separate value. */
-export function drainTime({ world, time_ms }: View): string {
-  if (world.queue?.waiting_rows === 0) return t.queue.none;
-  const drain_ms = drainsIn(world, time_ms);
-  return drain_ms === undefined ? t.queue.notKnown : t.queue.about(duration(drain_ms));
 }
 
 /** When the queue will be empty, as a sentence. */

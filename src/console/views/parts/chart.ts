@@ -1,5 +1,5 @@
 /** A chart of several lines over time. The axis is the time that was asked for; gaps are left open, silence is hatched. */
-import { clock, number } from '../../world/units.ts';
+import { clock, number } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { html } from './html.ts';
 import { name } from './marks.ts';

@@ -1,5 +1,5 @@
 /** Icons and the shapes of states, drawn once as symbols and used by name. */
-import { own } from '../../world/json.ts';
+import { own } from '../../json.ts';
 import { html } from './html.ts';
 import { icons } from './icons.ts';
 

@@ -1,11 +1,11 @@
 /** Shared elements of the views: names, ages, states. A state is always a shape and a word, never a colour alone. */
-import { duration } from '../../world/age.ts';
+import { clock, duration } from '../../units.ts';
 import { plain } from '../../world/text.ts';
 import type { Words } from '../../words/en.ts';
 import { t } from '../../words/words.ts';
 import { html } from './html.ts';
 import { shape, type Shape } from './icon.ts';
-import type { Freshness } from '../../types.d.ts';
+import type { Freshness, View } from '../../types.d.ts';
 
 type Kind = 'good' | 'idle' | 'warn' | 'bad';
 
@@ -92,4 +92,12 @@ const wide = globalThis.matchMedia?.('(min-width: 900px)');
 
 export function isWideNow(): boolean {
   return wide?.matches ?? false;
+}
+/** While the page's link is lost: since when what is shown is known. */
+export function lostBox({ link, world, time_ms }: View) {
+  if (link.state !== 'lost' || !world.kit) return '';
+  const since_ms = time_ms - (performance.now() - link.since_ms);
+  return html`<section key="lost" class="card notice" role="status">
+    <b>${t.lost.title}</b><span>${t.lost.text(clock(since_ms, { isExact: true }))}</span>
+  </section>`;
 }

@@ -1,5 +1,5 @@
 /** Content that is drawn again only when what it shows has changed: most rows of a long list are as they were a moment ago. */
-import { locale } from '../../world/units.ts';
+import { locale } from '../../units.ts';
 import { Component, type ComponentChildren } from 'preact';
 import { html } from './html.ts';
 

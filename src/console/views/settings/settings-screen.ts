@@ -1,6 +1,6 @@
 /** Settings of this browser: theme, units, time, language, map; and help for people who write their own client. */
-import { choicesOf, settings, type Settings } from '../../world/settings.ts';
-import { zoneName } from '../../world/units.ts';
+import { choicesOf, settings, type Settings } from '../../settings.ts';
+import { zoneName } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { card } from '../parts/marks.ts';

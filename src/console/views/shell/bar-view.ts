@@ -1,5 +1,5 @@
 /** The bar at the top: where the page is, and whether the data below is live. */
-import { duration } from '../../world/age.ts';
+import { duration } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';

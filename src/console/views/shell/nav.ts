@@ -1,13 +1,13 @@
 /** The five places of a kit: tabs at the bottom of a phone, a rail from 900 px. */
-import { attentionList } from '../overview/attention.ts';
+import { attentionList } from '../attention.ts';
 import { html } from '../parts/html.ts';
 import { icon, type Icon } from '../parts/icon.ts';
 import { name } from '../parts/marks.ts';
 import { steady } from '../parts/steady.ts';
-import { addressOf, type Screen } from '../../world/route.ts';
-import { number } from '../../world/units.ts';
+import { addressOf } from '../../world/route.ts';
+import { number } from '../../units.ts';
 import { t } from '../../words/words.ts';
-import type { View } from '../../types.d.ts';
+import type { Screen, View } from '../../types.d.ts';
 
 type Place = 'overview' | 'map' | 'assets' | 'links' | 'activity';
 

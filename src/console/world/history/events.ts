@@ -1,15 +1,7 @@
 /** Events of the history: what they are, and which of them belong together. */
-import { field, isRecord, listIn, textIn } from '../json.ts';
+import { field, isRecord, listIn, textIn } from '../../json.ts';
 import { spanQuery, type Span } from './history.ts';
-import type { TaskResource, View } from '../../types.d.ts';
-
-export interface Event {
-  readonly time_ms: number;
-  readonly type: string;
-  readonly asset_id: string;
-  readonly id: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+import type { Event, TaskResource, View } from '../../types.d.ts';
 
 const page_rows = 1_000;
 

@@ -4,8 +4,8 @@
  */
 import { t } from '../../words/words.ts';
 import { ask, reasonOf, Refused } from '../api.ts';
-import { field, listIn } from '../json.ts';
-import type { Sample, View } from '../../types.d.ts';
+import { field, listIn } from '../../json.ts';
+import type { Asker, HistoryAnswers, Reading, Sample, View } from '../../types.d.ts';
 
 interface Answer {
   value: unknown;
@@ -15,18 +15,12 @@ interface Answer {
   wanted: string;
   from_ms: number;
 }
-/** `isLoading`: neither an answer nor a fault yet. */
-type Reading = Readonly<Pick<Answer, 'value' | 'fault' | 'status' | 'path'>> & {
-  readonly isLoading: boolean;
-};
-type HistoryState = 'asking' | 'on' | 'off' | 'missing' | 'failed';
-type Asker = Pick<View, 'choices' | 'link' | 'time_ms' | 'history'>;
 
 const answers_max = 32;
 const retry_ms = 15_000;
 const status_ms = 60_000;
 
-export class History {
+export class History implements HistoryAnswers {
   #answers: Map<string, Answer> = new Map();
   #onNews: () => void;
   #isBusy = false;
@@ -51,7 +45,7 @@ export class History {
   }
 
   /** Whether the service keeps history. A service that does not know the question is older than the history. */
-  state(view: Asker): HistoryState {
+  state(view: Asker): ReturnType<HistoryAnswers['state']> {
     const { value, status, path } = this.completeness(view);
     if (status === 404) return 'missing';
     if (path === '' && value === undefined) return status === 0 ? 'asking' : 'failed';
@@ -63,7 +57,7 @@ export class History {
     if (!this.#answers.get(`${view.choices.kit_id} completeness`)?.status) this.completeness(view);
   }
 
-  completeness(view: Asker) {
+  completeness(view: Asker): Reading {
     // The fragment, which is not sent, makes the question another one each minute.
     const turn = Math.floor(view.time_ms / status_ms);
     return this.read(view, 'completeness', `/completeness#${turn}`);

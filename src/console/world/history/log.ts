@@ -1,26 +1,14 @@
 /** What this page saw happen: conditions that came and went, links, detections of cameras. Kept in memory while the page is open. */
-import { own } from '../json.ts';
+import { own } from '../../json.ts';
 import { t } from '../../words/words.ts';
 import { addressOf } from '../route.ts';
 import { fieldOf } from '../world.ts';
-import type { FeedMessage, ServerFrame, World } from '../../types.d.ts';
+import type { Entry, FeedMessage, ServerFrame, World } from '../../types.d.ts';
 
 interface Condition {
   readonly key: string;
   readonly title: string;
   readonly level: 'bad' | 'warn';
-}
-
-export interface Entry {
-  /** Of the condition, or of the thing that was seen. */
-  key: string;
-  kind: 'alarm' | 'change' | 'seen';
-  level: 'bad' | 'warn' | 'info';
-  title: string;
-  since_ms: number;
-  /** Null: it lasts. */
-  until_ms: number | null;
-  href: string;
 }
 
 const entries_max = 300;

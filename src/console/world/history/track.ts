@@ -1,5 +1,5 @@
 /** The way of an asset in the time that is shown, and where it was and what it reported at a moment of it. */
-import { field, listIn, isRecord, textIn } from '../json.ts';
+import { field, listIn, isRecord, textIn } from '../../json.ts';
 import { spanOf, spanQuery } from './history.ts';
 import type { Fix, LiveAsset, View, FeedMessage } from '../../types.d.ts';
 

@@ -1,7 +1,7 @@
 /** Reads a payload that a person typed as JSON; which commands are sent without a question, and how often one is repeated while its button is held. */
-import { isRecord, parseJson, field } from '../../world/json.ts';
-import { t } from '../../words/words.ts';
-import type { CommandDefinition, JsonValue } from '../../types.d.ts';
+import { isRecord, parseJson, field } from '../json.ts';
+import { t } from '../words/words.ts';
+import type { CommandDefinition, JsonValue } from '../types.js';
 
 export function needsConfirmation({ risk_level, requires_approval }: CommandDefinition) {
   return risk_level !== 'low' || requires_approval;

@@ -133,3 +133,13 @@ export function size(bytes: number): string {
   if (bytes < 1e6) return quantity(bytes / 1e3, 'kB');
   return bytes < 1e9 ? quantity(bytes / 1e6, 'MB', 1) : quantity(bytes / 1e9, 'GB', 1);
 }
+/** A duration in at most two units, such as "4 s", "12 min", "3 h 05 min", "2 d 4 h". */
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  const min = Math.floor(s / 60);
+  if (min < 60) return `${min} min`;
+  const h = Math.floor(min / 60);
+  if (h < 24) return `${h} h ${String(min % 60).padStart(2, '0')} min`;
+  return `${Math.floor(h / 24)} d ${h % 24} h`;
+}

@@ -1,11 +1,11 @@
 /** Lists what needs a person, worst first: as keys with parameters, which become sentences in the language of the page. */
-import { assetState, isKitReachable, partFreshness, queueFreshness } from '../../world/age.ts';
-import { addressOf } from '../../world/route.ts';
-import { sentence } from '../../world/text.ts';
-import { numberOf } from '../../world/world.ts';
-import { t } from '../../words/words.ts';
-import { iconOfLink, iconOfType, type Icon } from '../parts/icon.ts';
-import type { LiveAsset, Now, QueueResource } from '../../types.d.ts';
+import { assetState, isKitReachable, partFreshness, queueFreshness } from '../world/age.ts';
+import { addressOf } from '../world/route.ts';
+import { sentence } from '../world/text.ts';
+import { numberOf } from '../world/world.ts';
+import { t } from '../words/words.ts';
+import { iconOfLink, iconOfType, type Icon } from './parts/icon.ts';
+import type { LiveAsset, Now, QueueResource } from '../types.js';
 
 interface Attention {
   /** The same while its condition lasts. */
