@@ -1,7 +1,7 @@
 /** Finds traffic that the routes of this machine send out by a dead link although another link answers. */
 import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
-import type { TableLink } from './link-table.ts';
 import { texts } from './texts.ts';
+import type { TableLink } from './status.ts';
 
 /** A link as the kernel's routes see it. */
 export interface RoutedLink extends TableLink {

@@ -1,10 +1,17 @@
 /** Puts together, at each reading, what is known of every WAN link. */
 import { join } from 'node:path';
 import type { DataCap } from '../../src/contract/feeds.ts';
-import { type Link, type LinkCause, type LinkStatus, wans_max } from '../../src/contract/kit.ts';
+import { type Link, type LinkStatus, wans_max } from '../../src/contract/kit.ts';
 import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
-import { ownPublicAddress, interfaceFault, judge, type LinkFacts, type LinkState } from './status.ts';
+import {
+  ownPublicAddress,
+  interfaceFault,
+  judge,
+  type LinkFacts,
+  type LinkState,
+  type TableLink,
+} from './status.ts';
 import { texts } from './texts.ts';
 import { calendar } from './usage/calendar.ts';
 import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './interfaces/inventory.ts';
@@ -45,17 +52,6 @@ export interface LinkTableParts {
 export interface Moment {
   readonly mono_ms: number;
   readonly wall_ms: number;
-}
-
-export interface TableLink {
-  readonly link: Link;
-  readonly reason: string | null;
-  readonly cause: LinkCause | null;
-  readonly cap: DataCap | null;
-  /** When the answers that its status rests on began or ended; null: not known. Monotonic. */
-  readonly since_ms: number | null;
-  /** The kit is degraded by it: traffic stays on this dead link. Null: it does not. */
-  readonly weakness: string | null;
 }
 
 /** What one reading of the machine shows. */

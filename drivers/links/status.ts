@@ -1,9 +1,10 @@
 /** The status of one link and the reason for it, from what is known of its interface, its routes and its answers. Pure. */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import type { LinkCause, LinkStatus } from '../../src/contract/kit.ts';
+import type { LinkCause, LinkStatus, Link } from '../../src/contract/kit.ts';
 import type { InterfaceState } from './interfaces/sysfs.ts';
 import { texts } from './texts.ts';
 import { isExampleIp, isPublicIp } from '../../src/platform/public-ip.ts';
+import type { DataCap } from '../../src/contract/feeds.ts';
 
 export interface LinkFacts {
   /** Null: the interface is not there. */
@@ -145,4 +146,16 @@ export function ownPublicAddress(addresses: readonly string[]): string | null {
   // No server ever sees an example address, so that an interface's word for one is no proof.
   const ours = addresses.filter((address) => isPublicIp(address) && !isExampleIp(address));
   return ours.find((address) => isIPv4(address)) ?? ours[0] ?? null;
+}
+
+/** A link as the table shows it. */
+export interface TableLink {
+  readonly link: Link;
+  readonly reason: string | null;
+  readonly cause: LinkCause | null;
+  readonly cap: DataCap | null;
+  /** When the answers that its status rests on began or ended; null: not known. Monotonic. */
+  readonly since_ms: number | null;
+  /** The kit is degraded by it: traffic stays on this dead link. Null: it does not. */
+  readonly weakness: string | null;
 }

@@ -8,14 +8,14 @@ import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
 import { type Link, openLink } from './links/link.ts';
 import { linkLog } from './links/link-log.ts';
-import { type MavlinkOptions, mavlinkOptions } from './options.ts';
+import { type MavlinkOptions, mavlinkOptions, openLinks } from './options.ts';
 import { Outgoing, sendHeartbeats } from './links/outgoing.ts';
 import { texts } from './links/texts.ts';
 import { openSigning, type StoredSigning } from './wire/signing.ts';
 import { texts as signing_texts } from './wire/texts.ts';
 import { vehicleCommands } from './vehicle-commands.ts';
 import { statusFacts, withForeignBytes, endpointFacts } from './status-facts.ts';
-import { addressOf, openLinks } from './links/link-options.ts';
+import { addressOf } from './link-options.ts';
 
 export const mavlink = defineDriver({
   name: 'mavlink',

@@ -10,7 +10,7 @@ import {
   type OnOptions,
 } from '../../src/toolkit/driver/driver.ts';
 import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
-import { serveHost } from './host/host-session.ts';
+import { serveHost } from './host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
 

@@ -23,7 +23,7 @@ import { readSecretFile } from '../../src/toolkit/device/secret-file.ts';
 import { pinnedHttp } from '../../src/toolkit/device/pinned-http.ts';
 import { snmpSource } from './snmp/snmp-radio.ts';
 import { Ubus } from './ubus/ubus.ts';
-import { ubusSource } from './ubus/ubus-radio.ts';
+import { ubusSource } from './ubus-radio.ts';
 
 export interface RadioSessionParts extends RadioAssetParts {
   /** Returns undefined when the radio with this MAC address belongs to this entry; else why not. */

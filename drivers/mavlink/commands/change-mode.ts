@@ -4,10 +4,11 @@ import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { holdMode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { notSent } from './admission.ts';
-import { carryOutOver, type Order } from './exchange.ts';
+import { carryOutOver } from './exchange.ts';
 import { modeOf, modeOrder, px4HoldOrder } from './orders.ts';
 import { texts } from './texts.ts';
 import type { Addressee } from '../vehicles/addressee.ts';
+import type { Order } from './ways.ts';
 
 /** Resolves with the mode that the vehicle shows then, over the link that showed the effect. */
 export async function changeMode(to: Addressee, order: Order, context: CommandContext): Promise<JsonObject> {

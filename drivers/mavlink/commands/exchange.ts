@@ -3,43 +3,10 @@ import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
-import { type Situation, situationOf } from '../vehicles/situation.ts';
+import { situationOf } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
-import { type Ack, result_in_progress, Ways } from './ways.ts';
+import { type Ack, result_in_progress, Ways, type Form, type Order } from './ways.ts';
 import { type Addressee, silent_ms } from '../vehicles/addressee.ts';
-
-/** The two messages that can carry a command. */
-export type Form = 'long' | 'int';
-
-export interface Order {
-  /** The command as the interface names it. */
-  readonly what: string;
-  /** MAV_CMD. */
-  readonly command: number;
-  /** The usual form, and the other form if it is equivalent. */
-  readonly forms: readonly [usual: Form, other?: Form];
-  /** Returns whether the link accepted the message. */
-  readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => boolean;
-  /** Only for commands that make a vehicle safer: further copies, over each link to it, do no harm, however late. */
-  readonly may_resend: boolean;
-  /** Returns why another copy would do harm now; also when a pilot has changed the mode, unless `ignores_mode`. */
-  readonly obstacle?: (situation: Situation) => string | undefined;
-  readonly ignores_mode?: boolean;
-  /** Description of the expected effect. */
-  readonly expected: string;
-  readonly effect_wait_ms: number;
-  /** No message shows the effect: acceptance is all that can be known. */
-  readonly isUnobservable?: boolean;
-  /** Whether a message received after `since_ms` shows the effect. */
-  readonly isObserved: (contact: Contact, since_ms: number) => boolean;
-  /**
-   * Sends the older message to autopilots that do not support the command; they do not answer it. Returns the reason
-   * if it cannot be sent now.
-   */
-  readonly fallback?: (contact: Contact) => string | undefined;
-  /** Returns further known causes of a refusal. */
-  readonly causes?: (contact: Contact) => readonly string[];
-}
 
 export interface Evidence {
   /** False: no answer came, but the change of the vehicle was observed. */

@@ -16,7 +16,7 @@ import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { changeMode, hold } from './change-mode.ts';
-import { carryOut, type Order } from './exchange.ts';
+import { carryOut } from './exchange.ts';
 import {
   admitTakeoff,
   admitTarget,
@@ -30,6 +30,7 @@ import { gotoOrder, modeOrder, speedOrder, takeoffOrder } from './orders.ts';
 import { takeOffAsPlane } from './plane-takeoff.ts';
 import { observeSpeed, speedOf } from './speed-effect.ts';
 import { texts } from './texts.ts';
+import type { Order } from './ways.ts';
 
 /** A climb takes longer than an answer. */
 const takeoff_timeout_ms = 60_000;

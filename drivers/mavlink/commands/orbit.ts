@@ -7,7 +7,7 @@ import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { type Bounded, notSent, reach } from './admission.ts';
 import { altitudeInput, type Height } from './altitude.ts';
-import { carryOut, type Order } from './exchange.ts';
+import { carryOut } from './exchange.ts';
 import { texts } from './texts.ts';
 import { admitTarget, type Waypoint } from './gate.ts';
 import { distance_m, distanceToSides_m, type Place } from '../vehicles/geo.ts';
@@ -15,6 +15,7 @@ import type { Kind } from '../reports/kind.ts';
 import { modeNumbers, px4_orbit_mode } from '../vehicles/modes.ts';
 import { gotoOrder, sendCommand } from './orders.ts';
 import { isNear } from './target-shown.ts';
+import type { Order } from './ways.ts';
 
 const radius_min_m = 1;
 /** Planes cannot turn more tightly. */

@@ -1,13 +1,13 @@
 /** The messages that each command sends, and the effect that completes it. */
 import type { Height } from './altitude.ts';
-import type { Contact } from '../vehicles/contact.ts';
-import type { Form, Order } from './exchange.ts';
+import { type Contact, isArmed } from '../vehicles/contact.ts';
 import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
 import { obstacleToDisarm, obstacleToForcedDisarm, obstacleToRepeat, type Waypoint } from './gate.ts';
 import { distance_m } from '../vehicles/geo.ts';
 import { texts } from './texts.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
-import { armingCauses, isArmed, modeCauses, type Situation } from '../vehicles/situation.ts';
+import { armingCauses, modeCauses, type Situation } from '../vehicles/situation.ts';
+import type { Form, Order } from './ways.ts';
 
 const command_return = 20;
 const command_set_mode = 176;

@@ -12,12 +12,13 @@ import type { Situation } from '../vehicles/situation.ts';
 import { admit, type Bounded, notSent } from './admission.ts';
 import type { Height } from './altitude.ts';
 import { awaitArrival } from './arrival.ts';
-import { carryOut, type Order } from './exchange.ts';
+import { carryOut } from './exchange.ts';
 import { admitHeight, obstacleToTakeOff, outOfFence, tooFar } from './gate.ts';
 import { offset } from '../vehicles/geo.ts';
 import { isAirborne, modeOrder } from './orders.ts';
 import { texts } from './texts.ts';
 import type { Addressee } from '../vehicles/addressee.ts';
+import type { Order } from './ways.ts';
 
 /** The run on the ground, until the autopilot reports that it flies. */
 const effect_wait_ms = 20_000;

@@ -5,33 +5,12 @@ import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer, type FramerTally } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
-import type { EndpointOptions } from './endpoint-options.ts';
+import type { EndpointOptions } from '../endpoint-options.ts';
 import { type EndpointStats, EndpointTally } from './tally.ts';
 import { runTcpClient, runTcpListen } from './tcp.ts';
 import { texts } from './texts.ts';
 import { runUdpClient, runUdpListen } from './udp.ts';
-
-/** Sends the bytes of one frame to every station, and counts it for each of them. */
-export type Relay = (bytes: Uint8Array) => void;
-
-/** The endpoint as its medium uses it. */
-export interface EndpointHost {
-  readonly signal: AbortSignal;
-  readonly tally: EndpointTally;
-  /** `own_ports`: from which stations receive. */
-  opened(relay: Relay, own_ports: readonly number[]): void;
-  closed(): void;
-  joined(peer: string): void;
-  left(peer: string, reason?: string): void;
-  /** Counts a connection above the maximum. */
-  refused(): void;
-  /** Counts a datagram that was not parsed, since too much arrived at once. */
-  overrun(): void;
-  /** Parses a datagram; returns whether it contained a frame. Frames of a refused station are counted and not forwarded. */
-  datagram(bytes: Uint8Array, peer: string, how: { readonly isRefused: boolean }): boolean;
-  /** Opens a parser for the bytes of a connection, until `over` aborts. */
-  stream(peer: string, over: AbortSignal): (chunk: Uint8Array) => void;
-}
+import type { EndpointHost, Relay } from './endpoint-host.ts';
 
 export interface EndpointNeeds {
   readonly signal: AbortSignal;

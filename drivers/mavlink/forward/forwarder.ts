@@ -13,7 +13,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import type { Route } from '../vehicles/contacts.ts';
 import { type Frame, fingerprintOf } from '../wire/frame.ts';
 import { Endpoint } from './endpoint.ts';
-import type { EndpointOptions } from './endpoint-options.ts';
+import type { EndpointOptions } from '../endpoint-options.ts';
 import type { DropReason, EndpointStats } from './tally.ts';
 import { texts } from './texts.ts';
 import { targets } from '../wire/definitions-table.ts';

@@ -5,7 +5,6 @@ import { EventIntake } from '../reports/event-intake.ts';
 import { Hardware, isSameHardware } from '../reports/hardware.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
-import { assetKeyOf } from './identity.ts';
 import {
   autopilotOf,
   type Autopilot,
@@ -20,15 +19,15 @@ import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isTransfer } from './mission-kinds.ts';
 import { needsModeList } from './modes.ts';
-import { sourceOf } from './newcomers.ts';
 import { Overturned } from '../reports/overturned.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import { OwnHeartbeats, Burst } from '../reports/own-heartbeats.ts';
-import { isArmed, isInAir } from './situation.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, sendRequest, Streams, type StreamRates } from './streams.ts';
 import { UnansweredCopies } from '../reports/unanswered.ts';
+
+const usual_component = 1;
 
 type CommandAck = Messages['COMMAND_ACK'];
 
@@ -388,4 +387,33 @@ export class Contact {
     if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);
     this.#restarted_ms = now_ms;
   }
+}
+
+/** Returns the peer without its UDP or TCP port: a host with many ports is one source. */
+export function sourceOf(peer: string): string {
+  return peer.replace(/:\d+$/u, '');
+}
+
+/** Returns the key from the hardware id, or from the configured system and component ids if there is none. */
+export function assetKeyOf({
+  uid,
+  sysid,
+  compid,
+}: Pick<Contact, 'sysid' | 'compid'> & { readonly uid: string | undefined }): string {
+  if (uid !== undefined) return `mavlink:${uid}`;
+  return compid === usual_component
+    ? `mavlink:system-${sysid}`
+    : `mavlink:system-${sysid}-component-${compid}`;
+}
+
+const armed_bit = 128;
+/** LANDED_STATE in which a vehicle takes off, flies or lands. */
+const landed_states_in_air: ReadonlySet<number> = new Set([2, 3, 4]);
+
+export function isArmed({ base_mode }: Messages['HEARTBEAT']): boolean {
+  return (base_mode & armed_bit) !== 0;
+}
+
+export function isInAir({ landed_state }: Messages['EXTENDED_SYS_STATE']): boolean {
+  return landed_states_in_air.has(landed_state);
 }

@@ -1,7 +1,7 @@
 /** The received autopilots, indexed by link and peer so that a look-up builds no key. */
-import type { Contact } from './contact.ts';
+import { type Contact, sourceOf } from './contact.ts';
 import type { Link } from '../links/link.ts';
-import { type Newcomer, type Roles, Slots, sourceOf } from './newcomers.ts';
+import { type Newcomer, type Roles, Slots } from './newcomers.ts';
 import type { Vehicle } from './vehicle.ts';
 
 interface Sender {

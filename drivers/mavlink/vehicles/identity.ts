@@ -7,7 +7,6 @@ import { isSameHardware } from '../reports/hardware.ts';
 import type { Vehicle } from './vehicle.ts';
 import type { Messages } from '../wire/messages.ts';
 
-const usual_component = 1;
 const autopilot_names = { ardupilot: 'ArduPilot', px4: 'PX4', other: 'MAVLink' } as const;
 /** USB vendor ids of boards. */
 const board_vendors: ReadonlyMap<number, string> = new Map([
@@ -27,18 +26,6 @@ const release_names: ReadonlyMap<number, string> = new Map([
 ]);
 
 const provisional_prefix = 'mavlink:system-';
-
-/** Returns the key from the hardware id, or from the configured system and component ids if there is none. */
-export function assetKeyOf({
-  uid,
-  sysid,
-  compid,
-}: Pick<Contact, 'sysid' | 'compid'> & { readonly uid: string | undefined }): string {
-  if (uid !== undefined) return `mavlink:${uid}`;
-  return compid === usual_component
-    ? `mavlink:system-${sysid}`
-    : `mavlink:system-${sysid}-component-${compid}`;
-}
 
 /** Returns the key of the vehicle that has this hardware, whichever of its numbers the key is made of. */
 export function hardwareKeyOf(

@@ -1,6 +1,5 @@
 /** Flight modes: names of reported numbers, numbers for `set_mode`, and the mode in which a vehicle stays where it is. */
 import type { Autopilot, Kind } from '../reports/kind.ts';
-import type { Situation } from './situation.ts';
 
 /** The modes that `set_mode` of the interface accepts. */
 export const mode_names = ['GUIDED', 'AUTO', 'LOITER', 'RTL', 'LAND'] as const;
@@ -153,7 +152,15 @@ export interface HoldMode {
   readonly caveat?: HoldCaveat;
 }
 
-type Held = Pick<Situation, 'autopilot' | 'kind' | 'is_boat' | 'vtol_flight' | 'position' | 'estimator'>;
+/** Of a situation, what decides in which mode the vehicle holds. */
+interface Held {
+  readonly autopilot: Autopilot;
+  readonly kind: Kind;
+  readonly is_boat: boolean;
+  readonly vtol_flight: 'forward' | 'hover' | null;
+  readonly position: object | undefined;
+  readonly estimator: { readonly has_position: boolean } | undefined;
+}
 
 interface Named {
   readonly name: string;

@@ -6,7 +6,6 @@ import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Rate } from '../../../src/platform/token-bucket.ts';
 import type { Contact } from './contact.ts';
-import type { Vehicle } from './vehicle.ts';
 
 /** Autopilots that are tracked at the same time. */
 export const contacts_max = 128;
@@ -69,19 +68,22 @@ export function isMoved(
   return silenceSince(from.last_ms, now_ms) >= gone_silence_ms ? true : undefined;
 }
 
-/** Returns the peer without its UDP or TCP port: a host with many ports is one source. */
-export function sourceOf(peer: string): string {
-  return peer.replace(/:\d+$/u, '');
-}
-
 export function isConfirmed({ beats, first_ms, last_ms, isHighLatency }: Contact): boolean {
   // The next message over a satellite may be minutes away.
   if (isHighLatency) return true;
   return beats >= 2 && last_ms - first_ms >= confirm_after_ms;
 }
 
+/** A vehicle, as far as its slot depends on it. */
+interface SlotHolder {
+  readonly isConfigured: boolean;
+  readonly online: boolean;
+  readonly online_total_ms: number;
+  readonly offline_ms: number;
+}
+
 /** Whether it keeps its slot while it is offline. */
-export function isEstablished({ online_total_ms, isConfigured }: Vehicle): boolean {
+export function isEstablished({ online_total_ms, isConfigured }: SlotHolder): boolean {
   return isConfigured || online_total_ms >= established_after_ms;
 }
 
@@ -93,10 +95,10 @@ export class VehicleSlots {
   #appearances_ms: readonly number[] = [];
 
   /** Whether one more may appear, and which one must be removed for it: one that is offline and was online only briefly. */
-  slotFor(
-    vehicles: readonly Vehicle[],
+  slotFor<T extends SlotHolder>(
+    vehicles: readonly T[],
     now_ms: number,
-  ): { readonly hasSlot: boolean; readonly victim: Vehicle | undefined } {
+  ): { readonly hasSlot: boolean; readonly victim: T | undefined } {
     const recent = this.#appearances_ms.filter((at_ms) => now_ms - at_ms < appearances_window_ms);
     const unconfigured = vehicles.filter(({ isConfigured }) => !isConfigured);
     const offline = unconfigured.filter((each) => !each.online && !isEstablished(each));

@@ -1,5 +1,5 @@
 /** The current state of a vehicle, for its status feed and for the preconditions of commands. */
-import type { Contact } from './contact.ts';
+import { type Contact, isArmed } from './contact.ts';
 import { undulation } from './feeds.ts';
 import type { Place } from './geo.ts';
 import { highLatencyArmed } from './high-latency.ts';
@@ -43,7 +43,6 @@ const home_fresh_ms = 30_000;
 /** ArduPilot repeats its reasons every 30 s. */
 const reasons_fresh_ms = 65_000;
 const reasons_max = 5;
-const armed_bit = 128;
 /** MAV_TYPE. */
 const type_boat = 11;
 const type_helicopter = 4;
@@ -51,8 +50,6 @@ const pre_arm_bit = 0x1000_0000;
 const fix_2d = 2;
 const landed_on_ground = 1;
 const landed_unknown = 0;
-/** LANDED_STATE in which a vehicle takes off, flies or lands. */
-const landed_states_in_air: ReadonlySet<number> = new Set([2, 3, 4]);
 /** A vehicle that does not report its landed state counts as airborne above this height over home. */
 const flying_height_m = 1;
 const reason_pattern = /^(?:PreArm|Arm|Preflight Fail|Arming denied)[:! ]/u;
@@ -91,14 +88,6 @@ function armedOf(contact: Contact, heartbeat: Messages['HEARTBEAT'], now_ms: num
   if (contact.isShared(now_ms)) return now_ms - armed_ms < heartbeat_fresh_ms;
   const report = isHighLatency ? latest.last('HIGH_LATENCY2') : undefined;
   return report ? highLatencyArmed(report, autopilot) : isArmed(heartbeat);
-}
-
-export function isArmed({ base_mode }: Messages['HEARTBEAT']): boolean {
-  return (base_mode & armed_bit) !== 0;
-}
-
-export function isInAir({ landed_state }: Messages['EXTENDED_SYS_STATE']): boolean {
-  return landed_states_in_air.has(landed_state);
 }
 
 /** Returns undefined without a recent report of the estimator. */

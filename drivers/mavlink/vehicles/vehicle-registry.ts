@@ -3,20 +3,11 @@ import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import type { vehicleCommands } from '../vehicle-commands.ts';
 import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
-import { Contact } from './contact.ts';
+import { Contact, sourceOf, assetKeyOf } from './contact.ts';
 import { Contacts, type Route, routeOf } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
-import {
-  assetKeyOf,
-  cloneKeyOf,
-  hardwareKeyOf,
-  isKeyOf,
-  isProvisional,
-  nameOfClone,
-  vehicleAsset,
-} from './identity.ts';
+import { cloneKeyOf, hardwareKeyOf, isKeyOf, isProvisional, nameOfClone, vehicleAsset } from './identity.ts';
 import { autopilotOf, senderOf } from '../reports/kind.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
@@ -32,11 +23,10 @@ import {
   isEstablished,
   isForAll,
   isMoved,
-  sourceOf,
   unannounced_silence_ms,
   appearing_rate,
 } from './newcomers.ts';
-import { commandsOf, type MavlinkOptions, ownOptions } from '../options.ts';
+import { commandsOf, type MavlinkOptions, ownOptions, type CommandName } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
@@ -47,13 +37,21 @@ import { Radios } from '../links/radios.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
 import { type Subject, VehicleLog } from './vehicle-log.ts';
+import type { Commanded } from './addressee.ts';
+import type { Situation } from './situation.ts';
+import type { Command } from '../../../src/toolkit/driver/command.ts';
 
 export interface VehicleRegistryParts {
   readonly host: DriverHost<typeof droneFeeds>;
   readonly options: MavlinkOptions;
   readonly out: Outgoing;
   /** Makes the commands of a vehicle. */
-  readonly commandsFor: typeof vehicleCommands;
+  readonly commandsFor: (
+    commanded: Commanded,
+    options: MavlinkOptions,
+    enabled: readonly CommandName[],
+    about: Pick<Situation, 'autopilot' | 'kind'>,
+  ) => readonly Command[];
 }
 
 /**

@@ -4,12 +4,12 @@ import type { AssetDescription, DriverLog } from '../../../src/toolkit/driver/dr
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { KnownSource } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
-import type { Contact } from './contact.ts';
+import { type Contact, isArmed } from './contact.ts';
 import { radioFeed } from './feeds.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { type Charge, type DroneSink, Publishing } from './publishing.ts';
 import { flightMode } from './modes.ts';
-import { isArmed, type Situation, situationOf } from './situation.ts';
+import { type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import { kindOfType } from './mission-kinds.ts';
 import { changes_rate } from './newcomers.ts';

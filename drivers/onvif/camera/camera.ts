@@ -13,7 +13,7 @@ import type { IdentityBindings } from '../../../src/toolkit/driver/identity-bind
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/platform/errors.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
-import { type Device, isComplete, type LoggedIn, logIn, readDevice } from './device.ts';
+import { type Device, expectSameCamera, isComplete, type LoggedIn, logIn, readDevice } from './device.ts';
 import type { Unread } from './media.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { Limits } from '../limits.ts';
@@ -132,7 +132,8 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
       log: host.log,
       pull_s: options.pull_s,
       soap,
-      device: { ...device, asset_key },
+      device,
+      expectAlive: async () => expectSameCamera(soap, { ...device, asset_key }),
       detections,
       signal: AbortSignal.any([signal, whenComplete(parts, device, soap, signal)]),
     });

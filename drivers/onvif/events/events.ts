@@ -1,22 +1,30 @@
 /** Receives a camera's events by pull or webhook; checks only that it answers where it supports neither. */
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { type Device, expectSameCamera, type KnownCamera } from '../camera/device.ts';
 import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
 import { type EventListener, pullEvents } from './pull-point.ts';
-import { describe, type Soap } from '../soap/soap.ts';
+import { describe, type ServiceName, type Soap } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
 import { notesOf } from './topics.ts';
 import type { Webhook } from './webhook.ts';
 import { readEnvelope } from '../soap/envelope.ts';
 import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
 
+interface EventDevice {
+  /** Address of each service. */
+  readonly services: ReadonlyMap<ServiceName, string>;
+  /** Address of the gateway on this connection, for events that the camera sends. */
+  readonly local_address: string | undefined;
+}
+
 export interface EventParts {
   readonly camera: CameraOptions;
   readonly pull_s: number;
   readonly soap: Soap;
-  readonly device: Device & KnownCamera;
+  readonly device: EventDevice;
+  /** Throws DeviceUnreachable when the camera does not answer any more, or another one does. */
+  readonly expectAlive: () => Promise<void>;
   readonly detections: Detections;
   readonly webhook: Webhook;
   readonly log: DriverLog;
@@ -28,7 +36,7 @@ const without_events_ms = 900_000;
 
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function receiveEvents(parts: EventParts): Promise<void> {
-  const { camera, device, log, signal, soap, detections, pull_s } = parts;
+  const { camera, device, log, signal, soap, detections, pull_s, expectAlive } = parts;
   const url = device.services.get('events');
   const listener: EventListener = {
     soap,
@@ -36,7 +44,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     pull_s,
     signal,
     log: { info: (facts, sentence) => log.info({ camera: camera.name, ...facts }, sentence) },
-    expectAlive: async () => expectSameCamera(soap, device),
+    expectAlive,
     onEvents: (body) => detections.take(notesOf(body)),
     onSubscribed: (ask) => detections.confirmWith(ask),
     onLost: (reason) => detections.forget(reason),

@@ -3,6 +3,14 @@ import { z } from 'zod';
 import { type AiType, aiType } from '../../../src/contract/feeds.ts';
 import { type Outcome, valueOf } from '../host/replies.ts';
 
+/** What a camera reports of one channel. Undefined: the message does not contain it. */
+export interface Reported {
+  readonly channel: number;
+  readonly motion: boolean | undefined;
+  readonly visitor: boolean | undefined;
+  readonly ai: readonly AiType[] | undefined;
+}
+
 /** Detections of one channel. Null: unknown, or it has no such detector. */
 export interface Alarms {
   readonly motion: boolean | null;

@@ -136,3 +136,9 @@ function isNumber(name: string): boolean {
 function question(cmd: string, channel: number): Command {
   return { cmd, action: 0, param: { channel } };
 }
+
+/** Uses the UID of the camera, which may move to another channel; else the channel number. */
+export function channelKey(recorder_key: string, { uid, channel, isUidShared }: ChannelFacts): string {
+  if (uid === null) return `${recorder_key}:channel-${channel}`;
+  return isUidShared ? `vendorcam:uid-${uid}:channel-${channel}` : `vendorcam:uid-${uid}`;
+}

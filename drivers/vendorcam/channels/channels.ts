@@ -12,17 +12,16 @@ import type {
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
-import type { ChannelFacts } from './channel-list.ts';
-import { channelKey, type HostFacts, streamOf } from './describe.ts';
+import { type ChannelFacts, channelKey } from './channel-list.ts';
+import { type HostFacts, streamOf } from './describe.ts';
 import type { Device } from '../host/device.ts';
 import { type Preset, presetsIn, presetsQuestion } from '../commands/presets.ts';
 import { savedZone } from '../commands/motion-switch.ts';
 import type { HostOptions } from '../options.ts';
-import type { Reported } from '../push/alarm-events.ts';
 import { type Asking, newAsking, type Seen } from './poll.ts';
 import { texts } from '../texts.ts';
 import type { Outcome } from '../host/replies.ts';
-import type { Alarms } from './alarms.ts';
+import type { Alarms, Reported } from './alarms.ts';
 
 export type Host = DriverHost<typeof vendorcamFeeds>;
 

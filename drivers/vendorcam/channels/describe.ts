@@ -5,8 +5,7 @@ import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts
 import { type DeviceStream, streamWithLogin } from '../../../src/toolkit/driver/stream-login.ts';
 import { texts as driver_texts } from '../../../src/toolkit/driver/texts.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/platform/errors.ts';
-import type { ChannelFacts } from './channel-list.ts';
-import { type Abilities, abilitiesOf, abilityReply } from './abilities.ts';
+import { type Abilities, abilitiesOf, abilityReply } from '../host/abilities.ts';
 import type { Device } from '../host/device.ts';
 import { failureOf } from '../host/rsp-codes.ts';
 import type { Limits } from '../limits.ts';
@@ -121,12 +120,6 @@ export function identitiesOf({ mac, uid, label }: Identities): readonly string[]
 
 function hasAny(keys: readonly string[]): keys is readonly [string, ...string[]] {
   return keys.length > 0;
-}
-
-/** Uses the UID of the camera, which may move to another channel; else the channel number. */
-export function channelKey(recorder_key: string, { uid, channel, isUidShared }: ChannelFacts): string {
-  if (uid === null) return `${recorder_key}:channel-${channel}`;
-  return isUidShared ? `vendorcam:uid-${uid}:channel-${channel}` : `vendorcam:uid-${uid}`;
 }
 
 export function genuine(value: string): string | undefined {

@@ -7,7 +7,7 @@ import {
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
 import { withChoices } from '../../../src/toolkit/driver/choices.ts';
-import type { ChannelAbilities } from '../channels/abilities.ts';
+import type { ChannelAbilities } from '../host/abilities.ts';
 import type { Contact } from '../host/contact.ts';
 import type { Device } from '../host/device.ts';
 import type { Limits } from '../limits.ts';

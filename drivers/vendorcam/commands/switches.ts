@@ -13,9 +13,8 @@ import { type FaultKind, refusalOf } from '../host/rsp-codes.ts';
 import { type Command as Order, faultIn } from '../host/replies.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';
+import type { SwitchKind } from '../host/remembered.ts';
 
-export const switch_kinds = ['siren', 'light'] as const;
-export type SwitchKind = (typeof switch_kinds)[number];
 /** Kind and channel, such as `siren 0`: what is kept on disk. */
 export type SwitchKey = `${SwitchKind} ${number}`;
 

@@ -6,10 +6,12 @@ import { loginRecord } from '../../../src/toolkit/device/login-guard.ts';
 import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { DeviceRejected } from '../../../src/platform/errors.ts';
-import { switch_kinds } from '../commands/switches.ts';
 import { password_chars_max } from '../options.ts';
 import { savedSession } from './session.ts';
 import { texts } from '../texts.ts';
+
+export const switch_kinds = ['siren', 'light'] as const;
+export type SwitchKind = (typeof switch_kinds)[number];
 
 const hostMemory = z.object({
   /** SHA-256 of the certificate of the first contact. */

@@ -1,13 +1,6 @@
 /** Reads the XML of the vendor's own protocol: nonces and alarms. Pure, and bounded in length, depth and count. */
-import { type AiType, aiType } from '../../../src/contract/feeds.ts';
-
-/** What a camera reports of one channel. Undefined: the message does not contain it. */
-export interface Reported {
-  readonly channel: number;
-  readonly motion: boolean | undefined;
-  readonly visitor: boolean | undefined;
-  readonly ai: readonly AiType[] | undefined;
-}
+import { aiType } from '../../../src/contract/feeds.ts';
+import type { Reported } from '../channels/alarms.ts';
 
 interface Element {
   readonly name: string;

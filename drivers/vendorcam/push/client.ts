@@ -6,7 +6,7 @@ import { every } from '../../../src/platform/time.ts';
 import { deadline } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';
-import { nonceIn, type Reported, reportsIn } from './alarm-events.ts';
+import { nonceIn, reportsIn } from './alarm-events.ts';
 import { aesKey, hashOf, textIn, xor } from './cipher.ts';
 import {
   classes,
@@ -18,6 +18,7 @@ import {
   origins,
   statuses,
 } from './wire.ts';
+import type { Reported } from '../channels/alarms.ts';
 
 export interface PushConnection {
   readonly host: string;

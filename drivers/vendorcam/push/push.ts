@@ -11,8 +11,8 @@ import { type Memory, readPassword } from '../host/remembered.ts';
 import type { Limits } from '../limits.ts';
 import type { HostOptions } from '../options.ts';
 import { texts } from '../texts.ts';
-import type { Reported } from './alarm-events.ts';
 import { PushRefused, receivePush } from './client.ts';
+import type { Reported } from '../channels/alarms.ts';
 
 export interface PushParts {
   readonly host: Pick<Host, 'log' | 'signal'>;

@@ -14,15 +14,19 @@ import type { Found } from '../ubus/identify.ts';
 import { type Channel, channelsOf, healthOf, powersOf, widthOf } from '../ubus/iwinfo.ts';
 import type { Led } from './led.ts';
 import { figure, goodRows, macText, text } from '../ubus/loose.ts';
-import type { CommandName } from '../options.ts';
-import type { UbusRadioParts } from '../ubus/ubus-radio.ts';
+import type { CommandName, UbusRadio, VendorradioOptions } from '../options.ts';
 import { answerWords, type Call } from '../ubus/ubus-wire.ts';
 import { texts } from '../texts.ts';
 import type { Limits } from '../limits.ts';
 import type { SessionHooks } from '../source.ts';
 import type { Ubus } from '../ubus/ubus.ts';
 
-export interface CommandParts extends UbusRadioParts {
+export interface CommandParts {
+  readonly ubus: Ubus;
+  readonly radio: UbusRadio;
+  readonly options: VendorradioOptions;
+  readonly limits: Limits;
+  readonly hooks: SessionHooks;
   readonly found: Found;
   readonly led: Led;
 }

@@ -1,7 +1,7 @@
 /** Forwarding of frames from a link to a station: processor time of the driver's part, from the bytes of the link to the socket. */
 import { fork } from 'node:child_process';
 import { Forwarder } from '../../../drivers/mavlink/forward/forwarder.ts';
-import { endpointOptions } from '../../../drivers/mavlink/forward/endpoint-options.ts';
+import { endpointOptions } from '../../../drivers/mavlink/endpoint-options.ts';
 import type { Link } from '../../../drivers/mavlink/links/link.ts';
 import { LinkTally } from '../../../drivers/mavlink/links/link-tally.ts';
 import { Outgoing } from '../../../drivers/mavlink/links/outgoing.ts';

@@ -1,7 +1,7 @@
 /** Error codes and the forms in which firmware tells what a camera sees. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/channels/abilities.ts';
+import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/host/abilities.ts';
 import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/channels/alarms.ts';
 import { texts as driver_texts } from '../../../../src/toolkit/driver/texts.ts';
 import { identitiesOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';

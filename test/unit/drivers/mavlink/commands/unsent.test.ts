@@ -1,6 +1,6 @@
 /** A refusal as the outcome: known when the older message was not sent, and unknown when it may be to an earlier command. */
 import { expect, it } from 'vitest';
-import { carryOut, type Order } from '../../../../../drivers/mavlink/commands/exchange.ts';
+import { carryOut } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import {
   armOrder,
   gotoOrder,
@@ -17,6 +17,7 @@ import { situationOf } from '../../../../../drivers/mavlink/vehicles/situation.t
 import { parseDatagram } from '../../../../../drivers/mavlink/wire/framer.ts';
 import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { Changes } from '../../../../../drivers/mavlink/vehicles/addressee.ts';
+import type { Order } from '../../../../../drivers/mavlink/commands/ways.ts';
 
 const guided = 4;
 const unsupported = 3;

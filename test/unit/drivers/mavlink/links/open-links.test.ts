@@ -1,8 +1,7 @@
 /** Links over which strangers can pass for a vehicle: which they are, and where a technician reads it. */
 import { describe, expect, it } from 'vitest';
-import { openLinks } from '../../../../../drivers/mavlink/links/link-options.ts';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
-import { mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
+import { mavlinkOptions, openLinks } from '../../../../../drivers/mavlink/options.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withLab } from '../mavlink-lab.ts';
 

@@ -1,20 +1,20 @@
 /** A radio over ubus: its identity, its reading at each poll, and its commands. */
-import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
-import { DeviceUnreachable } from '../../../src/platform/errors.ts';
-import { commandsFor } from '../commands/commands.ts';
-import { type Found, identifyRadio } from './identify.ts';
-import { fileText, healthOf, infoOf, linkOf, stationsOf, surveyOf, ticksOf } from './iwinfo.ts';
-import { Led } from '../commands/led.ts';
-import { type LinkState, linkStateOf, meshrider_files, positionOf, sensorsOf } from './linkstate.ts';
-import type { Limits } from '../limits.ts';
-import type { UbusRadio, VendorradioOptions } from '../options.ts';
-import type { LinkReading, Reading } from '../reading.ts';
-import type { Known, RadioSource, SessionHooks } from '../source.ts';
-import type { Ubus } from './ubus.ts';
-import { texts } from '../texts.ts';
-import { type Answer, answerWords, type Call, ubus_status } from './ubus-wire.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
+import { DeviceUnreachable } from '../../src/platform/errors.ts';
+import { commandsFor } from './commands/commands.ts';
+import { type Found, identifyRadio } from './ubus/identify.ts';
+import { fileText, healthOf, infoOf, linkOf, stationsOf, surveyOf, ticksOf } from './ubus/iwinfo.ts';
+import { Led } from './commands/led.ts';
+import { type LinkState, linkStateOf, meshrider_files, positionOf, sensorsOf } from './ubus/linkstate.ts';
+import type { Limits } from './limits.ts';
+import type { UbusRadio, VendorradioOptions } from './options.ts';
+import type { LinkReading, Reading } from './reading.ts';
+import type { Known, RadioSource, SessionHooks } from './source.ts';
+import type { Ubus } from './ubus/ubus.ts';
+import { texts } from './texts.ts';
+import { type Answer, answerWords, type Call, ubus_status } from './ubus/ubus-wire.ts';
 
-export interface UbusRadioParts {
+interface UbusRadioParts {
   readonly ubus: Ubus;
   readonly close: () => void;
   readonly radio: UbusRadio;
