@@ -9,7 +9,7 @@ import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../kit/
 import { ConfigInvalid } from '../platform/errors.ts';
 import { nearestExisting } from './doctor/disk.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
-import { replicationWarnings } from '../cloud/store/sql/replication.ts';
+import { replicationWarnings } from '../cloud/sql/replication.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 

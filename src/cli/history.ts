@@ -11,12 +11,12 @@ import type { HistoryStore, KitSize } from '../cloud/history/history-store.ts';
 import { exportKit } from '../cloud/history/transfer/export.ts';
 import { ExportUnreadable, type Imported, importLines } from '../cloud/history/transfer/import.ts';
 import { linesIn } from '../cloud/history/transfer/lines.ts';
-import type { Store } from '../cloud/store/store.ts';
 import { complain, exit, printJson, say, type Shell, size, table } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { missingFile, withStore } from './service/database.ts';
 import type { DatabaseOptions } from './service/database-options.ts';
 import { localTime } from '../platform/local-time.ts';
+import type { Store } from '../cloud/store/sql-store.ts';
 
 export interface ExportOptions extends DatabaseOptions {
   readonly kit: readonly string[];

@@ -8,7 +8,7 @@ import { server_round_ms } from '../cloud/history/keeper.ts';
 import { pageOnDemand } from '../cloud/http/page/page-files.ts';
 import type { ServiceMetrics } from '../cloud/metrics.ts';
 import { type StandaloneService, startStandalone } from '../cloud/standalone.ts';
-import { nameOf, openStore } from '../cloud/store/open-store.ts';
+import { nameOf, openStore } from '../cloud/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
 import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts';
 import { exit, type Shell } from './terminal/shell.ts';

@@ -1,5 +1,5 @@
 /** Distributes stored changes to the subscribers of a kit or of all kits. */
-import type { Change } from './store/store.ts';
+import type { Change } from './stored/stored.ts';
 
 type Subscriber = (changes: readonly Change[]) => void;
 

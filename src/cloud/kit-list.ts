@@ -1,6 +1,6 @@
 /** The kits of a key with their summaries, for List Kits and for the fleet socket. */
 import { turnEvery } from '../platform/time.ts';
-import { maySee, type Principal } from './access/principal.ts';
+import { maySee, type Principal } from './principal.ts';
 import type { KitResource } from './api/resources.ts';
 import {
   iso,
@@ -11,9 +11,10 @@ import {
   turnsAt,
   unreportedKit,
 } from './api/views.ts';
-import type { AssetState, Store, StoredKit } from './store/store.ts';
-import { lostLately } from './store/losses.ts';
+import type { AssetState, StoredKit } from './stored/stored.ts';
+import { lostLately } from './stored/losses.ts';
 import type { Attention, KitSummary } from './api/summary.ts';
+import type { Store } from './store/sql-store.ts';
 
 /** Kits that are summarised in one turn of the event loop: a key may see ten thousand, and other clients must not wait for them. */
 const kits_a_turn = 250;

@@ -1,8 +1,8 @@
 /** The figures of the standalone service for Prometheus. Loaded only where the configuration asks for them. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Store } from './store/store.ts';
 import { type AttentionTopic, attention_topics } from './attention.ts';
 import { isOnline } from './api/views.ts';
+import type { Store } from './store/sql-store.ts';
 
 /** Counts what the service does; called on the way of every request and message. */
 export interface Meter {

@@ -19,7 +19,7 @@ import type {
 import type { Changes } from './changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
 import { linkOf, type LinkResource } from './api/kit-resources.ts';
-import { maySee, type Principal } from './access/principal.ts';
+import { maySee, type Principal } from './principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
 import { cursorAfter, taskPage } from './task-pages.ts';
@@ -27,14 +27,13 @@ import type { ServiceLog } from './service-log.ts';
 import { fixChanges } from './store/partners.ts';
 import type {
   PushedFix,
-  Store,
   StoredAsset,
   StoredFeed,
   StoredKit,
   StoredTask,
   TaskOrder,
   TaskQuery,
-} from './store/store.ts';
+} from './stored/stored.ts';
 import {
   assetDetails,
   byType,
@@ -51,6 +50,7 @@ import {
 import { texts } from './texts.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { partner_assets_max } from './store/partners.ts';
+import type { Store } from './store/sql-store.ts';
 
 /** `message`: a fix that was pushed; left out: the asset was registered, changed or removed. */
 export type OnPartner = (changed: {

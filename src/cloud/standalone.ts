@@ -15,8 +15,8 @@ import { isOnline } from './api/views.ts';
 import { Changes } from './changes.ts';
 import type { ReceiverParts } from './ingest/receiver.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
-import type { OpenedStore } from './store/open-store.ts';
-import type { Committed } from './store/store.ts';
+import type { OpenedStore } from './open-store.ts';
+import type { Committed } from './stored/stored.ts';
 
 /** Messages that arrive within this time are committed together. */
 const group_ms = 5;

@@ -9,7 +9,7 @@ import { RetentionSetting } from './history/retention.ts';
 import { HistoryKeeper, type HistoryOptions } from './history/keeper.ts';
 import { request_limits_default, type RequestLimits } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';
-import type { Reception } from './ingest/read-message.ts';
+import type { Reception } from './read-message.ts';
 import { MapFile } from './map/map-file.ts';
 import { KeyRing } from './access/keys.ts';
 import { type ProxyRules, TrustedProxies } from './access/proxies.ts';
@@ -20,9 +20,10 @@ import { socket_limits_default, type SocketLimits } from './live/upgrade.ts';
 import { type Dispatcher, type OnPartner, Service } from './service.ts';
 import type { PictureSource } from './http/picture-routes.ts';
 import type { ServiceLog } from './service-log.ts';
-import type { Committed, Store } from './store/store.ts';
+import type { Committed } from './stored/stored.ts';
 import { openWebhooks, type WebhookSettings } from './webhooks/open-webhooks.ts';
 import { texts } from './texts.ts';
+import type { Store } from './store/sql-store.ts';
 
 const check_unanswered_ms = 1_000;
 /** Interval of the look at the marks of the tables: each commit looks as well, and a replica without commits must not read what it does not know. */

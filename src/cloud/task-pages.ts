@@ -1,5 +1,6 @@
 /** Pages of tasks of a kit: the store has smaller ones than asked for where tasks are large, and a client continues at a cursor. */
-import type { Store, StoredTask, TaskQuery } from './store/store.ts';
+import type { StoredTask, TaskQuery } from './stored/stored.ts';
+import type { Store } from './store/sql-store.ts';
 
 /** Returns up to `query.limit` tasks, the newest first, and whether more follow. */
 export async function taskPage(

@@ -1,8 +1,8 @@
 /** The history of the service: what storing costs beside rows and single statements, how much it takes, and how long a question takes. */
 import { join } from 'node:path';
-import { openStore } from '../../src/cloud/store/open-store.ts';
-import { openPostgres } from '../../src/cloud/store/sql/postgres.ts';
-import { openSqlite } from '../../src/cloud/store/sql/sqlite.ts';
+import { openStore } from '../../src/cloud/open-store.ts';
+import { openPostgres } from '../../src/cloud/sql/postgres.ts';
+import { openSqlite } from '../../src/cloud/sql/sqlite.ts';
 import { diskMissing } from '../support/disk/disks.ts';
 import { findProgram } from '../support/peers.ts';
 import { type Postgres, startPostgres } from '../support/database/postgres.ts';

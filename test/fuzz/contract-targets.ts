@@ -6,7 +6,7 @@ import { batchItems, readBatch } from '../../src/contract/batch/batch.ts';
 import { countValues, message_limits, readJson, request_limits } from '../../src/contract/bounded-json.ts';
 import { cloudAck, kitConfig } from '../../src/contract/tasks.ts';
 import { channels, parseDown, parseUp, readChannel, upTopic } from '../../src/contract/topics.ts';
-import { readMessage } from '../../src/cloud/ingest/read-message.ts';
+import { readMessage } from '../../src/cloud/read-message.ts';
 import { readDispatch, readJournaled } from '../../src/kit/tasks/dispatch.ts';
 import { kit_id, samples } from '../support/contract-samples.ts';
 import { json_punctuation, type Target } from './engine.ts';

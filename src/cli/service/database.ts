@@ -1,11 +1,11 @@
 /** Opens the database of the service for one piece of work. The service may run meanwhile. */
 import { existsSync } from 'node:fs';
 import { readDatabase } from '../../kit/config/standalone.ts';
-import { openStore, nameOf } from '../../cloud/store/open-store.ts';
-import type { Store } from '../../cloud/store/store.ts';
+import { openStore, nameOf } from '../../cloud/open-store.ts';
 import type { DatabaseOptions } from './database-options.ts';
 import { exit, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../../cloud/store/sql-store.ts';
 
 export async function withStore<T>(
   { config, database }: DatabaseOptions,

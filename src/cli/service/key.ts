@@ -1,7 +1,7 @@
 /** `kit-connector service key`: manages the API keys of the service. A running service applies changes within seconds. */
 import { z } from 'zod';
-import { makeKey, scopes } from '../../cloud/access/principal.ts';
-import type { ApiKey } from '../../cloud/store/store.ts';
+import { makeKey, scopes } from '../../cloud/principal.ts';
+import type { ApiKey } from '../../cloud/stored/stored.ts';
 import { complain, exit, say, printJson, type Shell, table } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 import { withStore } from './database.ts';

@@ -3,12 +3,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import type { KeyRing } from './keys.ts';
-import { hasRightsOf, type Principal } from './principal.ts';
+import { hasRightsOf, type Principal } from '../principal.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { KeyedTokenBuckets, type TokenBucket } from '../../platform/token-bucket.ts';
 import { networkOf, TrustedProxies } from './proxies.ts';
-import type { Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 export const session_s = 12 * 3_600;
 const cookie_name = 'kit_session';

@@ -1,10 +1,11 @@
 /** Caches the API keys in memory, so that no request waits for the database; revoked keys expire within seconds. */
 import { messageOf } from '../../platform/errors.ts';
 import { everyInTurn } from '../../platform/time.ts';
-import { identify, type Principal } from './principal.ts';
+import { identify, type Principal } from '../principal.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { ApiKey, Store } from '../store/store.ts';
+import type { ApiKey } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 /** Another process may add and revoke keys in the same database. */
 const reload_every_ms = 2_000;

@@ -10,10 +10,10 @@ import { retryPauses, service_retry, stable_after_ms } from '../../mqtt/reconnec
 import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { aborted, sleep, within } from '../../platform/time.ts';
 import { cancelOrder, type CloudLink, taskOrder } from '../broker/cloud-link.ts';
-import { payload_bytes_max } from '../ingest/read-message.ts';
+import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { TaskOrder } from '../store/store.ts';
+import type { TaskOrder } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import { type AmqpDelivery, type AmqpMessage, type AmqpOptions, AmqpSession } from './session.ts';
 

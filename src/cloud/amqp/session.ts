@@ -2,7 +2,7 @@
 import { type ChannelModel, type ConfirmChannel, type ConsumeMessage, connect } from 'amqplib';
 import { messageOf } from '../../platform/errors.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
-import { payload_bytes_max } from '../ingest/read-message.ts';
+import { payload_bytes_max } from '../read-message.ts';
 import { texts } from '../texts.ts';
 
 /** Address, login and queue; see `ingest.amqp` of the configuration. */

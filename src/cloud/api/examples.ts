@@ -40,7 +40,6 @@ import {
   task,
   taskList,
 } from './resources.ts';
-import type { WebhookType } from '../webhooks/events.ts';
 import {
   changeWebhook,
   createdWebhook,
@@ -54,6 +53,7 @@ import {
   webhookList,
   type WebhookResource,
   webhookSecret,
+  type WebhookType,
 } from './webhook-resources.ts';
 
 const time = '2026-11-21T10:00:00.000Z';

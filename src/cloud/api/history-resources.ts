@@ -1,7 +1,7 @@
 /** The history of a kit, as clients read it. Times are ISO 8601 in UTC. */
 import { z } from '@hono/zod-openapi';
 import { json, jsonObject } from '../../contract/json.ts';
-import type { StoredErasure } from '../history/history-store.ts';
+import type { StoredErasure } from '../stored/stored.ts';
 
 const timestamp = z.iso.datetime();
 const next = z.string().nullable().describe('cursor of the next page; null: this is the last one');

@@ -21,8 +21,8 @@ import {
   type QueueResource,
   type TaskResource,
 } from './resources.ts';
-import { type Loss, type Losses, no_losses } from '../store/losses.ts';
-import type { StoredAsset, StoredKit, StoredTask } from '../store/store.ts';
+import { type Loss, type Losses, no_losses } from '../stored/losses.ts';
+import type { StoredAsset, StoredKit, StoredTask } from '../stored/stored.ts';
 
 /**
  * A kit without a message for this long is offline, whatever its presence at the broker. Kits send at least one message

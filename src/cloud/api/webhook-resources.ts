@@ -1,10 +1,23 @@
 /** Webhooks, as clients read and write them. */
 import { z } from '@hono/zod-openapi';
 import { jsonObject } from '../../contract/json.ts';
-import { body_bytes_max, type WebhookType, webhookTypes } from '../webhooks/events.ts';
-import { old_secret_ms } from '../webhooks/signature.ts';
 import { label } from './requests.ts';
 import { task } from './resources.ts';
+
+export const webhookTypes = ['task.ended', 'alarm', 'kit.online', 'kit.offline'] as const;
+export type WebhookType = (typeof webhookTypes)[number];
+
+/** A later version beside this one may have more of them. */
+export function isWebhookType(type: string): type is WebhookType {
+  const known: readonly string[] = webhookTypes;
+  return known.includes(type);
+}
+
+/** Receivers accept so much at least; a larger event leaves out what can be read from the API. */
+export const body_bytes_max = 64 * 1024;
+
+/** The secret before a rotation stays valid for so long, so that the receiver can take the new one. */
+export const old_secret_ms = 24 * 3_600_000;
 
 const timestamp = z.iso.datetime();
 const count = z.int().nonnegative();

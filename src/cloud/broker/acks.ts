@@ -2,10 +2,11 @@
 import { ack_ranges_max, type CloudAck } from '../../contract/tasks.ts';
 import { every } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
-import { joinRanges, type Range } from '../store/received/ranges.ts';
-import type { Committed, Store } from '../store/store.ts';
+import { joinRanges, type Range } from '../stored/received/ranges.ts';
+import type { Committed } from '../stored/stored.ts';
 import { MessageRefused } from './cloud-link.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 const send_every_ms = 1_000;
 /** Newest epochs are read again at this interval: another replica may have stored a newer one. The broker may accept more, too. */

@@ -5,7 +5,7 @@ import type { Dispatcher } from '../service.ts';
 import { texts } from '../texts.ts';
 import { cut, name_chars_max } from '../../contract/limits.ts';
 import { downTopic } from '../../contract/topics.ts';
-import type { TaskOrder } from '../store/store.ts';
+import type { TaskOrder } from '../stored/stored.ts';
 
 export interface CloudLink extends Dispatcher {
   readonly isUp: boolean;

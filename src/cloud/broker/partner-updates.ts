@@ -3,8 +3,9 @@ import type { PartnerChange } from '../../contract/partners.ts';
 import { every } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { texts } from '../texts.ts';
-import type { PartnerState, Store } from '../store/store.ts';
+import type { PartnerState } from '../stored/stored.ts';
 import { MessageRefused } from './cloud-link.ts';
+import type { Store } from '../store/sql-store.ts';
 
 /** Changes and fixes of one kit leave together, the newest of each asset, at most once in this time. */
 const tick_ms = 1_000;

@@ -6,7 +6,7 @@
 import { contract_major, parseUp, readChannel } from '../../contract/topics.ts';
 import { sleep } from '../../platform/time.ts';
 import type { Delivered } from '../ingest/receiver.ts';
-import { readMessage } from '../ingest/read-message.ts';
+import { readMessage } from '../read-message.ts';
 import { texts } from '../texts.ts';
 
 /** What kits publish unretained, each message with one number. */

@@ -3,7 +3,7 @@
  * without a known online presence, as with a broker that delivers no retained messages to a new subscriber.
  */
 import { every } from '../../platform/time.ts';
-import type { Committed } from '../store/store.ts';
+import type { Committed } from '../stored/stored.ts';
 
 const tick_ms = 1_000;
 /** Requests per tick: each answer contains all retained messages of a kit and its telemetry. */

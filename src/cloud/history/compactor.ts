@@ -8,8 +8,8 @@ import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
 import { isMisdated } from './retention.ts';
 import { bodyOf, messagesOf, openSegment, packSegment } from './segment.ts';
-import type { Database, Queries, Row, SqlValue } from '../store/sql/database.ts';
-import { places, portions } from '../store/sql/many-rows.ts';
+import type { Database, Queries, Row, SqlValue } from '../sql/database.ts';
+import { places, portions } from '../sql/many-rows.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
 const segment_messages_max = 2_500;

@@ -2,21 +2,27 @@
  * Erases what was observed before a time, of an asset or of a whole kit: its history, figures, and alarms that wait for webhooks.
  * Newest values and tasks are the state of now, not history: they stay.
  */
-import type { Database, Queries } from '../store/sql/database.ts';
+import type { Database, Queries } from '../sql/database.ts';
 import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
-import { eraseLosses } from '../store/losses.ts';
-import { eraseMessages } from '../webhooks/enqueue.ts';
+import { eraseLosses } from '../stored/losses.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
-import type { Erasure, StoredErasure } from './history-store.ts';
 import { dayOf, history_classes } from './message.ts';
 import { bodyOf, messagesOf } from './segment.ts';
+import type { Erasure, StoredErasure } from '../stored/stored.ts';
+
+/** Erases alarms that wait for webhooks. */
+export type EraseMessages = (queries: Queries, erasure: Erasure) => Promise<void>;
 
 /** Segments of one transaction. */
 const portion = 8;
 /** Portions of segments, and of what has landed, of one erasure. */
 const rounds_max = 100_000;
 
-export async function erase(database: Database, asked: Erasure, now_ms: number): Promise<void> {
+export async function erase(
+  database: Database,
+  asked: Erasure,
+  { now_ms, eraseMessages }: { readonly now_ms: number; readonly eraseMessages: EraseMessages },
+): Promise<void> {
   // What is yet to come belongs to no erasure: a bound ahead would silence the kit until then.
   const erasure = { ...asked, before_ms: Math.min(asked.before_ms, now_ms) };
   const { kit_id } = erasure;

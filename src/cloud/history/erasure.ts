@@ -1,10 +1,10 @@
 /** What was erased of a history: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
 import { readChannel } from '../../contract/topics.ts';
-import type { Queries, Row } from '../store/sql/database.ts';
-import { inPortions, places } from '../store/sql/many-rows.ts';
-import type { ErasureQuery, StoredErasure } from './history-store.ts';
+import type { Queries, Row } from '../sql/database.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 import { day_ms, type HistoryMessage } from './message.ts';
 import { isMisdated } from './retention.ts';
+import type { ErasureQuery, StoredErasure } from '../stored/stored.ts';
 
 /** By asset id, empty for the whole kit: everything observed before this time is erased. */
 export type Tombstones = ReadonlyMap<string, number>;

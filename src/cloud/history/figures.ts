@@ -6,8 +6,8 @@ import { turn } from '../../platform/time.ts';
 import { readTombstones } from './erasure.ts';
 import { classOf, day_ms, dayOf } from './message.ts';
 import { bodyOf, type Group, openSegment } from './segment.ts';
-import type { Database, SqlValue } from '../store/sql/database.ts';
-import { places, portions } from '../store/sql/many-rows.ts';
+import type { Database, SqlValue } from '../sql/database.ts';
+import { places, portions } from '../sql/many-rows.ts';
 
 /** Numbers of one bucket. */
 export interface Figures {

@@ -2,7 +2,7 @@
 import { json } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
 import { compactKit, waitingKit } from './compactor.ts';
-import { erase, mendErasures } from './erase.ts';
+import { erase, mendErasures, type EraseMessages } from './erase.ts';
 import { readErasures, readTombstones, type Tombstones } from './erasure.ts';
 import { rollUpDay } from './figures.ts';
 import { type Hole, holeOf, holes_max } from './holes.ts';
@@ -10,12 +10,11 @@ import { landUnnumbered } from './landing.ts';
 import { history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
 import { type Retention, storedRetention } from './retention.ts';
 import { bodyOf } from './segment.ts';
-import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './transfer/record.ts';
+import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './record.ts';
 import { limitLanded, trim } from './trim.ts';
-import type { Message } from '../ingest/read-message.ts';
-import { commitReceptions } from '../store/commit.ts';
-import type { Queries, Row } from '../store/sql/database.ts';
-import type { Committed, StoreContext } from '../store/store.ts';
+import type { Message, Reception } from '../read-message.ts';
+import type { Queries, Row } from '../sql/database.ts';
+import type { Committed, StoreContext, Erasure, StoredErasure, ErasureQuery } from '../stored/stored.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
@@ -80,26 +79,6 @@ export interface DayQuery {
   readonly from_day: number;
   /** Included. */
   readonly to_day: number;
-}
-
-export interface Erasure {
-  readonly kit_id: string;
-  /** Left out: the whole kit. */
-  readonly asset_id?: string | undefined;
-  /** What was observed before this time. */
-  readonly before_ms: number;
-}
-
-/** An erasure in force. */
-export interface StoredErasure extends Erasure {
-  /** When it was asked for last, milliseconds since 1970. */
-  readonly erased_ms: number;
-}
-
-export interface ErasureQuery {
-  readonly kit_id: string;
-  readonly after?: string | undefined;
-  readonly limit: number;
 }
 
 /** Every method may reject with `StorageUnavailable`. */
@@ -219,8 +198,18 @@ export function historyReads({ database }: StoreContext) {
   };
 }
 
+interface UpkeepContext extends StoreContext {
+  /** Stores receptions in the transaction of `queries`. */
+  readonly commit: (
+    queries: Queries,
+    receptions: readonly Reception[],
+    about: { readonly now_ms: number; readonly keepsHistory: boolean },
+  ) => Promise<Committed>;
+  readonly eraseMessages: EraseMessages;
+}
+
 /** What keeps the history in order, and moves it to other services. */
-export function historyUpkeep({ database, announce, replica_id }: StoreContext) {
+export function historyUpkeep({ database, announce, replica_id, commit, eraseMessages }: UpkeepContext) {
   return {
     async historyRecord(kit_id: string): Promise<KitRecord> {
       return readRecord(database, kit_id);
@@ -239,7 +228,7 @@ export function historyUpkeep({ database, announce, replica_id }: StoreContext) 
       arrived_ms: number,
     ): Promise<void> {
       await database.transaction(async (queries) => {
-        const { changes } = await importMessages(queries, { kit_id, messages, arrived_ms });
+        const { changes } = await importMessages(queries, { kit_id, messages, arrived_ms, commit });
         await announce(queries, changes);
       });
     },
@@ -299,7 +288,7 @@ export function historyUpkeep({ database, announce, replica_id }: StoreContext) 
      * when nothing of it is left in the tables.
      */
     async eraseHistory(erasure: Erasure, now_ms: number): Promise<void> {
-      await erase(database, erasure, now_ms);
+      await erase(database, erasure, { now_ms, eraseMessages });
     },
 
     /**
@@ -373,12 +362,13 @@ interface Portion {
   readonly messages: readonly HistoryMessage[];
   /** Milliseconds since 1970. */
   readonly arrived_ms: number;
+  readonly commit: UpkeepContext['commit'];
 }
 
 /** Stores messages of an export as a commit does, at the time of their arrival: values, numbers and history become what they were. */
 async function importMessages(
   queries: Queries,
-  { kit_id, messages, arrived_ms }: Portion,
+  { kit_id, messages, arrived_ms, commit }: Portion,
 ): Promise<Committed> {
   const read = messages.flatMap(messageOf);
   const numbered = read.filter(isNumbered);
@@ -391,7 +381,7 @@ async function importMessages(
     imported: true,
     faults: [],
   };
-  const committed = await commitReceptions(queries, [reception], { now_ms: arrived_ms, keepsHistory: true });
+  const committed = await commit(queries, [reception], { now_ms: arrived_ms, keepsHistory: true });
   // Presence and pushed fixes have no numbers of the sequence: the compactor finds out which of them are known.
   const others = read.filter((message) => !isNumbered(message));
   if (others.length > 0) await landUnnumbered(queries, { kit_id, messages: others, batches: [] }, arrived_ms);

@@ -1,7 +1,7 @@
 /** What kits reported as dropped: why a number is missing from the history. */
 import type { DropReport } from '../../contract/drops.ts';
-import type { Queries, Row, SqlValue } from '../store/sql/database.ts';
-import { places, portions } from '../store/sql/many-rows.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { places, portions } from '../sql/many-rows.ts';
 
 /** Reports of one kit that are read, those of the newest epochs. */
 export const holes_max = 10_000;

@@ -1,9 +1,9 @@
 /** Stores what a commit brought of each kit, as it came; `compactor.ts` divides it later. Runs in the transaction of the commit. */
 import { randomBytes } from 'node:crypto';
-import type { Message } from '../ingest/read-message.ts';
-import type { StoredFeed } from '../store/store.ts';
-import type { Queries, SqlValue } from '../store/sql/database.ts';
-import { inPortions, places } from '../store/sql/many-rows.ts';
+import type { Message } from '../read-message.ts';
+import type { StoredFeed } from '../stored/stored.ts';
+import type { Queries, SqlValue } from '../sql/database.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 import { packSegment } from './segment.ts';
 import { channelOf } from '../../contract/topics.ts';
 

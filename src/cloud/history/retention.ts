@@ -1,6 +1,5 @@
 /** How long the history keeps what. */
 import { z } from 'zod';
-import type { HistoryStore } from './history-store.ts';
 import { day_ms, type HistoryClass } from './message.ts';
 
 export interface Retention {
@@ -56,12 +55,17 @@ export function gatewayRetention({
   return { days: all, figures_days: days, kit_bytes_max: max_mb * 1_000_000 };
 }
 
+interface SettingStore {
+  readonly historyRetention: () => Promise<Retention | undefined>;
+  readonly setHistoryRetention: (retention: Retention) => Promise<void>;
+}
+
 /** What a client has set, or else the configuration. Read each time, since replicas share it. */
 export class RetentionSetting implements HistoryRetention {
-  readonly #store: Pick<HistoryStore, 'historyRetention' | 'setHistoryRetention'>;
+  readonly #store: SettingStore;
   readonly #configured: Retention;
 
-  constructor(store: Pick<HistoryStore, 'historyRetention' | 'setHistoryRetention'>, configured: Retention) {
+  constructor(store: SettingStore, configured: Retention) {
     this.#store = store;
     this.#configured = configured;
   }

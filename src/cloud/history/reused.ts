@@ -5,10 +5,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { channelOf, readChannel } from '../../contract/topics.ts';
-import type { Message } from '../ingest/read-message.ts';
-import type { Refusal } from '../store/losses.ts';
-import type { Queries, Row } from '../store/sql/database.ts';
-import { jsonOf } from '../store/rows.ts';
+import type { Message, Refusal } from '../read-message.ts';
+import type { Queries, Row } from '../sql/database.ts';
+import { jsonOf } from '../stored/rows.ts';
 import { texts } from '../texts.ts';
 import { history_classes } from './message.ts';
 import { bodyOf, messagesOf } from './segment.ts';

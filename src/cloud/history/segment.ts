@@ -11,7 +11,7 @@ import { finishBetween, Pace } from '../../contract/batch/steps.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
 import { turn } from '../../platform/time.ts';
-import type { Row } from '../store/sql/database.ts';
+import type { Row } from '../sql/database.ts';
 import type { HistoryMessage } from './message.ts';
 
 /** Below this, JSON is smaller than columns, and quicker. */

@@ -1,5 +1,5 @@
 /** Deletes what is older than it is kept, or more than a kit may have. Each call deletes a portion, so that nothing waits for it. */
-import type { Queries } from '../store/sql/database.ts';
+import type { Queries } from '../sql/database.ts';
 import { turn } from '../../platform/time.ts';
 import { dayOf, history_classes, type HistoryClass } from './message.ts';
 import type { Retention } from './retention.ts';

@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { changeAsset, createAsset, pushLocation, pushLocations } from '../api/requests.ts';
 import { assetDetails, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
-import { demandScope } from '../access/principal.ts';
+import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
 import {
   assetParams,

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from '@hono/zod-openapi';
 import { taskStatus } from '../../contract/tasks.ts';
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../principal.ts';
 import { example_ids, examples, problemExample } from '../api/examples.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { problem } from '../api/resources.ts';

@@ -7,7 +7,7 @@ import { gather } from '../../platform/gathered-bytes.ts';
 import { turn } from '../../platform/time.ts';
 import { KeyedTokenBuckets, type Rate, type TokenBucket } from '../../platform/token-bucket.ts';
 import { type Asker, type Gate, hasCookieOnly, secondsToWait } from '../access/gate.ts';
-import { demandScope } from '../access/principal.ts';
+import { demandScope } from '../principal.ts';
 import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Env } from './context.ts';

@@ -7,7 +7,6 @@ import type { MapFile } from '../map/map-file.ts';
 import { pictureRoutes, type PictureSource } from './picture-routes.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Store } from '../store/store.ts';
 import type { WebhookOperations } from '../webhooks/operations.ts';
 import { answerProblem } from './problems.ts';
 import { assetRoutes, locationRoutes } from './asset-routes.ts';
@@ -36,6 +35,7 @@ import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 export interface HttpParts extends GuardOptions {
   readonly service: Service;

@@ -4,9 +4,10 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { json, type Json } from '../../contract/json.ts';
 import { RequestProblem } from '../api/problem.ts';
-import type { RepeatableRequest, Store } from '../store/store.ts';
+import type { RepeatableRequest } from '../stored/stored.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 export type AnswerStore = Pick<Store, 'claim' | 'answer' | 'unclaim'>;
 

@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { sendCommand } from '../api/requests.ts';
 import { commandListResource, task, taskList } from '../api/resources.ts';
-import { demandScope } from '../access/principal.ts';
+import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
 import {
   readProblem,

@@ -1,6 +1,6 @@
 /** Webhooks: registration, secrets and dead letters. All of it needs the scope `webhooks`. */
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
-import { demandScope } from '../access/principal.ts';
+import { demandScope } from '../principal.ts';
 import { RequestProblem } from '../api/problem.ts';
 import {
   changeWebhook,

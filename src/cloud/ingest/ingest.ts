@@ -1,12 +1,13 @@
 /** Writes received messages to the database, many in one transaction, and resolves when they are committed. */
 import { messageOf, StorageBusy, StorageUnavailable } from '../../platform/errors.ts';
 import { sleep } from '../../platform/time.ts';
-import type { Reception } from './read-message.ts';
+import type { Reception } from '../read-message.ts';
 import { RefusalLog } from './refusal-log.ts';
 import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Committed, Store } from '../store/store.ts';
+import type { Committed } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 /** Receptions of one transaction. */
 const receptions_max = 500;

@@ -4,7 +4,7 @@ import { finishBetween } from '../../contract/batch/steps.ts';
 import { turn } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { texts } from '../texts.ts';
-import { type Reception, readMessage, readMessageSteps, refusedUnread } from './read-message.ts';
+import { type Reception, readMessage, readMessageSteps, refusedUnread } from '../read-message.ts';
 
 export interface Delivered {
   readonly topic: string;

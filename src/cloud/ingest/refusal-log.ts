@@ -1,7 +1,7 @@
 /** Logs what is refused or ignored: a line for each kind at once, and one with the count of those that follow within ten minutes. */
 import { Repeats } from '../../platform/log/repeats.ts';
 import type { ServiceLog } from '../service-log.ts';
-import { kindOf, type News } from '../store/losses.ts';
+import { kindOf, type News } from '../stored/losses.ts';
 
 const window_ms = 600_000;
 

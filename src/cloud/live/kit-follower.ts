@@ -1,5 +1,5 @@
 /** Collects what a socket has to send about one kit: a snapshot first, then the newest value of each thing that changed. */
-import type { Change, Store } from '../store/store.ts';
+import type { Change } from '../stored/stored.ts';
 import { turnsAt } from '../api/views.ts';
 import type { Changes } from '../changes.ts';
 import type { InTurn } from '../../platform/semaphore.ts';
@@ -7,6 +7,7 @@ import { type FrameBody, framesOf, keyOf, type Late, lateFramesOf, snapshotOf } 
 import type { Json } from '../../contract/json.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 /** Minimum interval of timed updates, for a clock that was set so that they would follow at once. */
 const turn_ms_min = 250;

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { CommandResource } from '../api/resources.ts';
 import type { serverFrame } from '../api/frames.ts';
-import type { Change, Store, StoredAsset, StoredFeed, StoredKit } from '../store/store.ts';
+import type { Change, StoredAsset, StoredFeed, StoredKit } from '../stored/stored.ts';
 import {
   assetResource,
   byType,
@@ -13,6 +13,7 @@ import {
   telemetrySnapshot,
   unreportedKit,
 } from '../api/views.ts';
+import type { Store } from '../store/sql-store.ts';
 
 type Frames = z.output<typeof serverFrame>;
 /** A frame without the stamp of its socket. */

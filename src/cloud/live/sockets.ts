@@ -1,15 +1,15 @@
 /** What a WebSocket sends. For one kit: every change of it. For many: summaries of all kits of its key, and every change of the kits that it names. */
 import type { WebSocket } from 'ws';
 import type { z } from 'zod';
-import { maySee, type Principal } from '../access/principal.ts';
+import { maySee, type Principal } from '../principal.ts';
 import { clientFrame, fleetClientFrame } from '../api/frames.ts';
 import type { ListedKit } from '../kit-list.ts';
-import type { Store } from '../store/store.ts';
 import type { Changes } from '../changes.ts';
 import { KitFollower, type Waiting, type WantedAssets } from './kit-follower.ts';
 import type { InTurn, KeyedSemaphore } from '../../platform/semaphore.ts';
 import { type SharedSummaries, SummaryFollower } from './summaries.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
+import type { Store } from '../store/sql-store.ts';
 
 export interface LiveParts extends SessionParts {
   readonly kit_id: string;

@@ -1,11 +1,11 @@
 /** Summaries for sockets: read once for all of them, and collected for each, of all kits of its key first, then of changed kits, once a second. */
-import { maySee, type Principal } from '../access/principal.ts';
+import { maySee, type Principal } from '../principal.ts';
 import { type FleetServerFrame, summaries_at_once } from '../api/frames.ts';
 import type { KitResource } from '../api/resources.ts';
 import type { ListedKit } from '../kit-list.ts';
 import type { InTurn } from '../../platform/semaphore.ts';
 import { every } from '../../platform/time.ts';
-import type { Change } from '../store/store.ts';
+import type { Change } from '../stored/stored.ts';
 import type { Changes } from '../changes.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;

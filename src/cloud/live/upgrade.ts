@@ -6,17 +6,17 @@ import { z } from 'zod';
 import { KeyedSemaphore } from '../../platform/semaphore.ts';
 import type { Changes } from '../changes.ts';
 import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
-import { demandScope, maySee, type Principal } from '../access/principal.ts';
+import { demandScope, maySee, type Principal } from '../principal.ts';
 import { isLocalProxy, networkOf } from '../access/proxies.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Store } from '../store/store.ts';
 import { serveFleetSocket, serveSocket } from './sockets.ts';
 import { SharedSummaries } from './summaries.ts';
 import { Waiting } from './kit-follower.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 /** The only subprotocol that is answered. */
 const subprotocol = 'kit.v1';

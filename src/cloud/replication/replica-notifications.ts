@@ -7,13 +7,14 @@ import { messageOf } from '../../platform/errors.ts';
 import { backoff, every, sleep, within } from '../../platform/time.ts';
 import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Queries } from '../store/sql/database.ts';
+import type { Queries } from '../sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
-import { Addresses } from '../store/sql/postgres.ts';
-import { connectionOf, type PostgresOptions } from '../store/sql/postgres.ts';
+import { Addresses } from '../sql/postgres.ts';
+import { connectionOf, type PostgresOptions } from '../sql/postgres.ts';
 import { latestTasks } from '../task-pages.ts';
-import type { Change, Store } from '../store/store.ts';
+import type { Change } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
+import type { Store } from '../store/sql-store.ts';
 
 const channel = 'kit_changes';
 /** PostgreSQL takes less than 8,000 bytes in one notification. */

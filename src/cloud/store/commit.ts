@@ -4,22 +4,23 @@ import type { CloudAck } from '../../contract/tasks.ts';
 import { channelOf } from '../../contract/topics.ts';
 import { land, type Landing, sizeOf } from '../history/landing.ts';
 import { findReused, refusalOf } from '../history/reused.ts';
-import type { Message, Reception } from '../ingest/read-message.ts';
-import { type FeedArrival, isAboutState, putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
+import { type Message, type Reception, isAboutState, type Refusal } from '../read-message.ts';
+import { putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
 import { type AppliedState, applyState } from './apply/apply.ts';
 import { putTelemetry, readTelemetry, type TelemetryArrival } from './apply/apply-telemetry.ts';
-import { applyMessage, type Arrival, droppedIn } from './apply/apply.ts';
-import { correctionOf, count, type Count, lockAndCount } from './commit-rows.ts';
+import { applyMessage, droppedIn } from './apply/apply.ts';
+import { correctionOf, count, type Count, lockAndCount } from '../stored/commit-rows.ts';
 import { deliveriesOf, type Delivery, expectedOf, isState, isValidNumbered } from './delivery.ts';
-import { newsOf, noteLosses, type Refusal, withoutErased } from './losses.ts';
+import { newsOf, noteLosses, assetIn } from '../stored/losses.ts';
 import { takeKitFix } from './partners.ts';
-import { type Numbers, ReceivedNumbers } from './received/received-numbers.ts';
-import { stateOf } from './rows.ts';
-import type { Queries } from './sql/database.ts';
-import { allSettled } from './sql/many-rows.ts';
-import type { Change, Committed } from './store.ts';
+import { type Numbers, ReceivedNumbers } from '../stored/received/received-numbers.ts';
+import { stateOf } from '../stored/rows.ts';
+import type { Queries } from '../sql/database.ts';
+import { allSettled } from '../sql/many-rows.ts';
+import type { Change, Committed, Arrival, FeedArrival } from '../stored/stored.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { eventsOf } from '../webhooks/events.ts';
+import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
 
 /** Runs inside a transaction. */
 export async function commitReceptions(
@@ -387,4 +388,20 @@ function placesOf({ channel, data, refused }: Message): readonly string[] | unde
     ['asset', 'commands', 'roster'].includes(channel.kind) ||
     (channel.kind === 'event' && channel.feed === 'asset_status');
   return isValue ? [channelOf(channel)] : undefined;
+}
+
+/** Those of messages that are not erased: late ones are erased as they arrive. */
+async function withoutErased(
+  queries: Queries,
+  kit_id: string,
+  refusals: readonly Refusal[],
+  now_ms: number,
+): Promise<readonly Refusal[]> {
+  if (refusals.length === 0) return refusals;
+  const erased = await readErased(queries, [kit_id]);
+  return refusals.filter(({ channel, time_ms }) => {
+    if (time_ms === undefined) return true;
+    const observed_ms = observedMs({ time_ms, unsynced: false }, now_ms);
+    return !isOfErased(erased, { kit_id, asset_id: assetIn(channel), observed_ms });
+  });
 }

@@ -1,9 +1,8 @@
 /** The messages of a transaction, by kit. */
 import type { Json } from '../../contract/json.ts';
-import type { Message, Reception } from '../ingest/read-message.ts';
+import type { Message, Reception, Refusal } from '../read-message.ts';
 import type { WholeBatch } from '../history/landing.ts';
-import type { Count } from './commit-rows.ts';
-import type { Refusal } from './losses.ts';
+import type { Count } from '../stored/commit-rows.ts';
 
 /** The messages of one kit, from all receptions of the transaction. */
 export interface Delivery {

@@ -1,7 +1,7 @@
 /** API keys, their sessions, and the requests that their clients may repeat. */
 import type { Json } from '../../contract/json.ts';
-import { jsonOf, keyOf } from './rows.ts';
-import type { ApiKey, Claim, RepeatableRequest, StoreContext } from './store.ts';
+import { jsonOf, keyOf } from '../stored/rows.ts';
+import type { ApiKey, Claim, RepeatableRequest, StoreContext } from '../stored/stored.ts';
 
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { assetStatus, type CommandDefinition } from '../../contract/assets.ts';
 import { feeds_max } from '../../contract/limits.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
-import { lossesOf } from './losses.ts';
-import { type Holes, readHoles, readStored } from './received/received-numbers.ts';
-import { asset_select, assetOf, commandsOf, feedOf, jsonOf, stateOf, withoutParent } from './rows.ts';
-import type { Queries, Row } from './sql/database.ts';
-import type { AssetState, StoreContext, StoredAsset, StoredFeed, StoredKit } from './store.ts';
+import { lossesOf } from '../stored/losses.ts';
+import { type Holes, readHoles, readStored } from '../stored/received/received-numbers.ts';
+import { asset_select, assetOf, commandsOf, feedOf, jsonOf, stateOf, withoutParent } from '../stored/rows.ts';
+import type { Queries, Row } from '../sql/database.ts';
+import type { AssetState, StoreContext, StoredAsset, StoredFeed, StoredKit } from '../stored/stored.ts';
 
 /** Kits in one statement: databases limit the number of parameters. */
 const kits_at_once = 500;

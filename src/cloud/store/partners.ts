@@ -11,10 +11,9 @@ import {
   type PartnerRecord,
 } from '../../contract/partners.ts';
 import { landFixes } from '../history/landing.ts';
-import type { FeedArrival } from './apply/apply-feeds.ts';
-import { lockKits } from './commit-rows.ts';
-import { assetOf, pushedOf } from './rows.ts';
-import type { Queries, Row, SqlValue } from './sql/database.ts';
+import { lockKits } from '../stored/commit-rows.ts';
+import { assetOf, pushedOf } from '../stored/rows.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import type {
   Change,
   LandedFix,
@@ -25,7 +24,8 @@ import type {
   StoreContext,
   StoredAsset,
   StoredFeed,
-} from './store.ts';
+  FeedArrival,
+} from '../stored/stored.ts';
 
 /** Partner assets of one kit. */
 export const partner_assets_max = 256;

@@ -1,14 +1,15 @@
 /** The store on an SQL database, SQLite or PostgreSQL: its parts, over one interface for statements. */
 import { historyReads, historyUpkeep } from '../history/history-store.ts';
-import type { Reception } from '../ingest/read-message.ts';
+import type { Reception } from '../read-message.ts';
 import { webhookQueue, webhookRegistry } from '../webhooks/webhook-store.ts';
 import { commitReceptions } from './commit.ts';
 import { keyStore, requestStore } from './keys.ts';
 import { kitStore } from './kits.ts';
 import { partnerStore } from './partners.ts';
-import type { Database } from './sql/database.ts';
-import type { Committed, StoreContext } from './store.ts';
+import type { Database } from '../sql/database.ts';
+import type { Committed, StoreContext } from '../stored/stored.ts';
 import { taskStore } from './tasks.ts';
+import { eraseMessages } from '../webhooks/enqueue.ts';
 
 export type StoreOptions = Partial<Omit<StoreContext, 'database'>>;
 
@@ -24,7 +25,7 @@ export function sqlStore(
     ...requestStore(context),
     ...keyStore(context),
     ...historyReads(context),
-    ...historyUpkeep(context),
+    ...historyUpkeep({ ...context, commit: commitReceptions, eraseMessages }),
     ...webhookRegistry(context),
     ...webhookQueue(context),
 
@@ -43,3 +44,6 @@ export function sqlStore(
     close: async (): Promise<void> => database.close(),
   };
 }
+
+/** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
+export type Store = ReturnType<typeof sqlStore>;

@@ -1,10 +1,9 @@
 /** Tasks in the tables: what clients dispatch, what kits report of it, and what a kit has not begun in time. */
 import { type TaskReport, taskReport } from '../../contract/tasks.ts';
-import { readLenient } from '../ingest/lenient.ts';
-import type { Applied, Arrival } from './apply/apply.ts';
-import { taskOf } from './rows.ts';
-import type { Queries } from './sql/database.ts';
-import type { StoreContext, StoredTask, TaskOrder, TaskQuery } from './store.ts';
+import { readLenient } from '../lenient.ts';
+import { taskOf } from '../stored/rows.ts';
+import type { Queries } from '../sql/database.ts';
+import type { StoreContext, StoredTask, TaskOrder, TaskQuery, Arrival, Applied } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { endOf } from '../webhooks/events.ts';

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../platform/errors.ts';
 import { sleep } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Upgrade } from './sql/schema.ts';
-import type { Store } from './store.ts';
+import type { Upgrade } from '../sql/schema.ts';
 import { texts } from '../texts.ts';
+import type { Store } from './sql-store.ts';
 
 /** What the thread is started with. */
 export interface ThreadOptions {

@@ -1,9 +1,8 @@
 /** The thread that owns the service's SQLite file, so that a slow disk stalls no request and no heartbeat. */
 import { parentPort } from 'node:worker_threads';
 import { InvariantBroken, messageOf, SchemaRefused, StorageUnavailable } from '../../platform/errors.ts';
-import { openSqlite } from './sql/sqlite.ts';
-import { sqlStore } from './sql-store.ts';
-import type { Store } from './store.ts';
+import { openSqlite } from '../sql/sqlite.ts';
+import { sqlStore, type Store } from './sql-store.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { ThreadCall, ThreadNotice, ThreadOptions, ThreadReply } from './thread-store.ts';
 

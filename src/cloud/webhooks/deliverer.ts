@@ -8,7 +8,8 @@ import { messagePause, type Pauses, receiverPause } from './pauses.ts';
 import { type Attempt, sendOnce } from './send.ts';
 import { signedHeaders } from './signature.ts';
 import { texts } from './texts.ts';
-import type { QueuedMessage, Settled, Settlement, Webhook, WebhookStore } from './webhook-store.ts';
+import type { Settled, Settlement, WebhookStore } from './webhook-store.ts';
+import type { Webhook, QueuedMessage } from './enqueue.ts';
 
 /** Deliveries to one receiver at once; while it fails, one. */
 const at_once_max = 4;

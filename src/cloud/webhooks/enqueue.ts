@@ -1,12 +1,61 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
 import { z } from 'zod';
 import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
-import type { Erasure } from '../history/history-store.ts';
-import type { Queries, Row, SqlValue } from '../store/sql/database.ts';
-import { allSettled, places, portions } from '../store/sql/many-rows.ts';
-import { isWebhookType, type WebhookEvent } from './events.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { allSettled, places, portions } from '../sql/many-rows.ts';
+import type { WebhookEvent } from './events.ts';
 import { texts } from './texts.ts';
-import type { QueuedMessage, Webhook } from './webhook-store.ts';
+import type { Secret } from './signature.ts';
+import type { Erasure } from '../stored/stored.ts';
+import { type WebhookType, isWebhookType } from '../api/webhook-resources.ts';
+
+/** A registered receiver. */
+export interface Webhook {
+  readonly webhook_id: string;
+  readonly label: string;
+  readonly url: string;
+  readonly types: readonly WebhookType[];
+  /** `*`: all of the key. */
+  readonly kits: readonly string[] | '*';
+  /** The key that registered or enabled it last: without a valid one nothing is queued or sent. */
+  readonly key_id: string;
+  readonly secrets: readonly Secret[];
+  readonly created_ms: number;
+  /** Null: it is enabled. */
+  readonly disabled_reason: string | null;
+  /** Since when no delivery succeeded; null: the last one did. */
+  readonly failing_since_ms: number | null;
+  /** In a row. */
+  readonly failures: number;
+  readonly last_fault: string | null;
+  readonly delivered_ms: number | null;
+  readonly counts: WebhookCounts;
+}
+
+/** accepted = delivered + waiting + dead + purged. */
+export interface WebhookCounts {
+  readonly accepted: number;
+  readonly delivered: number;
+  readonly waiting: number;
+  readonly dead: number;
+  /** Deleted from the lists: by a client, with an erasure, or as the oldest of too many dead ones. */
+  readonly purged: number;
+  /** Came while it was disabled, and were not accepted. */
+  readonly missed: number;
+}
+
+/** A message for a receiver. */
+export interface QueuedMessage extends Omit<WebhookEvent, 'type' | 'unsynced'> {
+  /** A later version may have queued one that this version does not know. */
+  readonly type: string;
+  readonly webhook_id: string;
+  /** Begun ones. */
+  readonly attempts: number;
+  readonly queued_ms: number;
+  /** Of a dead one. */
+  readonly dead_ms: number | null;
+  readonly reason: string | null;
+}
 
 /** Messages that wait for one receiver; what is more goes to its dead-letter list at once. */
 export const waiting_max = 10_000;

@@ -2,21 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../contract/json.ts';
 import { taskResource } from '../api/views.ts';
-import type { Message } from '../ingest/read-message.ts';
-import { isAboutState } from '../store/apply/apply-feeds.ts';
-import type { Change, StoredTask } from '../store/store.ts';
-
-export const webhookTypes = ['task.ended', 'alarm', 'kit.online', 'kit.offline'] as const;
-export type WebhookType = (typeof webhookTypes)[number];
-
-/** A later version beside this one may have more of them. */
-export function isWebhookType(type: string): type is WebhookType {
-  const known: readonly string[] = webhookTypes;
-  return known.includes(type);
-}
-
-/** Receivers accept so much at least; a larger event leaves out what can be read from the API. */
-export const body_bytes_max = 64 * 1024;
+import { type Message, isAboutState } from '../read-message.ts';
+import type { Change, StoredTask } from '../stored/stored.ts';
+import { type WebhookType, body_bytes_max } from '../api/webhook-resources.ts';
 
 export interface WebhookEvent {
   /** `webhook-id`: the same whenever and wherever this event is read. */

@@ -1,11 +1,10 @@
 /** Builds the parts of webhooks from their settings. */
-import type { Meter } from '../metrics.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Store } from '../store/store.ts';
 import { AddressPolicy, type AddressRules } from './address-policy.ts';
-import { Deliverer } from './deliverer.ts';
+import { Deliverer, type DelivererParts } from './deliverer.ts';
 import type { Pauses } from './pauses.ts';
 import { WebhookOperations } from './operations.ts';
+import type { WebhookStore } from './webhook-store.ts';
 
 export interface WebhookSettings extends AddressRules {
   /** For one delivery, from the resolution of the name to the end of the response. */
@@ -19,9 +18,9 @@ export interface WebhookSettings extends AddressRules {
 }
 
 interface Around {
-  readonly store: Store;
+  readonly store: WebhookStore;
   readonly log: ServiceLog;
-  readonly meter: Meter | undefined;
+  readonly meter: { readonly webhook: NonNullable<DelivererParts['count']> } | undefined;
 }
 
 export function openWebhooks(

@@ -2,23 +2,26 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { jsonObject } from '../../contract/json.ts';
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../principal.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { iso } from '../api/views.ts';
-import type {
-  changeWebhook,
-  createdWebhook,
-  createWebhook,
-  deadLetterList,
-  WebhookResource,
-  webhookSecret,
+import {
+  type changeWebhook,
+  type createdWebhook,
+  type createWebhook,
+  type deadLetterList,
+  type WebhookResource,
+  type webhookSecret,
+  webhookTypes,
+  isWebhookType,
+  old_secret_ms,
 } from '../api/webhook-resources.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { isWebhookType, webhookTypes } from './events.ts';
-import { makeSecret, old_secret_ms, rotated } from './signature.ts';
+import { makeSecret, rotated } from './signature.ts';
 import { webhooks_max } from './webhook-store.ts';
 import { texts } from './texts.ts';
-import type { DeadQuery, QueuedMessage, Webhook, WebhookEdit, WebhookStore } from './webhook-store.ts';
+import type { DeadQuery, WebhookEdit, WebhookStore } from './webhook-store.ts';
+import type { Webhook, QueuedMessage } from './enqueue.ts';
 
 export interface WebhookParts {
   readonly store: WebhookStore;

@@ -1,12 +1,10 @@
 /** Signs deliveries (Standard Webhooks, "Signature scheme", symmetric). */
 import { createHmac, randomBytes } from 'node:crypto';
+import { old_secret_ms } from '../api/webhook-resources.ts';
 
 const prefix = 'whsec_';
 /** The specification asks for 24 to 64 bytes. */
 const secret_bytes = 32;
-
-/** The secret before a rotation stays valid for so long, so that the receiver can take the new one. */
-export const old_secret_ms = 24 * 3_600_000;
 
 export interface Secret {
   /** `whsec_` and base64. */

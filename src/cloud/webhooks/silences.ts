@@ -3,8 +3,8 @@
  * again: the rule by which List Kits shows them offline, as events.
  */
 import { isOnline, silent_after_ms } from '../api/views.ts';
-import type { Queries } from '../store/sql/database.ts';
-import { stateOf } from '../store/rows.ts';
+import type { Queries } from '../sql/database.ts';
+import { stateOf } from '../stored/rows.ts';
 import { enqueue } from './enqueue.ts';
 import { silenceOf, type WebhookEvent } from './events.ts';
 

@@ -1,11 +1,19 @@
 /** Webhooks and their messages on an SQL database. */
-import type { Queries, Row, SqlValue } from '../store/sql/database.ts';
-import { allSettled } from '../store/sql/many-rows.ts';
-import type { StoreContext } from '../store/store.ts';
-import { countPurged, limitDead, messageOf, webhookOf, with_valid_key } from './enqueue.ts';
-import type { WebhookEvent, WebhookType } from './events.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { allSettled } from '../sql/many-rows.ts';
+import type { StoreContext } from '../stored/stored.ts';
+import {
+  countPurged,
+  limitDead,
+  messageOf,
+  webhookOf,
+  with_valid_key,
+  type Webhook,
+  type QueuedMessage,
+} from './enqueue.ts';
 import type { Secret } from './signature.ts';
 import { noteSilences } from './silences.ts';
+import type { WebhookType } from '../api/webhook-resources.ts';
 
 /** Receivers of a service. */
 export const webhooks_max = 64;
@@ -14,41 +22,6 @@ export const webhooks_max = 64;
 const window_max = 64;
 
 const isDue = `state = 'waiting' AND next_ms <= ? AND lease_ms <= ?`;
-
-/** A registered receiver. */
-export interface Webhook {
-  readonly webhook_id: string;
-  readonly label: string;
-  readonly url: string;
-  readonly types: readonly WebhookType[];
-  /** `*`: all of the key. */
-  readonly kits: readonly string[] | '*';
-  /** The key that registered or enabled it last: without a valid one nothing is queued or sent. */
-  readonly key_id: string;
-  readonly secrets: readonly Secret[];
-  readonly created_ms: number;
-  /** Null: it is enabled. */
-  readonly disabled_reason: string | null;
-  /** Since when no delivery succeeded; null: the last one did. */
-  readonly failing_since_ms: number | null;
-  /** In a row. */
-  readonly failures: number;
-  readonly last_fault: string | null;
-  readonly delivered_ms: number | null;
-  readonly counts: WebhookCounts;
-}
-
-/** accepted = delivered + waiting + dead + purged. */
-export interface WebhookCounts {
-  readonly accepted: number;
-  readonly delivered: number;
-  readonly waiting: number;
-  readonly dead: number;
-  /** Deleted from the lists: by a client, with an erasure, or as the oldest of too many dead ones. */
-  readonly purged: number;
-  /** Came while it was disabled, and were not accepted. */
-  readonly missed: number;
-}
 
 export interface WebhookEdit {
   readonly label?: string | undefined;
@@ -59,19 +32,6 @@ export interface WebhookEdit {
   /** Undefined: stays; null: enabled, by this key. */
   readonly disabled_reason?: string | null | undefined;
   readonly key_id?: string | undefined;
-}
-
-/** A message for a receiver. */
-export interface QueuedMessage extends Omit<WebhookEvent, 'type' | 'unsynced'> {
-  /** A later version may have queued one that this version does not know. */
-  readonly type: string;
-  readonly webhook_id: string;
-  /** Begun ones. */
-  readonly attempts: number;
-  readonly queued_ms: number;
-  /** Of a dead one. */
-  readonly dead_ms: number | null;
-  readonly reason: string | null;
 }
 
 export interface ClaimRequest {

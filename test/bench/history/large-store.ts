@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { cut, insertSegments, noteChanged } from '../../../src/cloud/history/compactor.ts';
 import { classOf, day_ms, dayOf, type HistoryMessage } from '../../../src/cloud/history/message.ts';
 import { rollUpDay } from '../../../src/cloud/history/figures.ts';
-import type { Database } from '../../../src/cloud/store/sql/database.ts';
+import type { Database } from '../../../src/cloud/sql/database.ts';
 import { KitMessages, message_every_ms } from './kit-messages.ts';
 
 const days = 30;

@@ -4,11 +4,11 @@ import { packBatch } from '../../../src/contract/batch/pack.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { server_round_ms } from '../../../src/cloud/history/keeper.ts';
 import { day_ms, dayOf } from '../../../src/cloud/history/message.ts';
-import { readMessage, type Reception } from '../../../src/cloud/ingest/read-message.ts';
-import type { Store } from '../../../src/cloud/store/store.ts';
+import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { itemOf } from './ingest.ts';
 import { KitMessages } from './kit-messages.ts';
+import type { Store } from '../../../src/cloud/store/sql-store.ts';
 
 /** Batches of a backlog, a day and a half of one kit. */
 const backlog_batches = 30;

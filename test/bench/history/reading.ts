@@ -1,10 +1,10 @@
 /** How long clients wait for answers over HTTP from a large store. */
-import { makeKey, scopes } from '../../../src/cloud/access/principal.ts';
+import { makeKey, scopes } from '../../../src/cloud/principal.ts';
 import { request_limits_default } from '../../../src/cloud/http/guards.ts';
 import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
 import { day_ms } from '../../../src/cloud/history/message.ts';
 import { startService } from '../../../src/cloud/start.ts';
-import { type DatabaseChoice, openStore } from '../../../src/cloud/store/open-store.ts';
+import { type DatabaseChoice, openStore } from '../../../src/cloud/open-store.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { median } from '../figure.ts';
 import { alarm_type } from './kit-messages.ts';

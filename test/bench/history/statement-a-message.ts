@@ -1,11 +1,11 @@
 /** The alternative: a statement for the newest value of each message, as the service had it before, and a row of JSONB for each. */
-import type { Message, Reception } from '../../../src/cloud/ingest/read-message.ts';
+import type { Message, Reception } from '../../../src/cloud/read-message.ts';
 import { putNewest } from '../../../src/cloud/store/apply/newest.ts';
-import { count, lockKits } from '../../../src/cloud/store/commit-rows.ts';
-import { ReceivedNumbers } from '../../../src/cloud/store/received/received-numbers.ts';
-import type { Queries } from '../../../src/cloud/store/sql/database.ts';
-import { places, portions } from '../../../src/cloud/store/sql/many-rows.ts';
-import type { Change } from '../../../src/cloud/store/store.ts';
+import { count, lockKits } from '../../../src/cloud/stored/commit-rows.ts';
+import { ReceivedNumbers } from '../../../src/cloud/stored/received/received-numbers.ts';
+import type { Queries } from '../../../src/cloud/sql/database.ts';
+import { places, portions } from '../../../src/cloud/sql/many-rows.ts';
+import type { Change } from '../../../src/cloud/stored/stored.ts';
 import { jsonObject } from '../../../src/contract/json.ts';
 import { channelOf } from '../../../src/contract/topics.ts';
 

@@ -4,7 +4,7 @@ import { generate } from 'mqtt-packet';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { payload_bytes_max } from '../../../src/cloud/ingest/read-message.ts';
+import { payload_bytes_max } from '../../../src/cloud/read-message.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates, type Certificates, type KeyPair } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';

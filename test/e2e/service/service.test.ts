@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
-import { makeKey, scopes } from '../../../src/cloud/access/principal.ts';
+import { makeKey, scopes } from '../../../src/cloud/principal.ts';
 import { startStandalone } from '../../../src/cloud/standalone.ts';
 import type { RunningService } from '../../../src/cloud/start.ts';
 import { openThreadStore } from '../../../src/cloud/store/thread-store.ts';

@@ -7,7 +7,7 @@ import { type App, startApp } from '../../../src/kit/app/app.ts';
 import { readConfig } from '../../../src/kit/config/config.ts';
 import { vouched, systemClock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
-import { makeKey, scopes } from '../../../src/cloud/access/principal.ts';
+import { makeKey, scopes } from '../../../src/cloud/principal.ts';
 import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
 import { startStandalone } from '../../../src/cloud/standalone.ts';
 import type { RunningService } from '../../../src/cloud/start.ts';

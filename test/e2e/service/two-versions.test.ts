@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
-import { schema } from '../../../src/cloud/store/sql/schema.ts';
+import { schema } from '../../../src/cloud/sql/schema.ts';
 import { texts } from '../../../src/cloud/texts.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';

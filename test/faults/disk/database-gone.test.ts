@@ -6,8 +6,8 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, w
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StorageUnavailable } from '../../../src/platform/errors.ts';
-import type { Database } from '../../../src/cloud/store/sql/database.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import type { Database } from '../../../src/cloud/sql/database.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { openThreadStore } from '../../../src/cloud/store/thread-store.ts';
 import { texts } from '../../../src/cloud/texts.ts';
 import { fillUp, diskMissing, withTmpfs } from '../../support/disk/disks.ts';

@@ -8,7 +8,7 @@ import {
   type Message as Stored,
   readMessage,
   type Reception,
-} from '../../../src/cloud/ingest/read-message.ts';
+} from '../../../src/cloud/read-message.ts';
 import type { Message } from '../world/broker-session.ts';
 
 /** Lazy messages that are younger may be lost at a power cut (the contract says 1.25 s). */

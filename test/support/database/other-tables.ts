@@ -18,7 +18,7 @@ function makeOther({ schema_version, writers_from, column }: OtherTables): void 
   registerHooks({
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context);
-      if (!url.endsWith('/cloud/store/sql/tables.ts') || !loaded.source) return loaded;
+      if (!url.endsWith('/cloud/sql/tables.ts') || !loaded.source) return loaded;
       const text = Buffer.from(loaded.source as string).toString('utf8');
       const step = `{ version: ${schema_version}, writers_from: ${writers_from}, adds: [column('kits', '${column}', 'TEXT')] }`;
       const [before, ...after] = text.split(/\];\s*$/u);

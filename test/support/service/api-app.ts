@@ -6,7 +6,7 @@ import { httpApp } from '../../../src/cloud/http/http-app.ts';
 import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
 import { Changes } from '../../../src/cloud/changes.ts';
 import { Service } from '../../../src/cloud/service.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { recordingLog } from '../recording-log.ts';
 

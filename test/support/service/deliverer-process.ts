@@ -2,8 +2,8 @@
  * A service's deliverer in a process of its own, to be killed: `node deliverer-process.ts DATABASE CLOCK_AHEAD_MS TIMEOUT_MS`.
  * The database is a file of SQLite, or an address of PostgreSQL with its password in PGPASSWORD.
  */
-import { openPostgres } from '../../../src/cloud/store/sql/postgres.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { AddressPolicy } from '../../../src/cloud/webhooks/address-policy.ts';
 import { Deliverer } from '../../../src/cloud/webhooks/deliverer.ts';

@@ -1,9 +1,8 @@
 /** A database that answers lists, snapshots and histories only when it is told to, and counts who asked. */
 import { afterEach, beforeEach } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../src/cloud/store/store.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../src/cloud/store/sql-store.ts';
 import { kit_id, samples } from '../contract-samples.ts';
 import { type ServiceLab, startServiceLab } from './service-lab.ts';
 

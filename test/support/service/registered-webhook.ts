@@ -1,5 +1,5 @@
 /** A webhook as its registration stores it: enabled, and nothing delivered yet. */
-import type { Webhook } from '../../../src/cloud/webhooks/webhook-store.ts';
+import type { Webhook } from '../../../src/cloud/webhooks/enqueue.ts';
 
 type Registered = Omit<Webhook, 'counts'>;
 type Chosen = Pick<Registered, 'webhook_id' | 'url' | 'types' | 'kits' | 'key_id' | 'created_ms'>;

@@ -20,8 +20,8 @@ import {
   taskView,
 } from '../../../src/kit/local/api.ts';
 import { serveLocal } from '../../../src/kit/local/server.ts';
-import { makeKey } from '../../../src/cloud/access/principal.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { makeKey } from '../../../src/cloud/principal.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { leaves } from '../../../systemd/package/manual.ts';
 import { corpus, isDeceptive } from '../../support/foreign-text.ts';

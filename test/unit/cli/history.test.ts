@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { texts } from '../../../src/cli/texts.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { kit_id } from '../../support/contract-samples.ts';
 import { withDirectory } from '../../support/temporary.ts';

@@ -5,7 +5,7 @@
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { readMessage, readMessageSteps } from '../../../src/cloud/ingest/read-message.ts';
+import { readMessage, readMessageSteps } from '../../../src/cloud/read-message.ts';
 import { threadCpu_ms } from '../../fuzz/engine.ts';
 import { asset_id, kit_id } from '../../support/contract-samples.ts';
 

@@ -1,8 +1,8 @@
 /** Runs the same tests on SQLite and on a real PostgreSQL: what the store promises does not depend on the database. */
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
-import type { Database } from '../../../src/cloud/store/sql/database.ts';
-import { openPostgres } from '../../../src/cloud/store/sql/postgres.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
+import type { Database } from '../../../src/cloud/sql/database.ts';
+import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packBatch } from '../../../src/contract/batch/pack.ts';
 import type { Json } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { readMessage } from '../../../src/cloud/ingest/read-message.ts';
+import { readMessage } from '../../../src/cloud/read-message.ts';
 import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
 import { corpus, isDeceptive } from '../../support/foreign-text.ts';
 import { type ServiceLab, startServiceLab } from '../../support/service/service-lab.ts';

@@ -2,9 +2,8 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { readMessage, type Reception } from '../../../src/cloud/ingest/read-message.ts';
-import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../src/cloud/store/store.ts';
+import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
+import { sqlStore, type Store } from '../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../support/contract-samples.ts';
 import { onEachDatabase } from './each-database.ts';
 import { gps, received, start_ms } from './story.ts';

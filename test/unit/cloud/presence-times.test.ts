@@ -6,7 +6,7 @@ import { connection_lost, deathSeq, stateSeq } from '../../../src/contract/prese
 import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { HistoryOperations } from '../../../src/cloud/history/reading/operations.ts';
 import { queueResource } from '../../../src/cloud/api/views.ts';
-import { readMessage } from '../../../src/cloud/ingest/read-message.ts';
+import { readMessage } from '../../../src/cloud/read-message.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { kit_id, samples } from '../../support/contract-samples.ts';
 import { onEachDatabase } from './each-database.ts';

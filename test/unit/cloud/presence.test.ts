@@ -4,10 +4,9 @@ import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { connection_lost } from '../../../src/contract/presence.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { readMessage } from '../../../src/cloud/ingest/read-message.ts';
-import { openSqlite } from '../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../src/cloud/store/store.ts';
+import { readMessage } from '../../../src/cloud/read-message.ts';
+import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../src/cloud/store/sql-store.ts';
 import { isOnline, kitResource, queueResource, silent_after_ms } from '../../../src/cloud/api/views.ts';
 import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
 

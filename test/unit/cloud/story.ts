@@ -2,9 +2,9 @@
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { readMessage, type Reception } from '../../../src/cloud/ingest/read-message.ts';
-import type { Store } from '../../../src/cloud/store/store.ts';
+import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
 import { asset_id, kit_id, samples, task_id } from '../../support/contract-samples.ts';
+import type { Store } from '../../../src/cloud/store/sql-store.ts';
 
 export const start_ms = Date.UTC(2026, 10, 21, 10);
 

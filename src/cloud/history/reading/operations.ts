@@ -14,7 +14,7 @@ import {
 } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { assetOf, isErased, observedMs } from '../erasure.ts';
-import type { Erasure, ErasureQuery, HistoryStore } from '../history-store.ts';
+import type { HistoryStore } from '../history-store.ts';
 import { type Hole, holes_max } from '../holes.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { cursorAfter, type Place, readCursor } from './cursor.ts';
@@ -23,8 +23,9 @@ import { type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget, newPause } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
-import type { Store } from '../../store/store.ts';
 import { texts } from '../../texts.ts';
+import type { CloudAck } from '../../../contract/tasks.ts';
+import type { Erasure, ErasureQuery } from '../../stored/stored.ts';
 
 export interface Span {
   readonly from_ms: number;
@@ -57,10 +58,14 @@ export interface SeriesFilter extends Span {
   readonly bucket_ms: number;
 }
 
-export class HistoryOperations {
-  readonly #store: Store;
+interface AnsweringStore extends HistoryStore {
+  readonly acks: (kit_id: string) => Promise<readonly CloudAck[]>;
+}
 
-  constructor(store: Store) {
+export class HistoryOperations {
+  readonly #store: AnsweringStore;
+
+  constructor(store: AnsweringStore) {
     this.#store = store;
   }
 
@@ -335,7 +340,7 @@ interface EpochCompleteness {
 
 /** What is missing of a kit's messages, and why. Newest epoch first. Numbers below the first received one are not counted: an older service may have them. */
 export async function readCompleteness(
-  store: HistoryStore & Pick<Store, 'acks'>,
+  store: AnsweringStore,
   kit_id: string,
 ): Promise<{ readonly epochs: readonly EpochCompleteness[]; readonly hasMoreDrops: boolean }> {
   const reported = await store.historyHoles(kit_id);

@@ -5,7 +5,7 @@ import type { HistoryStore } from '../history-store.ts';
 import type { HistoryMessage } from '../message.ts';
 import { past_ms } from '../retention.ts';
 import { exportLine, type ExportLine, format_version, line_chars_max } from './lines.ts';
-import type { KitRecord } from './record.ts';
+import type { KitRecord } from '../record.ts';
 import { texts } from './texts.ts';
 
 /** Messages of one transaction. */

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { json } from '../../../contract/json.ts';
 import type { HistoryMessage } from '../message.ts';
-import type { KitRecord } from './record.ts';
+import type { KitRecord } from '../record.ts';
 
 /** Rises when an older version cannot read a file. */
 export const format_version = 1;

@@ -1,6 +1,6 @@
 /** What leaves the history of a kit: erasures that clients ask for and that are in force, and how long messages are kept. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
-import { demandScope, type Principal } from '../../access/principal.ts';
+import { demandScope, type Principal } from '../../principal.ts';
 import { erasureList, erasureResource, historyRetention, setRetention } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import type { HistoryOperations } from '../../history/reading/operations.ts';

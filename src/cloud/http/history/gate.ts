@@ -3,7 +3,7 @@
  * at the same time is limited over all keys besides, since each of them holds a part of the history in memory.
  */
 import { type InTurn, KeyedSemaphore, type Leave, Semaphore } from '../../../platform/semaphore.ts';
-import type { Principal } from '../../access/principal.ts';
+import type { Principal } from '../../principal.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
 

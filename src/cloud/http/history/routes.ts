@@ -8,7 +8,6 @@ import { HistoryOperations } from '../../history/reading/operations.ts';
 import { trackCsv, trackGeoJson, trackGpx } from '../../history/reading/track.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
-import type { Store } from '../../store/store.ts';
 import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
 import { erasureRoutes } from './erasures.ts';
 import { exportRoutes } from './export.ts';
@@ -25,6 +24,7 @@ import {
 import { newRoutes } from '../problems.ts';
 import { seriesCsv, seriesRows } from './csv.ts';
 import { texts } from '../../texts.ts';
+import type { Store } from '../../store/sql-store.ts';
 
 const tags = ['history'];
 const csv_type = 'text/csv; charset=utf-8';

@@ -1,11 +1,10 @@
 /** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { channelOf } from '../../../contract/topics.ts';
-import type { Message } from '../../ingest/read-message.ts';
-import type { Refusal } from '../losses.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
-import type { Change } from '../store.ts';
+import type { Message, Refusal } from '../../read-message.ts';
+import type { Queries, Row, SqlValue } from '../../sql/database.ts';
+import { inPortions, places } from '../../sql/many-rows.ts';
+import type { Change, FeedArrival } from '../../stored/stored.ts';
 import { texts } from '../../texts.ts';
 
 /** Feeds of one kit. */
@@ -13,17 +12,6 @@ export const feeds_of_kit_max = 2_048;
 /** Characters of one message of a feed; 64 neighbours of a radio take half of it. */
 const feed_chars_max = 64 * 1024;
 const feed_name_max = 64;
-
-/** A new message of a feed, on its way into the table. */
-export interface FeedArrival {
-  readonly kit_id: string;
-  readonly asset_id: string;
-  readonly feed: string;
-  readonly message: Message;
-  /** From the buffer of the kit: no subscriber waits for it unless it is the newest. */
-  readonly historical: boolean;
-  readonly data: JsonObject;
-}
 
 /** Reads a message of a feed; a sentence when it violates the contract. */
 export function readFeed(arrival: Omit<FeedArrival, 'data'>): FeedArrival | string {
@@ -165,9 +153,4 @@ function changesOf({ all, ...newest }: Newest, before: Order | undefined): Chang
       asset_id,
       message: { feed, time_ms: message.time_ms, data },
     }));
-}
-
-/** Events about the state of an asset or a link, which other tables hold. */
-export function isAboutState(feed: string): boolean {
-  return feed === 'asset_status' || feed === 'link_status';
 }

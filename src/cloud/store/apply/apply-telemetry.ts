@@ -1,10 +1,10 @@
 /** Stores the newest value of each part of the telemetry of kits with as few statements as possible. */
 import { kitTelemetry } from '../../../contract/kit.ts';
-import { readLenient } from '../../ingest/lenient.ts';
+import { readLenient } from '../../lenient.ts';
 import { texts } from '../../texts.ts';
-import type { Message } from '../../ingest/read-message.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import type { Message } from '../../read-message.ts';
+import type { Queries, Row, SqlValue } from '../../sql/database.ts';
+import { inPortions, places } from '../../sql/many-rows.ts';
 
 /** A new message of the telemetry of a kit, on its way into the table. */
 export interface TelemetryArrival {

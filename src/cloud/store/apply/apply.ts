@@ -7,28 +7,17 @@ import { json } from '../../../contract/json.ts';
 import { partnerRecord } from '../../../contract/partners.ts';
 import { connection_lost, isOfConnection, type KitState, kitState } from '../../../contract/presence.ts';
 import { noteHoles } from '../../history/holes.ts';
-import { readLenient } from '../../ingest/lenient.ts';
-import type { Message } from '../../ingest/read-message.ts';
+import { readLenient } from '../../lenient.ts';
+import type { Message } from '../../read-message.ts';
 import { feeds_of_kit_max } from './apply-feeds.ts';
 import { applyTask } from '../tasks.ts';
 import { type Place, putNewest } from './newest.ts';
-import { type News, noteLosses } from '../losses.ts';
+import { type News, noteLosses } from '../../stored/losses.ts';
 import { takePartner } from '../partners.ts';
-import { jsonOf, stateOf } from '../rows.ts';
-import type { Queries, Row } from '../sql/database.ts';
-import type { Change, StoredKit } from '../store.ts';
+import { jsonOf, stateOf } from '../../stored/rows.ts';
+import type { Queries, Row } from '../../sql/database.ts';
+import type { Change, StoredKit, Arrival, Applied } from '../../stored/stored.ts';
 import { texts } from '../../texts.ts';
-
-/** A message of a kit on its way into the tables. */
-export interface Arrival {
-  readonly kit_id: string;
-  readonly message: Message;
-  /** Clock of the service, milliseconds since 1970. */
-  readonly now_ms: number;
-}
-
-/** The changes of the message, or why it is refused. */
-export type Applied = readonly Change[] | { readonly fault: string };
 
 /** Limits of one kit; a connector announces at most 768 assets, and partners add theirs. */
 export const kit_limits = { assets: 1_024, feeds: feeds_of_kit_max } as const;

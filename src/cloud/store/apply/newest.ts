@@ -1,6 +1,6 @@
 /** Keeps the newest of several values, whatever the order in which they come. */
-import type { Queries, SqlValue } from '../sql/database.ts';
-import type { Stamp } from '../store.ts';
+import type { Queries, SqlValue } from '../../sql/database.ts';
+import type { Stamp } from '../../stored/stored.ts';
 
 export interface Place {
   readonly table: 'kit_parts' | 'assets' | 'asset_status' | 'commands' | 'feeds' | 'rosters';

@@ -2,10 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Gate } from '../../../../src/cloud/access/gate.ts';
 import { KeyRing } from '../../../../src/cloud/access/keys.ts';
-import { makeKey } from '../../../../src/cloud/access/principal.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { makeKey } from '../../../../src/cloud/principal.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 
 let store: Store;
 beforeEach(() => {

@@ -4,8 +4,8 @@ import formats from 'ajv-formats';
 import { expect, it } from 'vitest';
 import { examples } from '../../../../src/cloud/api/examples.ts';
 import { apiDocument } from '../../../../src/cloud/http/document.ts';
-import { webhookTypes } from '../../../../src/cloud/webhooks/events.ts';
 import { apiApp } from '../../../support/service/api-app.ts';
+import { webhookTypes } from '../../../../src/cloud/api/webhook-resources.ts';
 
 interface Content {
   readonly schema: object;

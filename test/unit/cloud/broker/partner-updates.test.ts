@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MessageRefused } from '../../../../src/cloud/broker/cloud-link.ts';
 import { PartnerUpdates } from '../../../../src/cloud/broker/partner-updates.ts';
-import type { PartnerState } from '../../../../src/cloud/store/store.ts';
+import type { PartnerState } from '../../../../src/cloud/stored/stored.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import { type RecordingLog, recordingLog } from '../../../support/recording-log.ts';
 import { kit_id } from '../../../support/contract-samples.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { holes_max } from '../../../../src/cloud/history/holes.ts';
 import { readCompleteness } from '../../../../src/cloud/history/reading/operations.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 
 it.each([

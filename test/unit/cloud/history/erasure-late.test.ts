@@ -2,13 +2,12 @@
 import { expect, it } from 'vitest';
 import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { makeKey } from '../../../../src/cloud/access/principal.ts';
+import { makeKey } from '../../../../src/cloud/principal.ts';
 import { history_classes } from '../../../../src/cloud/history/message.ts';
 import { newBudget, readHistory } from '../../../../src/cloud/history/reading/reader.ts';
 import { exportKit } from '../../../../src/cloud/history/transfer/export.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';

@@ -18,13 +18,12 @@ import {
   segmentGroups,
 } from '../../../../src/cloud/history/reading/reader.ts';
 import { exportKit } from '../../../../src/cloud/history/transfer/export.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import type { Database } from '../../../../src/cloud/store/sql/database.ts';
-import { openPostgres } from '../../../../src/cloud/store/sql/postgres.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
-import { erasable_tables } from '../../../../src/cloud/store/sql/tables.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import type { Database } from '../../../../src/cloud/sql/database.ts';
+import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { erasable_tables } from '../../../../src/cloud/sql/tables.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { peerMissing, program } from '../../../support/peers.ts';

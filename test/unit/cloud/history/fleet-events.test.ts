@@ -5,10 +5,9 @@ import { assetId } from '../../../../src/contract/identity.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
 import { page_chars_max } from '../../../../src/cloud/history/reading/reader.ts';
-import { type Reception, readMessage } from '../../../../src/cloud/ingest/read-message.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { type Reception, readMessage } from '../../../../src/cloud/read-message.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 
 const chars = 250_000;

@@ -13,9 +13,8 @@ import {
   writeRecordLines,
 } from '../../../../src/cloud/history/transfer/lines.ts';
 import { texts } from '../../../../src/cloud/history/transfer/texts.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 

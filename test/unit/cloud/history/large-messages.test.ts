@@ -7,10 +7,9 @@ import { HistoryOperations } from '../../../../src/cloud/history/reading/operati
 import { page_chars_max } from '../../../../src/cloud/history/reading/reader.ts';
 import { messagesOf } from '../../../../src/cloud/history/segment.ts';
 import { history_classes } from '../../../../src/cloud/history/message.ts';
-import { type Reception, readMessage } from '../../../../src/cloud/ingest/read-message.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { type Reception, readMessage } from '../../../../src/cloud/read-message.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 
 const chars = 250_000;

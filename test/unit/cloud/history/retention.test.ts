@@ -6,10 +6,9 @@ import { classOf, history_classes, type HistoryClass } from '../../../../src/clo
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
 import { newBudget, readHistory } from '../../../../src/cloud/history/reading/reader.ts';
 import type { Retention } from '../../../../src/cloud/history/retention.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id } from '../../../support/contract-samples.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, start_ms } from '../story.ts';
 

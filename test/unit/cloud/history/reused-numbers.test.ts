@@ -1,8 +1,7 @@
 /** A kit that got an old copy of its state back, and gives numbers to other messages than before. */
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';

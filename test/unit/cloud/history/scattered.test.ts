@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import type { Database, Queries } from '../../../../src/cloud/store/sql/database.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
+import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import type { Database, Queries } from '../../../../src/cloud/sql/database.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { start_ms } from '../story.ts';

@@ -7,8 +7,7 @@ import { WebSocket } from 'ws';
 import { channels } from '../../../../src/contract/topics.ts';
 import { kit_id, samples } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 
 const app = 'https://app.example.com';

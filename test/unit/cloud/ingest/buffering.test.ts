@@ -9,8 +9,8 @@ import {
   waiting_max,
   waiting_weight_max,
 } from '../../../../src/cloud/ingest/ingest.ts';
-import type { Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import type { Committed } from '../../../../src/cloud/store/store.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
+import type { Committed } from '../../../../src/cloud/stored/stored.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';

@@ -4,10 +4,9 @@ import { afterEach, expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { everything, gps, received, report, start_ms, story } from '../story.ts';
 

@@ -4,7 +4,7 @@ import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
 import { Receiver } from '../../../../src/cloud/ingest/receiver.ts';
 import { Changes } from '../../../../src/cloud/changes.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { StorageUnavailable } from '../../../../src/platform/errors.ts';
-import type { Database } from '../../../../src/cloud/store/sql/database.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
+import type { Database } from '../../../../src/cloud/sql/database.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { received, start_ms } from '../story.ts';

@@ -1,7 +1,7 @@
 /** What sockets get of the feeds of a commit: never a message that is older than what the service had before. */
 import { expect, it } from 'vitest';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Committed } from '../../../../src/cloud/store/store.ts';
+import type { Committed } from '../../../../src/cloud/stored/stored.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { gps, received, start_ms } from '../story.ts';
 

@@ -4,10 +4,9 @@ import type { PartnerChange, PartnerRecord } from '../../../../src/contract/part
 import { jsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
-import { readMessage } from '../../../../src/cloud/ingest/read-message.ts';
+import { readMessage } from '../../../../src/cloud/read-message.ts';
 import { partner_assets_max } from '../../../../src/cloud/store/partners.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, start_ms } from '../story.ts';

@@ -9,8 +9,8 @@ import {
 } from '../../../../src/platform/errors.ts';
 import { Changes } from '../../../../src/cloud/changes.ts';
 import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
-import type { Database } from '../../../../src/cloud/store/sql/database.ts';
-import { openPostgres } from '../../../../src/cloud/store/sql/postgres.ts';
+import type { Database } from '../../../../src/cloud/sql/database.ts';
+import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually, letPass } from '../../../support/eventually.ts';

@@ -2,9 +2,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
-import type { Database } from '../../../../src/cloud/store/sql/database.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import type { Database } from '../../../../src/cloud/sql/database.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { gps, received, start_ms } from '../story.ts';

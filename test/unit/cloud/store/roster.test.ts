@@ -1,9 +1,8 @@
 /** Assets that the kit no longer has, and that a broker brings back from an old snapshot. */
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
-import type { Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
 import { received, start_ms } from '../story.ts';

@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantBroken, StorageUnavailable } from '../../../../src/platform/errors.ts';
 import { Changes } from '../../../../src/cloud/changes.ts';
 import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
-import type { Reception } from '../../../../src/cloud/ingest/read-message.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { openThreadStore } from '../../../../src/cloud/store/thread-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { gps, received, start_ms } from '../story.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
+import type { Store } from '../../../../src/cloud/store/sql-store.ts';
 
 let dir: string;
 let store: Store;

@@ -2,16 +2,18 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { channels } from '../../../../src/contract/topics.ts';
-import { webhookBodies } from '../../../../src/cloud/api/webhook-resources.ts';
+import {
+  webhookBodies,
+  webhookTypes,
+  type WebhookType,
+} from '../../../../src/cloud/api/webhook-resources.ts';
 import { silent_after_ms } from '../../../../src/cloud/api/views.ts';
-import { makeKey } from '../../../../src/cloud/access/principal.ts';
+import { makeKey } from '../../../../src/cloud/principal.ts';
 import { turn } from '../../../../src/platform/time.ts';
 import { commitReceptions } from '../../../../src/cloud/store/commit.ts';
-import type { Database, Queries, SqlValue } from '../../../../src/cloud/store/sql/database.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import type { Store } from '../../../../src/cloud/store/store.ts';
+import type { Database, Queries, SqlValue } from '../../../../src/cloud/sql/database.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { waiting_max } from '../../../../src/cloud/webhooks/enqueue.ts';
-import { webhookTypes, type WebhookType } from '../../../../src/cloud/webhooks/events.ts';
 import type { Settlement } from '../../../../src/cloud/webhooks/webhook-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Webhook } from 'standardwebhooks';
-import {
-  makeSecret,
-  old_secret_ms,
-  rotated,
-  signedHeaders,
-} from '../../../../src/cloud/webhooks/signature.ts';
+import { makeSecret, rotated, signedHeaders } from '../../../../src/cloud/webhooks/signature.ts';
+import { old_secret_ms } from '../../../../src/cloud/api/webhook-resources.ts';
 
 const body = '{"type":"alarm","data":{"text":"Zürich"}}';
 

@@ -3,7 +3,7 @@ import { chmod, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openFile } from '../../../../src/kit/outbox/store/schema.ts';
-import { openSqlite } from '../../../../src/cloud/store/sql/sqlite.ts';
+import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 const openers: readonly (readonly [what: string, open: (file: string) => { close: () => unknown }])[] = [

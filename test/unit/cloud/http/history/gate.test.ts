@@ -1,6 +1,6 @@
 /** Two requests about the history run at once for a key; the others wait in line, and not without end. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Principal } from '../../../../../src/cloud/access/principal.ts';
+import type { Principal } from '../../../../../src/cloud/principal.ts';
 import { exports_max, HistoryGate } from '../../../../../src/cloud/http/history/gate.ts';
 
 const principal = (key_id: string): Principal => ({

@@ -7,8 +7,8 @@ import type { CloudAck } from '../../../contract/tasks.ts';
 import { blockOf, NumberBlock, spanOf } from './number-block.ts';
 import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { inPortions, places, portions } from '../sql/many-rows.ts';
+import type { Queries, Row, SqlValue } from '../../sql/database.ts';
+import { inPortions, places, portions } from '../../sql/many-rows.ts';
 
 /** Epochs of one kit whose numbers are kept, those first that were touched last. */
 export const epochs_max = 64;

@@ -2,13 +2,13 @@
 import { existsSync, mkdirSync, renameSync, rmSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { messageOf, SchemaRefused, StorageUnavailable, systemReason } from '../../../platform/errors.ts';
-import { watchPlaces } from '../../../platform/files/file-identity.ts';
-import { keepPrivate } from '../../../platform/files/private-file.ts';
-import type { ServiceLog } from '../../service-log.ts';
+import { messageOf, SchemaRefused, StorageUnavailable, systemReason } from '../../platform/errors.ts';
+import { watchPlaces } from '../../platform/files/file-identity.ts';
+import { keepPrivate } from '../../platform/files/private-file.ts';
+import type { ServiceLog } from '../service-log.ts';
 import type { Row, SqlValue } from './database.ts';
 import { additions, type Marks, raised, type Schema, schema as ours, type Upgrade } from './schema.ts';
-import { texts } from '../../texts.ts';
+import { texts } from '../texts.ts';
 
 export type Statement = Sqlite.Statement<SqlValue[], Row>;
 

@@ -1,6 +1,6 @@
 /** Reads and writes the kit rows of a commit, in as few statements as possible. */
-import type { Queries } from './sql/database.ts';
-import { inPortions, places } from './sql/many-rows.ts';
+import type { Queries } from '../sql/database.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 
 /** What a commit adds to the counters of a kit. */
 export interface Count {

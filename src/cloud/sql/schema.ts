@@ -2,7 +2,7 @@
  * Which version of the tables a database has, and which versions may write it: two numbers in every database, which each transaction that
  * writes compares with those of its program. How a change of the tables is divided into steps: decision 0044.
  */
-import { texts } from '../../texts.ts';
+import { texts } from '../texts.ts';
 import { type Addition, type Step, steps } from './tables.ts';
 
 export interface Marks {

@@ -1,17 +1,26 @@
 /** Parses messages from the broker into receptions for the store, with the faults of what cannot be stored. */
 import { z } from 'zod';
-import { batchItemSteps, openBatchSteps } from '../../contract/batch/batch.ts';
-import type { BatchItem } from '../../contract/batch/writer.ts';
-import { countValues, decodedText, message_limits } from '../../contract/bounded-json.ts';
-import { timeQuality } from '../../contract/envelope.ts';
-import { firstFault } from '../../contract/first-fault.ts';
-import { json, type Json } from '../../contract/json.ts';
-import { finish, Pace, type Steps } from '../../contract/batch/steps.ts';
-import { type Channel, channels, parseUp, readChannel } from '../../contract/topics.ts';
-import { messageOf } from '../../platform/errors.ts';
-import type { Refusal } from '../store/losses.ts';
-import { texts } from '../texts.ts';
-import { cleanTexts, cleanTextsBut } from '../../platform/foreign-text.ts';
+import { batchItemSteps, openBatchSteps } from '../contract/batch/batch.ts';
+import type { BatchItem } from '../contract/batch/writer.ts';
+import { countValues, decodedText, message_limits } from '../contract/bounded-json.ts';
+import { timeQuality } from '../contract/envelope.ts';
+import { firstFault } from '../contract/first-fault.ts';
+import { json, type Json } from '../contract/json.ts';
+import { finish, Pace, type Steps } from '../contract/batch/steps.ts';
+import { type Channel, channels, parseUp, readChannel } from '../contract/topics.ts';
+import { messageOf } from '../platform/errors.ts';
+import { texts } from './texts.ts';
+import { cleanTexts, cleanTextsBut } from '../platform/foreign-text.ts';
+
+/** Why a message was refused. */
+export interface Refusal {
+  /** Topic below `k1/{kit_id}/up/`. */
+  readonly channel: string;
+  /** What is wrong, the value, and what would be right. */
+  readonly reason: string;
+  /** When it was observed; left out: not known, since it could not be read. */
+  readonly time_ms?: number | undefined;
+}
 
 /** Bytes of a packed batch; a larger one is rejected unread. A kit packs 64 KiB of messages, or a single message of 256 KiB. */
 export const payload_bytes_max = 1024 * 1024;
@@ -213,4 +222,9 @@ function checkIds(channel: Channel): void {
 
 function reasonOf(error: unknown): string {
   return error instanceof z.ZodError ? firstFault(error) : messageOf(error);
+}
+
+/** Events about the state of an asset or a link, which other tables hold. */
+export function isAboutState(feed: string): boolean {
+  return feed === 'asset_status' || feed === 'link_status';
 }

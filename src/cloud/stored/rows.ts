@@ -5,8 +5,8 @@ import { json, jsonObject } from '../../contract/json.ts';
 import { partnerFix } from '../../contract/partners.ts';
 import { kitState } from '../../contract/presence.ts';
 import { taskStatus } from '../../contract/tasks.ts';
-import type { Row } from './sql/database.ts';
-import type { ApiKey, PushedMessage, StoredAsset, StoredFeed, StoredTask } from './store.ts';
+import type { Row } from '../sql/database.ts';
+import type { ApiKey, PushedMessage, StoredAsset, StoredFeed, StoredTask } from './stored.ts';
 
 const text = z.string();
 const jsonText = text.transform((written): unknown => JSON.parse(written));

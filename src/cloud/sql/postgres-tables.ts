@@ -1,9 +1,9 @@
 /** Makes the tables of PostgreSQL, and what later versions added to them, beside processes of several versions that write them. */
-import { SchemaRefused, StorageUnavailable } from '../../../platform/errors.ts';
+import { SchemaRefused, StorageUnavailable } from '../../platform/errors.ts';
 import type { Database, Queries, Row } from './database.ts';
 import { additions, type Marks, raised, type Schema, type Upgrade } from './schema.ts';
 import { content_columns, updated_tables } from './tables.ts';
-import { texts } from '../../texts.ts';
+import { texts } from '../texts.ts';
 
 /** Of a database that takes each text; the second stores bytes as they come. */
 const encodings: ReadonlySet<string> = new Set(['UTF8', 'SQL_ASCII']);

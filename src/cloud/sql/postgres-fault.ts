@@ -1,7 +1,7 @@
 /** Faults of a PostgreSQL server as errors of this program, with what to do about them. */
 import { DatabaseError } from 'pg';
-import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../../platform/errors.ts';
-import { texts } from '../../texts.ts';
+import { InvariantBroken, messageOf, StorageBusy, StorageUnavailable } from '../../platform/errors.ts';
+import { texts } from '../texts.ts';
 
 /** The connection ended, or the server aborted for another transaction: a retry may succeed at once. */
 export class Interrupted extends StorageUnavailable {}

@@ -1,8 +1,8 @@
 /** The principal of a request: an API key and its rights. */
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
-import { RequestProblem } from '../api/problem.ts';
-import type { ApiKey } from '../store/store.ts';
-import { texts } from '../texts.ts';
+import { RequestProblem } from './api/problem.ts';
+import type { ApiKey } from './stored/stored.ts';
+import { texts } from './texts.ts';
 
 export const scopes = ['read', 'assets:write', 'commands', 'history:erase', 'webhooks'] as const;
 export type Scope = (typeof scopes)[number];

@@ -1,11 +1,11 @@
 /** `Database` on SQLite. Runs on the thread that opened it; `cloud/store/thread-store.ts` starts a separate thread for it. */
-import { InvariantBroken, StorageUnavailable } from '../../../platform/errors.ts';
-import { every } from '../../../platform/time.ts';
+import { InvariantBroken, StorageUnavailable } from '../../platform/errors.ts';
+import { every } from '../../platform/time.ts';
 import { Connection, emptiesLog, marksOf, type SqliteOptions, type Statement } from './connection.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { isReading, schema as ours, schemaFault } from './schema.ts';
 import { unavailable } from './connection.ts';
-import { texts } from '../../texts.ts';
+import { texts } from '../texts.ts';
 
 const look_every_ms = 1_000;
 

@@ -1,8 +1,8 @@
 /** PostgreSQL behind `Database`, for fleets and for replicas that share one database. */
 import { Pool, type PoolClient } from 'pg';
-import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../platform/errors.ts';
-import { addressesOf } from '../../../platform/host-list.ts';
-import { Semaphore } from '../../../platform/semaphore.ts';
+import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../platform/errors.ts';
+import { addressesOf } from '../../platform/host-list.ts';
+import { Semaphore } from '../../platform/semaphore.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { allSettled } from './many-rows.ts';
 import { asOurs, Interrupted, isOfServer, PlanOutdated } from './postgres-fault.ts';
@@ -10,7 +10,7 @@ import { prepareTables } from './postgres-tables.ts';
 import { isReading, type Schema, schema as ours, schemaFault, type Upgrade } from './schema.ts';
 import { erasable_tables } from './tables.ts';
 import { nameOfWriter, readMarks, schema_lock } from './postgres-tables.ts';
-import { texts } from '../../texts.ts';
+import { texts } from '../texts.ts';
 
 export interface PostgresOptions {
   /**

@@ -5,11 +5,8 @@ import type { PartnerFixMessage, PartnerRecord } from '../../contract/partners.t
 import type { KitState } from '../../contract/presence.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { Losses, News } from './losses.ts';
-import type { Database, Queries } from './sql/database.ts';
-import type { sqlStore } from './sql-store.ts';
-
-/** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
-export type Store = ReturnType<typeof sqlStore>;
+import type { Database, Queries } from '../sql/database.ts';
+import type { Message } from '../read-message.ts';
 
 /** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
 export interface Stamp {
@@ -244,5 +241,47 @@ export interface TaskQuery {
   readonly status?: TaskStatus | undefined;
   /** Only tasks that come after this one in the order of the list: newest first, then by id. */
   readonly after?: { readonly created_ms: number; readonly task_id: string } | undefined;
+  readonly limit: number;
+}
+
+/** A message of a kit on its way into the tables. */
+export interface Arrival {
+  readonly kit_id: string;
+  readonly message: Message;
+  /** Clock of the service, milliseconds since 1970. */
+  readonly now_ms: number;
+}
+
+/** The changes of the message, or why it is refused. */
+export type Applied = readonly Change[] | { readonly fault: string };
+
+/** A new message of a feed, on its way into the table. */
+export interface FeedArrival {
+  readonly kit_id: string;
+  readonly asset_id: string;
+  readonly feed: string;
+  readonly message: Message;
+  /** From the buffer of the kit: no subscriber waits for it unless it is the newest. */
+  readonly historical: boolean;
+  readonly data: JsonObject;
+}
+
+export interface Erasure {
+  readonly kit_id: string;
+  /** Left out: the whole kit. */
+  readonly asset_id?: string | undefined;
+  /** What was observed before this time. */
+  readonly before_ms: number;
+}
+
+/** An erasure in force. */
+export interface StoredErasure extends Erasure {
+  /** When it was asked for last, milliseconds since 1970. */
+  readonly erased_ms: number;
+}
+
+export interface ErasureQuery {
+  readonly kit_id: string;
+  readonly after?: string | undefined;
   readonly limit: number;
 }

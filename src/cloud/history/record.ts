@@ -1,13 +1,13 @@
 /** What the database keeps about the history of a kit beside its messages: it goes with an export. */
-import type { CloudAck } from '../../../contract/tasks.ts';
-import { lockKits } from '../../store/commit-rows.ts';
-import type { Database, Queries, SqlValue } from '../../store/sql/database.ts';
-import { places, portions } from '../../store/sql/many-rows.ts';
-import { block_size, blockOf, spanOf } from '../../store/received/number-block.ts';
-import { cutFromRanges, type Range } from '../../store/received/ranges.ts';
-import { readStored } from '../../store/received/received-numbers.ts';
-import { ReceivedNumbers } from '../../store/received/received-numbers.ts';
-import { holeOf, type Hole } from '../holes.ts';
+import type { CloudAck } from '../../contract/tasks.ts';
+import { lockKits } from '../stored/commit-rows.ts';
+import type { Database, Queries, SqlValue } from '../sql/database.ts';
+import { places, portions } from '../sql/many-rows.ts';
+import { block_size, blockOf, spanOf } from '../stored/received/number-block.ts';
+import { cutFromRanges, type Range } from '../stored/received/ranges.ts';
+import { readStored } from '../stored/received/received-numbers.ts';
+import { ReceivedNumbers } from '../stored/received/received-numbers.ts';
+import { holeOf, type Hole } from './holes.ts';
 
 export interface KitRecord {
   /** Since when the history of the kit is kept, milliseconds since 1970; null: not known. */

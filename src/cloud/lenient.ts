@@ -1,6 +1,6 @@
 /** Validates messages of kits with the strict schemas of the contract, but ignores fields of later minor versions. */
 import type { z } from 'zod';
-import { firstFault } from '../../contract/first-fault.ts';
+import { firstFault } from '../contract/first-fault.ts';
 
 /** Rounds of removing unknown keys; each removes all that one validation reports. */
 const rounds_max = 4;

@@ -3,8 +3,8 @@
  * lacks acknowledged messages would lack them for good.
  */
 import { z } from 'zod';
-import { messageOf } from '../../../platform/errors.ts';
-import { texts } from '../../texts.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { texts } from '../texts.ts';
 import { openPostgres, type PostgresOptions } from './postgres.ts';
 import type { Queries } from './database.ts';
 

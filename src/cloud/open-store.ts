@@ -2,17 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ShareDatabase } from '../broker/share-check.ts';
-import type { Changes } from '../changes.ts';
-import { ReplicaNotifications } from '../replication/replica-notifications.ts';
-import type { ServiceLog } from '../service-log.ts';
-import { readStored } from './received/received-numbers.ts';
+import type { ShareDatabase } from './broker/share-check.ts';
+import type { Changes } from './changes.ts';
+import { ReplicaNotifications } from './replication/replica-notifications.ts';
+import type { ServiceLog } from './service-log.ts';
+import { readStored } from './stored/received/received-numbers.ts';
 import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
 import { replicationFault } from './sql/replication.ts';
 import type { Upgrade } from './sql/schema.ts';
-import { sqlStore } from './sql-store.ts';
-import type { Store } from './store.ts';
-import { openThreadStore } from './thread-store.ts';
+import { sqlStore, type Store } from './store/sql-store.ts';
+import { openThreadStore } from './store/thread-store.ts';
 
 export type DatabaseChoice =
   | { readonly kind: 'sqlite'; readonly file: string }

@@ -4,22 +4,10 @@
  */
 import { z } from 'zod';
 import { cleanText } from '../../platform/foreign-text.ts';
-import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
-import type { Erasure } from '../history/history-store.ts';
-import { day_ms } from '../history/message.ts';
 import { readChannel } from '../../contract/topics.ts';
 import { texts } from '../texts.ts';
-import type { Queries } from './sql/database.ts';
-
-/** Why a message was refused. */
-export interface Refusal {
-  /** Topic below `k1/{kit_id}/up/`. */
-  readonly channel: string;
-  /** What is wrong, the value, and what would be right. */
-  readonly reason: string;
-  /** When it was observed; left out: not known, since it could not be read. */
-  readonly time_ms?: number | undefined;
-}
+import type { Queries } from '../sql/database.ts';
+import type { Refusal } from '../read-message.ts';
 
 const loss = z.object({
   /** When the newest of them was lost, by the clock of the service. */
@@ -39,6 +27,7 @@ export type Losses = z.output<typeof losses>;
 
 export const no_losses: Losses = { refused: [], dropped: [] };
 
+const day_ms = 86_400_000;
 /** Kinds of each list; beyond it the kind that was seen least recently is forgotten. */
 const kinds_max = 16;
 const reason_chars_max = 400;
@@ -102,24 +91,11 @@ export async function noteLosses(
   }));
 }
 
-/** Those of messages that are not erased: late ones are erased as they arrive. */
-export async function withoutErased(
-  queries: Queries,
-  kit_id: string,
-  refusals: readonly Refusal[],
-  now_ms: number,
-): Promise<readonly Refusal[]> {
-  if (refusals.length === 0) return refusals;
-  const erased = await readErased(queries, [kit_id]);
-  return refusals.filter(({ channel, time_ms }) => {
-    if (time_ms === undefined) return true;
-    const observed_ms = observedMs({ time_ms, unsynced: false }, now_ms);
-    return !isOfErased(erased, { kit_id, asset_id: assetIn(channel), observed_ms });
-  });
-}
-
 /** Forgets the reasons, which have values of the messages in them, whenever those were observed. */
-export async function eraseLosses(queries: Queries, { kit_id, asset_id }: Erasure): Promise<void> {
+export async function eraseLosses(
+  queries: Queries,
+  { kit_id, asset_id }: { readonly kit_id: string; readonly asset_id?: string | undefined },
+): Promise<void> {
   const isErased = ({ what }: Loss): boolean => asset_id === undefined || assetIn(what) === asset_id;
   await change(queries, kit_id, ({ refused, dropped }) => ({
     refused: refused.map((each) => (isErased(each) ? { ...each, reason: texts.reason_erased } : each)),
@@ -127,7 +103,7 @@ export async function eraseLosses(queries: Queries, { kit_id, asset_id }: Erasur
   }));
 }
 
-function assetIn(channel: string): string | null {
+export function assetIn(channel: string): string | null {
   const read = readChannel(channel);
   return read && 'asset_id' in read ? read.asset_id : null;
 }
