@@ -159,7 +159,7 @@ interface Held {
   readonly is_boat: boolean;
   readonly vtol_flight: 'forward' | 'hover' | null;
   readonly position: object | undefined;
-  readonly estimator: { readonly has_position: boolean } | undefined;
+  readonly estimator: { readonly hasPosition: boolean } | undefined;
 }
 
 interface Named {
