@@ -6,8 +6,6 @@ const minutes = Number(process.env['KIT_CONNECTOR_SOAK_MINUTES'] ?? 60);
 const growth_max_mb = 15;
 /** Pressure on the processors at which other programs keep the daemon from its turn. */
 const busy_pct = 90;
-/** Processor time of one turn of the event loop of the daemon and of the service; on a busy machine it lasts longer by the clock. */
-const turn_cpu_max_ms = 100;
 /** Each sentence about each subject five times a minute, and the strangers on the radio are a few dozen subjects. */
 const log_lines_a_minute_max = 400;
 
@@ -27,10 +25,6 @@ it(
         `service MB: second quarter ${mean(second, 'service_mb')}, last quarter ${mean(last, 'service_mb')}`,
         `not answered in time: ${samples.filter(({ state }) => !state).length}`,
         `longest delay of the daemon's loop in ms: ${Math.max(...samples.map((each) => each.loop_max_ms ?? 0))}`,
-        ...(['turns', 'service_turns'] as const).map(
-          (of) =>
-            `${of}: longest in ms ${longest(samples, of, 'wall_max_ms')}, of processor time ${longest(samples.slice(1), of, 'cpu_max_ms')}, pause of the machine ${longest(samples.slice(1), of, 'paused_max_ms')}`,
-        ),
         `positions ${first?.positions} to ${end?.positions}, log lines ${first?.log_lines} to ${end?.log_lines}`,
         ...loudest.map(([sentence, lines]) => `${lines} x ${sentence}`),
       ].join('\n'),
@@ -44,9 +38,6 @@ it(
     expect(samples.filter(({ state }) => state?.balanced === false)).toEqual([]);
     expect(samples.filter(({ state }) => state && state.real_online < real_devices)).toEqual([]);
     expect(samples.filter(({ service_status }) => service_status !== 200)).toEqual([]);
-    // In the time of the first sample the daemon loads its drivers, and collects its heap once on purpose.
-    expect(longest(samples.slice(1), 'turns', 'cpu_max_ms')).toBeLessThan(turn_cpu_max_ms);
-    expect(longest(samples.slice(1), 'service_turns', 'cpu_max_ms')).toBeLessThan(turn_cpu_max_ms);
     const pairs = samples
       .slice(1)
       .map((sample, index) => sample.positions - (samples[index]?.positions ?? 0));
@@ -60,12 +51,4 @@ it(
 function mean(samples: readonly Sample[], figure: 'daemon_mb' | 'service_mb'): number {
   const sum = samples.reduce((total, sample) => total + sample[figure], 0);
   return Math.round((10 * sum) / Math.max(1, samples.length)) / 10;
-}
-
-function longest(
-  samples: readonly Sample[],
-  of: 'turns' | 'service_turns',
-  figure: 'wall_max_ms' | 'cpu_max_ms' | 'paused_max_ms',
-): number {
-  return Math.max(...samples.map((sample) => sample[of][figure]));
 }

@@ -32,3 +32,8 @@ it.each(databases)(
     expect(account.kills).toBe(kills);
   },
 );
+
+it('a broker that loses what it acknowledged while the service was away costs no message', async () => {
+  const spec = { database: 'SQLite', kills: 0, killsBroker: false, losses: 2 } as const;
+  expect(await playOutage({ ...spec, hz: 0.5, backlog_kbps: 48 })).toMatchObject(each_once);
+});

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { sleep } from '../../../src/platform/time.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
@@ -14,7 +13,6 @@ import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { residentMb } from '../../support/process-stats.ts';
 import { seededRandom } from '../../support/random.ts';
 import { password as vendor_password, selfSigned } from '../../support/cameras/vendorcam-lab.ts';
-import { MachinePauses } from './pauses.ts';
 import { askTooOften, babbleDown, floodMavlink, pesterHttp, poisonService } from './attackers.ts';
 import { freePort } from '../../support/ports.ts';
 
@@ -31,10 +29,6 @@ export interface Sample {
   readonly state: { readonly balanced: boolean; readonly real_online: number } | undefined;
   /** Longest delay of the daemon's event loop over the last 10 to 20 s. */
   readonly loop_max_ms: number | undefined;
-  /** Of the daemon's longest turns since the sample before; zero where none was long. */
-  readonly turns: LongTurns;
-  /** Of those of the service. */
-  readonly service_turns: LongTurns;
   /** Share of the last 10 s in which something on this machine waited for a processor; undefined: not measured here. */
   readonly cpu_pressure_pct: number | undefined;
   /** Positions of the real drone that the cloud has received so far. */
@@ -42,19 +36,6 @@ export interface Sample {
   /** Lines that the daemon has logged so far. */
   readonly log_lines: number;
   readonly service_status: number;
-}
-
-/** Turns of an event loop that took long. What a turn lasts beyond its own processor time, others had the processor. */
-export interface LongTurns {
-  readonly number: number;
-  readonly wall_max_ms: number;
-  readonly cpu_max_ms: number;
-  /** The most that the host of a virtual machine took in one of them, which no other figure of processor time contains. */
-  readonly paused_max_ms: number;
-  /** Of the turn with `cpu_max_ms`: its time in the kernel, collection of garbage by the clock, page faults of all threads. */
-  readonly kernel_ms: number;
-  readonly gc_ms: number;
-  readonly page_faults: number;
 }
 
 export interface Soak {
@@ -114,17 +95,11 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   });
   const cloud = await kit.listen(broker.url);
   // Without the unit's limits the heap grows as it likes, and flat memory would mean little.
-  Object.assign(process.env, await unitLimits(), { KIT_CONNECTOR_LOOP_PROBE: kit.dir });
+  Object.assign(process.env, await unitLimits());
   const daemon = await kit.start();
   console.log(`daemon ${daemon.pid}`);
   const service = await startCloudService(kit, broker.url, service_port, signal);
   const real = await realKeys(kit);
-
-  // Loading the program takes long turns; what counts is what attackers cause.
-  const pauses = await MachinePauses.start(signal);
-  const turns = new TurnsFile(join(kit.dir, `${daemon.pid}.turns`), pauses);
-  const service_turns = new TurnsFile(join(kit.dir, `${service.pid}.turns`), pauses);
-  await Promise.all([turns.read(), service_turns.read()]);
 
   const random = seededRandom(seed);
   floodMavlink(mavlink_port, random, signal);
@@ -145,8 +120,6 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
       service_mb: await residentMb(service.pid),
       state: await stateOf(kit, real).catch(() => undefined),
       loop_max_ms: await loopMaxMs(`http://127.0.0.1:${metrics_port}/metrics`),
-      turns: await turns.read(),
-      service_turns: await service_turns.read(),
       cpu_pressure_pct: await cpuPressure(),
       positions: cloud.on('feed/').filter(({ channel }) => channel.endsWith('/gps')).length,
       log_lines: daemon.log().length,
@@ -168,53 +141,8 @@ async function unitLimits(): Promise<Record<string, string>> {
   if (flags.length === 0 || arenas === undefined) throw new Error('the unit has no limits of memory');
   // More options, such as --heapsnapshot-signal, to look for the cause of what grows.
   const more = process.env['KIT_CONNECTOR_SOAK_NODE_OPTIONS'] ?? '';
-  const probe = `--import=${new URL('loop-probe.ts', import.meta.url).href}`;
-  return { NODE_OPTIONS: [...flags, probe, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
+  return { NODE_OPTIONS: [...flags, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
 }
-
-/** What the probe of a process writes. */
-class TurnsFile {
-  readonly #path: string;
-  readonly #pauses: MachinePauses;
-  #known = 0;
-
-  constructor(path: string, pauses: MachinePauses) {
-    this.#path = path;
-    this.#pauses = pauses;
-  }
-
-  /** The turns since the last reading. */
-  async read(): Promise<LongTurns> {
-    const text = await readFile(this.#path, 'utf8').catch(() => '');
-    // The last line may be half written.
-    const lines = text.split('\n').slice(this.#known, -1);
-    this.#known += lines.length;
-    const read = lines.map((line) => {
-      const turn = longTurn.parse(JSON.parse(line));
-      const paused_ms = this.#pauses.between(turn.ended_ms - turn.wall_ms, turn.ended_ms);
-      return { ...turn, paused_ms, cpu_ms: Math.max(0, turn.cpu_ms - paused_ms) };
-    });
-    const longest = read.toSorted((one, other) => other.cpu_ms - one.cpu_ms)[0];
-    return {
-      number: read.length,
-      wall_max_ms: Math.max(0, ...read.map(({ wall_ms }) => wall_ms)),
-      cpu_max_ms: longest?.cpu_ms ?? 0,
-      paused_max_ms: Math.max(0, ...read.map(({ paused_ms }) => paused_ms)),
-      kernel_ms: longest?.kernel_ms ?? 0,
-      gc_ms: longest?.gc_ms ?? 0,
-      page_faults: longest?.page_faults ?? 0,
-    };
-  }
-}
-
-const longTurn = z.object({
-  ended_ms: z.number(),
-  wall_ms: z.number(),
-  cpu_ms: z.number(),
-  kernel_ms: z.number(),
-  gc_ms: z.number(),
-  page_faults: z.number(),
-});
 
 function loudestOf(daemon: Child): Soak['loudest'] {
   const bySentence = Map.groupBy(daemon.log(), ({ msg }) => msg);

@@ -55,8 +55,6 @@ const connack_ms = 5_000;
 
 export class PublishingKit {
   readonly kit_id: string;
-  /** Why its connections ended, each with the time since it was opened. */
-  readonly ends: { readonly reason: string; readonly after_ms: number }[] = [];
   /** Numbers of messages that the broker has acknowledged. */
   readonly published = new Set<number>();
   /** Numbers that `down/ack` has named, and that were published: a range may hold no other. */
@@ -93,7 +91,6 @@ export class PublishingKit {
   async #open(port: number): Promise<void> {
     const { username, password } = this.#nodes ?? {};
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    const opened_ms = performance.now();
     let refusal: string | undefined;
     const connected = Promise.withResolvers<undefined>();
     const read = packetReader((packet) => {
@@ -110,10 +107,7 @@ export class PublishingKit {
     socket.on('close', () => {
       const reason = refusal ?? 'closed by the broker';
       connected.reject(new Error(reason));
-      if (this.#nodes && !this.#hasLeft) {
-        this.ends.push({ reason, after_ms: performance.now() - opened_ms });
-        void this.#reopen();
-      }
+      if (this.#nodes && !this.#hasLeft) void this.#reopen();
     });
     const login = { username, password };
     socket.once('connect', () =>
