@@ -2,15 +2,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../support/random.ts';
 import { readCorpus } from '../../fuzz/corpus.ts';
 import { fuzzTarget, type Target, threadCpu_ms } from '../../fuzz/engine.ts';
-import { mutate } from '../../fuzz/mutate.ts';
-import { mutateJson } from '../../fuzz/mutate-json.ts';
-import { protobuf, xml } from '../../fuzz/structures.ts';
 import { targets } from '../../fuzz/target-groups.ts';
-import { readEnvelope } from '../../../drivers/onvif/soap/envelope.ts';
-import { decode } from '../../../drivers/starlink/api/protobuf.ts';
 
 const inputs = 1_000;
 const fresh_seed = Date.now() % 1e9;
@@ -88,72 +82,5 @@ describe('the fuzzing engine', () => {
     });
     expect(run.findings.map(({ what }) => what)).toEqual([expect.stringContaining('planted')]);
     expect(run.kept.length).toBeGreaterThanOrEqual(3);
-  });
-
-  it('counts a fault once, at its place in the code, whatever the numbers that Node.js names', async () => {
-    // An empty one is another error.
-    const beyond = (input: Buffer): number => (input.length > 0 ? input.readUInt8(input.length) : 0);
-    const target: Target = { ...planted().target, read: beyond };
-    const limits = { seed: 1, inputs: 200, coverage: blind, now_ms, end_ms: Infinity, cpu_ms: () => 0 };
-    const { findings } = await fuzzTarget(target, limits);
-    expect(findings.map(({ what }) => what)).toEqual([
-      expect.stringMatching(/^threw RangeError ERR_OUT_OF_RANGE at .*fuzz\.test\.ts:\d+/u),
-    ]);
-  });
-
-  it('makes most inputs with a structure that is read to its end', () => {
-    const random = seededRandom(1);
-    const made = <T>(make: (from: typeof random) => Buffer, read: (input: Buffer) => T): readonly T[] =>
-      Array.from({ length: 200 }, () => read(make(random)));
-    expect(made(protobuf([1, 2004]), (input) => decode(input).size)).not.toContain(0);
-    const kinds = made(xml(['a', 'b'], ['', '1']), (input) => readEnvelope(input.toString()).kind);
-    expect(kinds.filter((kind) => kind === 'read').length).toBeGreaterThan(100);
-  });
-
-  it('changes one value of a text of JSON and leaves the text valid', () => {
-    const random = seededRandom(1);
-    const input = Buffer.from('{"a":[1,{"b":"c"}]}');
-    const texts = Array.from({ length: 200 }, () => mutateJson(input, random, [input]).toString());
-    expect(texts.map((text) => typeof JSON.parse(text))).not.toContain('undefined');
-    expect(new Set(texts).size).toBeGreaterThan(50);
-    expect(mutateJson(Buffer.from('{"a":'), random, [input]).toString()).toBe('{"a":');
-  });
-
-  it('plays the same seed the same way', () => {
-    const material = { corpus: [Buffer.from('{"a":1}')], dictionary: [Buffer.from('[')], bytes_max: 1_000 };
-    const inputsOf = (seed: number): string[] => {
-      const random = seededRandom(seed);
-      return Array.from({ length: 50 }, () => mutate(random, material).toString('hex'));
-    };
-    expect(inputsOf(7)).toEqual(inputsOf(7));
-    expect(inputsOf(7)).not.toEqual(inputsOf(8));
-  });
-
-  function slow(clock: { cpu_ms: number; wall_ms: number }, took: { cpu_ms: number; wall_ms: number }) {
-    const target: Target = {
-      ...planted().target,
-      read: () => {
-        clock.cpu_ms += took.cpu_ms;
-        clock.wall_ms += took.wall_ms;
-      },
-    };
-    return fuzzTarget(target, {
-      seed: 1,
-      inputs: 1,
-      coverage: blind,
-      now_ms: () => clock.wall_ms,
-      end_ms: Infinity,
-      cpu_ms: () => clock.cpu_ms,
-    });
-  }
-
-  it('reports an input that takes too much processor time, three times in a row', async () => {
-    const run = await slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 1_500, wall_ms: 1_500 });
-    expect(run.findings[0]?.what).toContain('took more than');
-  });
-
-  it('does not blame an input for a machine that is busy elsewhere', async () => {
-    const run = await slow({ cpu_ms: 0, wall_ms: 0 }, { cpu_ms: 2, wall_ms: 60_000 });
-    expect(run.findings).toEqual([]);
   });
 });

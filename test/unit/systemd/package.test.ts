@@ -14,7 +14,7 @@ import {
   withData,
 } from '../../../systemd/package/licences.ts';
 import { standaloneJsonSchema } from '../../../src/kit/config/standalone.ts';
-import { commandPage, configPage, leaves } from '../../../systemd/package/manual.ts';
+import { commandPage, configPage } from '../../../systemd/package/manual.ts';
 import { missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
@@ -175,19 +175,6 @@ describe('the report of licences', () => {
   });
 });
 
-test('the manual names every command with its options, and no line of text can be taken for a request', () => {
-  const page = commandPage(program, edition);
-  const commands = leaves(program);
-  expect(commands.length).toBeGreaterThan(8);
-  for (const flag of ['\\-\\-help', '\\-\\-version']) expect(page).toContain(flag);
-  for (const { words, command } of commands) {
-    expect(page).toContain(`.B ${words.replaceAll('-', '\\-')}`);
-    for (const option of command.options) expect(page).toContain(option.flags.replaceAll('-', '\\-'));
-  }
-  for (const line of page.split('\n').filter((each) => each.startsWith('.')))
-    expect(line).toMatch(/^\.(TH|SH|SS|TP|B|BR|I|br)( |$)/);
-});
-
 test('the manual describes each command, the defaults of options and the exit codes of the doctor', () => {
   const page = commandPage(program, edition);
   expect(page).toContain('Messages that the broker rejected: list the messages.');
@@ -209,28 +196,6 @@ test('the manual describes every option, and names a default only where there is
     return line.startsWith('.B ') && /^(\\&$|Default:|Required\.)/.test(text);
   });
   expect(silent).toEqual([]);
-});
-
-test('the manual has the keys of the service for many kits, and values are written as they are typed', async () => {
-  const [, service = ''] = configPage(await schemas(), edition).split('.SH KEYS OF service.yaml');
-  for (const key of ['database', 'history.feeds_days', 'webhooks.allow', 'tls.cert_file']) {
-    expect(service).toContain(`.B ${key.replaceAll('-', '\\-')}\n`);
-  }
-  expect(commandPage(program, edition)).not.toContain('Read, assets:write');
-});
-
-test('the manual of the configuration has its required key, defaults and the sections', async () => {
-  const page = configPage(await schemas(), edition);
-  expect(page).toMatch(/\.B kit_id\nThe UUID /);
-  expect(page).toMatch(/\.B broker\.url\nmqtts:.* Required\./);
-  expect(page).toMatch(/\.B broker\.keepalive_s\n.*Default: 30\./);
-  expect(page).toContain('.B drivers[].driver');
-  // What only some kinds of a thing have is listed too, and not required.
-  expect(page).toMatch(/\.B media\.server\nOne of "mediamtx", "go2rtc", "template"\. Required\./);
-  expect(page).toMatch(/\.B media\.viewer_url\n(?!.*Required)/);
-  expect(page).toMatch(/\.SH DRIVER mavlink\n/);
-  expect(page).toMatch(/\.B options\.links\[\]\.kind\nOne of "udp_listen", .*"serial"\. Required\./);
-  expect(page).toMatch(/\.SH DRIVER onvif\n[^]*\.B options\.cameras\[\]\.password_file\n/);
 });
 
 describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
