@@ -1,9 +1,8 @@
 /** A technician's hour: a kit is set up, and each of the usual troubles is diagnosed by one command that names the remedy. */
-import { copyFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SimVehicle } from '../../../drivers/mavlink/sim/sim-vehicle.ts';
-import { texts } from '../../../src/cli/doctor/texts.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import { type Certificates, makeCertificates } from '../../support/certificates.ts';
 import { diskMissing, withTmpfs } from '../../support/disk/disks.ts';
@@ -111,38 +110,6 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))(
         } finally {
           landed.abort();
         }
-      });
-    });
-
-    it('diagnoses a wrong password beside the daemon and without it', async () => {
-      await withScene(async ({ kit, broker, setup, diagnosis }) => {
-        await setup('--state-dir', join(kit.dir, 'state'), '--scan', '0');
-        await broker.setPasswords({ [kit.kit_id]: 'another one' });
-        const daemon = await kit.start();
-        const beside = await diagnosis(/^fail {2}broker session: .*authori[sz]ed/mu);
-        expect(lineOf(beside, 'broker session')).toMatch(/the password in \S+mqtt-password, /u);
-        expect(lineOf(beside, 'broker tls')).toMatch(/^ok /u);
-        await daemon.end('SIGTERM');
-        const without = await diagnosis(/^fail {2}broker login/mu);
-        expect(lineOf(without, 'broker login')).toMatch(/the password in \S+mqtt-password, /u);
-        expect(lineOf(without, 'daemon')).toContain('systemctl start kit-connector');
-      });
-    });
-
-    it('diagnoses an expired certificate of the broker', async () => {
-      await withScene(async ({ kit, broker, certificates, setup, diagnosis }) => {
-        await setup('--state-dir', join(kit.dir, 'state'), '--scan', '0');
-        await kit.start();
-        await diagnosis(/^ok {4}broker session: MQTT 5/mu);
-        await broker.kill();
-        await copyFile(certificates.expired.cert, certificates.server.cert);
-        await copyFile(certificates.expired.key, certificates.server.key);
-        await broker.start();
-        const trouble = await diagnosis(/^fail {2}broker session: .*expired/mu);
-        expect(lineOf(trouble, 'broker certificate')).toMatch(
-          /^fail .* expired on .*; install a new certificate at the broker$/u,
-        );
-        expect(lineOf(trouble, 'broker tls')).toContain(texts.renew_certificate);
       });
     });
 

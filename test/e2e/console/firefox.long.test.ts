@@ -1,11 +1,10 @@
 /** The main paths of the console in Firefox: every screen, live values, the page link lost, a command, a held command, themes. */
 import type { Browser } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { channels } from '../../../src/contract/topics.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type FirefoxLab, openInFirefox, startFirefox } from '../../support/service/firefox-lab.ts';
 import { more_ids, playMore } from '../../support/service/page-kit.ts';
-import { fly, ids, page_kit_id } from '../../support/service/page-lab.ts';
+import { ids } from '../../support/service/page-lab.ts';
 import { playPast } from '../../support/service/page-past.ts';
 import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -63,51 +62,6 @@ describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
   );
 
   it(
-    'shows new values, says that its link is dead, locks commands, and comes back',
-    async () => {
-      const lab = await show();
-      await lab.visit(`/a/${ids.drone}`);
-      await lab.page.waitForSelector('#commands');
-      await fly(lab.lab, 5);
-      await lab.see('47.392250');
-      lab.link.stall();
-      await lab.see(word('lost.title'));
-      await lab.page.locator('.command-row button').click();
-      await lab.see(word('lock.noLink'));
-      await fly(lab.lab, 7);
-      lab.link.resume();
-      await lab.see('47.392350');
-      expect(lab.lab.dispatched).toEqual([]);
-    },
-    test_ms,
-  );
-
-  it(
-    'sends a command at one tap and shows how its task ended',
-    async () => {
-      const lab = await show();
-      await lab.visit(`/a/${ids.drone}`);
-      await lab.page.locator('.command-row button').click();
-      await lab.page.locator('form.command button[type=submit]').click();
-      await eventually('it is dispatched', () => lab.lab.dispatched.length === 1);
-      const [order] = lab.lab.dispatched;
-      expect(order).toMatchObject({ asset_id: ids.drone, command_name: 'beep', payload: {} });
-      const task_id = order?.task_id ?? '';
-      await lab.lab.publish(channels.task(task_id), {
-        task_id,
-        asset_id: ids.drone,
-        command_name: 'beep',
-        status: 'failed',
-        revision: 1,
-        result: { error: 'the compass is not calibrated' },
-      });
-      await lab.see('the compass is not calibrated');
-      expect(lab.complaints).toEqual([]);
-    },
-    test_ms,
-  );
-
-  it(
     'moves a camera while an arrow is held, and stops it when the pointer is lifted elsewhere',
     async () => {
       const lab = await show();
@@ -125,25 +79,6 @@ describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
       await lab.page.mouse.move(5, 5);
       await lab.page.mouse.up();
       await eventually('it is stopped', () => directions().at(-1) === 'stop');
-    },
-    test_ms,
-  );
-
-  it(
-    'remembers the theme and the language',
-    async () => {
-      const lab = await show();
-      await lab.page.evaluate(() => {
-        localStorage.setItem('kit-console', JSON.stringify({ theme: 'night', language: 'de' }));
-      });
-      await lab.page.reload();
-      await lab.page.waitForFunction(() => document.documentElement.lang === 'de');
-      const ground = await lab.page.evaluate(
-        () => getComputedStyle(document.documentElement).backgroundColor,
-      );
-      expect(ground).toBe('rgb(11, 15, 14)');
-      expect(lab.page.url()).toContain(page_kit_id);
-      expect(lab.complaints).toEqual([]);
     },
     test_ms,
   );

@@ -3,9 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { LogLevelChange, LogLevels } from '../../../src/kit/local/api.ts';
 import { localClient } from '../../../src/kit/local/client.ts';
 import { isAnswered } from '../../../src/kit/local/server.ts';
-import { exit } from '../../../src/cli/terminal/shell.ts';
-import { runProgram } from '../../../src/cli/program.ts';
-import { recordedShell } from '../../unit/cli/shell-of-test.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Kit, withKit } from '../../support/kit/kit.ts';
 
@@ -46,31 +43,6 @@ describe('kit-connector log-level', () => {
       expect((await change(null, 'info', 0.5))[0]).toMatchObject({ name: null, level: 'info' });
       await eventually('it is over', async () => (await levels())[0]?.until === null);
       expect(await levels()).toEqual(configured);
-    });
-  });
-
-  it('refuses an unknown name, an invalid level and a time that is too long, with what to write', async () => {
-    await withDaemon(async (kit) => {
-      const refusals = [
-        [['mavlnik=debug'], /nothing here is called "mavlnik"; drivers and parts are gateway, hub, media/],
-        [['gateway=loud'], /"gateway=loud" is not a valid setting; write a level \(debug, info/],
-        [['=debug'], /"=debug" is not a valid setting/],
-        [
-          ['gateway=debug', '--for', '25h'],
-          /"25h" is not a duration up to 24h; write it like 90s, 10m or 2h/,
-        ],
-        [['gateway=debug', '--for', 'ever'], /"ever" is not a duration up to 24h/],
-      ] as const;
-      for (const [words, refusal] of refusals) {
-        const typed = recordedShell();
-        const code = await runProgram(['log-level', ...words, '--socket', kit.socket], typed);
-        expect(typed.stderr()).toMatch(refusal);
-        expect([exit.failed, exit.usage]).toContain(code);
-      }
-      const { stdout } = await kit.run('log-level', 'gateway=debug');
-      expect(stdout).toMatch(
-        /^default {2}warn {3}as configured\ngateway {2}debug {2}until (?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\n$/,
-      );
     });
   });
 });

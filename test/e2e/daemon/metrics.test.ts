@@ -148,23 +148,6 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon with metrics', () => {
     });
   });
 
-  it('runs without metrics while their port is in use', async () => {
-    await withKit({ rehearsed: true }, async (kit) => {
-      const taken = broker.port;
-      await kit.configure({
-        broker: { url: broker.url },
-        metrics: { listen: `127.0.0.1:${taken}` },
-        drivers: [kit.gateway],
-      });
-      const child = await kit.start();
-      expect(child.log().find(({ msg }) => msg.startsWith('metrics endpoint unavailable'))).toMatchObject({
-        level: 'error',
-        reason: `metrics.listen 127.0.0.1:${taken} cannot be used: listen EADDRINUSE: address already in use 127.0.0.1:${taken}; choose another port`,
-      });
-      await child.end('SIGTERM');
-    });
-  });
-
   it('is not kept from its end by a reader who holds the port open', async () => {
     await withKit({ rehearsed: true }, async (kit) => {
       const port = await freePort();

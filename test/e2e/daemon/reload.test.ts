@@ -1,7 +1,5 @@
 /** SIGHUP: a daemon that runs takes over another configuration, one driver at a time, and says what it did. */
-import { rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts as app_texts } from '../../../src/kit/app/texts.ts';
 import { texts as cli_texts } from '../../../src/cli/texts.ts';
@@ -156,63 +154,6 @@ describe('a reload without a broker', () => {
       await kit.configure({ broker: nobody, drivers: [kit.gateway] });
       expect(await reload(daemon)).toEqual({ changed: 'nothing' });
       expect((await kit.status()).degraded).not.toContain(rejected);
-    });
-  });
-
-  it('names keys that need a restart, in the log and in the status, until the file matches the running values', async () => {
-    await withKit({ rehearsed: false }, async (kit) => {
-      const settings = { broker: nobody, drivers: [kit.gateway] };
-      await kit.configure(settings);
-      const daemon = await kit.start();
-      await kit.configure({
-        ...settings,
-        broker: { url: 'mqtt://127.0.0.1:2' },
-        state_dir: join(kit.dir, 'elsewhere'),
-        outbox: { rows_max: 2_000 },
-        uplink: { window_messages: 3, packet_ms: 500 },
-        kit_name: 'Kit 8',
-      });
-      expect(await reload(daemon)).toEqual({ settings_changed: 'kit_name, uplink' });
-      const sentence =
-        /^state_dir, outbox, broker, uplink\.window_messages changed in the configuration; restart kit-connector to apply$/;
-      const { degraded, kit_name, uplink } = await kit.status();
-      expect(degraded).toEqual(expect.arrayContaining([expect.stringMatching(sentence)]));
-      expect({ kit_name, broker: uplink.broker }).toEqual({ kit_name: 'Kit 8', broker: nobody.url });
-      expect(daemon.log().filter(({ msg }) => sentence.test(msg))).toHaveLength(1);
-
-      await kit.configure(settings);
-      await reload(daemon);
-      expect((await kit.status()).degraded.filter((reason) => sentence.test(reason))).toEqual([]);
-    });
-  });
-
-  it('tries a driver again that its device refused, though its options are the same', async () => {
-    await withKit({ rehearsed: true }, async (kit) => {
-      const refused_while = join(kit.dir, 'wrong-password');
-      await writeFile(refused_while, '');
-      await kit.configure({ broker: nobody, drivers: [kit.rehearse({ refused_while })] });
-      const daemon = await kit.start();
-      await daemon.printed(/device cannot be served/);
-      expect((await kit.status()).degraded.join()).toContain('driver rehearsal was rejected: wrong password');
-      await rm(refused_while);
-      expect(await reload(daemon)).toEqual({ drivers_tried_again: 'rehearsal' });
-      await eventually('it is up', async () => (await drivers(kit)).get('rehearsal')?.state === 'up');
-      expect((await kit.status()).degraded.join()).not.toContain('was refused');
-    });
-  });
-
-  it('abandons a driver that does not stop, and runs its successor', async () => {
-    await withKit({ rehearsed: true }, async (kit) => {
-      await kit.configure({ broker: nobody, drivers: [kit.rehearse({ deaf: true })] });
-      const daemon = await kit.start();
-      await eventually('it is up', async () => (await drivers(kit)).get('rehearsal')?.state === 'up');
-      await kit.configure({ broker: nobody, drivers: [kit.rehearse({ keys: ['falcon', 'heron'] })] });
-      expect(await reload(daemon)).toEqual({ drivers_changed: 'rehearsal' });
-      await eventually('both drones', async () =>
-        (await kit.status()).assets.every(({ status }) => status === 'online'),
-      );
-      expect((await kit.status()).assets.map(({ key }) => key)).toEqual(['falcon', 'heron']);
-      expect(daemon.output()).toContain(texts.driver_abandoned);
     });
   });
 

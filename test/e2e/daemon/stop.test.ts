@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buffer_file } from '../../../src/kit/app/app.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
-import { startChild } from '../../support/child.ts';
 import type { Cloud } from '../../support/kit/cloud.ts';
 import { letPass } from '../../support/eventually.ts';
-import { command_file, withKit } from '../../support/kit/kit.ts';
+import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { startProxy } from '../../support/brokers/proxy.ts';
 import { texts } from '../../../src/kit/outbox/texts.ts';
@@ -92,17 +91,6 @@ describe.skipIf(peerMissing('mosquitto'))('a daemon that is asked to stop', () =
       } finally {
         await proxy.close();
       }
-    });
-  });
-
-  it('ends the stream of a client that follows messages', async () => {
-    await withKit({ rehearsed: true }, async (kit) => {
-      await kit.configure({ broker: { url: broker.url }, drivers: [kit.rehearse({ gps_hz: 5 })] });
-      const daemon = await kit.start();
-      const tail = startChild([command_file, 'tail', '--socket', kit.socket]);
-      await tail.printed(/gps/);
-      await daemon.end('SIGTERM');
-      expect(await tail.ended).toMatchObject({ code: 69, stderr: 'kit-connector stopped\n' });
     });
   });
 });

@@ -1,9 +1,8 @@
 /**
  * A service's deliverer in a process of its own, to be killed: `node deliverer-process.ts DATABASE CLOCK_AHEAD_MS TIMEOUT_MS`.
- * The database is a file of SQLite, or an address of PostgreSQL with its password in PGPASSWORD.
+ * The database is an address of PostgreSQL with its password in PGPASSWORD.
  */
 import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
-import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { AddressPolicy } from '../../../src/cloud/webhooks/address-policy.ts';
 import { Deliverer } from '../../../src/cloud/webhooks/deliverer.ts';
@@ -11,11 +10,7 @@ import { recordingLog } from '../recording-log.ts';
 
 const [database = '', ahead_ms = '0', timeout_ms = '10000'] = process.argv.slice(2);
 const deliverer = new Deliverer({
-  store: sqlStore(
-    database.startsWith('postgres:')
-      ? await openPostgres({ url: database, password: process.env['PGPASSWORD'] })
-      : openSqlite(database),
-  ),
+  store: sqlStore(await openPostgres({ url: database, password: process.env['PGPASSWORD'] })),
   log: recordingLog(),
   policy: new AddressPolicy({ allow: ['127.0.0.0/8'], allow_http: true }),
   timeout_ms: Number(timeout_ms),

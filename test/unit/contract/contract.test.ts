@@ -8,7 +8,6 @@ import { assetId, commandId } from '../../../src/contract/identity.ts';
 import { kitTelemetry } from '../../../src/contract/kit.ts';
 import { deathSeq, stateSeq } from '../../../src/contract/presence.ts';
 import { taskDispatch } from '../../../src/contract/tasks.ts';
-import { channelKind, channels, downTopic, parseDown, upTopic } from '../../../src/contract/topics.ts';
 import type { Drop, DropReason } from '../../../src/kit/outbox/protocol.ts';
 import { kit_id, task_id } from '../../support/contract-samples.ts';
 
@@ -21,36 +20,6 @@ describe('identifiers', () => {
   it('of equal commands differ from asset to asset', () => {
     expect(commandId(kit_id, 'a', 'arm')).toBe(assetId(assetId(kit_id, 'a'), 'arm'));
     expect(commandId(kit_id, 'b', 'arm')).not.toBe(commandId(kit_id, 'a', 'arm'));
-  });
-});
-
-describe('topics', () => {
-  it.each([
-    [{ kind: 'task', task_id }, `k1/${kit_id}/down/task/${task_id}`],
-    [{ kind: 'cancel', task_id }, `k1/${kit_id}/down/task/${task_id}/cancel`],
-    [{ kind: 'ack' }, `k1/${kit_id}/down/ack`],
-    [{ kind: 'sync' }, `k1/${kit_id}/down/sync`],
-    [{ kind: 'config' }, `k1/${kit_id}/down/config`],
-  ] as const)('down are read as they are written: %o', (down, topic) => {
-    expect(downTopic(kit_id, down)).toBe(topic);
-    expect(parseDown(kit_id, topic)).toEqual(down);
-  });
-
-  it.each(['', 'task', 'task/', 'task/1/stop', 'task/1/cancel/now', 'ack/1', 'reboot', '__proto__'])(
-    'down that the contract does not know are not read: "%s"',
-    (path) => {
-      expect(parseDown(kit_id, `k1/${kit_id}/down/${path}`)).toBeUndefined();
-    },
-  );
-
-  it('of another kit, or of another major version, are not read', () => {
-    expect(parseDown(kit_id, `k1/${task_id}/down/sync`)).toBeUndefined();
-    expect(parseDown(kit_id, `k2/${kit_id}/down/sync`)).toBeUndefined();
-  });
-
-  it('up are the channel below the kit, and tell their kind by its first word', () => {
-    expect(upTopic(kit_id, channels.event('a', 'motion'))).toBe(`k1/${kit_id}/up/event/a/motion`);
-    expect([channels.state, channels.commands('a')].map(channelKind)).toEqual(['state', 'asset']);
   });
 });
 

@@ -8,7 +8,6 @@ import { framed, property, type Script, uint16 } from '../../support/brokers/scr
 import { withBroker } from '../../support/brokers/session-scene.ts';
 
 const not_authorized = 0x87;
-const no_matching_subscribers = 0x10;
 const packet_ids = 65_535;
 const message = { topic: 'k1/a', payload: 'x', retain: false } as const;
 
@@ -32,31 +31,6 @@ describe('Session, when it publishes', () => {
         { code: not_authorized, reason: 'not authorized (0x87)' },
         { code: 0x10, reason: '' },
       ]);
-    });
-  });
-
-  it('calls back in the order of the PUBACKs, whichever of them have a reason code', async () => {
-    const ids: number[] = [];
-    const script: Script = {
-      onPublish: ({ packet_id }, peer) => {
-        ids.push(packet_id);
-        if (ids.length < 6) return;
-        // In one piece, so that all of them are read at the same time.
-        const pubacks = ids.map((id, n) =>
-          n % 3 === 0
-            ? framed(0x40, uint16(id), Buffer.from([no_matching_subscribers, 0]))
-            : framed(0x40, uint16(id)),
-        );
-        peer.write(Buffer.concat(pubacks));
-      },
-    };
-    await withBroker(script, async ({ open }) => {
-      const session = await open();
-      const answered: string[] = [];
-      for (const topic of ['a', 'b', 'c', 'd', 'e', 'f'])
-        session.publish({ ...message, topic }, ({ code }) => answered.push(`${topic} ${code}`));
-      await eventually('all are answered', () => answered.length === 6);
-      expect(answered).toEqual(['a 16', 'b 0', 'c 0', 'd 16', 'e 0', 'f 0']);
     });
   });
 
@@ -153,14 +127,6 @@ describe('Session, when it publishes', () => {
     });
   });
 
-  it('returns a reason code that MQTT 5 does not list for a PUBACK', async () => {
-    const script: Script = { onPublish: ({ packet_id }, peer) => peer.puback(packet_id, 0x95) };
-    await withBroker(script, async ({ open }) => {
-      const { code } = await (await open()).publishAndWait(message);
-      expect(code).toBe(0x95);
-    });
-  });
-
   it('refuses what is larger than the broker accepts without sending it', async () => {
     const offer = property(0x27, Buffer.from([0, 0, 0, 100]));
     await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
@@ -176,13 +142,6 @@ describe('Session, when it publishes', () => {
     await withBroker({ onConnect: (peer) => peer.connack(0, offer) }, async ({ broker, open }) => {
       await (await open()).publishAndWait({ ...message, retain: true });
       expect(broker.published).toMatchObject([{ retain: false }]);
-    });
-  });
-
-  it('rejects with OutcomeUnknown when the connection ends before the PUBACK', async () => {
-    await withBroker({ onPublish: (_, peer) => peer.hangUp() }, async ({ open }) => {
-      const session = await open();
-      await expect(session.publishAndWait(message)).rejects.toBeInstanceOf(OutcomeUnknown);
     });
   });
 

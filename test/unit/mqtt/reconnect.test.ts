@@ -77,14 +77,6 @@ describe('keepConnected', () => {
     await loop.stop();
   });
 
-  it('spreads the pauses over their spans by the random source', async () => {
-    const draws = [0, 0.5, 1];
-    const loop = start({ open: async () => Promise.reject(refused), random: () => draws.shift() ?? 1 });
-    await vi.advanceTimersByTimeAsync(6_000);
-    expect(loop.pauses.slice(0, 3)).toEqual([200, 1_100, 4_000]);
-    await loop.stop();
-  });
-
   it('ends a pause and an attempt that a changed route made pointless, and starts again with the shortest pause', async () => {
     let hurry = new AbortController();
     const hurryUp = (): void => {

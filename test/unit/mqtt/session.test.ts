@@ -5,7 +5,7 @@ import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import type { Puback } from '../../../src/mqtt/session.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually, letPass } from '../../support/eventually.ts';
-import { property, type Script, string, suback, uint16 } from '../../support/brokers/scripted-broker.ts';
+import { property, type Script, suback, uint16 } from '../../support/brokers/scripted-broker.ts';
 import { withBroker } from '../../support/brokers/session-scene.ts';
 
 const not_authorized = 0x87;
@@ -14,16 +14,6 @@ const behind = [...Array.from({ length: 20 }, () => [0xd0, 0]), [0x62, 2, 0, 7]]
 const message = { topic: 'k1/a', payload: 'x', retain: false } as const;
 
 describe('Session', () => {
-  it('ends with the reason when a packet comes that cannot be read', async () => {
-    await withBroker({}, async ({ broker, open }) => {
-      const session = await open();
-      // A PUBACK with a property that does not exist.
-      broker.peers[0]?.write(Buffer.from([0x40, 5, 0, 1, 0, 1, 0xff]));
-      expect(await session.closed).toContain('property');
-      expect(session.closed_silently).toBe(false);
-    });
-  });
-
   it.each([
     ['follow a DISCONNECT', [[0xe0, 2, 0, 0], ...behind]],
     ['follow a second CONNACK', [[0x20, 3, 0, 0, 0], ...behind]],
@@ -193,17 +183,6 @@ describe('Session', () => {
     });
 
     it.each([
-      ['a second CONNACK', Buffer.from([0x20, 3, 0, 0, 0])],
-      ['a DISCONNECT', Buffer.from([0xe0, 2, 0x98, 0])],
-    ])('ends with its reason when %s comes in one segment with the CONNACK', async (_name, next) => {
-      const together = Buffer.concat([Buffer.from([0x20, 3, 0, 0, 0]), next]);
-      await withBroker({ onConnect: (peer) => peer.write(together) }, async ({ open }) => {
-        const session = await open();
-        expect(await session.closed).not.toBe('');
-      });
-    });
-
-    it.each([
       ['with properties', Buffer.from([0xe0, 2, 0x8e, 0])],
       ['without properties', Buffer.from([0xe0, 1, 0x8e])],
     ])(
@@ -251,17 +230,6 @@ describe('Session', () => {
         broker.silence();
         await session.end();
         expect(await session.closed).toBe('stopped');
-      });
-    });
-
-    it('does not acknowledge a message that must be redelivered', async () => {
-      const topics: string[] = [];
-      await withBroker({}, async ({ broker, open }) => {
-        await open({ onMessage: async ({ topic }) => topics.push(topic) > 1 });
-        broker.peers[0]?.publish('first', string('x'), 1);
-        broker.peers[0]?.publish('second', string('x'), 2);
-        await eventually('the second is acknowledged', () => broker.acknowledged.length === 1);
-        expect(broker.acknowledged).toEqual([2]);
       });
     });
   });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MalformedPacket, type Oversize } from '../../../src/mqtt/frames.ts';
+import { type Oversize } from '../../../src/mqtt/frames.ts';
 import { MqttStream } from '../../../src/mqtt/stream.ts';
 import { framed, string, uint16 } from '../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -100,30 +100,6 @@ describe('MqttStream', () => {
     expect(answered).toBe(sent[0] === 0x40 ? 30_000 : 0);
   });
 
-  it('sends the pieces of a packet in the order in which they were written', async () => {
-    const { stream, broker } = await pair();
-    const received = buffer(broker);
-    stream.cork();
-    for (const piece of ['a', 'b', 'c']) stream.write(piece);
-    stream.uncork();
-    stream.end(Buffer.from('d'));
-    expect((await received).toString()).toBe('abcd');
-  });
-
-  it('reads past a packet above the limit, names it while it does, and passes on what follows', async () => {
-    const { stream, broker, oversize, skipped } = await pair(100);
-    const chunks: Buffer[] = [];
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    const large = publish(Buffer.alloc(5_000, 1));
-    broker.write(large.subarray(0, 3_000));
-    await eventually('it is being read past', () => stream.skipping !== undefined);
-    expect(oversize).toMatchObject([{ topic: 'k1/x/down/task', packet_id: 9 }]);
-    broker.write(Buffer.concat([large.subarray(3_000), suback(4)]));
-    await eventually('what follows arrives', () => Buffer.concat(chunks).equals(suback(4)));
-    expect(skipped).toHaveLength(1);
-    expect(stream.skipping).toBeUndefined();
-  });
-
   it('counts every byte as a sign of life, those that are read past included', async () => {
     const { stream, broker } = await pair(100);
     stream.on('data', () => undefined);
@@ -161,33 +137,5 @@ describe('MqttStream', () => {
     expect(stream.last_received_ms).toBeGreaterThan(held_ms + 50);
     stream.readOn();
     await eventually('the others arrive', () => messages.length === 3);
-  });
-
-  it('ends a connection that is not MQTT, and keeps why', async () => {
-    const { stream, broker } = await pair();
-    stream.on('data', () => undefined);
-    const closed = once(stream, 'close');
-    broker.write('HTTP/1.1 400 Bad Request\r\n\r\n');
-    await closed;
-    expect(stream.failure).toBeInstanceOf(MalformedPacket);
-  });
-
-  it('keeps the first of several reasons', async () => {
-    const { stream } = await pair();
-    const [first, second] = [new Error('no answer'), new Error('too late')];
-    stream.fail(first);
-    stream.fail(second);
-    expect(stream.failure).toBe(first);
-    expect(stream.destroyed).toBe(true);
-  });
-
-  it('finishes a write that waits for the broker when the connection is lost', async () => {
-    const { stream, broker } = await pair();
-    broker.pause();
-    await eventually('the broker takes no more', () => !stream.write(Buffer.alloc(1_000_000)));
-    stream.on('error', () => undefined);
-    broker.destroy();
-    await eventually('nothing waits any more', () => stream.closed);
-    expect(stream.writableNeedDrain).toBe(false);
   });
 });

@@ -31,24 +31,6 @@ describe('Push Location', () => {
     lab = await startServiceLab(kit_id);
   });
 
-  it('takes fixes of 15 drones at 1 Hz on one key, beside a registration', async () => {
-    const ids = await register(15);
-    const statuses: number[] = [];
-    for (let second = 0; second < 4; second += 1) {
-      const pushed = ids.map(async (id, n) => {
-        const { status } = await post(`${kit}/assets/${id}/location`, {
-          lat: 47 + second / 1_000,
-          lon: 8 + n / 100,
-        });
-        statuses.push(status);
-      });
-      await Promise.all(pushed);
-    }
-    expect(statuses).toEqual(Array.from({ length: 60 }, () => 204));
-    const [id = ''] = ids;
-    expect(await lab.store.asset(kit_id, id)).toMatchObject({ lat: 47.003, lon: 8 });
-  });
-
   it('takes many fixes in one request, the last one of an asset being the newest', async () => {
     const [one = '', two = ''] = await register(2);
     const locations = [

@@ -179,16 +179,6 @@ describe('progress', () => {
     const revisions = lab.disk.reports(id).map(({ revision }) => revision);
     expect(revisions).toEqual(revisions.toSorted((a, b) => a - b));
   });
-
-  it('without a percentage is null, and a long message is cut', async () => {
-    const lab = startLab();
-    const id = await lab.give();
-    lab.kit.last.context.progress('x'.repeat(5_000));
-    await pass(commit_ms);
-    expect(lab.last(id)?.progress).toEqual({ message: 'x'.repeat(1_000), pct: null });
-    lab.kit.last.succeed();
-    await pass(1_000);
-  });
 });
 
 describe('what a handler gives back', () => {
