@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import type { Child } from '../../support/child.ts';
 import type { Cloud } from '../../support/kit/cloud.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { withKit, type Kit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 
@@ -107,7 +107,8 @@ describe.skipIf(peerMissing('mosquitto'))('a kit that receives messages of its c
         return (by_lane['task']?.rows ?? 0) + (by_lane['alarm']?.rows ?? 0);
       };
       // A second after the PUBACK a message counts as delivered, were it not for the rule.
-      await letPass(1_500);
+      const later_ms = Date.parse(end.time) + 1_500;
+      await cloud.until('later messages', ({ time }) => Date.parse(time) > later_ms);
       expect(await waiting()).toBeGreaterThan(0);
       await daemon.end('SIGTERM');
       await kit.start();

@@ -1,4 +1,5 @@
 /** SIGHUP: a daemon that runs takes over another configuration, one driver at a time, and says what it did. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { texts as app_texts } from '../../../src/kit/app/texts.ts';
@@ -6,7 +7,7 @@ import { texts as cli_texts } from '../../../src/cli/texts.ts';
 import { floodMavlink } from '../../faults/support/attackers.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import type { Child } from '../../support/child.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type Kit, withKit } from '../../support/kit/kit.ts';
 import { seededRandom } from '../../support/random.ts';
 import { peerMissing } from '../../support/peers.ts';
@@ -217,7 +218,7 @@ async function floodLinks(
       stream.on('error', () => undefined);
     }
     if (stream.writableLength < 1_000_000) stream.write(noise);
-    await letPass(1);
+    await nextTurn();
   }
   stream?.destroy();
 }

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buffer_file } from '../../../src/kit/app/app.ts';
 import { startMosquitto, type Broker } from '../../support/brokers/broker.ts';
 import type { Cloud } from '../../support/kit/cloud.ts';
-import { letPass } from '../../support/eventually.ts';
 import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
+import { sleep } from '../../../src/platform/time.ts';
 import { startProxy } from '../../support/brokers/proxy.ts';
 import { texts } from '../../../src/kit/outbox/texts.ts';
 import { texts as task_texts } from '../../../src/kit/tasks/texts.ts';
@@ -18,7 +18,8 @@ const quiet_ms = 500;
 
 /** How many messages were heard once what was under way has come. */
 async function settled(cloud: Cloud): Promise<number> {
-  for (let before = -1; before !== cloud.heard.length; await letPass(quiet_ms)) before = cloud.heard.length;
+  for (let before = -1; before !== cloud.heard.length; await sleep(quiet_ms, new AbortController().signal))
+    before = cloud.heard.length;
   return cloud.heard.length;
 }
 

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../src/cloud/api/frames.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { eventually } from '../../support/eventually.ts';
 import { formsHere, sceneFor, type Answer, type Body } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { playedDrone } from '../../support/kit/played-kit.ts';
@@ -27,7 +28,8 @@ describe.skipIf(peerMissing('mosquitto')).each(formsHere())('assets, form %s', (
   const ended = async (sent: Answer): Promise<Body> => {
     let task = sent.body;
     await eventually(`${task.command_name} is over`, async () => {
-      await letPass(150);
+      // No faster than a key may ask.
+      await sleep(150, new AbortController().signal);
       task = (await scene.ask(sent.headers.get('location') ?? '')).body;
       return ['completed', 'failed'].includes(task.status);
     });

@@ -1,7 +1,7 @@
 /** Brokers that offer less than the kit needs, or say strange things: told in words, and got by as far as possible. */
 import { describe, expect, it } from 'vitest';
 import { type Connector, startConnector } from '../../support/kit/connector.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import {
   framed,
   property,
@@ -64,7 +64,7 @@ describe('a broker', () => {
     await withKit(announcing(property(maximum_qos, Buffer.from([0]))), async (broker, kit) => {
       await eventually('it is told', () => kit.uplink.problems().length > 0);
       kit.send('alarm', 0, { detected: true });
-      await letPass(300);
+      await eventually('it is tried again', () => kit.uplink.status().attempts > 2);
       expect(kit.uplink.problems().join()).toMatch(/supports QoS 0 only/);
       expect(broker.published).toEqual([]);
       expect(kit.uplink.online).toBe(false);
@@ -110,10 +110,10 @@ describe('a broker', () => {
     limit.writeUInt32BE(100);
     await withKit(announcing(property(maximum_packet_size, limit)), async (broker, kit) => {
       await eventually('connected', () => kit.uplink.online);
-      await letPass(300);
+      const told = /refuses \S+up\/state \(packet too large \(0x95\)\)/;
+      await eventually('it is told', () => told.test(kit.uplink.problems().join()));
       expect(broker.published).toEqual([]);
       expect(broker.peers).toHaveLength(1);
-      expect(kit.uplink.problems().join()).toMatch(/refuses \S+up\/state \(packet too large \(0x95\)\)/);
     });
   });
 

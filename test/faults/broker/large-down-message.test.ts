@@ -1,10 +1,12 @@
 /** A down message that is large, or too large: the kit goes on sending, within a bounded memory. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { downTopic } from '../../../src/contract/topics.ts';
+import { sleep } from '../../../src/platform/time.ts';
 import { type Connector, startConnector } from '../../support/kit/connector.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { test_kit } from '../../support/gps.ts';
 import {
   headerOf,
@@ -17,6 +19,9 @@ import {
 import { withDirectory } from '../../support/temporary.ts';
 
 const config = downTopic(test_kit, { kind: 'config' });
+/** Of a slow link. */
+const piece_every_ms = 250;
+const never = new AbortController().signal;
 const piece = Buffer.alloc(64 * 1024, 0x20);
 /** What 100 MB may keep alive: read buffers of both ends and the pieces under way. */
 const kept_bytes_max = 20_000_000;
@@ -65,7 +70,7 @@ describe('a large message from the cloud', () => {
       if (peer) begin(peer, pieces * 8_000);
       kit.send('feed', 0, { lat: 1 });
       for (let n = 0; n < pieces; n++) {
-        await letPass(250);
+        await sleep(piece_every_ms, never);
         peer?.write(Buffer.alloc(8_000, 0x20));
       }
       await eventually('it is acknowledged', () => broker.acknowledged.includes(9));
@@ -87,7 +92,7 @@ describe('a large message from the cloud', () => {
         if (peer) begin(peer, pieces * piece.length);
         for (let n = 0; n < pieces; n++) {
           peer?.write(piece);
-          if (n % 16 === 0) await letPass(1);
+          if (n % 16 === 0) await nextTurn();
           if (n % 160 === 159) peak_bytes = Math.max(peak_bytes, keptBytes());
         }
         kit.send('alarm', 0, { detected: true });

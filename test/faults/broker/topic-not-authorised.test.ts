@@ -1,10 +1,10 @@
 /** Access rules that forbid one topic: a mistake of the cloud's operator, which may be corrected years later or in a minute. */
 import { describe, expect, it } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { test_drones, test_kit } from '../../support/gps.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { connected, withLab } from '../support/lab.ts';
+import { connected, triedAgain, withLab } from '../support/lab.ts';
 import { texts } from '../../../src/kit/outbox/texts.ts';
 
 const rules = (...writable: readonly string[]): string =>
@@ -36,7 +36,7 @@ describe.skipIf(peerMissing('mosquitto'))('a topic that the kit may not write to
       await connected(connector);
       for (let n = 0; n < 6; n++) connector.send('alarm', n, { n });
       await eventually('it is known', () => connector.outbox.dispatch.refusedKinds().length > 0);
-      await letPass(3_000);
+      await triedAgain(lab, 1);
       await lab.broker.setAcl(all);
       await eventually('they are delivered', () => connector.outbox.ledger().delivered === 6);
       expect((await subscriber.until(({ unique }) => unique === 6)).unique).toBe(6);
@@ -54,7 +54,7 @@ describe.skipIf(peerMissing('mosquitto'))('a topic that the kit may not write to
       for (let n = 0; n < 4_000; n++) connector.send(n % 4 ? 'feed' : 'alarm', n, { n });
       await connector.outbox.flush();
       await connected(connector);
-      await letPass(5_000);
+      await triedAgain(lab, 3);
       expect(connector.outbox.ledger()).toMatchObject({ buffered: 4_000, quarantined: 0, dropped: {} });
       await lab.broker.setAcl(all);
       await eventually('all is delivered', () => connector.outbox.ledger().delivered === 4_000);

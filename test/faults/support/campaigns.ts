@@ -3,8 +3,8 @@ import Database from 'better-sqlite3';
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { sleep } from '../../../src/platform/time.ts';
 import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
-import { letPass } from '../../support/eventually.ts';
 import { test_kit } from '../../support/gps.ts';
 import { withExt4 } from '../../support/disk/disks.ts';
 import { startProxy } from '../../support/brokers/proxy.ts';
@@ -19,6 +19,8 @@ import {
   type Lost,
   type ProducerSpec,
 } from './producer.ts';
+
+const never = new AbortController().signal;
 
 export interface Account {
   readonly sync: Lost;
@@ -76,9 +78,9 @@ export async function killDaemons(kills: number): Promise<Account> {
       next = prepareProducer(spec);
       turns.enable();
       const run_ms = run_min_ms + Math.random() ** 2 * (run_max_ms - run_min_ms);
-      await letPass(Math.max(0, run_ms - undeleted_ms));
+      await sleep(Math.max(0, run_ms - undeleted_ms), never);
       const { messages: deleted } = await subscriber.report();
-      await letPass(Math.min(run_ms, undeleted_ms));
+      await sleep(Math.min(run_ms, undeleted_ms), never);
       turns.disable();
       const from_us = monotonic_us();
       await producer.kill('SIGKILL');
@@ -108,9 +110,9 @@ export async function killBrokers(kills: number): Promise<Account> {
     const producer = startProducer(spec);
     await subscriber.until(({ unique }) => unique > 1_000, drain_ms);
     for (let kill = 0; kill < kills; kill++) {
-      await letPass(200 + Math.random() * 600);
+      await sleep(200 + Math.random() * 600, never);
       await broker.kill('SIGKILL');
-      await letPass(Math.random() * 400);
+      await sleep(Math.random() * 400, never);
       await broker.start();
     }
     const before = (await subscriber.report()).unique;
@@ -150,9 +152,9 @@ export async function cutPower(cuts: number, where: BrokerAtCut): Promise<Accoun
         await producer.opened();
         next = prepareProducer(spec);
         turns.enable();
-        await letPass(Math.random() ** 2 * run_max_ms);
+        await sleep(Math.random() ** 2 * run_max_ms, never);
         if (where === 'silent') proxy.stall();
-        await letPass(lazy_window_ms * 1.2);
+        await sleep(lazy_window_ms * 1.2, never);
         turns.disable();
         const from_us = monotonic_us();
         disk.shutdown();

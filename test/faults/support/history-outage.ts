@@ -6,6 +6,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { sleep } from '../../../src/platform/time.ts';
 import { dropReport } from '../../../src/contract/drops.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Lane } from '../../../src/contract/lanes.ts';
@@ -14,13 +15,15 @@ import { openOutbox } from '../../../src/kit/outbox/live/outbox.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
 import { type Broker, startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { flight, test_drones } from '../../support/gps.ts';
 import { command_file, type Kit, withKit } from '../../support/kit/kit.ts';
 import { roomy_limits } from '../../support/kit/connector.ts';
 import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
 import { freePort } from '../../support/ports.ts';
 import { firstNumber } from '../../support/witness.ts';
+
+const never = new AbortController().signal;
 
 export interface OutageSpec {
   readonly database: 'SQLite' | 'PostgreSQL';
@@ -225,17 +228,17 @@ async function killDuring(spec: OutageSpec, { kit, broker, server, cloud }: Kill
   const killService = async (): Promise<void> => cloud.restart();
   const killDatabase = async (): Promise<void> => {
     await server?.kill();
-    await letPass(Math.random() * 300);
+    await sleep(Math.random() * 300, never);
     await server?.start();
   };
   const killBroker = async (): Promise<void> => {
     await broker.kill('SIGKILL');
-    await letPass(Math.random() * 300);
+    await sleep(Math.random() * 300, never);
     await broker.start();
   };
   const loseBoth = async (): Promise<void> => {
     await cloud.service().end('SIGKILL');
-    await letPass(away_ms);
+    await sleep(away_ms, never);
     await broker.kill('SIGKILL');
     await broker.start();
     await cloud.restart();
@@ -254,7 +257,7 @@ async function killDuring(spec: OutageSpec, { kit, broker, server, cloud }: Kill
   const all = [killService, ...(server ? [killDatabase] : []), ...(spec.killsBroker ? [killBroker] : [])];
   let kills = 0;
   for (; kills < spec.kills; kills += 1) {
-    await letPass(Math.random() * 1_000);
+    await sleep(Math.random() * 1_000, never);
     if ((await bufferedOf(kit)) < left_max) break;
     await all[kills % all.length]?.();
   }
@@ -289,7 +292,7 @@ async function settled(cloud: Cloud, kit_id: string): Promise<Answered> {
       answered = await readAll(cloud, kit_id);
       const isSame = answered.length === before;
       before = answered.length;
-      if (!isSame) await letPass(1_500);
+      if (!isSame) await sleep(1_500, never);
       return isSame;
     },
     drain_ms,

@@ -121,3 +121,16 @@ export async function everythingArrives(connector: Connector, subscriber: Subscr
 export async function connected(connector: Connector): Promise<void> {
   await eventually('connected', () => connector.uplink.online);
 }
+
+/** Resolves once a connector has sent something again so many times, after pauses; returns the bytes of it. */
+export async function triedAgain({ proxy }: Lab, times: number): Promise<number> {
+  const first_bytes = proxy.counters.up_bytes;
+  let [before_bytes, tries] = [first_bytes, 0];
+  await eventually('it is tried again', () => {
+    const { up_bytes } = proxy.counters;
+    if (up_bytes > before_bytes) tries += 1;
+    before_bytes = up_bytes;
+    return tries >= times;
+  });
+  return before_bytes - first_bytes;
+}

@@ -1,14 +1,17 @@
 /** Vehicles behind TCP connections that a firewall drops in both directions, each for as long as a test asks. */
 import { isDeepStrictEqual } from 'node:util';
+import { sleep } from '../../../src/platform/time.ts';
 import { assetId } from '../../../src/contract/identity.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { mavlink } from '../../../drivers/mavlink/mavlink.ts';
 import { field } from '../../fakes/fake-drone.ts';
 import { TcpDrone } from '../../fakes/tcp-drone.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { enterNamespace } from '../../support/gateway/enter-namespace.ts';
 import { hubLab, kit_id } from '../../support/kit/hub-lab.ts';
 import { run } from '../../support/temporary.ts';
+
+const never = new AbortController().signal;
 
 export interface Outage {
   readonly command: string;
@@ -117,13 +120,13 @@ async function one(about: Outage, { lab, drone, port, nft, key }: Scene): Promis
         at_ms: performance.now(),
       }),
     );
-  await letPass(about.outage_ms);
+  await sleep(about.outage_ms, never);
   await nft('delete', 'element', 'inet', 'kit', 'lost', `{ ${port} }`);
   const restored_ms = performance.now();
   const { error, at_ms } = await running;
   await eventually('the vehicle is online again', isOnline, 40_000);
   const back_after_ms = Math.max(0, performance.now() - restored_ms);
-  await letPass(observe_ms);
+  await sleep(observe_ms, never);
   const after = (ms: number): number => Math.round(ms - begun_ms);
   return { ...about, error, reported_ms: after(at_ms), acted_ms: acted.map(after), back_after_ms };
 }

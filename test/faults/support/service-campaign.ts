@@ -10,9 +10,10 @@ import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
 import { readStored } from '../../../src/cloud/stored/received/received-numbers.ts';
 import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
+import { sleep } from '../../../src/platform/time.ts';
 import { startMosquitto, unthrottled } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { type Delivery, startMqttTap } from '../../support/brokers/mqtt-tap.ts';
 import { startPostgres } from '../../support/database/postgres.ts';
@@ -86,10 +87,10 @@ export async function killServices(kills: number, kind: ServiceDatabase): Promis
         const child = start();
         if (kill % early_every === 0) {
           early += 1;
-          await letPass(Math.random() * early_max_ms);
+          await sleep(Math.random() * early_max_ms, ends.signal);
         } else {
           await child.printed(/service connected to the broker/u, connects_within_ms);
-          await letPass(Math.random() ** 2 * run_max_ms);
+          await sleep(Math.random() ** 2 * run_max_ms, ends.signal);
         }
         await child.end('SIGKILL');
         await place.look(async (database) => countMissing({ database, kits, acknowledged }, missing));
@@ -102,8 +103,11 @@ export async function killServices(kills: number, kind: ServiceDatabase): Promis
         async () => place.look(async (database) => (await lostOf(database, kits)) === 0),
         settle_ms,
       ).catch(() => undefined);
-      // The last acknowledgements are on their way for a second.
-      await letPass(1_500);
+      await eventually(
+        'the last ones are named',
+        () => kits.every(({ published, named }) => [...published].every((seq) => named.has(seq))),
+        settle_ms,
+      ).catch(() => undefined);
       await last.end('SIGTERM');
       const account = await place.look(async (database) => {
         await countMissing({ database, kits, acknowledged }, missing);

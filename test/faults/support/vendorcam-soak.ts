@@ -1,8 +1,11 @@
 /** Cameras through restarts, pulled cables, lost sessions and moods, with moves in between: the core of the soak. */
 import { expect } from 'vitest';
+import { sleep } from '../../../src/platform/time.ts';
 import type { Mood } from '../../fakes/fake-vendor-camera.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { vendorcamLab } from '../../support/cameras/vendorcam-lab.ts';
+
+const never = new AbortController().signal;
 
 const moods: readonly Mood[] = ['garbage', 'cuts off', 'slow', 'not UTF-8', 'redirects', 'too short'];
 
@@ -50,5 +53,5 @@ async function trouble(round: number, it: Lab): Promise<void> {
   else if (round % 4 === 1) camera.sessions.forgetAll();
   else if (round % 4 === 2) camera.mood = moods[Math.floor(round / 4) % moods.length] ?? 'well';
   else await it.restart();
-  await letPass(300);
+  await sleep(300, never);
 }

@@ -1,6 +1,7 @@
 /** A real store on a disk that refuses or hangs when a test says so. */
 import { StorageUnavailable } from '../../../src/platform/errors.ts';
 import type { Work } from '../../../src/kit/outbox/protocol.ts';
+import { eventually } from '../eventually.ts';
 import { startStore, type StartStore, type StoreClient } from '../../../src/kit/outbox/live/store-client.ts';
 
 export class FaultyDisk {
@@ -9,11 +10,18 @@ export class FaultyDisk {
   #state: 'ok' | 'refuses' | 'hangs' = 'ok';
   #answers: Promise<void> = Promise.resolve();
   #heal: () => void = () => undefined;
+  #refusals = 0;
 
   /** Every write fails at once. */
   refuse(): void {
     this.heal();
     this.#state = 'refuses';
+  }
+
+  /** Resolves once some more writes have been tried. */
+  async refusedAgain(): Promise<void> {
+    const before = this.#refusals;
+    await eventually('the disk has refused again', () => this.#refusals >= before + 2);
   }
 
   /** Every request waits until the disk heals, as behind a write that the kernel does not end. */
@@ -62,7 +70,10 @@ export class FaultyDisk {
     const write = <A extends unknown[], T>(ask: (...args: A) => Promise<T>) => {
       const passed = read(ask);
       return async (...args: A): Promise<T> => {
-        if (this.#state === 'refuses') throw new StorageUnavailable('the disk is read-only (test)');
+        if (this.#state === 'refuses') {
+          this.#refusals += 1;
+          throw new StorageUnavailable('the disk is read-only (test)');
+        }
         return passed(...args);
       };
     };

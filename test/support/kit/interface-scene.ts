@@ -8,7 +8,8 @@ import { afterAll, beforeAll } from 'vitest';
 import { assetId } from '../../../src/contract/identity.ts';
 import { type Broker, startMosquitto } from '../brokers/broker.ts';
 import { type Child, startChild } from '../child.ts';
-import { eventually, letPass } from '../eventually.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { eventually } from '../eventually.ts';
 import { command_file } from './kit.ts';
 import { playedDrivers } from './played-kit.ts';
 import { peerMissing } from '../peers.ts';
@@ -174,7 +175,8 @@ export async function openScene(form: Form): Promise<Scene> {
       const telemetry = await ask(`/api/kits/${kit_id}/telemetry`);
       const feeds = await ask(`/api/kits/${kit_id}/assets/${assetId(kit_id, 'onvif')}/telemetry`);
       seen = `${JSON.stringify(list)} ${telemetry.text} ${feeds.text}`;
-      await letPass(200);
+      // No faster than a key may ask.
+      await sleep(200, new AbortController().signal);
       const isComplete = Array.isArray(list.assets) && list.assets.length >= 4;
       return isComplete && Boolean(telemetry.body.location) && feeds.text.includes('"online":true');
     });

@@ -1,9 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { BrokerOptions } from '../../../src/mqtt/broker.ts';
+import { sleep } from '../../../src/platform/time.ts';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import { connectOnce, type Connection, type ConnectOptions } from '../../../src/mqtt/connect.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import {
   headerOf,
   property,
@@ -15,6 +17,7 @@ import {
 import { brokerOptions } from '../../support/brokers/broker-options.ts';
 
 const packet_bytes_max = 10_000;
+const never = new AbortController().signal;
 
 function brokerAt(url: string, keepalive_s = 30): BrokerOptions {
   return brokerOptions(url, { keepalive_s, connect_timeout_ms: 500 });
@@ -126,7 +129,7 @@ describe('a connection to a broker', () => {
       });
       client.subscribe('k1/down', { qos: 1 });
       await eventually('the first are being handled', () => handled === unhandled_max);
-      await letPass(50);
+      await nextTurn();
       expect(handled).toBe(unhandled_max);
       await eventually('all are handled', () => {
         for (const go of release.splice(0)) go();
@@ -172,11 +175,12 @@ describe('a connection to a broker', () => {
       const { client, stream } = await connect();
       broker.peers[0]?.puback(7, 0x87);
       broker.peers[0]?.puback(8);
-      await letPass(20);
+      broker.peers[0]?.publish('a', 'x', 1);
+      await eventually('what follows is read', () => broker.acknowledged.includes(1));
       expect(stream.destroyed).toBe(false);
       broker.peers[0]?.hangUp();
       await eventually('it is closed', () => !client.connected);
-      await letPass(100);
+      expect(client.reconnecting).toBe(false);
       expect(broker.peers).toHaveLength(1);
     });
   });
@@ -190,7 +194,7 @@ describe('a connection to a broker', () => {
       let sent = 0;
       while (performance.now() - from_ms < 3_000) {
         peer?.write(sent++ === 0 ? string('slow') : Buffer.alloc(10));
-        await letPass(100);
+        await sleep(100, never);
       }
       expect(stream.destroyed).toBe(false);
     });

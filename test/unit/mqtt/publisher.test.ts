@@ -1,9 +1,10 @@
 /** What a session publishes, and the answers to it, with a broker that does what the test tells it to. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OutcomeUnknown, type Puback } from '../../../src/mqtt/session.ts';
 import { waiting_max } from '../../../src/mqtt/publisher.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { framed, property, type Script, uint16 } from '../../support/brokers/scripted-broker.ts';
 import { withBroker } from '../../support/brokers/session-scene.ts';
 
@@ -95,7 +96,7 @@ describe('Session, when it publishes', () => {
         });
       for (const topic of ['a', 'b', 'c', 'd']) publish(topic);
       await eventually('two are sent', () => broker.published.length === 2);
-      await letPass(20);
+      await new Promise<void>((resolve) => session.ping(resolve));
       expect(topicsSent()).toEqual(['a', 'b']);
       // The later one first: each PUBACK makes room for one.
       for (const at of [1, 0, 2, 3, 4]) {
@@ -163,7 +164,7 @@ describe('Session, when it publishes', () => {
       const answers: Puback[] = [];
       session.publish(message, (puback) => answers.push(puback));
       await session.closed;
-      await letPass(20);
+      await nextTurn();
       expect(answers).toEqual([]);
     });
   });

@@ -1,10 +1,11 @@
 /** One session against a broker that does what the test tells it to. */
 import { describe, expect, it } from 'vitest';
 import { codeInWords } from '../../../src/mqtt/codes.ts';
+import { sleep } from '../../../src/platform/time.ts';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import type { Puback } from '../../../src/mqtt/session.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
-import { eventually, letPass } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { property, type Script, suback, uint16 } from '../../support/brokers/scripted-broker.ts';
 import { withBroker } from '../../support/brokers/session-scene.ts';
 
@@ -142,7 +143,7 @@ describe('Session', () => {
           packet_bytes_max: 100_000,
           unhandled_max: 1,
           onMessage: async ({ topic }) => {
-            await letPass(120);
+            await sleep(120, new AbortController().signal);
             handled.push(topic);
             return true;
           },

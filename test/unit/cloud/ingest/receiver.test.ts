@@ -1,10 +1,11 @@
 /** When a broker may forget what it delivered: its PUBACK, or its ack of AMQP, follows the promise of `receive`. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { Receiver } from '../../../../src/cloud/ingest/receiver.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
-import { letPass } from '../../../support/eventually.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 const channel = channels.feed(asset_id, 'gps');
 const data = JSON.stringify({ lat: 47, lon: 8 });
@@ -23,7 +24,7 @@ describe.each([
     const receiver = new Receiver({ take: async () => stored.promise });
     let isResolved = false;
     const received = receiver.receive(delivered).then(() => (isResolved = true));
-    await letPass(20);
+    await nextTurn();
     expect(isResolved).toBe(false);
     stored.resolve();
     await received;
@@ -50,12 +51,12 @@ it('reads large messages while there is room for them, and small ones at once', 
   };
   const large = [1, 2].map(async (seq) => receive(seq, 200_000));
   await receive(3, 100);
-  await letPass(20);
+  await eventually('a large one waits', () => rooms.length > 0);
   expect(taken).toEqual([3]);
   rooms.shift()?.();
   await large[0];
   expect(taken).toEqual([3, 1]);
-  await letPass(20);
+  await eventually('the other one waits', () => rooms.length > 0);
   rooms.shift()?.();
   await large[1];
   expect(taken).toEqual([3, 1, 2]);

@@ -13,7 +13,7 @@ import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { clientOf, type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
@@ -70,10 +70,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await database.transaction(async (queries) => {
       attempts += 1;
       await queries.all(add, kit_id);
-      if (attempts === 1) {
-        await server.cutConnections();
-        await letPass(100);
-      }
+      if (attempts === 1) await server.cutConnections();
       await queries.all(add, task_id);
     });
     expect(attempts).toBe(2);
@@ -113,11 +110,13 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     await Promise.all([database.all(add, kit_id), database.all(add, task_id)]);
     const touch = 'UPDATE kits SET received = received + 1 WHERE kit_id = ?';
     let attempts = 0;
+    const touched = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const both = async (first: string, second: string): Promise<void> =>
       database.transaction(async (queries) => {
         attempts += 1;
         await queries.all(touch, first);
-        if (attempts <= 2) await letPass(200);
+        touched[first === kit_id ? 0 : 1]?.resolve();
+        await Promise.all(touched.map(async ({ promise }) => promise));
         await queries.all(touch, second);
       });
     await Promise.all([both(kit_id, task_id), both(task_id, kit_id)]);

@@ -1,9 +1,11 @@
 /** What webhooks cost a kit on which nothing happens. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { AddressPolicy } from '../../../../src/cloud/webhooks/address-policy.ts';
 import { Deliverer } from '../../../../src/cloud/webhooks/deliverer.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
+
+useFakeTime();
 
 it('asks the database nothing while no message waits, and at once when it is woken', async () => {
   const ends = new AbortController();
@@ -28,10 +30,11 @@ it('asks the database nothing while no message waits, and at once when it is wok
     random: () => 0,
   });
   const running = deliverer.run(ends.signal);
-  await letPass(2_500);
+  await vi.advanceTimersByTimeAsync(20_000);
   expect(looks).toBe(1);
   deliverer.wake();
-  await eventually('it looks again', () => looks === 2);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(looks).toBe(2);
   ends.abort();
   await running;
 });

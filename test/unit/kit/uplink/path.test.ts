@@ -1,9 +1,9 @@
 /** When the uplink leaves a session because of the kernel's routes. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Route, RouteQuery, Routes } from '../../../../src/platform/linux/route-lookup.ts';
 import { Path } from '../../../../src/kit/uplink/path.ts';
 import { texts } from '../../../../src/kit/uplink/texts.ts';
-import { letPass } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 
 const eth: Route = { ifindex: 2, interface: 'eth0', source_ip: '10.0.0.2' };
@@ -40,7 +40,7 @@ function kernel(route: Route | null) {
       state.route = next;
       state.bySource = bySource;
       state.listening();
-      await letPass(0);
+      await nextTurn();
     },
     /** The kernel has changed its tables and not reported it yet. */
     changeSilently: (next: Route) => {
@@ -147,14 +147,14 @@ describe('the path to the broker', () => {
     expect([lab.moves(), lab.waits.length]).toEqual([12, 1]);
     lab.passMinute();
     lab.waits[0]?.();
-    await letPass(0);
+    await nextTurn();
     expect(lab.moves()).toBe(13);
   });
 
   it('knows no interface once the session is over, but that of the next attempt', async () => {
     const lab = await followed();
     lab.end.abort();
-    await letPass(0);
+    await nextTurn();
     expect([lab.path.interface, lab.path.carrier]).toEqual([null, 'eth0']);
     await lab.change(sat);
     expect(lab.path.carrier).toBe('sat0');

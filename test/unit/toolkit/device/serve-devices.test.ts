@@ -1,4 +1,5 @@
 /** Several devices of one driver: what happens to one does not touch the others. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { SessionState } from '../../../../src/toolkit/device/device-session.ts';
 import { serveDevices } from '../../../../src/toolkit/device/serve-devices.ts';
@@ -6,7 +7,6 @@ import { DeviceRejected } from '../../../../src/platform/errors.ts';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
 import type { DriverHost } from '../../../../src/toolkit/driver/driver.ts';
 import { aborted } from '../../../../src/platform/time.ts';
-import { letPass } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 
 type Tell = (state: SessionState) => void;
@@ -148,7 +148,7 @@ describe('serveDevices', () => {
       bindings: { saved: async () => disk.promise },
       serve: async () => Promise.resolve(),
     }).then(() => events.push('ended'));
-    await letPass(1);
+    await nextTurn();
     events.push('written');
     disk.resolve();
     await done;
@@ -177,7 +177,7 @@ describe('serveDevices with another list', () => {
   it('starts what is new, ends what is gone with its assets, and leaves the rest alone', async () => {
     const run = start();
     expect(run.change([{ name: 'mast' }, { name: 'yard' }])).toEqual([]);
-    await letPass(1);
+    await nextTurn();
     expect(run.events).toEqual([
       'gate starts',
       'mast starts',
@@ -200,7 +200,7 @@ describe('serveDevices with another list', () => {
       { name: 'gate', host: 'b' },
       { name: 'mast', host: 'a' },
     ]);
-    await letPass(1);
+    await nextTurn();
     const [, , ...later] = run.events;
     expect(later.slice(-2)).toEqual(['b starts', 'a starts']);
     expect(later.slice(0, -2).toSorted()).toEqual([
@@ -221,10 +221,10 @@ describe('serveDevices with another list', () => {
     const run = start();
     run.say('gate', rejected('wrong password'));
     expect(run.change([gate, mast])).toEqual(['gate']);
-    await letPass(1);
+    await nextTurn();
     expect(run.events.slice(2)).toEqual(['gate ends', 'gate is forgotten', 'gate starts']);
     run.say('mast', rejected('wrong password'));
-    await letPass(1);
+    await nextTurn();
     expect(run.ended).toEqual(['gate']);
     run.stopping.abort();
     await run.done;
@@ -234,7 +234,7 @@ describe('serveDevices with another list', () => {
     const run = start();
     run.say('gate', rejected('wrong password'));
     run.change([{ ...gate, host: 'gate' }]);
-    await letPass(1);
+    await nextTurn();
     run.say('gate', rejected('wrong password'));
     await expect(run.done).rejects.toThrow('gate wrong password');
     expect(run.change([gate])).toBeUndefined();
@@ -244,7 +244,7 @@ describe('serveDevices with another list', () => {
     const run = start([gate]);
     run.change([mast]);
     run.change([{ name: 'yard' }]);
-    await letPass(1);
+    await nextTurn();
     expect(run.events.filter((event) => event.endsWith('starts'))).toEqual(['gate starts', 'yard starts']);
     run.stopping.abort();
     await run.done;

@@ -1,8 +1,8 @@
 /** A device cannot take the place of another by claiming its identity. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type BoundEntry, IdentityBindings } from '../../../../src/toolkit/driver/identity-bindings.ts';
 import { texts } from '../../../../src/toolkit/driver/texts.ts';
-import { letPass } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 
 const gate = { name: 'Gate', place: '10.0.0.5:80' };
@@ -26,7 +26,7 @@ const bindings = (entries: readonly BoundEntry[] = [gate, yard]): IdentityBindin
 describe('IdentityBindings', () => {
   it('binds an identity to its entry at first sight, also over a restart', async () => {
     expect(bindings().claim(gate, 'camera:a')).toBeUndefined();
-    await letPass(1);
+    await nextTurn();
     const after = bindings();
     expect(after.claim(yard, 'camera:a')).toMatch(
       /^it is the same device as "Gate" \(camera:a\), or claims to be; remove one/u,
@@ -50,7 +50,7 @@ describe('IdentityBindings', () => {
 
   it('forgets what was bound to an entry that has another name or address now', async () => {
     bindings().claim(gate, 'camera:a');
-    await letPass(1);
+    await nextTurn();
     const renamed = { ...gate, name: 'Gate 2' };
     expect(bindings([renamed, yard]).claim(renamed, 'camera:c')).toBeUndefined();
     const moved = { ...gate, place: '10.0.0.9:80' };
@@ -58,18 +58,22 @@ describe('IdentityBindings', () => {
   });
 
   it('keeps the later list when the disk is slow with the earlier one', async () => {
-    const pauses = [30, 1];
+    const earlier = Promise.withResolvers<void>();
+    let writes = 0;
     const slow = new IdentityBindings({
       entries: [gate, yard],
       saved,
       save: async (text) => {
-        await letPass(pauses.shift() ?? 0);
+        writes += 1;
+        if (writes === 1) await earlier.promise;
         saved = text;
       },
       log,
     });
     slow.claim(gate, 'camera:a');
     slow.claim(yard, 'camera:b');
+    await nextTurn();
+    earlier.resolve();
     await slow.saved();
     expect(saved).toContain('camera:b');
     expect(bindings().claim(yard, 'camera:a')).toBe(texts.same_device('Gate', 'camera:a'));

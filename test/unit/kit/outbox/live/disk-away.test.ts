@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { memory_rows_max, unchecked_rows_max } from '../../../../../src/kit/outbox/live/memory-limit.ts';
 import type { OutgoingMessage } from '../../../../../src/kit/outbox/live/outgoing.ts';
-import { eventually, letPass } from '../../../../support/eventually.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { FaultyDisk } from '../../../../support/disk/faulty-disk.ts';
 import { messagesIn, openLab, type OutboxLab } from '../../../../support/disk/outbox-lab.ts';
 import { makeDirectory } from '../../../../support/temporary.ts';
@@ -130,7 +130,7 @@ describe('Outbox whose live queue is full while disk writes fail', () => {
     disk.refuse();
     for (let n = 5_000; n < 5_010; n += 1) lab.send('alarm', n);
     await failing();
-    await letPass(1_500);
+    await disk.refusedAgain();
     disk.heal();
     await lab.pump(heard, () => lab.outbox.ledger().delivered >= 5_010);
     await eventually('empty', () => lab.outbox.ledger().buffered === 0);
@@ -151,7 +151,7 @@ describe('Outbox that reconnects while disk writes fail', () => {
     lab.send('alarm', 1);
     await failing();
     lab.connect();
-    await letPass(2_500);
+    await disk.refusedAgain();
     disk.heal();
     await lab.pump(heard, () => lab.outbox.ledger().delivered === 301);
     await eventually('empty', () => lab.outbox.ledger().buffered === 0);

@@ -1,6 +1,5 @@
 /** What is sent again: after a lost connection, and until the cloud has confirmed it. */
 import { describe, expect, it } from 'vitest';
-import { letPass } from '../../../../support/eventually.ts';
 import { FaultyDisk } from '../../../../support/disk/faulty-disk.ts';
 import { byValue, dispatchScene, numbers, soon } from '../../../../support/disk/dispatch-scene.ts';
 
@@ -105,7 +104,7 @@ describe('Dispatch with cloud acknowledgements', () => {
     await scene.lab.outbox.flush();
     scene.lab.connect({ ack: 'cloud' });
     expect(numbers(await scene.lab.pump(heard)).sort(byValue)).toEqual([1, 2]);
-    await letPass(50);
+    await scene.lab.outbox.flush();
     expect(scene.lab.outbox.ledger()).toMatchObject({ buffered: 2, delivered: 0, balanced: true });
     scene.lab.outbox.confirm({
       epoch: scene.lab.outbox.epoch,
