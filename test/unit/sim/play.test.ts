@@ -1,7 +1,10 @@
 /** Whole stories: the same seed is the same story, and a check that must fail does fail. */
 import '../../sim/world/globals.ts';
+<<<<<<< HEAD
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+=======
+>>>>>>> 43a28b95 (test: leave out internals that a whole shows as well)
 import { expect, test } from 'vitest';
 import { buffer_file } from '../../../src/kit/app/app.ts';
 import { positionOf, rowId } from '../../../src/kit/outbox/row.ts';
