@@ -1,16 +1,10 @@
 /** Whole stories: the same seed is the same story, and a check that must fail does fail. */
 import '../../sim/world/globals.ts';
-<<<<<<< HEAD
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
-=======
->>>>>>> 43a28b95 (test: leave out internals that a whole shows as well)
 import { expect, test } from 'vitest';
-import { buffer_file } from '../../../src/kit/app/app.ts';
-import { positionOf, rowId } from '../../../src/kit/outbox/row.ts';
+import { rowId } from '../../../src/kit/outbox/row.ts';
 import { play } from '../../sim/play.ts';
 import type { Scene, Setting } from '../../sim/scene.ts';
-import { drawStory, type Story } from '../../sim/story.ts';
+import { type Story } from '../../sim/story.ts';
 import { Witness } from '../../sim/checks/witness.ts';
 
 /** A short day without faults. */
@@ -72,83 +66,12 @@ test('the same story has the same trace each time, and another seed has another'
   expect((await play({ ...story, seed: 'another' })).hash).not.toBe(first.hash);
 });
 
-test('a story is the same after another one, whose kit was frozen late', async () => {
-  const setting: Setting = { ...calm.setting, duration_ms: 24_000 };
-  const nothing = { ms: 0, n: 0, how: '' };
-  const frozen: Story = {
-    ...calm,
-    setting,
-    actions: [{ ...nothing, at_ms: 22_000, kind: 'kit_freeze', ms: 1_000 }],
-  };
-  const hung: Story = {
-    ...calm,
-    setting,
-    actions: [
-      { ...nothing, at_ms: 2_000, kind: 'disk_hang', ms: 20_000 },
-      { ...nothing, at_ms: 2_300, kind: 'burst', n: 900, how: '1' },
-    ],
-  };
-  const first = await play(hung);
-  await play(frozen);
-  const again = await play(hung);
-  expect([...first.violations, ...again.violations]).toEqual([]);
-  expect(again.trace).toBe(first.trace);
-});
-
-test('a story is drawn from its seed alone', () => {
-  expect(drawStory('7')).toEqual(drawStory('7'));
-  expect(drawStory('7')).not.toEqual(drawStory('8'));
-});
-
 test('a message that is nowhere is found', async () => {
   const found = await violationsAfter(({ witness }) => {
     const [id] = [...witness.taken.values()].filter(({ lane }) => lane === 'alarm').map((taken) => taken.id);
     witness.stored.delete(id ?? 0);
   });
   expect(found.join('\n')).toContain('1 accepted messages of the lane alarm are nowhere');
-});
-
-/** A message is nowhere, and the broker lost the report on `drops` that names it. */
-function loseMessageAndReport({ witness }: Scene): void {
-  const lost = [...witness.taken.values()].find(({ lane }) => lane === 'feed');
-  if (!lost) throw new Error('the story has no feeds');
-  const { epoch, seq } = positionOf(lost.id);
-  const report = { ...lost, id: rowId({ epoch, seq: 9_999 }), lane: 'task', on_disk: true } as const;
-  const drop = { epoch, lane: 'feed', reason: 'superseded', rows: 1, lo: seq, hi: seq } as const;
-  witness.stored.delete(lost.id);
-  witness.taken.set(report.id, report);
-  witness.lost.add(report.id);
-  witness.lost_drops.set(report.id, [drop]);
-}
-
-test('a message that a lost report names is excused only where the PUBACK has the last word', async () => {
-  const nowhere = /1 accepted messages of the lane feed are nowhere/u;
-  expect((await violationsAfter(loseMessageAndReport, 'broker')).join('\n')).not.toMatch(nowhere);
-  expect((await violationsAfter(loseMessageAndReport, 'cloud')).join('\n')).toMatch(nowhere);
-});
-
-test('a kit that forgets at a restart that the cloud acknowledges is found', async () => {
-  const forget = (scene: Scene): void =>
-    scene.later(4_100, () => {
-      const db = new Database(join(scene.kit.disk.folder, buffer_file));
-      db.prepare(`DELETE FROM meta WHERE key = 'cloud_acks'`).run();
-      db.close();
-    });
-  const story: Story = { ...calm, actions: [{ at_ms: 4_000, kind: 'power', ms: 700, n: 0, how: '' }] };
-  expect((await play(story)).violations).toEqual([]);
-  const { violations } = await play(story, undefined, forget);
-  expect(violations).toContain('the kit has forgotten that the cloud acknowledges');
-});
-
-test('a buffer file that is larger than its messages explain is found', async () => {
-  const fill = (scene: Scene): void =>
-    scene.later(3_000, () => {
-      const db = new Database(join(scene.kit.disk.folder, buffer_file));
-      db.prepare(`INSERT INTO meta (key, value) VALUES ('filler', zeroblob(8000000))`).run();
-      db.close();
-    });
-  const { violations } = await play(calm, undefined, fill);
-  expect(violations.join('\n')).toMatch(/the buffer file has 8\d{6} bytes, at most 2\d{6} are explained/u);
 });
 
 test('a message that was never sent is found', async () => {
