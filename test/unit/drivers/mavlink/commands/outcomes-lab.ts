@@ -134,8 +134,8 @@ export async function prepare(drone: MissionDrone, { name }: Row, sees: Sees): P
 }
 
 export const killed = 'daemon killed';
-export const readme_file = new URL('../../../../../drivers/mavlink/README.md', import.meta.url);
-export const [begin, end] = ['<!-- outcomes -->\n', '<!-- end of outcomes -->'];
+const readme_file = new URL('../../../../../drivers/mavlink/README.md', import.meta.url);
+const [begin, end] = ['<!-- outcomes -->\n', '<!-- end of outcomes -->'];
 
 /** Returns the cell of the written table, for a line and a vehicle; undefined: it has no such line. */
 export async function writtenCell(row: Row, vehicle: string, column: string): Promise<string | undefined> {
