@@ -32,9 +32,8 @@ const drivers_in_real_time = [
   'mavlink/commands/daemon-killed',
   'mavlink/links/serial',
   'modem/{bus,cellular,hostile,modem,reset}',
-  'onvif/{onvif,misbehaviour,bodies,makers}',
   'power/power',
-  'vendorradio/{snmp,snmp-hostile}',
+  'vendorradio/snmp',
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
 /** Other browsers, brokers and shells, databases that fail over, the demo, daemons that are killed, links that are measured, campaigns. */
 const long = [

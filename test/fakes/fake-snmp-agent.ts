@@ -17,11 +17,16 @@ export type SnmpAnswer = (request: SnmpRequest) => Buffer;
 /** Answers each request; resolves once it listens on a free port of the loopback. */
 export async function startFakeSnmpAgent(answer: SnmpAnswer) {
   const socket = createSocket('udp4');
+  let isOpen = true;
   const seen = { requests: 0, client: undefined as RemoteInfo | undefined };
   socket.on('message', (bytes, client) => {
     seen.requests += 1;
     seen.client = client;
-    socket.send(answer(readRequest(bytes)), client.port, client.address);
+    const sent = answer(readRequest(bytes));
+    // It takes a while, so that virtual time goes on while it answers without end.
+    setTimeout(() => {
+      if (isOpen) socket.send(sent, client.port, client.address);
+    }, 1);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
@@ -29,6 +34,7 @@ export async function startFakeSnmpAgent(answer: SnmpAnswer) {
     port: socket.address().port,
     seen,
     stop: async (): Promise<void> => {
+      isOpen = false;
       socket.close();
       await once(socket, 'close');
     },

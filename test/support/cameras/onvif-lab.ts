@@ -49,21 +49,48 @@ export async function cameraLab(): Promise<CameraLab> {
   };
 }
 
-export interface CameraScene {
-  lab: CameraLab;
-  camera: FakeCamera;
-}
-
-/** A hub and a camera that expects WS-Security, new for each test of the file. */
-export function sceneOfEachTest(): CameraScene {
-  const scene = {} as CameraScene;
+/** A hub of its own for each test of the file, and the cameras that the test starts. */
+export function labOfEachTest() {
+  let lab: CameraLab;
+  const cameras: FakeCamera[] = [];
   beforeEach(async () => {
-    scene.lab = await cameraLab();
-    scene.camera = await startFakeCamera({ auth: 'ws_security' });
+    lab = await cameraLab();
   });
   afterEach(async () => {
-    await scene.lab.stop();
-    await scene.camera.stop();
+    await lab.stop();
+    for (const camera of cameras.splice(0)) await camera.stop();
+  });
+  const start = async (...about: Parameters<typeof startFakeCamera>): Promise<FakeCamera> => {
+    const camera = await startFakeCamera(...about);
+    cameras.push(camera);
+    return camera;
+  };
+  const entry = async (...about: Parameters<CameraLab['entry']>) => lab.entry(...about);
+  const run = (...about: Parameters<CameraLab['run']>) => lab.run(...about);
+  const serve = async (camera: FakeCamera) => {
+    const running = run({ cameras: [await entry(camera)] });
+    await running.outbox.until(isStatus('online'));
+    return running;
+  };
+  return {
+    start,
+    entry,
+    run,
+    /** Runs the driver with this camera alone, which is online then. */
+    serve,
+    /** The same with a camera of these settings. */
+    async startServed(...about: Parameters<typeof startFakeCamera>) {
+      const camera = await start(...about);
+      return { camera, ...(await serve(camera)) };
+    },
+  };
+}
+
+/** The same with a camera that expects WS-Security. */
+export function sceneOfEachTest() {
+  const scene = { lab: labOfEachTest() } as { lab: ReturnType<typeof labOfEachTest>; camera: FakeCamera };
+  beforeEach(async () => {
+    scene.camera = await scene.lab.start({ auth: 'ws_security' });
   });
   return scene;
 }
@@ -73,6 +100,9 @@ export const said =
   (feed: string, fits: (data: Readonly<Record<string, unknown>>) => boolean = () => true) =>
   (draft: Draft): boolean =>
     draft.channel.endsWith(`/${feed}`) && draft.data !== null && fits({ ...draft.data });
+
+/** Finds the message that a camera has this status. */
+export const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
 
 /** A command as the task runner would call it, with a signal of the test. */
 export function context(signal = new AbortController().signal, remaining_ms = 30_000): CommandContext {

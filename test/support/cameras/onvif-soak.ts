@@ -3,7 +3,8 @@ import { getEventListeners } from 'node:events';
 import { expect } from 'vitest';
 import { onvif } from '../../../drivers/onvif/onvif.ts';
 import { startFakeCamera } from '../../fakes/fake-onvif-camera.ts';
-import { eventually, letPass } from '../eventually.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { eventually } from '../eventually.ts';
 import { cameraLab, said } from './onvif-lab.ts';
 import { startProxy } from '../brokers/proxy.ts';
 import { hubLab } from '../kit/hub-lab.ts';
@@ -35,7 +36,7 @@ export async function soak(rounds: number): Promise<{ readonly heap_growth_mb: n
     () => void (camera.settings.skew_ms = -3_600_000),
     async () => {
       proxy.stall();
-      await letPass(500);
+      await sleep(500, stopping.signal);
       proxy.resume();
     },
     () => camera.misbehave('Renew', { fault: 'ter:ActionNotSupported' }),

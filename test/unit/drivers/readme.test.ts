@@ -1,6 +1,7 @@
 /** What the READMEs and the changelog say of the drivers is complete: no driver and no function of the host is left out. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { drivers } from '../../../drivers/index.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
@@ -23,6 +24,20 @@ it('README and changelog name each built-in driver', () => {
   for (const { name } of drivers) {
     expect(readme).toContain(`[${name}](drivers/${name}/README.md)`);
     expect(changelog).toContain(`\`${name}\``);
+  }
+});
+
+it.each(drivers)('the README of $name shows options that the driver accepts', async ({ name, load }) => {
+  const samples = [...read(`drivers/${name}/README.md`).matchAll(/```yaml\n(drivers:[^]+?)```/gu)];
+  expect(samples.length).toBeGreaterThan(0);
+  const driver = await load();
+  expect(driver.name).toBe(name);
+  for (const [, text = ''] of samples) {
+    const file = parse(text) as {
+      readonly drivers: readonly { readonly driver: string; readonly options: unknown }[];
+    };
+    for (const entry of file.drivers.filter((each) => each.driver === name))
+      expect(() => driver.configure(entry.options)).not.toThrow();
   }
 });
 

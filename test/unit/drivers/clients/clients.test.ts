@@ -1,13 +1,10 @@
 /** The clients driver as a whole: conformance, and a real dnsmasq with real DHCP clients in network namespaces. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
 import { clients } from '../../../../drivers/clients/clients.ts';
-import { clientsOptions } from '../../../../drivers/clients/options.ts';
 import { texts } from '../../../../drivers/clients/texts.ts';
 import { type Client, kitTelemetry } from '../../../../src/contract/kit.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
@@ -85,16 +82,6 @@ describe('the clients driver', () => {
     const lab = driverLab(clients, { interfaces: ['no-such0'] });
     await expect(lab.ended).rejects.toThrow(texts.interface_not_found('no-such0'));
   });
-});
-
-it('has a sample of its options in its README that it accepts', async () => {
-  const readme = await readFile(new URL('../../../../drivers/clients/README.md', import.meta.url), 'utf8');
-  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-  const section = z.object({
-    drivers: z.tuple([z.object({ driver: z.literal('clients'), options: z.unknown() })]),
-  });
-  const options = clientsOptions.parse(section.parse(sample).drivers[0].options);
-  expect(options.interfaces).toEqual(['br-lan']);
 });
 
 /** A program in a namespace; ends with `stop`. */

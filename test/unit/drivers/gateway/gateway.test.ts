@@ -1,8 +1,5 @@
 /** The gateway driver as a whole, on a fake machine and on this one. */
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import {
   deviceTreeModel,
@@ -11,8 +8,6 @@ import {
   machineFacts,
   machine_facts_timeout_ms,
 } from '../../../../drivers/gateway/identity.ts';
-import { gatewayOptions } from '../../../../drivers/gateway/options.ts';
-import { drivers } from '../../../../drivers/index.ts';
 import { kitTelemetry } from '../../../../src/contract/kit.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
@@ -159,18 +154,4 @@ it('reports vendor and model as unknown when the machine reports none, nonsense,
   await vi.advanceTimersByTimeAsync(machine_facts_timeout_ms);
   vi.useRealTimers();
   await expect(slow).resolves.toEqual(none);
-});
-
-it('has a sample of its options in its README that it accepts', async () => {
-  const readme = await readFile(new URL('../../../../drivers/gateway/README.md', import.meta.url), 'utf8');
-  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-  const section = z.object({
-    drivers: z.tuple([z.object({ driver: z.literal('gateway'), options: z.unknown() })]),
-  });
-  expect(gatewayOptions.parse(section.parse(sample).drivers[0].options).name).toBe('Kit 7 gateway');
-});
-
-it('is a built-in driver under its own name', async () => {
-  for (const { name, load } of drivers) expect((await load()).name).toBe(name);
-  expect(drivers.map((each) => each.name)).toContain('gateway');
 });

@@ -2,10 +2,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
 import { links } from '../../../../drivers/links/links.ts';
-import { linksOptions } from '../../../../drivers/links/options.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { kitTelemetry, type Link } from '../../../../src/contract/kit.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
@@ -253,15 +250,4 @@ it.each([
   [{ usage: { month_starts_on: 32 } }, /month_starts_on/u],
 ])('refuses the options %j', (wrong, words) => {
   expect(() => links.configure(wrong)).toThrow(words);
-});
-
-it('has a sample of its options in its README that it accepts', async () => {
-  const readme = await readFile(new URL('../../../../drivers/links/README.md', import.meta.url), 'utf8');
-  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-  const section = z.object({
-    drivers: z.tuple([z.object({ driver: z.literal('links'), options: z.unknown() })]),
-  });
-  const read = linksOptions.parse(section.parse(sample).drivers[0].options);
-  expect(read.wan['eth1']).toMatchObject({ type: 'satellite' });
-  expect(read.probe.targets[0]).toEqual({ ip: '1.1.1.1', port: 443 });
 });

@@ -1,13 +1,9 @@
 /** The location driver as a whole: conformance, README, a gpsd that misbehaves, and a real one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
 import { line_chars_max, lines_per_s_max, location } from '../../../../drivers/location/location.ts';
 import { texts } from '../../../../drivers/location/texts.ts';
-import { locationOptions } from '../../../../drivers/location/options.ts';
 import { type FakeGpsd, startFakeGpsd } from '../../../fakes/services/fake-gpsd.ts';
 import { type GpsReceiver, startGpsReceiver } from '../../../fakes/gps-receiver.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
@@ -35,16 +31,6 @@ describe('the location driver', () => {
     },
     without: { loss: 'it has no asset of its own; see the tests with a gpsd', commands: 'it has none' },
   });
-});
-
-it('has a sample of its options in its README that it accepts', async () => {
-  const readme = await readFile(new URL('../../../../drivers/location/README.md', import.meta.url), 'utf8');
-  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-  const section = z.object({
-    drivers: z.tuple([z.object({ driver: z.literal('location'), options: z.unknown() })]),
-  });
-  const [{ options }] = section.parse(sample).drivers;
-  expect(locationOptions.parse(options)).toMatchObject({ gpsd: { port: 2_947 }, manual: { pinned: false } });
 });
 
 it('requires a source', () => {

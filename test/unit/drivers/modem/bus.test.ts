@@ -6,7 +6,6 @@ import { openBus } from '../../../../src/toolkit/device/dbus/bus.ts';
 import { texts } from '../../../../src/toolkit/device/dbus/texts.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
-import { letPass } from '../../../support/eventually.ts';
 import { makeMessageBus } from '../../../support/drivers/message-bus.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
@@ -80,7 +79,7 @@ describe.skipIf(peerMissing('dbus-daemon'))('the message bus', () => {
     await bus.start();
     bus.freeze();
     const { stop, view } = startLab(bus.address);
-    await letPass(100);
+    await eventually('it runs', () => view() !== undefined);
     await stop();
     expect(view()?.state).toBe('stopped');
   });

@@ -1,13 +1,9 @@
 /** The modem driver against a real dbus-daemon, with ModemManager played by a fake that the real mmcli believes. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { z } from 'zod';
-import { drivers } from '../../../../drivers/index.ts';
 import { modem } from '../../../../drivers/modem/modem.ts';
-import { modemOptions } from '../../../../drivers/modem/options.ts';
 import { texts as modem_texts } from '../../../../drivers/modem/texts.ts';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
@@ -330,18 +326,6 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
 });
 
 describe('its settings', () => {
-  it('accept the sample of the README, and the driver is built in', async () => {
-    const readme = await readFile(new URL('../../../../drivers/modem/README.md', import.meta.url), 'utf8');
-    const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-    const { drivers: entries } = z
-      .strictObject({
-        drivers: z.array(z.strictObject({ driver: z.literal('modem'), options: z.unknown() })),
-      })
-      .parse(sample);
-    for (const { options } of entries) expect(modemOptions.parse(options)).toMatchObject({ interval_s: 60 });
-    expect((await drivers.find(({ name }) => name === 'modem')?.load())?.name).toBe('modem');
-  });
-
   it('reject an address by which a program would be run', () => {
     expect(() => modem.configure({ bus: 'unixexec:path=/bin/true' })).toThrow(/unix:path/u);
     expect(() => modem.configure({ bus: 'tcp:host=example.org,port=1' })).toThrow(/unix:path/u);

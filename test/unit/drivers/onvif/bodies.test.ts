@@ -3,11 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import type { Misbehaviour } from '../../../fakes/fake-onvif-camera.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { said, sceneOfEachTest } from '../../../support/cameras/onvif-lab.ts';
+import { isStatus, sceneOfEachTest } from '../../../support/cameras/onvif-lab.ts';
 
 const scene = sceneOfEachTest();
 
-const isOnline = said('asset_status', (data) => data['status'] === 'online');
 const canMove = ({ data }: { readonly data: object | null }): boolean =>
   data !== null && 'commands' in data && JSON.stringify(data.commands).includes('ptz_move');
 
@@ -20,8 +19,7 @@ describe('a reply', () => {
     ['compressed with deflate', { packed: 'deflate', body: information }],
   ])('is read although it is %s, which was not asked for', async (_, reply) => {
     scene.camera.misbehave('GetDeviceInformation', reply);
-    const { outbox } = scene.lab.run({ cameras: [await scene.lab.entry(scene.camera)] });
-    await outbox.until(isOnline);
+    const { outbox } = await scene.lab.serve(scene.camera);
     expect(JSON.stringify(outbox.drafts)).toContain('777001');
   });
 
@@ -79,7 +77,7 @@ describe('a camera that is up before its media service', () => {
       { cameras: [await scene.lab.entry(scene.camera)] },
       { limits: { unread_again_ms: 20 } },
     );
-    await outbox.until(isOnline);
+    await outbox.until(isStatus('online'));
     expect(log.lines.find(({ sentence }) => sentence === line)?.facts).toMatchObject({
       camera: `camera ${scene.camera.port}`,
     });

@@ -1,39 +1,26 @@
 /** Motion from camera to hub: at once, by pull and by webhook, and never longer than it is true. */
 import { request } from 'node:http';
 import { texts } from '../../../../drivers/onvif/texts.ts';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Motion } from '../../../../drivers/onvif/events/detections.ts';
 import { Webhook } from '../../../../drivers/onvif/events/webhook.ts';
 import { answer_chars_max, referenceParameters } from '../../../../drivers/onvif/events/subscription.ts';
-import {
-  type FakeCamera,
-  type FakeCameraSettings,
-  startFakeCamera,
-} from '../../../fakes/fake-onvif-camera.ts';
+import { type FakeCameraSettings } from '../../../fakes/fake-onvif-camera.ts';
 import { threadCpu_ms } from '../../../fuzz/engine.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { isStatus, labOfEachTest, said } from '../../../support/cameras/onvif-lab.ts';
 
-const cameras: FakeCamera[] = [];
-let lab: CameraLab;
-beforeEach(async () => {
-  lab = await cameraLab();
-});
-afterEach(async () => {
-  await lab.stop();
-  for (const camera of cameras.splice(0)) await camera.stop();
-});
+const lab = labOfEachTest();
 
 async function serve(settings: Partial<FakeCameraSettings> = {}, more: object = {}, options: object = {}) {
-  const camera = await startFakeCamera(settings);
-  cameras.push(camera);
+  const camera = await lab.start(settings);
   const prepare = async () => lab.run({ cameras: [await lab.entry(camera, more)], ...options });
   return { camera, prepare };
 }
 
 const alarm = 'tns1:VideoSource/MotionAlarm';
 const motion = (detected: boolean) => said('motion', (data) => data['detected'] === detected);
-const online = said('asset_status', (data) => data['status'] === 'online');
 
 it('reports each edge once, whatever many detectors report between', async () => {
   const { camera, prepare } = await serve();
@@ -45,7 +32,7 @@ it('reports each edge once, whatever many detectors report between', async () =>
   await outbox.until(motion(true));
   camera.events.set(alarm, 'State', 'false', 'left');
   camera.events.set('tns1:RuleEngine/CellMotionDetector/Motion', 'IsMotion', '0');
-  await letPass(300);
+  await elapse(300);
   expect(outbox.drafts.filter(motion(false))).toEqual([]);
   camera.events.set(alarm, 'State', 'false', 'right');
   await outbox.until(motion(false));
@@ -198,7 +185,7 @@ it('serves a camera that drops every connection for events, and asks it seldom',
   const { camera, prepare } = await serve({}, { events: 'pull' });
   camera.misbehave('CreatePullPointSubscription', 'abort');
   const { outbox, log } = await prepare();
-  await outbox.until(online);
+  await outbox.until(isStatus('online'));
   await eventually('it gives up', () => log.at('warn').includes(texts.events_unavailable));
   expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(3);
   expect(outbox.drafts.filter(said('asset_status', (data) => data['status'] === 'offline'))).toEqual([]);
@@ -210,7 +197,7 @@ it('keeps a camera online whose events cannot be received because the port is ta
   const port = Number(new URL(typeof hook === 'string' ? 'http://none' : hook.url('127.0.0.1')).port);
   const { prepare } = await serve({}, { events: 'webhook' }, { webhook: { listen: '127.0.0.1', port } });
   const { outbox, log } = await prepare();
-  await outbox.until(online);
+  await outbox.until(isStatus('online'));
   await eventually('it is said', () => log.at('warn').length > 0);
   expect(JSON.stringify(log.lines.at(-1)?.facts)).toMatch(
     /cannot listen on webhook.listen and webhook\.port: .*EADDRINUSE/u,

@@ -1,8 +1,9 @@
 /** Refused logins: a camera that only boots is back soon, no account is locked, and everyone can see what was answered. */
 import { describe, expect, it } from 'vitest';
 import { channelKind } from '../../../../src/contract/topics.ts';
-import { said, sceneOfEachTest } from '../../../support/cameras/onvif-lab.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { isStatus, sceneOfEachTest } from '../../../support/cameras/onvif-lab.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import type { RecordingOutbox } from '../../../support/recording-outbox.ts';
 
 /** As an onvif_simple_server answers, and as cameras do for up to half a minute while they boot. */
@@ -10,7 +11,6 @@ const not_authorized = { fault: 'ter:NotAuthorized', reason: 'Sender not Authori
 
 const scene = sceneOfEachTest();
 
-const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
 const everyLoginRefused = (): void => {
   for (const operation of ['GetDeviceInformation', 'PullMessages', 'CreatePullPointSubscription'])
     scene.camera.misbehave(operation, not_authorized);
@@ -43,7 +43,7 @@ describe('a camera that accepted this password before', () => {
     await eventually('it is rejected', () => hub.drivers()[0]?.devices?.[0]?.state === 'rejected');
     scene.camera.forget();
     await scene.camera.next('GetDeviceInformation');
-    await letPass(100);
+    await elapse(100);
     expect(scene.camera.count('GetDeviceInformation')).toBe(1);
     loginsAccepted();
     outbox.clear();
@@ -63,7 +63,7 @@ describe('a camera that accepted this password before', () => {
     };
     await eventually('the pause has grown', () => pause_ms() >= limits.rejected_first_ms / 2);
     const asked = scene.camera.requests.length;
-    await letPass(1_500);
+    await elapse(1_500);
     expect(scene.camera.requests).toHaveLength(asked);
   });
 });

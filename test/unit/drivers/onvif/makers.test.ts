@@ -1,35 +1,16 @@
 /** What cameras of well-known makers do differently, as far as their documents and public reports show it: they are served all the same. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type FakeCamera,
-  type FakeCameraSettings,
-  type Misbehaviour,
-  startFakeCamera,
-} from '../../../fakes/fake-onvif-camera.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { describe, expect, it } from 'vitest';
+import { type Misbehaviour } from '../../../fakes/fake-onvif-camera.ts';
+import { labOfEachTest } from '../../../support/cameras/onvif-lab.ts';
 import { eventually } from '../../../support/eventually.ts';
 import type { RecordingOutbox } from '../../../support/recording-outbox.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { texts as device_texts } from '../../../../src/toolkit/device/texts.ts';
 
-let lab: CameraLab;
-const cameras: FakeCamera[] = [];
-const start = async (settings: Partial<FakeCameraSettings> = {}): Promise<FakeCamera> => {
-  const camera = await startFakeCamera(settings);
-  cameras.push(camera);
-  return camera;
-};
-beforeEach(async () => {
-  lab = await cameraLab();
-});
-afterEach(async () => {
-  await lab.stop();
-  for (const camera of cameras.splice(0)) await camera.stop();
-});
+const lab = labOfEachTest();
 
-const isOnline = said('asset_status', (data) => data['status'] === 'online');
 const commandsOf = ({ drafts }: RecordingOutbox): string =>
   JSON.stringify(drafts.findLast(({ data }) => data && 'commands' in data)?.data?.['commands']);
 
@@ -54,9 +35,7 @@ describe('a challenge of HTTP digest', () => {
     ['by SHA-512/256', `Digest algorithm=SHA-512-256, ${md5}`],
     ['over the whole message', 'Digest realm="a", nonce="1", qop="auth-int", algorithm=MD5'],
   ])('is met %s', async (_, digest_challenge) => {
-    const camera = await start({ auth: 'digest', digest_challenge });
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    const { camera } = await lab.startServed({ auth: 'digest', digest_challenge });
     expect(camera.count('GetDeviceInformation')).toBeLessThanOrEqual(3);
   });
 });
@@ -78,21 +57,19 @@ describe('a clock', () => {
     ['&lt;+0530&gt;-5:30', 5.5],
     ['UTC', 0],
   ])('is read from its local time in the zone %s', async (zone, hours) => {
-    const camera = await start({ auth: 'ws_security', skew_ms });
+    const camera = await lab.start({ auth: 'ws_security', skew_ms });
     camera.misbehave('GetSystemDateAndTime', () => local(Date.now() + skew_ms + hours * 3_600_000, zone));
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    await lab.serve(camera);
     expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(1);
   });
 
   it('is read from the head of the answer where the time needs a login', async () => {
-    const camera = await start({ auth: 'ws_security', skew_ms });
+    const camera = await lab.start({ auth: 'ws_security', skew_ms });
     camera.misbehave('GetSystemDateAndTime', () => ({
       fault: 'ter:NotAuthorized',
       date: new Date(Date.now() + skew_ms),
     }));
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    await lab.serve(camera);
     expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(1);
   });
 });
@@ -107,10 +84,9 @@ describe('a reply', () => {
     ['before a NUL', about('', '\0\0')],
     ['with characters that XML has not', about('', '', 'a\u0001b\0')],
   ])('is read %s', async (_, how) => {
-    const camera = await start();
+    const camera = await lab.start();
     camera.misbehave('GetDeviceInformation', how);
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    await lab.serve(camera);
     expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(1);
   });
 
@@ -118,23 +94,21 @@ describe('a reply', () => {
     ['a sign that no header may have', ['Server: gSOAP/2.7\u0001', 'Connection: close']],
     ['two lengths', ['Content-Length: 5', 'Transfer-Encoding: identity', 'Connection: close']],
   ])('is read behind a head with %s', async (_, head) => {
-    const camera = await start();
+    const camera = await lab.start();
     const body =
       '<GetDeviceInformationResponse><Manufacturer>H264DVR</Manufacturer><SerialNumber>c3a1</SerialNumber></GetDeviceInformationResponse>';
     camera.misbehave('GetDeviceInformation', { head, body });
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    await lab.serve(camera);
     expect(camera.count('CreatePullPointSubscription')).toBeLessThanOrEqual(1);
   });
 });
 
 describe('presets', () => {
   it('without names, without tokens and with a token twice leave the others', async () => {
-    const camera = await start();
+    const camera = await lab.start();
     const body = ['1', '', '1', '2', 'x'.repeat(70)].map((token) => `<Preset token="${token}"/>`).join('');
     camera.misbehave('GetPresets', { body: `<GetPresetsResponse>${body}</GetPresetsResponse>` });
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    const { outbox } = await lab.serve(camera);
     const choices = () => [...commandsOf(outbox).matchAll(/"const":"([^"]*)"/gu)].map(([, token]) => token);
     await eventually('the presets are choices', () => choices().length > 0);
     expect(choices()).toEqual(['1', '2']);
@@ -146,7 +120,7 @@ describe('an account', () => {
     ['ter:OperationProhibited', 'The account has been locked'],
     ['ter:Action', 'User is locked, try again after 30 minutes'],
   ])('that is locked (%s) is left alone like a refused one', async (fault, reason) => {
-    const camera = await start();
+    const camera = await lab.start();
     for (const operation of ['GetDeviceInformation']) camera.misbehave(operation, { fault, reason });
     const { hub } = lab.run({ cameras: [await lab.entry(camera)] });
     await eventually('it is rejected', () => hub.drivers()[0]?.devices?.[0]?.state === 'rejected');
@@ -155,23 +129,21 @@ describe('an account', () => {
   });
 
   it('that may not read the profiles is named, since picture and movements are missing', async () => {
-    const camera = await start();
+    const camera = await lab.start();
     camera.misbehave('GetProfiles', { fault: 'ter:NotAuthorized', reason: 'Operator rights needed' });
-    const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    const { log } = await lab.serve(camera);
     expect(log.at('warn')).toContain(texts.profiles_refused);
   });
 });
 
 describe('profiles', () => {
   it('have tokens with any characters', async () => {
-    const camera = await start();
+    const camera = await lab.start();
     const token = 'Profile&amp;&lt;1&gt; &quot;é';
     const profile = `<Profiles token="${token}"><VideoEncoderConfiguration><Encoding>H264</Encoding></VideoEncoderConfiguration><PTZConfiguration token="P"/></Profiles>`;
     camera.misbehave('GetProfiles', { body: `<GetProfilesResponse>${profile}</GetProfilesResponse>` });
     const asked = camera.next('GetPresets');
-    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-    await outbox.until(isOnline);
+    await lab.serve(camera);
     expect((await asked).body).toContain('Profile&#38;&#60;1&#62; &#34;é<');
   });
 });
@@ -197,7 +169,7 @@ describe('what is no ONVIF camera', () => {
     ['a port that closes', '', `${device_texts.connection_closed}; ${texts.check_tls}`],
   ])('is named as %s, with the remedy', async (_, answer, sentence) => {
     const server = await answering(answer);
-    const entry = { ...(await lab.entry(await start())), port: server.port };
+    const entry = { ...(await lab.entry(await lab.start())), port: server.port };
     const { hub } = lab.run({ cameras: [entry] });
     const device = () => hub.drivers()[0]?.devices?.[0];
     await eventually('it is offline', () => device()?.state === 'offline');
@@ -207,7 +179,7 @@ describe('what is no ONVIF camera', () => {
   });
 
   it('is named where TLS or the host is wrong', async () => {
-    const camera = await start();
+    const camera = await lab.start();
     const entry = await lab.entry(camera);
     const cameras = [
       { ...entry, tls: {} },

@@ -4,32 +4,19 @@ import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openLine } from '../../../../drivers/onvif/soap/line.ts';
 import { operation, reachable, type Soap } from '../../../../drivers/onvif/soap/soap.ts';
-import {
-  type FakeCamera,
-  type FakeCameraSettings,
-  startFakeCamera,
-} from '../../../fakes/fake-onvif-camera.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { type FakeCamera } from '../../../fakes/fake-onvif-camera.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { isStatus, labOfEachTest, said } from '../../../support/cameras/onvif-lab.ts';
 
-const cameras: FakeCamera[] = [];
-let lab: CameraLab;
+const lab = labOfEachTest();
 let stopping: AbortController;
 beforeEach(async () => {
-  lab = await cameraLab();
   stopping = new AbortController();
 });
 afterEach(async () => {
   stopping.abort();
-  await lab.stop();
-  for (const camera of cameras.splice(0)) await camera.stop();
 });
-
-async function start(settings: Partial<FakeCameraSettings> = {}): Promise<FakeCamera> {
-  const camera = await startFakeCamera(settings);
-  cameras.push(camera);
-  return camera;
-}
 
 function lineTo(camera: FakeCamera): Soap {
   const { username, password } = camera.settings;
@@ -40,18 +27,16 @@ function lineTo(camera: FakeCamera): Soap {
 const information = operation('device', 'GetDeviceInformation');
 const motionOn = said('motion', (data) => data['detected'] === true);
 const motionOff = said('motion', (data) => data['detected'] === false);
-const isOnline = said('asset_status', (data) => data['status'] === 'online');
 
 it('a reply that is cut off in the middle is a failure at once, and its events go on after it', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const line = lineTo(camera);
   camera.misbehave('GetDeviceInformation', 'abort');
   expect(await line.call(information)).toMatchObject({ kind: 'failure', why: 'unreachable' });
   camera.misbehave('GetDeviceInformation', 'normal');
   let pulls = 0;
   camera.misbehave('PullMessages', () => (++pulls === 2 ? 'abort' : 'normal'));
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  const { outbox } = await lab.serve(camera);
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await outbox.until(motionOn);
   await eventually('it pulls again', () => pulls > 2);
@@ -60,64 +45,58 @@ it('a reply that is cut off in the middle is a failure at once, and its events g
 });
 
 it('a subscription that is refused is asked for again', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   let asked = 0;
   camera.misbehave('CreatePullPointSubscription', () => (++asked <= 3 ? { fault: 'ter:Busy' } : 'normal'));
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  const { outbox } = await lab.serve(camera);
   await camera.next('PullMessages');
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await expect(outbox.until(motionOn)).resolves.toBeDefined();
 });
 
 it('a camera that has lost its power is tried again until it is back', async () => {
-  const camera = await start();
-  const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  const { camera, outbox, log } = await lab.startServed();
   await camera.lose();
   await outbox.until(said('status', (data) => data['online'] === false));
   outbox.clear();
   await camera.restore();
-  await outbox.until(isOnline);
+  await outbox.until(isStatus('online'));
   expect(log.lines.map(({ sentence }) => sentence)).toEqual(['camera is unavailable', 'camera is back']);
   expect(log.lines[1]?.facts['down_s']).toBeGreaterThanOrEqual(0);
 });
 
 it('pulls that are always refused do not become a storm', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   camera.misbehave('PullMessages', { fault: 'ter:InvalidArgVal' });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera, { events: 'pull' })] });
-  await outbox.until(isOnline);
-  await letPass(2_000);
+  await outbox.until(isStatus('online'));
+  await elapse(2_000);
   expect(camera.count('PullMessages')).toBeLessThanOrEqual(4);
 });
 
 it('a camera that ignores the waiting time is pulled once a second, and not renewed each time', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   camera.events.isHasty = true;
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
-  await letPass(2_000);
+  await lab.serve(camera);
+  await elapse(2_000);
   expect(camera.count('PullMessages')).toBeLessThanOrEqual(4);
   expect(camera.count('Renew')).toBe(0);
 });
 
 it('a camera that repeats the same event without end is asked less and less often', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const same =
     '<PullMessagesResponse><NotificationMessage><Topic>tns1:VideoSource/MotionAlarm</Topic><Message><Message><Data><SimpleItem Name="State" Value="true"/></Data></Message></Message></NotificationMessage></PullMessagesResponse>';
   camera.misbehave('PullMessages', { body: same });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
   await outbox.until(motionOn);
-  await letPass(2_000);
+  await elapse(2_000);
   expect(camera.count('PullMessages')).toBeLessThanOrEqual(8);
   expect(outbox.drafts.filter(said('motion'))).toHaveLength(1);
 });
 
 it('there is one event loop, also after its subscription was lost several times', async () => {
-  const camera = await start();
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  const { camera } = await lab.startServed();
   for (let round = 0; round < 2; round += 1) {
     await eventually('it pulls', () => camera.events.size === 1);
     const again = camera.next('CreatePullPointSubscription');
@@ -126,19 +105,19 @@ it('there is one event loop, also after its subscription was lost several times'
   }
   await eventually('it pulls', () => camera.events.size === 1);
   const before = camera.count('PullMessages');
-  await letPass(1_000);
+  await elapse(1_000);
   expect(camera.count('PullMessages') - before).toBeLessThanOrEqual(2);
   expect(camera.events.size).toBe(1);
 });
 
 it('a user name with signs of XML logs in and injects nothing', async () => {
-  const camera = await start({ username: 'a&b</Username><Evil/>"', auth: 'ws_security' });
+  const camera = await lab.start({ username: 'a&b</Username><Evil/>"', auth: 'ws_security' });
   expect(await lineTo(camera).call(information)).toMatchObject({ kind: 'reply' });
   expect(camera.requests.some(({ body }) => body.includes('<Evil/>'))).toBe(false);
 });
 
 it('a clock that jumps costs no login', async () => {
-  const camera = await start({ auth: 'ws_security' });
+  const camera = await lab.start({ auth: 'ws_security' });
   const line = lineTo(camera);
   expect(await line.call(information)).toMatchObject({ kind: 'reply' });
   camera.settings.skew_ms = 3_600_000;
@@ -150,17 +129,16 @@ it.each([
   ['without a zone', (at: Date) => at.toISOString().replace('Z', '')],
   ['as nonsense', () => 'soon'],
 ])('times %s do not end the events', async (_, spell) => {
-  const camera = await start();
+  const camera = await lab.start();
   camera.events.spellTime = spell;
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  const { outbox } = await lab.serve(camera);
   await camera.next('PullMessages');
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await expect(outbox.until(motionOn)).resolves.toBeDefined();
 });
 
 it('a wrong password is no success', async () => {
-  const camera = await start({ auth: 'ws_security' });
+  const camera = await lab.start({ auth: 'ws_security' });
   const entry = await lab.entry(camera);
   camera.settings.password = 'other';
   const { hub, log } = lab.run({ cameras: [entry] });
@@ -169,17 +147,16 @@ it('a wrong password is no success', async () => {
 });
 
 it('a device with a single service is read', async () => {
-  const camera = await start({ services: [] });
+  const camera = await lab.start({ services: [] });
   camera.misbehave('GetCapabilities', { fault: 'ter:ActionNotSupported' });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await expect(outbox.until(isOnline)).resolves.toBeDefined();
+  await expect(outbox.until(isStatus('online'))).resolves.toBeDefined();
 });
 
 it('the login is never sent to a foreign host that the camera names', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   camera.events.foreign_base = 'http://127.0.0.2:9';
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isOnline);
+  const { outbox } = await lab.serve(camera);
   await camera.next('PullMessages');
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await outbox.until(motionOn);
@@ -198,7 +175,7 @@ it('the login is never sent to a foreign host that the camera names', async () =
 });
 
 it('a reply that drips ends at the deadline of the call', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   camera.misbehave('GetDeviceInformation', 'drip');
   expect(await lineTo(camera).call({ ...information, deadline_ms: 400 })).toMatchObject({
     kind: 'failure',
@@ -226,7 +203,7 @@ it.each([
 });
 
 it('a call for a camera that was let go is answered like any other', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const line = lineTo(camera);
   camera.misbehave('GetDeviceInformation', 'hang');
   const asked = line.call(information);

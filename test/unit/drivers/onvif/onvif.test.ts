@@ -1,44 +1,23 @@
 /** The onvif driver against fake cameras: found, lost, refused, replaced, stopped. */
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { onvif } from '../../../../drivers/onvif/onvif.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { agentFor } from '../../../../drivers/onvif/soap/transport.ts';
-import {
-  type FakeCamera,
-  type FakeCameraSettings,
-  startFakeCamera,
-} from '../../../fakes/fake-onvif-camera.ts';
+import { type FakeCameraSettings, startFakeCamera } from '../../../fakes/fake-onvif-camera.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, said } from '../../../support/cameras/onvif-lab.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { isStatus, labOfEachTest, said } from '../../../support/cameras/onvif-lab.ts';
 import { texts as driverTexts } from '../../../../src/toolkit/driver/texts.ts';
 
-const cameras: FakeCamera[] = [];
-let lab: CameraLab;
-beforeEach(async () => {
-  lab = await cameraLab();
-});
-afterEach(async () => {
-  await lab.stop();
-  for (const camera of cameras.splice(0)) await camera.stop();
-});
-
-async function start(settings: Partial<FakeCameraSettings> = {}): Promise<FakeCamera> {
-  const camera = await startFakeCamera(settings);
-  cameras.push(camera);
-  return camera;
-}
-
-const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
+const lab = labOfEachTest();
 
 describe('conformance', () => {
   let camera: FakeCamera | undefined;
@@ -71,7 +50,7 @@ describe('conformance', () => {
 });
 
 it('announces a camera by its serial number as it is written, with its stream and its commands', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const { outbox } = lab.run({ cameras: [await lab.entry(camera, { name: 'Gate' })] });
   await outbox.until(isStatus('online'));
   const announced = outbox.drafts.find(({ data }) => data && 'asset_key' in data);
@@ -91,7 +70,7 @@ it('announces a camera by its serial number as it is written, with its stream an
 });
 
 it('finds the profile that moves at the end of a reply that is large', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const still = Array.from(
     { length: 60 },
     (_, index) => `<Profiles token="P${index}"><Name>${'n'.repeat(1_000)}</Name></Profiles>`,
@@ -100,16 +79,13 @@ it('finds the profile that moves at the end of a reply that is large', async () 
   camera.misbehave('GetProfiles', {
     body: `<GetProfilesResponse>${still.join('')}${moving}</GetProfilesResponse>`,
   });
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isStatus('online'));
+  const { outbox } = await lab.serve(camera);
   const commands = outbox.drafts.find(({ data }) => data && 'commands' in data);
   expect(JSON.stringify(commands?.data)).toContain('ptz_move');
 });
 
 it('offers no commands for a camera that cannot move and gives no pictures', async () => {
-  const camera = await start({ ptz: false, snapshot: undefined });
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isStatus('online'));
+  const { outbox } = await lab.startServed({ ptz: false, snapshot: undefined });
   const lists = outbox.drafts.filter(({ data }) => data && 'commands' in data);
   expect(lists.every(({ data }) => JSON.stringify(data?.['commands']) === '[]')).toBe(true);
 });
@@ -131,21 +107,19 @@ it.each([
   ['gets along without any service but the device service', { services: [] }],
   ['logs into a camera whose clock is years behind', { auth: 'ws_security', skew_ms: -5e11 }],
 ] satisfies [string, Partial<FakeCameraSettings>][])('%s', async (_, settings) => {
-  const camera = await start(settings);
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isStatus('online'));
+  const { camera } = await lab.startServed(settings);
   expect(camera.count('GetDeviceInformation')).toBeLessThanOrEqual(3);
 });
 
 it('tries a wrong password once with each way to log in, reports it once, and never tries it again', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const entry = await lab.entry(camera);
   camera.settings.password = 'another';
   const { log, hub } = lab.run({ cameras: [entry] });
   await eventually('it is said', () => log.at('error').length > 0);
   expect(log.lines.at(-1)?.facts['reason']).toMatch(/rejected the user "kit" or its password/u);
   const asked = camera.requests.length;
-  await letPass(1_500);
+  await elapse(1_500);
   expect(camera.requests).toHaveLength(asked);
   expect(camera.count('GetDeviceInformation')).toBeLessThanOrEqual(4);
   expect(log.at('error')).toHaveLength(1);
@@ -153,9 +127,7 @@ it('tries a wrong password once with each way to log in, reports it once, and ne
 });
 
 it('takes a camera whose password was changed offline with the reason, and asks no more', async () => {
-  const camera = await start();
-  const { outbox, log } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isStatus('online'));
+  const { camera, outbox, log } = await lab.startServed();
   await camera.next('PullMessages');
   camera.settings.password = 'changed';
   await camera.reboot();
@@ -165,7 +137,11 @@ it('takes a camera whose password was changed offline with the reason, and asks 
 });
 
 it('serves the other cameras while one has no power and one refuses the login', async () => {
-  const [good, dead, strange] = [await start(), await start({ serial: 'B' }), await start({ serial: 'C' })];
+  const [good, dead, strange] = [
+    await lab.start(),
+    await lab.start({ serial: 'B' }),
+    await lab.start({ serial: 'C' }),
+  ];
   const entries = [await lab.entry(good), await lab.entry(dead), await lab.entry(strange)];
   await dead.stop();
   strange.settings.username = 'other';
@@ -179,9 +155,7 @@ it('serves the other cameras while one has no power and one refuses the login', 
 });
 
 it('comes back after a reboot with the same asset', async () => {
-  const camera = await start();
-  const { outbox, hub } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isStatus('online'));
+  const { camera, outbox, hub } = await lab.startServed();
   await camera.reboot();
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await outbox.until(
@@ -192,9 +166,7 @@ it('comes back after a reboot with the same asset', async () => {
 });
 
 it('does not serve another camera that answers at the address, and reports what to do', async () => {
-  const camera = await start();
-  const { outbox, log, hub } = lab.run({ cameras: [await lab.entry(camera)] });
-  await outbox.until(isStatus('online'));
+  const { camera, outbox, log, hub } = await lab.startServed();
   await camera.lose();
   await outbox.until(isStatus('offline'));
   const { serial, mac } = camera.settings;
@@ -212,7 +184,7 @@ it('does not serve another camera that answers at the address, and reports what 
 });
 
 it('lets no camera take the place of another that is away', async () => {
-  const [real, thief] = [await start({ serial: 'REAL-1' }), await start({ serial: 'THIEF-1' })];
+  const [real, thief] = [await lab.start({ serial: 'REAL-1' }), await lab.start({ serial: 'THIEF-1' })];
   const cameras_options = [await lab.entry(real, { name: 'Gate' }), await lab.entry(thief, { name: 'Yard' })];
   const { outbox, log, hub } = lab.run({ cameras: cameras_options });
   await eventually(
@@ -236,7 +208,7 @@ it('lets no camera take the place of another that is away', async () => {
 });
 
 it('serves a camera that is configured under two addresses once, and reports which two', async () => {
-  const [one, two] = [await start(), await start()];
+  const [one, two] = [await lab.start(), await lab.start()];
   const cameras_options = [await lab.entry(one, { name: 'A' }), await lab.entry(two, { name: 'B' })];
   const { log, hub } = lab.run({ cameras: cameras_options });
   await eventually('it is said', () => log.at('warn').length > 0);
@@ -247,7 +219,7 @@ it('serves a camera that is configured under two addresses once, and reports whi
 });
 
 it('takes the MAC address where the serial number is a placeholder', async () => {
-  const camera = await start({ serial: '0000000000' });
+  const camera = await lab.start({ serial: '0000000000' });
   const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
   await expect(
     outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007'),
@@ -258,7 +230,7 @@ it('takes the MAC address where the serial number is a placeholder', async () =>
 it.each(['0123456789', 'abcd1234', '00000000065536', '11111111', 'SerialNumber', '12345679890', '127001'])(
   'takes the MAC address where the serial number is the published default %s',
   async (serial) => {
-    const camera = await start({ serial });
+    const camera = await lab.start({ serial });
     const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
     await expect(
       outbox.until(({ data }) => data?.['asset_key'] === 'onvif:mac:001bc5000007'),
@@ -267,7 +239,10 @@ it.each(['0123456789', 'abcd1234', '00000000065536', '11111111', 'SerialNumber',
 );
 
 it('serves two cameras with one serial number where the options give one of them an identity', async () => {
-  const [one, two] = [await start({ mac: '00:1b:c5:00:00:01' }), await start({ mac: '00:1b:c5:00:00:02' })];
+  const [one, two] = [
+    await lab.start({ mac: '00:1b:c5:00:00:01' }),
+    await lab.start({ mac: '00:1b:c5:00:00:02' }),
+  ];
   const { hub } = lab.run({
     cameras: [await lab.entry(one, { name: 'A' }), await lab.entry(two, { name: 'B', identity: 'second' })],
   });
@@ -281,7 +256,7 @@ it('serves two cameras with one serial number where the options give one of them
 });
 
 it('keeps the asset of a camera that changes its serial number with each start', async () => {
-  const camera = await start({ serial: '6911d3a0' });
+  const camera = await lab.start({ serial: '6911d3a0' });
   const cameras_options = [await lab.entry(camera)];
   const first = lab.run({ cameras: cameras_options });
   await first.outbox.until(isStatus('online'));
@@ -295,7 +270,7 @@ it('keeps the asset of a camera that changes its serial number with each start',
 });
 
 it('asks for an identity where neither is told, and takes the one that is configured', async () => {
-  const camera = await start({ serial: '', mac: '00:00:00:00:00:00' });
+  const camera = await lab.start({ serial: '', mac: '00:00:00:00:00:00' });
   const { log } = lab.run({ cameras: [await lab.entry(camera)] });
   await eventually('it is said', () => log.at('error').length > 0);
   expect(JSON.stringify(log.lines.at(-1)?.facts['reason'])).toMatch(/set identity in the configuration/u);
@@ -304,7 +279,7 @@ it('asks for an identity where neither is told, and takes the one that is config
 });
 
 it('reports what to do about a password file that every user may read', async () => {
-  const camera = await start();
+  const camera = await lab.start();
   const entry = await lab.entry(camera);
   await chmod(String(entry['password_file']), 0o644);
   const { log } = lab.run({ cameras: [entry] });
@@ -317,8 +292,7 @@ it('uses HTTPS with the certificate with the configured fingerprint, and sends n
   await withDirectory(async (dir) => {
     const { server } = await makeCertificates(dir, 'kit');
     const [cert, key] = await Promise.all([readFile(server.cert, 'utf8'), readFile(server.key, 'utf8')]);
-    const camera = await startFakeCamera({ serial: 'TLS' }, { cert, key });
-    cameras.push(camera);
+    const camera = await lab.start({ serial: 'TLS' }, { cert, key });
     const wrong = lab.run({ cameras: [await lab.entry(camera, { tls: { fingerprint: '00'.repeat(32) } })] });
     const unknown = lab.run({ cameras: [await lab.entry(camera, { tls: {} })] });
     await eventually('both are refused', () =>
@@ -358,12 +332,4 @@ it('refuses options that contradict each other, and names them', () => {
   refuse([{ ...camera, username: 'u' }], /username and password_file belong together/u);
   refuse([{ ...camera, host: 'http://10.0.0.1/' }], /without a scheme/u);
   refuse([{ ...camera, tls: { fingerprint: 'xyz' } }], /64 hexadecimal digits/u);
-});
-
-it('takes the options of the README', () => {
-  const readme = readFileSync(new URL('../../../../drivers/onvif/README.md', import.meta.url), 'utf8');
-  const sample = /```yaml\n([^]*?)```/u.exec(readme)?.[1] ?? '';
-  const { drivers } = parse(sample) as { drivers: { driver: string; options: unknown }[] };
-  expect(drivers[0]?.driver).toBe('onvif');
-  expect(() => onvif.configure(drivers[0]?.options)).not.toThrow();
 });

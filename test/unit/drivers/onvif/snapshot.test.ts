@@ -1,28 +1,17 @@
 /** Pictures of ONVIF cameras: the address is the camera's, the host is the configured one. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { picture_bytes_max } from '../../../../src/toolkit/device/pictures/picture.ts';
 import { samplePicture } from '../../../../src/toolkit/device/pictures/sample-picture.ts';
 import { texts as device_texts } from '../../../../src/toolkit/device/texts.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
-import {
-  type FakeCamera,
-  type FakeCameraSettings,
-  startFakeCamera,
-} from '../../../fakes/fake-onvif-camera.ts';
-import { type CameraLab, cameraLab, context, said } from '../../../support/cameras/onvif-lab.ts';
+import { type FakeCamera, type FakeCameraSettings } from '../../../fakes/fake-onvif-camera.ts';
+import { labOfEachTest, context, said } from '../../../support/cameras/onvif-lab.ts';
 
-let lab: CameraLab;
+const lab = labOfEachTest();
 let camera: FakeCamera;
-beforeEach(async () => {
-  lab = await cameraLab();
-});
-afterEach(async () => {
-  await lab.stop();
-  await camera.stop();
-});
 
 async function serve(settings: Partial<FakeCameraSettings> = {}) {
-  camera = await startFakeCamera(settings);
+  camera = await lab.start(settings);
   const { hub, outbox } = lab.run({ cameras: [await lab.entry(camera)] });
   await outbox.until(said('status', ({ online }) => online === true));
   const [asset] = hub.assets();

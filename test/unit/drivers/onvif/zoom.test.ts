@@ -1,26 +1,15 @@
 /** Zoom and named presets of ONVIF cameras. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Limits } from '../../../../drivers/onvif/limits.ts';
-import {
-  type FakeCamera,
-  type FakeCameraSettings,
-  startFakeCamera,
-} from '../../../fakes/fake-onvif-camera.ts';
+import { type FakeCamera, type FakeCameraSettings } from '../../../fakes/fake-onvif-camera.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { type CameraLab, cameraLab, context, said } from '../../../support/cameras/onvif-lab.ts';
+import { labOfEachTest, context, said } from '../../../support/cameras/onvif-lab.ts';
 
-let lab: CameraLab;
+const lab = labOfEachTest();
 let camera: FakeCamera;
-beforeEach(async () => {
-  lab = await cameraLab();
-});
-afterEach(async () => {
-  await lab.stop();
-  await camera.stop();
-});
 
 async function serve(settings: Partial<FakeCameraSettings> = {}, move_s = 0.2, limits: Partial<Limits> = {}) {
-  camera = await startFakeCamera(settings);
+  camera = await lab.start(settings);
   return open(move_s, limits);
 }
 

@@ -1,18 +1,15 @@
 /** The power driver as a whole: its conformance, its README, and a real upsd. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
-import { powerOptions } from '../../../../drivers/power/options.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
 import { power } from '../../../../drivers/power/power.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
-import { letPass } from '../../../support/eventually.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { dyingWithUs, findProgram, peerMissing } from '../../../support/peers.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
@@ -42,15 +39,6 @@ it('reports the batteries of this machine, unknown when there is none', async ()
   await lab.until('a reading', () => lab.said.length > 0);
   expect(Object.keys(lab.kit).sort()).toEqual(['battery', 'battery_charging']);
   await lab.stop();
-});
-
-it('accepts the sample of options in its README', async () => {
-  const readme = await readFile(new URL('../../../../drivers/power/README.md', import.meta.url), 'utf8');
-  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-  const section = z.object({
-    drivers: z.tuple([z.object({ driver: z.literal('power'), options: z.unknown() })]),
-  });
-  expect(powerOptions.parse(section.parse(sample).drivers[0].options).nut?.ups).toBe('kit');
 });
 
 it('requires a password file with a user name', () => {
@@ -126,20 +114,21 @@ interface RealNut {
 describe.skipIf(peerMissing('upsd') || findProgram('upsd') === undefined)('with a real upsd', () => {
   it('follows a discharge, reports unknown while the driver hangs, and recovers', async () => {
     await withNut(async (nut) => {
-      let lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
+      const open = () => driverLab(power, { interval_s: 1, nut: { port: nut.port } });
+      let lab = open();
       // upsd needs a moment to listen and to hear of its UPS; the supervisor would try again likewise.
-      for (let attempt = 0; attempt < 40; attempt += 1) {
-        const known = await Promise.race([
-          lab.until('the UPS', () => lab.kit.battery === 87).then(() => true),
+      await eventually('the UPS is known', async () => {
+        const isUp = lab.until('the UPS', () => lab.kit.battery === 87).then(() => true);
+        const isKnown = await Promise.race([
+          isUp,
           lab.ended.then(
             () => false,
             () => false,
           ),
         ]);
-        if (known) break;
-        await letPass(250);
-        lab = driverLab(power, { interval_s: 1, nut: { port: nut.port } });
-      }
+        if (!isKnown) lab = open();
+        return isKnown;
+      });
       expect(lab.kit).toMatchObject({ battery: 87, battery_charging: true });
       expect(lab.shown.facts['runtime_s']).toBe(5_400);
       await nut.set({ 'ups.status': 'OB DISCHRG LB', 'battery.charge': '11' });

@@ -2,7 +2,6 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { speedtestOptions } from '../../../../drivers/speedtest/options.ts';
 import { speedtest, chooseWay, defaultDevice } from '../../../../drivers/speedtest/speedtest.ts';
@@ -302,13 +301,4 @@ it('asks for approval, and refuses addresses that hold credentials', async () =>
   const servers = [{ name: 'x', download_url: 'http://me:secret@host/' }];
   expect(() => speedtest.configure({ servers })).toThrow(/user name or password/u);
   expect(() => speedtest.configure({ servers: [] })).toThrow(z.ZodError);
-});
-
-it('has a sample of its options in its README that it accepts', async () => {
-  const readme = await readFile(new URL('../../../../drivers/speedtest/README.md', import.meta.url), 'utf8');
-  const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-  const section = z.object({
-    drivers: z.tuple([z.object({ driver: z.literal('speedtest'), options: z.unknown() })]),
-  });
-  expect(speedtestOptions.parse(section.parse(sample).drivers[0].options).metered).toEqual(['sat0']);
 });

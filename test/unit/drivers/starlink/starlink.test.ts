@@ -1,12 +1,8 @@
 /** The Starlink driver against a dish that speaks real HTTP/2 and gRPC, and against one that does not. */
-import { readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { z } from 'zod';
-import { drivers } from '../../../../drivers/index.ts';
 import { message_max_bytes } from '../../../../drivers/starlink/api/grpc.ts';
-import { starlinkOptions } from '../../../../drivers/starlink/options.ts';
 import { Permit, refused_pause_ms, starlink } from '../../../../drivers/starlink/starlink.ts';
 import { texts as dish_texts } from '../../../../drivers/starlink/texts.ts';
 import { noFeeds } from '../../../../src/contract/feeds.ts';
@@ -20,7 +16,8 @@ import {
   startFakeDish,
 } from '../../../fakes/fake-dish.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { watchedDriver } from '../../../support/drivers/watched-driver.ts';
@@ -319,26 +316,12 @@ describe('a dish that fails', () => {
     await eventually('asked', () => dish.asked.size > 0);
     await lab.stop();
     await eventually('the connection is closed', () => dish.connections() === 0);
-    await letPass(0);
+    await elapse(0);
     expect(lab.view()?.state).toBe('stopped');
   });
 });
 
 describe('its settings', () => {
-  it('accept the sample of the README, and the driver is built in', async () => {
-    const readme = await readFile(new URL('../../../../drivers/starlink/README.md', import.meta.url), 'utf8');
-    const sample: unknown = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '');
-    const { drivers: entries } = z
-      .strictObject({
-        drivers: z.array(
-          z.strictObject({ driver: z.literal('starlink'), name: z.string(), options: z.unknown() }),
-        ),
-      })
-      .parse(sample);
-    for (const { options } of entries) expect(starlinkOptions.parse(options)).toMatchObject({ port: 9_200 });
-    expect((await drivers.find(({ name }) => name === 'starlink')?.load())?.name).toBe('starlink');
-  });
-
   it('need the name of the link, and an address that needs no name server', () => {
     expect(() => starlink.configure({})).toThrow(/link/u);
     expect(() => starlink.configure({ link: 'eth1', host: 'dishy.example' })).toThrow(/IP address/u);

@@ -1,7 +1,8 @@
 /** What vendor cameras are told: moves that always end, presets, motion detection and restarts. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../../src/platform/errors.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
@@ -21,7 +22,7 @@ const standsStill = async ({ camera }: VendorcamLab): Promise<void> => {
   const { motor } = camera.camera;
   expect(motor.isMoving).toBe(false);
   const before = motor.position;
-  await letPass(100);
+  await elapse(100);
   expect(motor.position).toEqual(before);
 };
 

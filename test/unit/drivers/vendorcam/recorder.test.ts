@@ -3,7 +3,8 @@ import { afterEach, expect, it } from 'vitest';
 import { channels as topics } from '../../../../src/contract/topics.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { kit_id } from '../../../support/kit/hub-lab.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;
@@ -99,7 +100,7 @@ it('finds the one command that spoils its batches and leaves it out', async () =
   channel(it, 2).motion = true;
   await eventually('it is told', () => it.feed('motion', 'Cam 3').at(-1)?.['detected'] === true);
   const asked = it.camera.count('GetEvents');
-  await letPass(600);
+  await elapse(600);
   expect(it.camera.count('GetEvents')).toBe(asked);
 });
 
@@ -143,7 +144,7 @@ it('keeps two channels with one UID apart, as those of a camera with two lenses'
   ]);
   channel(it, 1).motion = true;
   await eventually('it is told', () => it.feed('motion', 'Cam 2').at(-1)?.['detected'] === true);
-  await letPass(600);
+  await elapse(600);
   const seen = (name: string) => it.feed('motion', name).filter(({ detected }) => detected === true);
   expect(seen('Cam 2')).toHaveLength(1);
   expect(seen('Cam 1')).toEqual([]);

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
 import { FakeVendorCamera } from '../../../fakes/fake-vendor-camera.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 let lab: VendorcamLab;
 let yard: FakeVendorCamera;
@@ -91,7 +92,7 @@ describe('a reload', () => {
     for (let turn = 0; turn < 5; turn += 1) {
       await eventually('it is rejected', () => device()?.state === 'rejected');
       reload(both);
-      await letPass(20);
+      await elapse(20);
     }
     expect(yard.sessions.logins).toBe(1);
   });

@@ -3,7 +3,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chmod, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import {
   password,
   selfSigned,
@@ -112,7 +113,7 @@ describe('a refused login', () => {
     expect(await rejected(it)).toMatch(says);
     await it.restart();
     expect(await rejected(it)).toMatch(says);
-    await letPass(300);
+    await elapse(300);
     expect(it.camera.sessions.logins).toBe(1);
     expect(it.hub.hub.assets()).toEqual([]);
     expect(JSON.stringify(it.hub.log.lines)).not.toContain(password);

@@ -1,14 +1,11 @@
 /** The vendorcam driver as a whole: conformance, what it announces and publishes, and how it survives a camera. */
-import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
 import { vendorcam, vendorcamWith } from '../../../../drivers/vendorcam/vendorcam.ts';
-import { drivers } from '../../../../drivers/index.ts';
 import { texts as driverTexts } from '../../../../src/toolkit/driver/texts.ts';
 import { FakeVendorCamera, type Mood } from '../../../fakes/fake-vendor-camera.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { quick_limits, vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
@@ -176,7 +173,7 @@ describe('a camera', () => {
     const before = camera.requests;
     await eventually('it is asked', () => camera.requests > before);
     camera.mood = 'well';
-    await letPass(500);
+    await elapse(500);
     expect(hub.outbox.drafts.filter((draft) => draft.data?.['status'] === 'offline')).toEqual([]);
   });
 
@@ -256,18 +253,6 @@ describe('a camera', () => {
 });
 
 describe('the options', () => {
-  it('are shown in the README as the driver takes them', async () => {
-    const readme = await readFile(
-      new URL('../../../../drivers/vendorcam/README.md', import.meta.url),
-      'utf8',
-    );
-    const sample = parse(/```yaml\n(.+?)```/su.exec(readme)?.[1] ?? '') as {
-      drivers: readonly { driver: string; options: unknown }[];
-    };
-    expect(sample.drivers[0]?.driver).toBe('vendorcam');
-    expect(vendorcamOptions.parse(sample.drivers[0]?.options).hosts).toHaveLength(2);
-  });
-
   it.each([
     [{ hosts: [] }, /hosts/u],
     [{ hosts: [{ name: 'a', host: 'https://cam', password_file: '/p' }] }, /without a scheme/u],
@@ -279,11 +264,6 @@ describe('the options', () => {
     [{ hosts: [{ name: 'a', host: 'cam', password: 'p' }] }, /password/u],
   ])('%# with a fault are refused by name', (options, fault) => {
     expect(() => vendorcam.configure(options)).toThrow(fault);
-  });
-
-  it('belong to a built-in driver', async () => {
-    const found = drivers.find((each) => each.name === 'vendorcam');
-    expect((await found?.load())?.name).toBe('vendorcam');
   });
 });
 
@@ -298,7 +278,7 @@ describe('a camera that claims the MAC address of another', () => {
       const online = (): readonly string[] =>
         (lab?.hub.hub.assets() ?? []).filter(({ status }) => status === 'online').map(({ key }) => key);
       await eventually('both are served', () => online().length === 2);
-      await letPass(200);
+      await elapse(200);
       await camera.lose();
       thief.mac = camera.mac;
       await restart({ ...options(), hosts });

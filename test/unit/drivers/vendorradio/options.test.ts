@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { readGrants } from '../../../../drivers/vendorradio/ubus/grants.ts';
 import { vendorradio } from '../../../../drivers/vendorradio/vendorradio.ts';
@@ -13,13 +12,6 @@ const ubus = { kind: 'ubus', name: 'mast', host: '10.0.0.2', password_file: '/p'
 const configure = (...radios: readonly object[]) => vendorradio.configure({ radios });
 
 describe('the options', () => {
-  it('of the README are taken', () => {
-    const file = z
-      .object({ drivers: z.tuple([z.object({ driver: z.literal('vendorradio'), options: z.unknown() })]) })
-      .parse(parse(block('yaml')));
-    expect(() => vendorradio.configure(file.drivers[0].options)).not.toThrow();
-  });
-
   it.each([
     ['an address with a scheme', [{ ...ubus, host: 'http://10.0.0.2' }], /without a scheme/u],
     ['SNMP v2c without a community', [{ ...snmp, version: '2c' }], /community_file/u],

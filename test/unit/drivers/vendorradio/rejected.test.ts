@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
-import { eventually, letPass } from '../../../support/eventually.ts';
+import { elapse } from '../../../support/elapse.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { vendorradioLab, type VendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
 
 let lab: VendorradioLab;
@@ -21,7 +22,7 @@ describe('a radio that rejects the login', () => {
       });
       await lab.until('online');
       await eventually('it is said', () => lab.logged(/cannot be served/u).length === 1);
-      await letPass(500);
+      await elapse(500);
       expect(other.sessions.logins).toBe(1);
       expect(lab.asset('mast')?.status).toBe('online');
       // In the order of their first reports.

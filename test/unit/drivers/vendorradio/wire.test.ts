@@ -1,7 +1,5 @@
-import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
 import { texts } from '../../../../drivers/vendorradio/texts.ts';
 import { Ubus } from '../../../../drivers/vendorradio/ubus/ubus.ts';
 import {
@@ -174,77 +172,6 @@ describe('a request on the wire', () => {
     );
     expect(radio.requests).toBe(before);
     await expect(ubus.askOne(system)).resolves.toMatchObject({ kind: 'ok' });
-  });
-});
-
-describe('the simulated web server, as the real one', () => {
-  const post = async (radio: FakeRadio, body: string, method = 'POST') =>
-    new Promise<{ status: number; text: string; head: object }>((resolve, reject) => {
-      const agent = new Agent({ keepAlive: false });
-      const sent = request({ host: '127.0.0.1', port: radio.port, path: '/ubus', method, agent }, (got) => {
-        let text = '';
-        got.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        got.on('end', () => resolve({ status: got.statusCode ?? 0, text, head: got.headers }));
-        got.on('error', reject);
-      });
-      sent.on('error', reject);
-      sent.end(body);
-    });
-  const login = (args: object) =>
-    reply({ method: 'call', params: ['0'.repeat(32), 'session', 'login', args] });
-  const user = { username: 'kit', password: 'secret' };
-
-  it.each([
-    [
-      'with fewer than four parameters',
-      reply({ method: 'call', params: ['0'.repeat(32), 'session', 'login'] }),
-    ],
-    ['that is no JSON', '{"jsonrpc"'],
-  ])('answers a call %s with a parse error and status 200', async (_what, body) => {
-    const { status, text } = await post(await radioOn(), body);
-    expect(status).toBe(200);
-    expect(JSON.parse(text)).toMatchObject({ error: { code: -32_700, message: 'Parse error' } });
-  });
-
-  it.each([
-    ['a wrong password', { ...user, password: 'x' }, [6]],
-    ['a missing field', { username: 'kit' }, [2]],
-  ])('answers a login with %s', async (_what, args, result) => {
-    const { status, text } = await post(await radioOn(), login(args));
-    expect({ status, reply: JSON.parse(text) as unknown }).toEqual({
-      status: 200,
-      reply: { jsonrpc: '2.0', id: 1, result },
-    });
-  });
-
-  it('tells at the login what may be done, in chunks', async () => {
-    const { text, head } = await post(await radioOn(), login(user));
-    expect(head).toMatchObject({ 'transfer-encoding': 'chunked' });
-    expect(JSON.parse(text)).toMatchObject({
-      result: [
-        0,
-        { timeout: 300, expires: 300, acls: full_acls, data: user.username && { username: 'kit' } },
-      ],
-    });
-  });
-
-  it('knows no GET, closes on more than 64 KiB, and lists without a session', async () => {
-    const radio = await radioOn();
-    expect((await post(radio, '', 'GET')).status).toBe(404);
-    await expect(post(radio, ' '.repeat(65_537))).rejects.toThrow(/socket hang up|ECONNRESET|EPIPE/u);
-    expect((await post(radio, ' '.repeat(65_536))).status).toBe(200);
-    const { text } = await post(radio, reply({ method: 'list' }));
-    expect(listIn(text)).toContain('session');
-  });
-
-  it('keeps what is staged to the session that staged it', async () => {
-    const { wifi } = await radioOn();
-    const values = { channel: '40' };
-    wifi.call('a', 'uci', 'set', { config: 'wireless', section: 'radio0', values });
-    wifi.call('b', 'uci', 'apply', { rollback: true, timeout: 60 });
-    expect(wifi.channel).toBe(36);
-    expect(wifi.call('b', 'uci', 'confirm', {})).toEqual([0]);
-    expect(wifi.call('b', 'uci', 'confirm', {})).toEqual([5]);
   });
 });
 

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { type MavlinkLab, withDrone } from '../mavlink-lab.ts';
-import { texts } from '../../../../../src/kit/tasks/texts.ts';
 
 describe.concurrent('A command without an answer', () => {
   const copies_sent: Readonly<Record<string, number>> = {
@@ -50,24 +49,6 @@ describe.concurrent('A command without an answer', () => {
     });
   });
 
-  it.each(each_command)(
-    '$name has an unknown outcome when it is cancelled after it was sent',
-    async ({ name, ...about }) => {
-      await withBoth(about, async (lab, drone) => {
-        prepare(drone, name);
-        const cancelled = new AbortController();
-        drone.react = () => {
-          setTimeout(() => cancelled.abort(new Error(texts.cancelled)), 100);
-          return undefined;
-        };
-        await expect(lab.command(name, payloadOf(name), { signal: cancelled.signal })).rejects.toThrow(
-          /stopped after .* was sent to Quadrotor 1; outcome unknown$/u,
-        );
-        expect(drone.commands).toHaveLength(1);
-      });
-    },
-  );
-
   it('is not sent again while the vehicle executes it', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {
       drone.react = () => ({ result: 5 });
@@ -79,25 +60,6 @@ describe.concurrent('A command without an answer', () => {
 });
 
 describe.concurrent('A command whose vehicle is lost', () => {
-  it.each(each_command)(
-    '$name fails with an unknown outcome when the vehicle restarts',
-    async ({ name, ...about }) => {
-      await withBoth(about, async (lab, drone) => {
-        prepare(drone, name);
-        let hasRestarted = false;
-        drone.react = () => {
-          // Once: copies of the command find it restarted.
-          if (!hasRestarted) void drone.reboot();
-          hasRestarted = true;
-          return undefined;
-        };
-        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
-          /restarted, or another sender took its place, after .* was sent; outcome unknown$/u,
-        );
-      });
-    },
-  );
-
   // A vehicle that has restarted is disarmed, and in one of its modes.
   it.each(each_command)(
     '$name has an unknown outcome when the vehicle accepts it and restarts behind the same radio',
@@ -190,22 +152,6 @@ describe.concurrent('A command whose vehicle is lost', () => {
       await expect(result).rejects.toThrow(says);
     });
   });
-
-  it.each(each_command)(
-    '$name fails with an unknown outcome when the link is lost',
-    async ({ name, ...about }) => {
-      await withBoth(about, async (lab, drone) => {
-        prepare(drone, name);
-        drone.react = () => {
-          drone.silent = true;
-          return undefined;
-        };
-        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
-          /^link to Quadrotor 1 lost after .* was sent .*; outcome unknown$/u,
-        );
-      });
-    },
-  );
 });
 
 /** Resolves when the vehicle has just shown another speed than it is given later. */

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat, pieces } from '../frames.ts';
 import { listen } from './test-link.ts';
-import { eventually, letPass } from '../../../../support/eventually.ts';
+import { elapse } from '../../../../support/elapse.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 
 let over: AbortController;
@@ -108,7 +109,7 @@ describe('TCP link', () => {
     const options = { kind: 'tcp_client', host: '127.0.0.1', port };
     const { link, states, untilUp, untilReceived } = listen(options, { signal: over.signal });
     await untilUp();
-    await letPass(50_000);
+    await elapse(50_000);
     await eventually('connected', () => one.sockets.length === 1);
     one.sockets[0]?.write(heartbeat(1));
     await untilReceived(1);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../../../../drivers/mavlink/missions/digest.ts';
 import { planOf } from '../../../../../drivers/mavlink/missions/plan.ts';
-import { ackText, texts } from '../../../../../drivers/mavlink/missions/texts.ts';
+import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -51,15 +51,6 @@ describe.concurrent('download_mission', () => {
       const { plan } = await lab.command('download_mission');
       expect(plan).toMatchObject({ mission: { items: [{ Altitude: 50 }, { Altitude: 50 }] } });
       expect(drone.missions.acks.every((type) => type === 0)).toBe(true);
-    });
-  });
-
-  it('fails with the refusal of the vehicle', async () => {
-    await withMission({}, async (lab, drone) => {
-      drone.missions.refuses = { type: 3 };
-      await expect(lab.command('download_mission')).rejects.toThrow(
-        texts.refused(name, texts.the_count('mission'), ackText(3)),
-      );
     });
   });
 

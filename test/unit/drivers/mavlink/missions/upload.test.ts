@@ -261,30 +261,6 @@ describe.concurrent('An upload that is cut in the middle', () => {
     });
   });
 
-  it('by a link that is lost ends with an unknown outcome within its time', async () => {
-    await withMission(on_the_ground, async (lab, drone) => {
-      drone.missions.onReceived = (seq) => {
-        if (seq === 2) drone.silent = true;
-      };
-      const upload = lab.command('upload_mission', { plan }, { remaining_ms: 15_000 });
-      await expect(upload).rejects.toThrow(/; outcome unknown$/u);
-    });
-  }, 40_000);
-});
-
-describe.concurrent('What the vehicle may not get', () => {
-  it('is refused while it is airborne, unless that is allowed', async () => {
-    await withMission({ airborne: true }, async (lab, drone) => {
-      const short = planFile([waypoint(10, 10)]) as Payload;
-      await expect(lab.command('upload_mission', { plan: short })).rejects.toThrow(texts.underway);
-      await expect(lab.command('clear_mission')).rejects.toThrow(texts.underway);
-      expect(drone.missions.received).toEqual([]);
-      expect(await lab.command('upload_mission', { plan: short, allow_airborne: true })).toMatchObject({
-        items: 1,
-      });
-    });
-  });
-
   it('ends when the vehicle takes off meanwhile', async () => {
     await withMission(on_the_ground, async (lab, drone) => {
       drone.missions.onReceived = (seq) => {

@@ -1,8 +1,7 @@
 /** Frames are found in every kind of bytes: recordings, pieces, garbage, cut datagrams. */
-import { assert, constantFrom, integer, property, shuffledSubarray, uint8Array, array } from 'fast-check';
+import { assert, constantFrom, integer, property, array } from 'fast-check';
 import { expect, it } from 'vitest';
 import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
-import { frame_length_max } from '../../../../../drivers/mavlink/wire/frame.ts';
 import { bytesOf, excerpt, framesOfDatagram, framesOfStream, heartbeat, pieces } from '../frames.ts';
 
 const recordings = ['arducopter', 'px4'] as const;
@@ -23,27 +22,6 @@ it('The framer finds the same frames however the stream is split', () => {
     { numRuns: 40 },
   );
   expect(bytesOf(framesOfStream(pieces(tlog, [1])).frames)).toEqual(frames);
-});
-
-it('The framer finds every intact frame behind garbage, and never holds more than one frame', () => {
-  const { frames } = excerpt('arducopter');
-  const garbage = array(uint8Array({ maxLength: 60 }), { minLength: 3, maxLength: 3 });
-  const some = shuffledSubarray([...frames], { minLength: 3, maxLength: 3 });
-  const lengths = array(integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 5 });
-  assert(
-    property(garbage, some, lengths, (noise, good, cuts) => {
-      const bytes = Buffer.concat(
-        good
-          .flatMap((frame, index) => [noise[index] ?? [], Buffer.from(frame, 'hex')])
-          .map((each) => Buffer.from(each)),
-      );
-      const stream = framesOfStream(pieces(bytes, cuts));
-      expect(stream.framer.pending).toBeLessThan(frame_length_max);
-      for (let pause = 0; stream.framer.pending > 0 && pause < good.length; pause++) stream.framer.stalled();
-      expect(bytesOf(stream.frames)).toEqual(good);
-    }),
-    { numRuns: 300 },
-  );
 });
 
 it.each([0xfd, 0xfe])(

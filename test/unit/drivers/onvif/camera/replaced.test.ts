@@ -2,7 +2,7 @@
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readStream } from '../../../../../drivers/onvif/camera/media.ts';
 import { onvifOptions } from '../../../../../drivers/onvif/options.ts';
 import { isHostShared } from '../../../../../src/toolkit/driver/host-option.ts';
@@ -10,19 +10,14 @@ import { failure } from '../../../../../drivers/onvif/soap/soap.ts';
 import type { Soap } from '../../../../../drivers/onvif/soap/soap.ts';
 import type { XmlNode } from '../../../../../drivers/onvif/soap/xml.ts';
 import { texts as driverTexts } from '../../../../../src/toolkit/driver/texts.ts';
-import { type FakeCamera, startFakeCamera } from '../../../../fakes/fake-onvif-camera.ts';
-import { type CameraLab, cameraLab, said } from '../../../../support/cameras/onvif-lab.ts';
+import { type FakeCamera } from '../../../../fakes/fake-onvif-camera.ts';
+import { isStatus, labOfEachTest, said } from '../../../../support/cameras/onvif-lab.ts';
 import { eventually } from '../../../../support/eventually.ts';
 
-let lab: CameraLab;
+const lab = labOfEachTest();
 let camera: FakeCamera;
 beforeEach(async () => {
-  lab = await cameraLab();
-  camera = await startFakeCamera();
-});
-afterEach(async () => {
-  await lab.stop();
-  await camera.stop();
+  camera = await lab.start();
 });
 
 const unusedSoap = {
@@ -30,7 +25,6 @@ const unusedSoap = {
   fetch: async () => failure('malformed', ''),
   close: () => undefined,
 };
-const isStatus = (status: string) => said('asset_status', (data) => data['status'] === status);
 
 describe('A camera that is replaced between two answers', () => {
   const replace = (): void => {
@@ -158,7 +152,6 @@ describe('A camera at an IPv6 address with a zone', () => {
     expect(sent).toContain(`Host: [::1]:${port}\r\n`);
     expect(sent).not.toContain('%lo');
     expect(urls.at(-1)).toMatch(/^rtsp:\/\/[^@]*@\[::1%25lo\]:8554\/sub$/u);
-    await lab.stop();
     relay.close();
   });
 });

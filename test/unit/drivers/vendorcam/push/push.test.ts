@@ -12,7 +12,8 @@ import { texts } from '../../../../../drivers/vendorcam/texts.ts';
 import { FakePushPort, type PushMood } from '../../../../fakes/fake-push-port.ts';
 import type { FakeVendorCameraOptions } from '../../../../fakes/fake-vendor-camera.ts';
 import { password, vendorcamLab, type VendorcamLab } from '../../../../support/cameras/vendorcam-lab.ts';
-import { eventually, letPass } from '../../../../support/eventually.ts';
+import { elapse } from '../../../../support/elapse.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 
 const quick = {
@@ -168,7 +169,7 @@ describe('a camera that pushes its events', () => {
     camera.channels[1]?.ai.add('people');
     Object.assign(camera.channels[1] ?? {}, { motion: true });
     await eventually('it reports', () => push.alarms > alarms);
-    await letPass(300);
+    await elapse(300);
     expect(camera.count('GetEvents')).toBe(polls);
   });
 
@@ -241,7 +242,7 @@ describe('a port for events that misbehaves', () => {
     await restart(again);
     await eventually('it is polled', () => camera.count('GetEvents') > 3);
     await eventually('the reason is shown again', () => status().includes('rejected on its event port'));
-    await letPass(300);
+    await elapse(300);
     // The request for a nonce and the login.
     expect(push.count(commands.login)).toBe(2);
     camera.camera.motion = true;
