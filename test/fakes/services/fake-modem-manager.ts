@@ -1,5 +1,5 @@
 /**
- * ModemManager on a private bus, as far as mmcli and our driver look: modems in its object manager, bearers and SIM cards
+ * ModemManager on a private bus, as far as our driver looks: modems in its object manager, bearers and SIM cards
  * beside it, signals for every change. It answers at the level of messages, so that it can answer wrongly too.
  */
 import type { Message } from 'dbus-native';
@@ -197,11 +197,9 @@ function objectsOf({
       Manufacturer: ['s', 'QUALCOMM'],
       Model: ['s', 'RM520N-GL'],
       Revision: ['s', 'RM520NGLAAR03A03M4G'],
-      DeviceIdentifier: ['s', 'abcdef0123456789'],
       Device: ['s', '/sys/devices/platform/soc/usb1/1-1'],
       Drivers: ['as', ['qmi_wwan', 'option']],
       Plugin: ['s', 'quectel'],
-      PrimaryPort: ['s', 'cdc-wdm0'],
       Ports: [
         'a(su)',
         [
@@ -216,36 +214,11 @@ function objectsOf({
       StateFailedReason: ['u', 0],
       AccessTechnologies: ['u', 1 << 14],
       SignalQuality: ['(ub)', [70, true]],
-      PowerState: ['u', 3],
-      SimSlots: ['ao', []],
-      PrimarySimSlot: ['u', 0],
-      SupportedCapabilities: ['au', [12]],
-      CurrentCapabilities: ['u', 12],
-      MaxBearers: ['u', 1],
-      MaxActiveBearers: ['u', 1],
-      MaxActiveMultiplexedBearers: ['u', 0],
-      CarrierConfiguration: ['s', 'default'],
-      CarrierConfigurationRevision: ['s', ''],
-      HardwareRevision: ['s', '10000'],
-      UnlockRetries: ['a{uu}', [[2, 3]]],
-      OwnNumbers: ['as', []],
-      SupportedModes: ['a(uu)', [[24, 16]]],
-      CurrentModes: ['(uu)', [24, 16]],
-      SupportedBands: ['au', []],
-      CurrentBands: ['au', []],
-      SupportedIpFamilies: ['u', 7],
     },
     [`${mm}.Modem.Modem3gpp`]: {
-      Imei: ['s', imei],
       RegistrationState: ['u', 1],
       OperatorCode: ['s', '24001'],
       OperatorName: ['s', 'TestTel'],
-      EnabledFacilityLocks: ['u', 0],
-      EpsUeModeOperation: ['u', 2],
-      Pco: ['a(ubay)', []],
-      InitialEpsBearer: ['o', '/'],
-      InitialEpsBearerSettings: ['a{sv}', []],
-      PacketServiceState: ['u', 2],
     },
     [`${mm}.Modem.Location`]: { Capabilities: ['u', 7], Enabled: ['u', 1], SignalsLocation: ['b', false] },
   };

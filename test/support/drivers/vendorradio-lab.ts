@@ -132,3 +132,11 @@ export async function vendorradioLab(about: FakeRadioOptions & { readonly limits
   };
   return lab;
 }
+
+/** The same, with the radio online. */
+export async function servedRadio(...about: Parameters<typeof vendorradioLab>) {
+  const lab = await vendorradioLab(...about);
+  lab.start();
+  await lab.until('online');
+  return lab;
+}

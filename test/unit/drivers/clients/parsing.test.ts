@@ -1,10 +1,11 @@
 /** Lease files, bridge tables and neighbour dumps, with the oddities that real ones have. */
-import { assert, property, uint8Array } from 'fast-check';
+import { uint8Array } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseForwarding, strangers_max } from '../../../../drivers/clients/lan.ts';
 import { cleanName, parseLeases } from '../../../../drivers/clients/leases.ts';
 import { decodeNeighbour } from '../../../../src/platform/linux/arp-table.ts';
 import { readMessages } from '../../../../src/platform/linux/netlink-message.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 describe('the lease file of dnsmasq', () => {
   it('reads IPv4 leases, names that are unknown, and IPv6 leases after the line of the server', () => {
@@ -133,12 +134,10 @@ describe('a dump of the neighbour table', () => {
   });
 
   it('stands any bytes', () => {
-    assert(
-      property(uint8Array({ maxLength: 200 }), uint8Array({ maxLength: 40 }), (any, tail) => {
-        const bytes = Buffer.concat([reachable, tail]);
-        expect(neighboursOf(bytes).length).toBeGreaterThanOrEqual(1);
-        expect(() => decodeNeighbour(Buffer.from(any))).not.toThrow();
-      }),
-    );
+    forAll(uint8Array({ maxLength: 200 }), uint8Array({ maxLength: 40 }), (any, tail) => {
+      const bytes = Buffer.concat([reachable, tail]);
+      expect(neighboursOf(bytes).length).toBeGreaterThanOrEqual(1);
+      expect(() => decodeNeighbour(Buffer.from(any))).not.toThrow();
+    });
   });
 });

@@ -11,6 +11,7 @@ import {
 import type { InterfaceState } from '../../../../drivers/links/interfaces/sysfs.ts';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { ratesBetween } from '../../../../drivers/links/usage/usage.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 const state: InterfaceState = {
   hasMaster: false,
@@ -147,13 +148,11 @@ describe('the status of a link', () => {
       probe_reason: fc.constantFrom(null, 'no answer'),
       decided_by: fc.constantFrom('probes', 'checks'),
     });
-    fc.assert(
-      fc.property(any, (sign) => {
-        const { status, reason } = judge(sign);
-        const isRight = sign.state.carrier === true || status === 'offline';
-        expect(isRight && (status === 'online' || reason !== null)).toBe(true);
-      }),
-    );
+    forAll(any, (sign) => {
+      const { status, reason } = judge(sign);
+      const isRight = sign.state.carrier === true || status === 'offline';
+      expect(isRight && (status === 'online' || reason !== null)).toBe(true);
+    });
   });
 });
 

@@ -11,6 +11,7 @@ import {
   type UsageLedger,
   usageOf,
 } from '../../../../drivers/links/usage/usage.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 const day = '2026-11-21';
 const reading = (more: Partial<CounterReading>): CounterReading => ({
@@ -130,28 +131,26 @@ describe('the accountant of a link', () => {
       bytes: fc.integer({ min: 0, max: 1_000_000 }),
       what: fc.constantFrom('run', 'reboot', 'replug', 'reset', 'clock lost'),
     });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
-        let ledger = all({});
-        let [rx_bytes, uptime_ms, boots, ifindex, total] = [0, 0, 0, 3, 0];
-        for (const { bytes, what } of steps) {
-          if (what === 'reboot') [rx_bytes, uptime_ms, boots] = [0, 0, boots + 1];
-          if (what === 'replug') [rx_bytes, ifindex] = [0, ifindex + 1];
-          // A reset is seen only if the counter is below where it was: it is read at its lowest first.
-          if (what === 'reset') {
-            rx_bytes = 0;
-            ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms }));
-          }
-          rx_bytes += bytes;
-          total += bytes;
-          uptime_ms += 5_000;
-          const known = what === 'clock lost' ? null : day;
-          ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms, day: known }));
+    forAll(fc.array(step, { maxLength: 50 }), (steps) => {
+      let ledger = all({});
+      let [rx_bytes, uptime_ms, boots, ifindex, total] = [0, 0, 0, 3, 0];
+      for (const { bytes, what } of steps) {
+        if (what === 'reboot') [rx_bytes, uptime_ms, boots] = [0, 0, boots + 1];
+        if (what === 'replug') [rx_bytes, ifindex] = [0, ifindex + 1];
+        // A reset is seen only if the counter is below where it was: it is read at its lowest first.
+        if (what === 'reset') {
+          rx_bytes = 0;
+          ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms }));
         }
-        // The ledger began in a boot of another name, so its whole counter was new too.
-        expect((ledger.days[day]?.[0] ?? 0) + ledger.pending[0]).toBe(total);
-      }),
-    );
+        rx_bytes += bytes;
+        total += bytes;
+        uptime_ms += 5_000;
+        const known = what === 'clock lost' ? null : day;
+        ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms, day: known }));
+      }
+      // The ledger began in a boot of another name, so its whole counter was new too.
+      expect((ledger.days[day]?.[0] ?? 0) + ledger.pending[0]).toBe(total);
+    });
   });
 });
 

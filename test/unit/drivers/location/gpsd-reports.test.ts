@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readTpv } from '../../../../drivers/location/gpsd-reports.ts';
 import { Receivers } from '../../../../drivers/location/receivers.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 const tpv = (more: object) =>
   readTpv(JSON.stringify({ class: 'TPV', device: '/dev/a', mode: 3, lat: 59, lon: 18, ...more }));
@@ -40,12 +41,10 @@ it('ignores other reports and nonsense', () => {
   for (const line of ['', '{', 'null', '[]', '{"class":"SKY"}', '{"class":"TPV","lat":"59"}', '\u0000']) {
     expect(readTpv(line)).toBeUndefined();
   }
-  fc.assert(
-    fc.property(fc.string(), fc.json(), (text, json) => {
-      expect(readTpv(text)).toBeUndefined();
-      expect(readTpv(json)).toBeUndefined();
-    }),
-  );
+  forAll(fc.string(), fc.json(), (text, json) => {
+    expect(readTpv(text)).toBeUndefined();
+    expect(readTpv(json)).toBeUndefined();
+  });
 });
 
 it('prefers a receiver that sends, has a fix, and a height if possible', () => {

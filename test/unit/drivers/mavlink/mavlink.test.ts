@@ -1,16 +1,11 @@
 /** The driver as a whole, against simulated ArduPilot and PX4 vehicles on real sockets. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { mavlink } from '../../../../drivers/mavlink/mavlink.ts';
 import { mavlinkOptions } from '../../../../drivers/mavlink/options.ts';
-import { openSigning } from '../../../../drivers/mavlink/wire/signing.ts';
 import { texts } from '../../../../drivers/mavlink/vehicles/texts.ts';
 import { FakeDrone } from '../../../fakes/fake-drone.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
-import { withDirectory } from '../../../support/temporary.ts';
 import { drone_key, withLab } from './mavlink-lab.ts';
 import { freePort } from '../../../support/ports.ts';
 
@@ -208,34 +203,5 @@ describe.concurrent('A vehicle on the network', () => {
       },
       { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
     );
-  });
-
-  it('is accepted only with our signature when a key is configured', async () => {
-    await withDirectory(async (dir) => {
-      const key_file = join(dir, 'key');
-      await writeFile(key_file, 'a passphrase\n', { mode: 0o600 });
-      await withLab(
-        async (lab) => {
-          const stopping = new AbortController();
-          const signing = await openSigning(
-            { key_file, clock_file: join(dir, 'vehicle-clock') },
-            { signal: stopping.signal, log: recordingLog() },
-          );
-          await lab.fly({ uid: '00000000c0ffee02', sysid: 2 });
-          const drone = await lab.fly();
-          drone.sign = signing.signer(0);
-          await lab.until('online');
-          await lab.sees(
-            'sys_status',
-            ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null,
-          );
-          await lab.sees('gps');
-          expect(await lab.command('arm')).toEqual({ armed: true, acknowledged: true });
-          expect(lab.hub.assets()).toHaveLength(1);
-          stopping.abort();
-        },
-        { signing: { key_file, clock_file: join(dir, 'clock') } },
-      );
-    });
   });
 });

@@ -1,8 +1,5 @@
-/** The modem driver against a real dbus-daemon, with ModemManager played by a fake that the real mmcli believes. */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+/** The modem driver against a real dbus-daemon, with ModemManager played by a fake. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { modem } from '../../../../drivers/modem/modem.ts';
 import { texts as modem_texts } from '../../../../drivers/modem/texts.ts';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
@@ -10,7 +7,7 @@ import { type FakeModemManager, startFakeModemManager } from '../../../fakes/ser
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { makeMessageBus, type MessageBusDaemon } from '../../../support/drivers/message-bus.ts';
-import { peerMissing, program } from '../../../support/peers.ts';
+import { peerMissing } from '../../../support/peers.ts';
 import { modemLab } from './modem-lab.ts';
 
 const mm = 'org.freedesktop.ModemManager1';
@@ -304,23 +301,6 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       manager.location = undefined;
       manager.set('Modem/0', `${mm}.Modem.Location`, { Enabled: ['u', 2] });
       await eventually('the refusal is told', () => told().length === 2);
-    });
-  });
-
-  it.skipIf(peerMissing('mmcli'))('looks like ModemManager to the real mmcli', async () => {
-    const manager = await startManager();
-    manager.add({ index: 7 });
-    const { stdout } = await promisify(execFile)(program('mmcli'), ['-m', '7', '-J'], {
-      env: { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: bus.address },
-    });
-    const answer = z
-      .object({ modem: z.object({ '3gpp': z.looseObject({}), generic: z.looseObject({}) }) })
-      .parse(JSON.parse(stdout));
-    expect(answer.modem['3gpp']['operator-name']).toBe('TestTel');
-    expect(answer.modem.generic).toMatchObject({
-      state: 'connected',
-      model: 'RM520N-GL',
-      'access-technologies': ['lte'],
     });
   });
 });

@@ -54,17 +54,6 @@ it('a subscription that is refused is asked for again', async () => {
   await expect(outbox.until(motionOn)).resolves.toBeDefined();
 });
 
-it('a camera that has lost its power is tried again until it is back', async () => {
-  const { camera, outbox, log } = await lab.startServed();
-  await camera.lose();
-  await outbox.until(said('status', (data) => data['online'] === false));
-  outbox.clear();
-  await camera.restore();
-  await outbox.until(isStatus('online'));
-  expect(log.lines.map(({ sentence }) => sentence)).toEqual(['camera is unavailable', 'camera is back']);
-  expect(log.lines[1]?.facts['down_s']).toBeGreaterThanOrEqual(0);
-});
-
 it('pulls that are always refused do not become a storm', async () => {
   const camera = await lab.start();
   camera.misbehave('PullMessages', { fault: 'ter:InvalidArgVal' });
@@ -135,22 +124,6 @@ it.each([
   await camera.next('PullMessages');
   camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
   await expect(outbox.until(motionOn)).resolves.toBeDefined();
-});
-
-it('a wrong password is no success', async () => {
-  const camera = await lab.start({ auth: 'ws_security' });
-  const entry = await lab.entry(camera);
-  camera.settings.password = 'other';
-  const { hub, log } = lab.run({ cameras: [entry] });
-  await eventually('it is refused', () => log.at('error').length === 1);
-  expect(hub.assets()).toEqual([]);
-});
-
-it('a device with a single service is read', async () => {
-  const camera = await lab.start({ services: [] });
-  camera.misbehave('GetCapabilities', { fault: 'ter:ActionNotSupported' });
-  const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
-  await expect(outbox.until(isStatus('online'))).resolves.toBeDefined();
 });
 
 it('the login is never sent to a foreign host that the camera names', async () => {

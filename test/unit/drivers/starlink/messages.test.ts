@@ -14,6 +14,7 @@ import { texts } from '../../../../drivers/starlink/texts.ts';
 import { alertsText, causeOf, reasonOf } from '../../../../drivers/starlink/words.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { bytes, double, float, varint } from '../../../fakes/fake-dish.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 const status = (...parts: Buffer[]) => parseStatus(bytes(2004, Buffer.concat(parts)))!;
 
@@ -25,19 +26,17 @@ describe('the encoding', () => {
   });
 
   it('reads back every number, text and run of floats', () => {
-    fc.assert(
-      fc.property(
-        fc.nat({ max: Number.MAX_SAFE_INTEGER }),
-        fc.integer({ min: 1, max: 536_870_911 }),
-        fc.double({ noNaN: true, noDefaultInfinity: true }),
-        fc.array(fc.float({ noNaN: true, noDefaultInfinity: true })),
-        (whole, field, value, list) => {
-          expect(uint(decode(varint(field, whole)), field)).toBe(whole);
-          expect(real(decode(double(field, value)), field)).toBe(value);
-          const each = Buffer.concat(list.map((one) => float(7, one)));
-          expect(floats(decode(each), 7)).toEqual(list);
-        },
-      ),
+    forAll(
+      fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+      fc.integer({ min: 1, max: 536_870_911 }),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.array(fc.float({ noNaN: true, noDefaultInfinity: true })),
+      (whole, field, value, list) => {
+        expect(uint(decode(varint(field, whole)), field)).toBe(whole);
+        expect(real(decode(double(field, value)), field)).toBe(value);
+        const each = Buffer.concat(list.map((one) => float(7, one)));
+        expect(floats(decode(each), 7)).toEqual(list);
+      },
     );
   });
 
@@ -129,17 +128,15 @@ describe('the ring of seconds', () => {
 
   it('stays within bounds whatever the dish reports', () => {
     const any = fc.array(fc.float(), { maxLength: 50 });
-    fc.assert(
-      fc.property(any, any, fc.nat(), (drop_rate, latency_ms, current) => {
-        const { latency_ms: latency = 0, packet_loss_pct: loss = 0 } = qualityOf({
-          current,
-          drop_rate,
-          latency_ms,
-        });
-        expect(Number.isFinite(latency) && latency >= 0).toBe(true);
-        expect(loss >= 0 && loss <= 100).toBe(true);
-      }),
-    );
+    forAll(any, any, fc.nat(), (drop_rate, latency_ms, current) => {
+      const { latency_ms: latency = 0, packet_loss_pct: loss = 0 } = qualityOf({
+        current,
+        drop_rate,
+        latency_ms,
+      });
+      expect(Number.isFinite(latency) && latency >= 0).toBe(true);
+      expect(loss >= 0 && loss <= 100).toBe(true);
+    });
   });
 });
 

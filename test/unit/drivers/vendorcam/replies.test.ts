@@ -12,6 +12,7 @@ import { readReplies } from '../../../../drivers/vendorcam/host/replies.ts';
 import { faultOf } from '../../../../drivers/vendorcam/host/rsp-codes.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 describe('an error code', () => {
   it.each([
@@ -106,27 +107,23 @@ describe('what a camera sees', () => {
   });
 
   it('never throws, whatever JSON the camera sends', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        alarmsOfEvents({ value });
-        alarmsOfStates({ value }, { value });
-        abilityReply.safeParse(value);
-      }),
-    );
+    forAll(fc.jsonValue(), (value) => {
+      alarmsOfEvents({ value });
+      alarmsOfStates({ value }, { value });
+      abilityReply.safeParse(value);
+    });
   });
 
   it('is an unreachable device, not a crash, when the text is no reply', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-        let thrown: unknown = new DeviceUnreachable('');
-        try {
-          readReplies(text);
-        } catch (error) {
-          thrown = error;
-        }
-        expect(thrown).toBeInstanceOf(DeviceUnreachable);
-      }),
-    );
+    forAll(fc.oneof(fc.string(), fc.json()), (text) => {
+      let thrown: unknown = new DeviceUnreachable('');
+      try {
+        readReplies(text);
+      } catch (error) {
+        thrown = error;
+      }
+      expect(thrown).toBeInstanceOf(DeviceUnreachable);
+    });
   });
 });
 

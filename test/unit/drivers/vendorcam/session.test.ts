@@ -23,6 +23,12 @@ const running = async (...about: Parameters<typeof vendorcamLab>): Promise<Vendo
   lab = await vendorcamLab(...about);
   return lab;
 };
+const served = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
+  const it = await running(...about);
+  it.start();
+  await it.online();
+  return it;
+};
 const rejected = async ({ hub }: VendorcamLab): Promise<string> => {
   await eventually('the driver is rejected', () => hub.hub.drivers()[0]?.state === 'rejected');
   return hub.hub.drivers()[0]?.reason ?? '';
@@ -30,9 +36,7 @@ const rejected = async ({ hub }: VendorcamLab): Promise<string> => {
 
 describe('the session', () => {
   it('is one for all polls and commands and ends with the connector', async () => {
-    const { camera, start, online, hub, command } = await running();
-    start();
-    await online();
+    const { camera, hub, command } = await served();
     await command('ptz_preset', { preset_id: 1 });
     await eventually('some polls', () => camera.requests > 10);
     expect(camera.sessions).toMatchObject({ logins: 1, open: 1 });
@@ -41,9 +45,7 @@ describe('the session', () => {
   });
 
   it('is used again after a start that follows no proper stop', async () => {
-    const { camera, start, online, hub, restart } = await running();
-    start();
-    await online();
+    const { camera, online, hub, restart } = await served();
     await camera.lose();
     await hub.stop();
     expect(camera.sessions.open).toBe(1);
@@ -54,9 +56,7 @@ describe('the session', () => {
   });
 
   it('is kept in a file that only the daemon may read', async () => {
-    const { start, online, dir } = await running();
-    start();
-    await online();
+    const { dir } = await served();
     const files = await readdir(dir, { recursive: true });
     const file = files.find((name) => /host-[0-9a-f]+\.json$/u.test(name));
     expect(file).toBeDefined();
@@ -76,9 +76,7 @@ describe('the session', () => {
   });
 
   it('is opened once more when the device has forgotten it', async () => {
-    const { camera, start, online, hub, feed } = await running();
-    start();
-    await online();
+    const { camera, hub, feed } = await served();
     camera.sessions.forgetAll();
     camera.camera.motion = true;
     await eventually('motion is told', () => feed('motion').at(-1)?.['detected'] === true);
@@ -197,9 +195,7 @@ describe('a refused login', () => {
 
 describe('the certificate', () => {
   it('of the first contact is the only one accepted, and a stranger gets no password', async () => {
-    const it = await running({ secure: true });
-    it.start();
-    await it.online();
+    const it = await served({ secure: true });
     await it.hub.stop();
     const { requests } = it.camera;
     await it.camera.lose();
@@ -215,9 +211,7 @@ describe('the certificate', () => {
   });
 
   it('ends the session with a warning when it changes while the camera is served', async () => {
-    const it = await running({ secure: true });
-    it.start();
-    await it.online();
+    const it = await served({ secure: true });
     await it.camera.lose();
     it.camera.showCertificate(await selfSigned(it.dir, 'stranger'));
     const { requests } = it.camera;
@@ -234,9 +228,7 @@ describe('the certificate', () => {
   });
 
   it('is done without where TLS is off, with a warning', async () => {
-    const it = await running();
-    it.start();
-    await it.online();
+    const it = await served();
     expect(it.hub.log.at('warn')).toContain(texts.no_tls);
   });
 });

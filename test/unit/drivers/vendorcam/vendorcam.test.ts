@@ -18,6 +18,12 @@ const running = async (...about: Parameters<typeof vendorcamLab>): Promise<Vendo
   lab = await vendorcamLab(...about);
   return lab;
 };
+const served = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
+  const it = await running(...about);
+  it.start();
+  await it.online();
+  return it;
+};
 
 describe('the vendorcam driver', () => {
   let peer: VendorcamLab;
@@ -70,9 +76,7 @@ describe('a camera', () => {
   it.each(['events', 'states', 'plain numbers'] as const)(
     'tells motion and what it sees once each way, with firmware that has %s',
     async (alarms) => {
-      const { camera, start, online, feed } = await running({ firmware: { alarms } });
-      start();
-      await online();
+      const { camera, feed } = await served({ firmware: { alarms } });
       await eventually('the first motion is told', () => feed('motion').length === 1);
       camera.camera.motion = true;
       camera.camera.ai.add('people');
@@ -129,9 +133,7 @@ describe('a camera', () => {
   });
 
   it('is asked by one request at a time over one connection', async () => {
-    const { camera, start, online } = await running();
-    start();
-    await online();
+    const { camera } = await served();
     await eventually('some polls', () => camera.requests > 10);
     expect(camera.busiest).toBe(1);
     expect(camera.connections).toBe(1);
@@ -145,9 +147,7 @@ describe('a camera', () => {
     ['bad gateway', /HTTP status 502/u],
     ['redirects', /set tls: true/u],
   ])('is lost when its answer is of the kind "%s", reports it, and comes back', async (mood, reason) => {
-    const { camera, start, online, offline, hub } = await running();
-    start();
-    await online();
+    const { camera, online, offline, hub } = await served();
     camera.mood = mood;
     expect(await offline()).toMatch(reason);
     hub.outbox.clear();
@@ -166,9 +166,7 @@ describe('a camera', () => {
   });
 
   it('is not taken for lost when one poll in between has too few parts', async () => {
-    const { camera, start, online, hub } = await running({ firmware: { alarms: 'states' } });
-    start();
-    await online();
+    const { camera, hub } = await served({ firmware: { alarms: 'states' } });
     camera.mood = 'too short';
     const before = camera.requests;
     await eventually('it is asked', () => camera.requests > before);
@@ -219,9 +217,7 @@ describe('a camera', () => {
   });
 
   it('is not published as the one before when another one takes its address between two polls', async () => {
-    const { camera, start, online, offline, feedOf, hub } = await running();
-    start();
-    await online();
+    const { camera, offline, feedOf, hub } = await served();
     camera.mac = 'EC:71:DB:00:00:99';
     camera.camera.motion = true;
     camera.sessions.forgetAll();

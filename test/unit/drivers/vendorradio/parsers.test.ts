@@ -18,6 +18,7 @@ import { linkStateOf, positionOf, sensorsOf } from '../../../../drivers/vendorra
 import { counter, figure } from '../../../../drivers/vendorradio/ubus/loose.ts';
 import { unknown_link, unknown_station } from '../../../../drivers/vendorradio/reading.ts';
 import { vendorradioFeeds } from '../../../../src/contract/feeds.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 /** What a radio may write instead of a value. */
 const junk = fc.oneof(
@@ -79,39 +80,33 @@ function meshOf(stations: ReturnType<typeof stationsOf>) {
 
 describe('a figure', () => {
   it('is finite or null, whatever is written', () => {
-    fc.assert(
-      fc.property(junk, (raw) => {
-        const read = figure.parse(raw);
-        expect(read === null || Number.isFinite(read)).toBe(true);
-        const counted = counter.parse(raw);
-        expect(counted === null || (Number.isSafeInteger(counted) && counted >= 0)).toBe(true);
-      }),
-    );
+    forAll(junk, (raw) => {
+      const read = figure.parse(raw);
+      expect(read === null || Number.isFinite(read)).toBe(true);
+      const counted = counter.parse(raw);
+      expect(counted === null || (Number.isSafeInteger(counted) && counted >= 0)).toBe(true);
+    });
   });
 
   it('is the same as a number and as a text', () => {
-    fc.assert(
-      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-        expect(figure.parse(` ${value} `)).toBeCloseTo(value, 10);
-        expect(figure.parse(value)).toBe(value);
-      }),
-    );
+    forAll(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      expect(figure.parse(` ${value} `)).toBeCloseTo(value, 10);
+      expect(figure.parse(value)).toBe(value);
+    });
   });
 });
 
 describe('a list of stations', () => {
   it('keeps the contract of the feed, whatever the rows hold, and a bad row costs only itself', () => {
-    fc.assert(
-      fc.property(fc.array(stationRow, { maxLength: 8 }), mac, (rows, good) => {
-        const stations = stationsOf({ results: [...rows, { mac: good, signal: -60, inactive: 1 }] });
-        expect(stations?.at(-1)).toMatchObject({ mac: good.toLowerCase(), rssi: -60, inactive_ms: 1 });
-        for (const { rssi, noise } of stations ?? []) {
-          for (const dbm of [rssi, noise]) expect(dbm === null || (dbm < 0 && dbm > -200)).toBe(true);
-        }
-        const message = meshOf(stations);
-        expect(vendorradioFeeds.mesh.safeParse(message).error).toBeUndefined();
-      }),
-    );
+    forAll(fc.array(stationRow, { maxLength: 8 }), mac, (rows, good) => {
+      const stations = stationsOf({ results: [...rows, { mac: good, signal: -60, inactive: 1 }] });
+      expect(stations?.at(-1)).toMatchObject({ mac: good.toLowerCase(), rssi: -60, inactive_ms: 1 });
+      for (const { rssi, noise } of stations ?? []) {
+        for (const dbm of [rssi, noise]) expect(dbm === null || (dbm < 0 && dbm > -200)).toBe(true);
+      }
+      const message = meshOf(stations);
+      expect(vendorradioFeeds.mesh.safeParse(message).error).toBeUndefined();
+    });
   });
 
   it('with a rate beyond all numbers reports none', () => {
@@ -145,34 +140,30 @@ describe('what a radio reports about itself', () => {
   const infoBody = fc.oneof(junkRow([...keys, 'quality_max', 'htmode', 'htmodelist', 'hardware']), junk);
 
   it('keeps the bounds of the link, whatever is written', () => {
-    fc.assert(
-      fc.property(infoBody, (body) => {
-        const info = infoOf(body);
-        if (!info) return;
-        const { freq_mhz, quality_pct, channel, noise } = linkOf(info);
-        expect(freq_mhz === null || freq_mhz > 0).toBe(true);
-        expect(quality_pct === null || (quality_pct >= 0 && quality_pct <= 100)).toBe(true);
-        expect(channel === null || Number.isInteger(channel)).toBe(true);
-        expect(noise === null || noise < 0).toBe(true);
-      }),
-    );
+    forAll(infoBody, (body) => {
+      const info = infoOf(body);
+      if (!info) return;
+      const { freq_mhz, quality_pct, channel, noise } = linkOf(info);
+      expect(freq_mhz === null || freq_mhz > 0).toBe(true);
+      expect(quality_pct === null || (quality_pct >= 0 && quality_pct <= 100)).toBe(true);
+      expect(channel === null || Number.isInteger(channel)).toBe(true);
+      expect(noise === null || noise < 0).toBe(true);
+    });
   });
 
   it('never throws over a health, a survey, a file or a list', () => {
-    fc.assert(
-      fc.property(junk, junk, (body, row) => {
-        const { uptime_s, mem_pct } = healthOf(body);
-        expect(uptime_s === null || uptime_s >= 0).toBe(true);
-        expect(mem_pct === null || (mem_pct >= 0 && mem_pct <= 100)).toBe(true);
-        for (const list of [body, { results: body }, { results: [row, body] }]) {
-          expect(surveyOf(list, 5_180).noise ?? -1).toBeLessThan(0);
-          expect(powersOf(list).every((dbm) => Number.isFinite(dbm))).toBe(true);
-          expect(channelsOf(list, 5_180).every(({ mhz }) => mhz >= 4_900)).toBe(true);
-        }
-        expect(fileText(body) ?? '').toBeTypeOf('string');
-        expect(ticksOf(typeof body === 'string' ? `cpu ${body}` : undefined)?.all ?? 0).not.toBeNaN();
-      }),
-    );
+    forAll(junk, junk, (body, row) => {
+      const { uptime_s, mem_pct } = healthOf(body);
+      expect(uptime_s === null || uptime_s >= 0).toBe(true);
+      expect(mem_pct === null || (mem_pct >= 0 && mem_pct <= 100)).toBe(true);
+      for (const list of [body, { results: body }, { results: [row, body] }]) {
+        expect(surveyOf(list, 5_180).noise ?? -1).toBeLessThan(0);
+        expect(powersOf(list).every((dbm) => Number.isFinite(dbm))).toBe(true);
+        expect(channelsOf(list, 5_180).every(({ mhz }) => mhz >= 4_900)).toBe(true);
+      }
+      expect(fileText(body) ?? '').toBeTypeOf('string');
+      expect(ticksOf(typeof body === 'string' ? `cpu ${body}` : undefined)?.all ?? 0).not.toBeNaN();
+    });
   });
 
   it('reads no further in /proc/stat than its first line can be long', () => {
@@ -213,35 +204,31 @@ describe('files of Mesh Rider firmware', () => {
   const node = junkRow(['orig_address', 'tq', 'hop_status', 'last_seen_msecs']);
 
   it('keep the contract of the feed, whatever they hold', () => {
-    fc.assert(
-      fc.property(state, fc.array(row), fc.array(node), mac, (about, sta_stats, mesh_stats, good) => {
-        const stations = [...sta_stats, { mac: good, rssi: '-50', tx_bytes: '7' }];
-        const nodes = [...mesh_stats, { orig_address: good.toLowerCase(), tq: '255', hop_status: 'direct' }];
-        const file = JSON.stringify({ linkstate: { ...about, sta_stats: stations, mesh_stats: nodes } });
-        const read = linkStateOf(file);
-        expect(read?.stations.find((each) => each.mac === good.toLowerCase())).toMatchObject({
-          rssi: -50,
-          tq_pct: 100,
-          hops: 'direct',
-        });
-        expect(vendorradioFeeds.mesh.safeParse(meshOf(read?.stations)).error).toBeUndefined();
-        expect(read?.freq_mhz ?? 1).toBeGreaterThan(0);
-        // Written while it was read.
-        expect(linkStateOf(file.slice(0, -1))).toBeUndefined();
-      }),
-    );
+    forAll(state, fc.array(row), fc.array(node), mac, (about, sta_stats, mesh_stats, good) => {
+      const stations = [...sta_stats, { mac: good, rssi: '-50', tx_bytes: '7' }];
+      const nodes = [...mesh_stats, { orig_address: good.toLowerCase(), tq: '255', hop_status: 'direct' }];
+      const file = JSON.stringify({ linkstate: { ...about, sta_stats: stations, mesh_stats: nodes } });
+      const read = linkStateOf(file);
+      expect(read?.stations.find((each) => each.mac === good.toLowerCase())).toMatchObject({
+        rssi: -50,
+        tq_pct: 100,
+        hops: 'direct',
+      });
+      expect(vendorradioFeeds.mesh.safeParse(meshOf(read?.stations)).error).toBeUndefined();
+      expect(read?.freq_mhz ?? 1).toBeGreaterThan(0);
+      // Written while it was read.
+      expect(linkStateOf(file.slice(0, -1))).toBeUndefined();
+    });
   });
 
   it('of sensors and of a position are a figure in its bounds, or unknown', () => {
-    fc.assert(
-      fc.property(fc.string(), fc.string(), junk, (one, other, value) => {
-        const sensors = sensorsOf(JSON.stringify({ Temperature: value, 'VIN VOLTAGE': value }));
-        expect(sensors.voltage === null || Number.isFinite(sensors.voltage)).toBe(true);
-        expect(sensorsOf(one).temperature_c ?? 0).not.toBeNaN();
-        const { lat, lon } = positionOf(one, other) ?? { lat: 0, lon: 0 };
-        expect(Math.abs(lat) <= 90 && Math.abs(lon) <= 180).toBe(true);
-      }),
-    );
+    forAll(fc.string(), fc.string(), junk, (one, other, value) => {
+      const sensors = sensorsOf(JSON.stringify({ Temperature: value, 'VIN VOLTAGE': value }));
+      expect(sensors.voltage === null || Number.isFinite(sensors.voltage)).toBe(true);
+      expect(sensorsOf(one).temperature_c ?? 0).not.toBeNaN();
+      const { lat, lon } = positionOf(one, other) ?? { lat: 0, lon: 0 };
+      expect(Math.abs(lat) <= 90 && Math.abs(lon) <= 180).toBe(true);
+    });
     expect(positionOf('0.0\n', '0.0\n')).toBeNull();
     expect(positionOf('91', '8')).toBeNull();
     expect(positionOf('47.39\n', undefined)).toBeNull();
@@ -249,16 +236,14 @@ describe('files of Mesh Rider firmware', () => {
 });
 
 it('rights are read from any reply without a throw, and nothing is allowed that is not named', () => {
-  fc.assert(
-    fc.property(junk, (raw) => {
-      const grants = readGrants(raw);
-      expect(grants.isEmpty && grants.mayCall({ object: 'system', method: 'reboot' })).toBe(false);
-      const only = readGrants({ ubus: { 'sys*': ['in?o'] }, file: raw, uci: raw });
-      expect(only.mayCall({ object: 'system', method: 'info' })).toBe(true);
-      expect(only.mayCall({ object: 'system', method: 'reboot' })).toBe(false);
-      expect(only.mayFile('/etc/shadow', 'read')).toBe(false);
-    }),
-  );
+  forAll(junk, (raw) => {
+    const grants = readGrants(raw);
+    expect(grants.isEmpty && grants.mayCall({ object: 'system', method: 'reboot' })).toBe(false);
+    const only = readGrants({ ubus: { 'sys*': ['in?o'] }, file: raw, uci: raw });
+    expect(only.mayCall({ object: 'system', method: 'info' })).toBe(true);
+    expect(only.mayCall({ object: 'system', method: 'reboot' })).toBe(false);
+    expect(only.mayFile('/etc/shadow', 'read')).toBe(false);
+  });
 });
 
 describe('patterns of rights', () => {
@@ -282,13 +267,11 @@ describe('patterns of rights', () => {
 
   it('are compared as an expression would, without its time for many stars', () => {
     const parts = fc.array(fc.constantFrom('a', 'b', '*', '?'), { maxLength: 6 });
-    fc.assert(
-      fc.property(parts, fc.array(fc.constantFrom('a', 'b'), { maxLength: 8 }), (some, letters) => {
-        const [pattern, name] = [some.join(''), letters.join('')];
-        const source = pattern.replaceAll('*', '.*').replaceAll('?', '.');
-        expect(isMatch(pattern, name)).toBe(new RegExp(`^${source}$`, 'u').test(name));
-      }),
-    );
+    forAll(parts, fc.array(fc.constantFrom('a', 'b'), { maxLength: 8 }), (some, letters) => {
+      const [pattern, name] = [some.join(''), letters.join('')];
+      const source = pattern.replaceAll('*', '.*').replaceAll('?', '.');
+      expect(isMatch(pattern, name)).toBe(new RegExp(`^${source}$`, 'u').test(name));
+    });
     // As an expression, 14 stars took 1.8 s and each further one twice that of the one before.
     const stars = `${'*'.repeat(40)}!`;
     const { mayCall } = readGrants({ ubus: { [stars]: ['*'], 'network.*': [stars] } });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { elapse } from '../../../support/elapse.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { vendorradioLab, type VendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
+import { servedRadio, vendorradioLab, type VendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
 
 let lab: VendorradioLab;
 afterEach(async () => lab.stop());
@@ -39,9 +39,7 @@ describe('a radio that rejects the login', () => {
   });
 
   it('shows the refusal, its time and the next attempt as the reason of its asset', async () => {
-    lab = await vendorradioLab();
-    lab.start();
-    await lab.until('online');
+    lab = await servedRadio();
     lab.radio.sessions.user = { name: 'kit', password: 'another' };
     lab.radio.sessions.forgetAll();
     await eventually('the asset has the reason', () =>

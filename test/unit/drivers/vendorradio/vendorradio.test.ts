@@ -10,6 +10,7 @@ import {
   selfSignedRadio,
   type VendorradioLab,
   vendorradioLab,
+  servedRadio,
 } from '../../../support/drivers/vendorradio-lab.ts';
 
 let lab: VendorradioLab;
@@ -32,9 +33,7 @@ describe('conformance', async () => {
 
 describe('a radio with OpenWrt', () => {
   it('is an asset by its MAC address, with its feeds', async () => {
-    lab = await vendorradioLab();
-    lab.start();
-    await lab.until('online');
+    lab = await servedRadio();
     expect(lab.announced()).toMatchObject({
       asset_key: 'radio:020000aabb01',
       type: 'radio',
@@ -79,9 +78,7 @@ describe('a radio with OpenWrt', () => {
   });
 
   it('is asked one request at a time under one session', async () => {
-    lab = await vendorradioLab();
-    lab.start();
-    await lab.until('online');
+    lab = await servedRadio();
     await eventually('it was polled ten times', () => lab.feed('link').length > 10);
     expect(lab.radio).toMatchObject({ sessions: { logins: 1 }, busiest: 1, connections: 1 });
   });
@@ -134,9 +131,7 @@ describe('a radio with OpenWrt', () => {
 
 describe('the session', () => {
   it('is renewed once when rpcd forgot it, as after a reboot', async () => {
-    lab = await vendorradioLab();
-    lab.start();
-    await lab.until('online');
+    lab = await servedRadio();
     lab.radio.sessions.forgetAll();
     await eventually('a second login', () => lab.radio.sessions.logins === 2);
     const polls = lab.feed('link').length;
@@ -146,9 +141,7 @@ describe('the session', () => {
   });
 
   it('waits for rpcd while it restarts, without a storm of logins', async () => {
-    lab = await vendorradioLab();
-    lab.start();
-    await lab.until('online');
+    lab = await servedRadio();
     lab.radio.stopRpcd();
     await lab.until('offline');
     expect(lab.asset()?.reason).toBe('is restarting its rpcd, or has none');
@@ -208,9 +201,7 @@ describe('an answer that is no success', () => {
 describe('the certificate', () => {
   it('of the first contact is the only one, and another one never sees the password', async () => {
     const dir = await makeDirectory();
-    lab = await vendorradioLab({ tls: await selfSignedRadio(dir, 'first') });
-    lab.start();
-    await lab.until('online');
+    lab = await servedRadio({ tls: await selfSignedRadio(dir, 'first') });
     await lab.radio.lose();
     const { logins } = lab.radio.sessions;
     lab.radio.showCertificate(await selfSignedRadio(dir, 'other'));

@@ -15,6 +15,7 @@ import { LoginGuard } from '../../../../src/toolkit/device/login-guard.ts';
 import { pinnedHttp, type PinnedHttp } from '../../../../src/toolkit/device/pinned-http.ts';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
+import { forAll } from '../../../support/for-all.ts';
 
 const radios: FakeRadio[] = [];
 const clients: PinnedHttp[] = [];
@@ -96,43 +97,31 @@ describe('an answer on the wire', () => {
   });
 
   it('is one for each call in order, whatever the radio writes', () => {
-    fc.assert(
-      fc.property(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }), (replies) => {
-        const answers = answersIn(JSON.stringify(replies), replies.length);
-        expect(answers).toHaveLength(replies.length);
-        for (const answer of answers) expect(answerWords(answer)).toMatch(/\S/u);
-      }),
-    );
+    forAll(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }), (replies) => {
+      const answers = answersIn(JSON.stringify(replies), replies.length);
+      expect(answers).toHaveLength(replies.length);
+      for (const answer of answers) expect(answerWords(answer)).toMatch(/\S/u);
+    });
   });
 
   it('is an outage where there are more or fewer answers than calls', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.jsonValue(), { maxLength: 5 }),
-        fc.integer({ min: 6, max: 9 }),
-        (replies, count) => {
-          expect(() => answersIn(JSON.stringify(replies), count)).toThrow(DeviceUnreachable);
-        },
-      ),
-    );
+    forAll(fc.array(fc.jsonValue(), { maxLength: 5 }), fc.integer({ min: 6, max: 9 }), (replies, count) => {
+      expect(() => answersIn(JSON.stringify(replies), count)).toThrow(DeviceUnreachable);
+    });
   });
 
   it('is an outage when it is no JSON at all', () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        expect(() => answersIn(`<${text}`, 1)).toThrow(DeviceUnreachable);
-        expect(() => listIn(`<${text}`)).toThrow(DeviceUnreachable);
-      }),
-    );
+    forAll(fc.string(), (text) => {
+      expect(() => answersIn(`<${text}`, 1)).toThrow(DeviceUnreachable);
+      expect(() => listIn(`<${text}`)).toThrow(DeviceUnreachable);
+    });
   });
 
   it('to a list is names, or none', () => {
     expect(listIn(reply({ result: ['session', 'system'] }))).toEqual(['session', 'system']);
-    fc.assert(
-      fc.property(fc.jsonValue(), (json) => {
-        expect(listIn(JSON.stringify(json)).every((name) => typeof name === 'string')).toBe(true);
-      }),
-    );
+    forAll(fc.jsonValue(), (json) => {
+      expect(listIn(JSON.stringify(json)).every((name) => typeof name === 'string')).toBe(true);
+    });
   });
 });
 
@@ -145,20 +134,18 @@ describe('a request on the wire', () => {
       fc.tuple(call, args).map(([one, more]): Call => (more === undefined ? one : { ...one, args: more })),
       { minLength: 1, maxLength: 8 },
     );
-    fc.assert(
-      fc.property(calls, fc.nat(), (asked, first_id) => {
-        const json: unknown = JSON.parse(requestText(asked, 'a'.repeat(32), first_id));
-        expect(Array.isArray(json)).toBe(asked.length > 1);
-        const requests = [json].flat() as { id: number; params: unknown[] }[];
-        expect(requests.map(({ id }) => id)).toEqual(asked.map((_each, index) => first_id + index));
-        for (const [index, { params }] of requests.entries()) {
-          const { object, method } = asked[index]!;
-          expect(params.slice(0, 3)).toEqual(['a'.repeat(32), object, method]);
-          expect(params).toHaveLength(4);
-          expect(params[3]).toBeTypeOf('object');
-        }
-      }),
-    );
+    forAll(calls, fc.nat(), (asked, first_id) => {
+      const json: unknown = JSON.parse(requestText(asked, 'a'.repeat(32), first_id));
+      expect(Array.isArray(json)).toBe(asked.length > 1);
+      const requests = [json].flat() as { id: number; params: unknown[] }[];
+      expect(requests.map(({ id }) => id)).toEqual(asked.map((_each, index) => first_id + index));
+      for (const [index, { params }] of requests.entries()) {
+        const { object, method } = asked[index]!;
+        expect(params.slice(0, 3)).toEqual(['a'.repeat(32), object, method]);
+        expect(params).toHaveLength(4);
+        expect(params[3]).toBeTypeOf('object');
+      }
+    });
   });
 
   it('is refused before it is sent when it is too long for the web server, and the radio continues', async () => {

@@ -7,6 +7,7 @@ import { DayWindow, minute_ms, window_minutes } from '../../../../../drivers/lin
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
+import { forAll } from '../../../../support/for-all.ts';
 
 const noon_ms = Date.UTC(2026, 5, 1, 12);
 const hour_ms = 3_600_000;
@@ -220,38 +221,34 @@ describe('a day in minutes', () => {
   });
 
   it('holds what a plain list of the last minutes would hold', () => {
-    fc.assert(
-      fc.property(fc.array(note, { maxLength: 100 }), (notes) => {
-        const window = new DayWindow(0);
-        const model = new Map<number, { up_ms: number; down_ms: number }>();
-        let newest = 0;
-        for (const { minute, up_ms, down_ms } of notes) {
-          window.add(minute, { up_ms, down_ms });
-          newest = Math.max(newest, minute);
-          for (const old of model.keys()) if (old <= newest - window_minutes) model.delete(old);
-          if (minute <= newest - window_minutes) continue;
-          const held = model.get(minute) ?? { up_ms: 0, down_ms: 0 };
-          held.up_ms += Math.min(up_ms, minute_ms - held.up_ms - held.down_ms);
-          held.down_ms += Math.min(down_ms, minute_ms - held.up_ms - held.down_ms);
-          model.set(minute, held);
-        }
-        const sum = (key: 'up_ms' | 'down_ms') =>
-          [...model.values()].reduce((total, held) => total + held[key], 0);
-        expect(window.totals()).toEqual({ up_ms: sum('up_ms'), down_ms: sum('down_ms') });
-      }),
-    );
+    forAll(fc.array(note, { maxLength: 100 }), (notes) => {
+      const window = new DayWindow(0);
+      const model = new Map<number, { up_ms: number; down_ms: number }>();
+      let newest = 0;
+      for (const { minute, up_ms, down_ms } of notes) {
+        window.add(minute, { up_ms, down_ms });
+        newest = Math.max(newest, minute);
+        for (const old of model.keys()) if (old <= newest - window_minutes) model.delete(old);
+        if (minute <= newest - window_minutes) continue;
+        const held = model.get(minute) ?? { up_ms: 0, down_ms: 0 };
+        held.up_ms += Math.min(up_ms, minute_ms - held.up_ms - held.down_ms);
+        held.down_ms += Math.min(down_ms, minute_ms - held.up_ms - held.down_ms);
+        model.set(minute, held);
+      }
+      const sum = (key: 'up_ms' | 'down_ms') =>
+        [...model.values()].reduce((total, held) => total + held[key], 0);
+      expect(window.totals()).toEqual({ up_ms: sum('up_ms'), down_ms: sum('down_ms') });
+    });
   });
 
   it('is restored unchanged from its runs', () => {
-    fc.assert(
-      fc.property(fc.array(note, { maxLength: 60 }), (notes) => {
-        const window = new DayWindow(0);
-        for (const { minute, ...times } of notes) window.add(minute, times);
-        const newest = Math.max(0, ...notes.map(({ minute }) => minute));
-        const copy = new DayWindow(newest);
-        copy.addRuns(window.runs(), newest);
-        expect(copy.runs()).toEqual(window.runs());
-      }),
-    );
+    forAll(fc.array(note, { maxLength: 60 }), (notes) => {
+      const window = new DayWindow(0);
+      for (const { minute, ...times } of notes) window.add(minute, times);
+      const newest = Math.max(0, ...notes.map(({ minute }) => minute));
+      const copy = new DayWindow(newest);
+      copy.addRuns(window.runs(), newest);
+      expect(copy.runs()).toEqual(window.runs());
+    });
   });
 });

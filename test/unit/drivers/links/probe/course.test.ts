@@ -8,6 +8,7 @@ import {
   undecided,
 } from '../../../../../drivers/links/probe/course.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
+import { forAll } from '../../../../support/for-all.ts';
 
 /** Plays probes one after the other: for each, what ICMP and TCP would say. Answers which methods were asked each time. */
 function play(
@@ -215,29 +216,25 @@ describe('the course of a link with dead targets', () => {
 
 describe('the verdict', () => {
   it('follows from the last probes alone when each is settled before the next', () => {
-    fc.assert(
-      fc.property(fc.array(fc.boolean(), { minLength: 4, maxLength: 60 }), (answers) => {
-        let verdict = undecided;
-        answers.forEach((answered, sequence) => {
-          verdict = judge(verdict, { sequence, answered }, hysteresis);
-        });
-        const allUp = answers.slice(-hysteresis.up_after).every(Boolean);
-        const allDown = !answers.slice(-hysteresis.down_after).some(Boolean);
-        const wrong = (allUp && verdict.reachable !== true) || (allDown && verdict.reachable !== false);
-        expect(wrong).toBe(false);
-      }),
-    );
+    forAll(fc.array(fc.boolean(), { minLength: 4, maxLength: 60 }), (answers) => {
+      let verdict = undecided;
+      answers.forEach((answered, sequence) => {
+        verdict = judge(verdict, { sequence, answered }, hysteresis);
+      });
+      const allUp = answers.slice(-hysteresis.up_after).every(Boolean);
+      const allDown = !answers.slice(-hysteresis.down_after).some(Boolean);
+      const wrong = (allUp && verdict.reachable !== true) || (allDown && verdict.reachable !== false);
+      expect(wrong).toBe(false);
+    });
   });
 
   it('is not changed by a loss that is older than an answer', () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(98), { maxLength: 20 }), (older) => {
-        let verdict = undecided;
-        for (const sequence of [99, 100]) verdict = judge(verdict, { sequence, answered: true }, hysteresis);
-        const before = verdict;
-        for (const sequence of older) verdict = judge(verdict, { sequence, answered: false }, hysteresis);
-        expect(verdict).toEqual(before);
-      }),
-    );
+    forAll(fc.array(fc.nat(98), { maxLength: 20 }), (older) => {
+      let verdict = undecided;
+      for (const sequence of [99, 100]) verdict = judge(verdict, { sequence, answered: true }, hysteresis);
+      const before = verdict;
+      for (const sequence of older) verdict = judge(verdict, { sequence, answered: false }, hysteresis);
+      expect(verdict).toEqual(before);
+    });
   });
 });

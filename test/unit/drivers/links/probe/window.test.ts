@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ProbeWindow } from '../../../../../drivers/links/probe/window.ts';
+import { forAll } from '../../../../support/for-all.ts';
 
 const timeout_ms = 3_000;
 const interval_ms = 1_000;
@@ -55,40 +56,32 @@ describe('the window of probes', () => {
   });
 
   it('keeps to the probes of the window, for any course', () => {
-    fc.assert(
-      fc.property(
-        fc.array(rtt, { minLength: 5, maxLength: 200 }),
-        fc.integer({ min: 5, max: 60 }),
-        (rtts, probes) => {
-          const { window, now_ms } = played(rtts, { probes });
-          const { latency_ms, jitter_ms, packet_loss_pct } = window.figures(now_ms);
-          // Those whose time was not over when the last one was sent are kept beside the window.
-          const kept = rtts.slice(-(probes + timeout_ms / interval_ms));
-          const answers = kept.filter((time) => time !== null);
-          const lost = kept.length - answers.length;
-          expect(latency_ms === null).toBe(answers.length === 0);
-          expect(latency_ms ?? 0).toBeCloseTo(mean(answers), 6);
-          expect(packet_loss_pct).toBeCloseTo((100 * lost) / kept.length, 6);
-          expect(jitter_ms ?? 0).toBeLessThanOrEqual(
-            Math.max(0, ...answers) - Math.min(...answers, 3_000) + 1e-9 < 0 ? 0 : 3_000,
-          );
-        },
-      ),
+    forAll(
+      fc.array(rtt, { minLength: 5, maxLength: 200 }),
+      fc.integer({ min: 5, max: 60 }),
+      (rtts, probes) => {
+        const { window, now_ms } = played(rtts, { probes });
+        const { latency_ms, jitter_ms, packet_loss_pct } = window.figures(now_ms);
+        // Those whose time was not over when the last one was sent are kept beside the window.
+        const kept = rtts.slice(-(probes + timeout_ms / interval_ms));
+        const answers = kept.filter((time) => time !== null);
+        const lost = kept.length - answers.length;
+        expect(latency_ms === null).toBe(answers.length === 0);
+        expect(latency_ms ?? 0).toBeCloseTo(mean(answers), 6);
+        expect(packet_loss_pct).toBeCloseTo((100 * lost) / kept.length, 6);
+        expect(jitter_ms ?? 0).toBeLessThanOrEqual(
+          Math.max(0, ...answers) - Math.min(...answers, 3_000) + 1e-9 < 0 ? 0 : 3_000,
+        );
+      },
     );
   });
 
   it('ignores everything before the probe of its restart', () => {
-    fc.assert(
-      fc.property(
-        fc.array(rtt, { maxLength: 50 }),
-        fc.array(rtt, { minLength: 5, maxLength: 50 }),
-        (old, fresh) => {
-          const both = played([...old, ...fresh]);
-          both.window.dropBefore(old.length);
-          const alone = played(fresh);
-          expect(both.window.figures(both.now_ms)).toEqual(alone.window.figures(alone.now_ms));
-        },
-      ),
-    );
+    forAll(fc.array(rtt, { maxLength: 50 }), fc.array(rtt, { minLength: 5, maxLength: 50 }), (old, fresh) => {
+      const both = played([...old, ...fresh]);
+      both.window.dropBefore(old.length);
+      const alone = played(fresh);
+      expect(both.window.figures(both.now_ms)).toEqual(alone.window.figures(alone.now_ms));
+    });
   });
 });

@@ -260,6 +260,20 @@ describe.concurrent('An upload that is cut in the middle', () => {
       expect(drone.mission).toHaveLength(0);
     });
   });
+});
+
+describe.concurrent('What the vehicle may not get', () => {
+  it('is refused while it is airborne, unless that is allowed', async () => {
+    await withMission({ airborne: true }, async (lab, drone) => {
+      const short = planFile([waypoint(10, 10)]) as Payload;
+      await expect(lab.command('upload_mission', { plan: short })).rejects.toThrow(texts.underway);
+      await expect(lab.command('clear_mission')).rejects.toThrow(texts.underway);
+      expect(drone.missions.received).toEqual([]);
+      expect(await lab.command('upload_mission', { plan: short, allow_airborne: true })).toMatchObject({
+        items: 1,
+      });
+    });
+  });
 
   it('ends when the vehicle takes off meanwhile', async () => {
     await withMission(on_the_ground, async (lab, drone) => {

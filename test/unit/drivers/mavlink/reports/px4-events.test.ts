@@ -10,8 +10,7 @@ import {
 } from '../../../../../drivers/mavlink/reports/px4-events.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { withDrone, withLab } from '../mavlink-lab.ts';
+import { withDrone } from '../mavlink-lab.ts';
 
 const error = 0x33;
 const warning = 0x44;
@@ -148,20 +147,5 @@ describe.concurrent('A PX4 that reports its checks', () => {
         'refused arm (TEMPORARILY_REJECTED): Arming denied: Resolve system health failures first; attitude estimate: no valid attitude',
       );
     });
-  });
-
-  it('gets no requests from a passive kit', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly({ autopilot: 'px4' });
-        await lab.until('online', 'mavlink:system-1');
-        drone.reportEvent(begin);
-        drone.reportEvent(end, { lost: true });
-        drone.reportEventSequence();
-        await eventually('the kit has received the event', () => lab.log.at('debug').length > 0);
-        expect(drone.received).toBe(0);
-      },
-      { passive: true },
-    );
   });
 });

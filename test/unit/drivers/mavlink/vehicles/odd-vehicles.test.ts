@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts as link_texts } from '../../../../../drivers/mavlink/links/texts.ts';
-import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { ticks_per_s } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
@@ -81,33 +80,6 @@ describe.concurrent('A submarine of ArduPilot', () => {
         /mode SURFACE, or .* not observed .*; outcome unknown$/u,
       );
       expect(drone.commands).toHaveLength(1);
-    });
-  });
-});
-
-describe.concurrent('Another station with the ids of this kit', () => {
-  it('is logged and raises an alarm on the vehicles of its link; our own frames do not', async () => {
-    await withLab(async (lab) => {
-      const drone = await lab.fly();
-      await lab.until('online');
-      const beat = {
-        custom_mode: 0,
-        type: 18,
-        autopilot: 8,
-        base_mode: 0,
-        system_status: 4,
-        mavlink_version: 3,
-      };
-      await eventually('the kit has sent heartbeats', () => drone.beats.length > 1);
-      expect(lab.log.at('error')).toEqual([]);
-      // Another state than ours: with the sequence number of a recent heartbeat it would be a copy of that.
-      const other = { ...beat, system_status: 3 };
-      drone.sendRaw(encode('HEARTBEAT', other, { sysid: 245, compid: 191, seq: 200 }));
-      await lab.sees(
-        'sys_status',
-        ({ alarms }) => Array.isArray(alarms) && alarms.includes(texts.own_id_shared(245, 191)),
-      );
-      expect(lab.log.at('error')).toEqual([texts.rival]);
     });
   });
 });

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { checks, layouts, targets } from '../../../../../drivers/mavlink/wire/definitions-table.ts';
-import { crcExtraOf, definitionOf } from '../../../../../drivers/mavlink/wire/definitions.ts';
+import { crcExtraOf } from '../../../../../drivers/mavlink/wire/definitions.ts';
 import { packDefinitions } from '../../../../../drivers/mavlink/wire/pack-definitions.ts';
 
 const folder = new URL('../../../../../drivers/mavlink/', import.meta.url);
@@ -16,13 +16,6 @@ it('Only the generator of the definitions table loads node-mavlink', () => {
     .filter((name) => name.endsWith('.ts'))
     .filter((name) => readFileSync(new URL(name, folder), 'utf8').includes("from 'node-mavlink'"));
   expect(importing).toEqual(['wire/pack-definitions.ts']);
-});
-
-it('A field definition has the offset after the fields before it, including arrays', () => {
-  const { fields, full_length } = definitionOf('BATTERY_STATUS');
-  const at = Object.fromEntries(fields.map((field) => [field.name, field.at]));
-  expect(at).toMatchObject({ voltages: 10, current_battery: 30, voltages_ext: 41, fault_bitmask: 50 });
-  expect(full_length).toBe(54);
 });
 
 it.each([3, 65_535, 65_536, 0xff_ff_ff])('The definitions have no message for the id %i', (id) => {

@@ -12,6 +12,7 @@ import {
 } from '../../../../../drivers/vendorcam/push/cipher.ts';
 import { classes, frameBytes, FrameReader } from '../../../../../drivers/vendorcam/push/wire.ts';
 import { DeviceUnreachable } from '../../../../../src/platform/errors.ts';
+import { forAll } from '../../../../support/for-all.ts';
 
 /** An alarm as public documents show it, with made-up values. */
 const documented = `<?xml version="1.0" encoding="UTF-8" ?>
@@ -116,12 +117,10 @@ describe('A list of alarms', () => {
       'MD',
       ',',
     );
-    fc.assert(
-      fc.property(fc.array(fc.oneof(tokens, fc.string())), (parts) => {
-        reportsIn(parts.join(''));
-        nonceIn(parts.join(''));
-      }),
-    );
+    forAll(fc.array(fc.oneof(tokens, fc.string())), (parts) => {
+      reportsIn(parts.join(''));
+      nonceIn(parts.join(''));
+    });
   });
 });
 
@@ -132,19 +131,17 @@ describe('Frames', () => {
     const payload = Buffer.from(documented);
     const nonce = { ...frame, class: classes.nonce, payload: Buffer.from('n') };
     const bytes = Buffer.concat([frameBytes({ ...frame, payload }), frameBytes(nonce), frameBytes(frame)]);
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 60 }), (sizes) => {
-        const reader = new FrameReader(10_000);
-        const found = [];
-        let at = 0;
-        for (let turn = 0; at < bytes.length; turn += 1) {
-          const size = sizes[turn % sizes.length] ?? 1;
-          found.push(...reader.take(bytes.subarray(at, at + size)));
-          at += size;
-        }
-        expect(found).toEqual([{ ...frame, payload }, nonce, { ...frame, payload: Buffer.alloc(0) }]);
-      }),
-    );
+    forAll(fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 60 }), (sizes) => {
+      const reader = new FrameReader(10_000);
+      const found = [];
+      let at = 0;
+      for (let turn = 0; at < bytes.length; turn += 1) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        found.push(...reader.take(bytes.subarray(at, at + size)));
+        at += size;
+      }
+      expect(found).toEqual([{ ...frame, payload }, nonce, { ...frame, payload: Buffer.alloc(0) }]);
+    });
   });
 
   it('are read without their extension', () => {
@@ -171,14 +168,12 @@ describe('Ciphers', () => {
   });
 
   it('are undone by their inverse, for every offset', () => {
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.nat(0xffff_ffff), (bytes, id) => {
-        const plain = Buffer.from(bytes);
-        expect(xor(xor(plain, id), id)).toEqual(plain);
-        const key = aesKey(String(id), 'secret');
-        expect(aesDecrypt(aesEncrypt(plain, key), key)).toEqual(plain);
-      }),
-    );
+    forAll(fc.uint8Array(), fc.nat(0xffff_ffff), (bytes, id) => {
+      const plain = Buffer.from(bytes);
+      expect(xor(xor(plain, id), id)).toEqual(plain);
+      const key = aesKey(String(id), 'secret');
+      expect(aesDecrypt(aesEncrypt(plain, key), key)).toEqual(plain);
+    });
   });
 
   it('of the login use the published key, from the offset on', () => {
