@@ -5,7 +5,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { elapse } from '../../../support/elapse.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { servedRadio, vendorradioLab, type VendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
+import {
+  servedRadio,
+  vendorradioLab,
+  type VendorradioLab,
+} from '../../../support/drivers/vendorradio-lab.ts';
 
 let lab: VendorradioLab;
 afterEach(async () => lab.stop());

@@ -197,7 +197,7 @@ async function fly(vehicle: Flown, row: Row, some: readonly Scenario[]): Promise
       const offered = lab.hub.findCommand(assetId(kit_id, drone_key), row.name);
       // What may not run again has an unknown outcome after a restart. `daemon-killed.test.ts` kills the process.
       if (some.length > 1 && 'command' in offered)
-        found.set(killed, offered.command.repeatable === true ? 'again' : 'unknown');
+        found.set(killed, offered.command.repeatable ? 'again' : 'unknown');
     } finally {
       drone.stop();
     }
