@@ -35,16 +35,12 @@ const drivers_in_real_time = [
   'power/power',
   'vendorradio/snmp',
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
-/** Other browsers, brokers and shells, databases that fail over, the demo, daemons that are killed, links that are measured, campaigns. */
+/** The daemon and the service as processes, the command line, other browsers and brokers, databases that fail over, links that are measured. */
 const long = [
   'test/**/*.long.test.ts',
-  'test/e2e/brokers/{other-brokers,shared-subscriptions}.test.ts',
-  'test/e2e/command-line/{demo,demo-cameras,demo-drone,service-key,technician,terminal}.test.ts',
+  'test/e2e/{brokers,command-line,daemon,service}/**/*.test.ts',
   'test/e2e/console/package.test.ts',
-  'test/e2e/daemon/{log,log-level,metrics,two-on-one-id}.test.ts',
-  'test/e2e/service/{amqp-ingest,database-failover,deployment,replicas,two-services,two-versions,typescript-client,webhook-replicas}.test.ts',
   'test/faults/broker/broker-hangs-up.test.ts',
-  'test/faults/campaigns/**/*.test.ts',
   'test/unit/drivers/mavlink/commands/daemon-killed.test.ts',
   'test/unit/sim/{play,stories}.test.ts',
   'test/unit/drivers/links/{two-wans,checks/checks-lab,probe/prober-lab}.test.ts',
@@ -80,8 +76,8 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     globalSetup: ['test/support/run-directory.ts', 'test/support/tell-skipped.ts'],
     sequence: { sequencer: ByProject },
-    // With three workers, two cores were busy for three quarters of the time.
-    maxWorkers: 4,
+    // Tests wait for processes and peers: with four workers, two cores were busy for three quarters of the time.
+    maxWorkers: 6,
     coverage: {
       provider: 'v8',
       include: covered.map((room) => `src/${room}/**/*.ts`),

@@ -1,5 +1,6 @@
 /** Every command with both autopilots: without an answer, interrupted by a restart or by a lost link. */
 import { describe, expect, it } from 'vitest';
+import { texts } from '../../../../../src/kit/tasks/texts.ts';
 import { each_command, payloadOf, prepare, withBoth } from './commands-lab.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { type MavlinkLab, withDrone } from '../mavlink-lab.ts';
@@ -48,6 +49,24 @@ describe.concurrent('A command without an answer', () => {
       await expect(lab.command('arm')).rejects.toThrow('refused arm (TEMPORARILY_REJECTED)');
     });
   });
+
+  it.each(each_command)(
+    '$name has an unknown outcome when it is cancelled after it was sent, and is not sent again',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        const cancelled = new AbortController();
+        drone.react = () => {
+          setTimeout(() => cancelled.abort(new Error(texts.cancelled)), 100);
+          return undefined;
+        };
+        await expect(lab.command(name, payloadOf(name), { signal: cancelled.signal })).rejects.toThrow(
+          /stopped after .* was sent to Quadrotor 1; outcome unknown$/u,
+        );
+        expect(drone.commands).toHaveLength(1);
+      });
+    },
+  );
 
   it('is not sent again while the vehicle executes it', async () => {
     await withDrone({ airborne: true }, async (lab, drone) => {

@@ -1,7 +1,7 @@
 /** Every command against both autopilots: done, refused, without effect, late. */
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
-import { autopilots, each_command, near, payloadOf, withBoth } from './commands-lab.ts';
+import { autopilots, each_command, near, payloadOf, prepare, withBoth } from './commands-lab.ts';
 import { withDrone } from '../mavlink-lab.ts';
 
 describe.concurrent('A completed command', () => {
@@ -158,6 +158,33 @@ describe.concurrent('A command that the vehicle refuses', () => {
       );
     });
   });
+});
+
+describe.concurrent('A command that the vehicle answers', () => {
+  it.each(each_command)(
+    '$name fails with the text of the autopilot that refuses it, and is not sent again',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        drone.react = () => ({ result: 2, texts: ['not now'] });
+        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(/refused .*\(DENIED\): not now$/u);
+        expect(drone.commands).toHaveLength(1);
+      });
+    },
+  );
+
+  it.each(each_command)(
+    '$name is not reported as completed when it is accepted without effect',
+    async ({ name, ...about }) => {
+      await withBoth(about, async (lab, drone) => {
+        prepare(drone, name);
+        drone.react = () => ({ result: 0, texts: ['Switching is currently not available'] });
+        await expect(lab.command(name, payloadOf(name))).rejects.toThrow(
+          /accepted .* was not observed within .*: Switching is currently not available; outcome unknown$/u,
+        );
+      });
+    },
+  );
 });
 
 describe.concurrent('A command that arrives too late', () => {
