@@ -22,8 +22,3 @@ export async function eventually(
     asked_ms = now_ms;
   }
 }
-
-/** Lets the world go on for a while where the point is that nothing bad happens meanwhile. */
-export async function letPass(ms: number): Promise<void> {
-  await sleep(ms, new AbortController().signal);
-}
