@@ -76,8 +76,8 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     globalSetup: ['test/support/run-directory.ts', 'test/support/tell-skipped.ts'],
     sequence: { sequencer: ByProject },
-    // Tests wait for processes and peers: with four workers, two cores were busy for three quarters of the time.
-    maxWorkers: 6,
+    // Tests wait for processes and peers: with four workers, two cores were busy for three quarters of the time; six starve each other.
+    maxWorkers: 5,
     coverage: {
       provider: 'v8',
       include: covered.map((room) => `src/${room}/**/*.ts`),
