@@ -1,5 +1,7 @@
 /** Waiting and deadlines on the global timers, so that tests can fake them and every wait ends with its signal. */
 
+export const day_ms = 86_400_000;
+
 /** Resolves after `ms`, or at once when `signal` aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

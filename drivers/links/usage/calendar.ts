@@ -1,4 +1,5 @@
 /** Days and billing months of a time zone, as text that sorts: `2026-11-21`. Pure. */
+import { day_ms } from '../../../src/platform/time.ts';
 
 /** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
 export const earliest_plausible_ms = Date.UTC(2026, 10, 1);
@@ -61,5 +62,3 @@ export function dayAfter(day: string, days = 1): string {
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / day_ms);
 }
-
-const day_ms = 86_400_000;

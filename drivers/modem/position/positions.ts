@@ -5,6 +5,7 @@ import type { Bus } from '../../../src/toolkit/device/dbus/bus.ts';
 import { readLocation } from '../dbus/manager.ts';
 import type { Modem } from '../dbus/properties.ts';
 import { texts } from '../texts.ts';
+import { day_ms } from '../../../src/platform/time.ts';
 
 export class Positions {
   readonly #log: DriverLog;
@@ -56,7 +57,6 @@ const gpsRaw = z.looseObject({
   longitude: z.number().min(-180).max(180),
 });
 
-const day_ms = 86_400_000;
 /** The receiver reports only the time of day: a time slightly in the future means now, any other one before midnight. */
 const ahead_max_ms = 60_000;
 /** Age of a first fix at least: only its change shows that it is not one of another day. */

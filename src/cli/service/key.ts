@@ -7,6 +7,7 @@ import { texts } from '../texts.ts';
 import { withStore } from './database.ts';
 import type { DatabaseOptions } from './database-options.ts';
 import { localTime } from '../../platform/local-time.ts';
+import { day_ms } from '../../platform/time.ts';
 
 export interface AddKeyOptions extends DatabaseOptions {
   readonly kit: readonly string[];
@@ -16,8 +17,6 @@ export interface AddKeyOptions extends DatabaseOptions {
   /** Milliseconds since 1970. */
   readonly expires?: number;
 }
-
-const day_ms = 86_400_000;
 
 export async function addKey(label: string, options: AddKeyOptions, shell: Shell): Promise<number> {
   const fault = addKeyFault(options);

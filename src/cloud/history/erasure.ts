@@ -2,9 +2,10 @@
 import { readChannel } from '../../contract/topics.ts';
 import type { Queries, Row } from '../sql/database.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
-import { day_ms, type HistoryMessage } from './message.ts';
+import type { HistoryMessage } from './message.ts';
 import { isMisdated } from './retention.ts';
 import type { ErasureQuery, StoredErasure } from '../stored/stored.ts';
+import { day_ms } from '../../platform/time.ts';
 
 /** By asset id, empty for the whole kit: everything observed before this time is erased. */
 export type Tombstones = ReadonlyMap<string, number>;

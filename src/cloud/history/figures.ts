@@ -2,9 +2,9 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import { z } from 'zod';
 import type { Json } from '../../contract/json.ts';
-import { turn } from '../../platform/time.ts';
+import { day_ms, turn } from '../../platform/time.ts';
 import { readTombstones } from './erasure.ts';
-import { classOf, day_ms, dayOf } from './message.ts';
+import { classOf, dayOf } from './message.ts';
 import { bodyOf, type Group, openSegment } from './segment.ts';
 import type { Database, SqlValue } from '../sql/database.ts';
 import { places, portions } from '../sql/many-rows.ts';

@@ -1,11 +1,10 @@
 /** What the history keeps of a message, and how messages are divided: into classes, which are kept for different times, and days. */
 import { channelKind, channels, readChannel } from '../../contract/topics.ts';
+import { day_ms } from '../../platform/time.ts';
 
 /** Messages of one class are stored together: most questions are about one of them. */
 export const history_classes = ['event', 'position', 'feed', 'kit'] as const;
 export type HistoryClass = (typeof history_classes)[number];
-
-export const day_ms = 86_400_000;
 
 /** One message of a kit as the history stores it. */
 export interface HistoryMessage {

@@ -1,6 +1,7 @@
 /** How long the history keeps what. */
 import { z } from 'zod';
-import { day_ms, type HistoryClass } from './message.ts';
+import type { HistoryClass } from './message.ts';
+import { day_ms } from '../../platform/time.ts';
 
 export interface Retention {
   /** Days that the messages of each class are kept, from the day of observation. */

@@ -8,6 +8,7 @@ import { readChannel } from '../../contract/topics.ts';
 import { texts } from '../texts.ts';
 import type { Queries } from '../sql/database.ts';
 import type { Refusal } from '../read-message.ts';
+import { day_ms } from '../../platform/time.ts';
 
 const loss = z.object({
   /** When the newest of them was lost, by the clock of the service. */
@@ -27,7 +28,6 @@ export type Losses = z.output<typeof losses>;
 
 export const no_losses: Losses = { refused: [], dropped: [] };
 
-const day_ms = 86_400_000;
 /** Kinds of each list; beyond it the kind that was seen least recently is forgotten. */
 const kinds_max = 16;
 const reason_chars_max = 400;

@@ -1,10 +1,11 @@
 /** A store of a hundred million messages: the segments of one kit and 30 days, made by the code of the service, copied for other kits. */
 import { randomUUID } from 'node:crypto';
 import { cut, insertSegments, noteChanged } from '../../../src/cloud/history/compactor.ts';
-import { classOf, day_ms, dayOf, type HistoryMessage } from '../../../src/cloud/history/message.ts';
+import { classOf, dayOf, type HistoryMessage } from '../../../src/cloud/history/message.ts';
 import { rollUpDay } from '../../../src/cloud/history/figures.ts';
 import type { Database } from '../../../src/cloud/sql/database.ts';
 import { KitMessages, message_every_ms } from './kit-messages.ts';
+import { day_ms } from '../../../src/platform/time.ts';
 
 const days = 30;
 const messages_of_day = day_ms / message_every_ms;

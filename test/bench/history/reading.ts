@@ -2,13 +2,13 @@
 import { makeKey, scopes } from '../../../src/cloud/principal.ts';
 import { request_limits_default } from '../../../src/cloud/http/guards.ts';
 import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
-import { day_ms } from '../../../src/cloud/history/message.ts';
 import { startService } from '../../../src/cloud/start.ts';
 import { type DatabaseChoice, openStore } from '../../../src/cloud/open-store.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { median } from '../figure.ts';
 import { alarm_type } from './kit-messages.ts';
 import type { Template } from './large-store.ts';
+import { day_ms } from '../../../src/platform/time.ts';
 
 /** Each for another kit, so that nothing but the tables is warm. */
 const requests = 15;

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { packBatch } from '../../../src/contract/batch/pack.ts';
 import { channels, upTopic } from '../../../src/contract/topics.ts';
-import { day_ms, dayOf } from '../../../src/cloud/history/message.ts';
+import { dayOf } from '../../../src/cloud/history/message.ts';
 import { gateway_round_ms } from '../../../src/cloud/history/keeper.ts';
 import { gatewayRetention } from '../../../src/cloud/history/retention.ts';
 import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
@@ -16,6 +16,7 @@ import { run } from '../../support/temporary.ts';
 import { itemOf } from './ingest.ts';
 import { KitMessages, message_every_ms } from './kit-messages.ts';
 import { insertManyRows } from './statement-a-message.ts';
+import { day_ms } from '../../../src/platform/time.ts';
 
 /** Of a kit that drains. */
 const batch_messages = 600;

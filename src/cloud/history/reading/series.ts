@@ -1,10 +1,11 @@
 /** Numbers of feeds over time, in buckets: from the figures of days where they suit, else from the messages. */
 import { addFigures, addValue, type Buckets, fieldPath, type Figures, numberAt } from '../figures.ts';
 import type { HistoryStore } from '../history-store.ts';
-import { classOf, day_ms, dayOf, identityOf } from '../message.ts';
+import { classOf, dayOf, identityOf } from '../message.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
 import { hasFigures, openFigures, rollup_bucket_ms } from '../figures.ts';
 import type { Group } from '../segment.ts';
+import { day_ms } from '../../../platform/time.ts';
 
 export interface SeriesQuery {
   readonly kit_id: string;

@@ -1,10 +1,11 @@
 /** Writes the history of kits as lines that `import.ts` reads into another service. */
 import { isErased, observedMs } from '../erasure.ts';
-import { day_ms, history_classes, type HistoryMessage } from '../message.ts';
+import { history_classes, type HistoryMessage } from '../message.ts';
 import type { HistoryStore, StoredSegment } from '../history-store.ts';
 import { isMisdated } from '../retention.ts';
 import { messagesOf } from '../segment.ts';
 import { writeKitLine, writeMessageLine, writeRecordLines } from './lines.ts';
+import { day_ms } from '../../../platform/time.ts';
 
 /** Segments of one statement. */
 const segments_at_once = 8;

@@ -1,10 +1,10 @@
 /** The export of a history: streamed page by page, so that its size is no matter of memory. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { messageOf } from '../../../platform/errors.ts';
-import { every, turn } from '../../../platform/time.ts';
+import { day_ms, every, turn } from '../../../platform/time.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { type HistoryOperations, messageResource } from '../../history/reading/operations.ts';
-import { day_ms, type HistoryMessage } from '../../history/message.ts';
+import type { HistoryMessage } from '../../history/message.ts';
 import { newBudget } from '../../history/reading/reader.ts';
 import type { Service } from '../../service.ts';
 import type { Gate } from '../../access/gate.ts';

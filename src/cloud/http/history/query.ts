@@ -1,9 +1,10 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
-import { day_ms, history_classes } from '../../history/message.ts';
+import { history_classes } from '../../history/message.ts';
 import { readTime } from '../../api/times.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
+import { day_ms } from '../../../platform/time.ts';
 
 export const history_limit_max = 5_000;
 export const series_max = 20;

@@ -1,6 +1,5 @@
 /** The history of kits: messages, events, numbers over time, tracks, and what is missing. */
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
-import { day_ms } from '../../history/message.ts';
 import type { Gate } from '../../access/gate.ts';
 import { completeness, eventPage, historyPage, seriesList, track } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -25,6 +24,7 @@ import { newRoutes } from '../problems.ts';
 import { seriesCsv, seriesRows } from './csv.ts';
 import { texts } from '../../texts.ts';
 import type { Store } from '../../store/sql-store.ts';
+import { day_ms } from '../../../platform/time.ts';
 
 const tags = ['history'];
 const csv_type = 'text/csv; charset=utf-8';

@@ -386,7 +386,6 @@ function strip(samples: readonly Sample[], from_ms: number, to_ms: number) {
   </svg>`;
 }
 /** How long until the queue is empty, as a separate value. */
-
 function drainTime({ world, time_ms }: View): string {
   if (world.queue?.waiting_rows === 0) return t.queue.none;
   const drain_ms = drainsIn(world, time_ms);
