@@ -54,7 +54,7 @@ export class FakeDrone extends SimVehicle {
   onParameters: (() => void) | undefined;
   /** Messages that are lost on the way out, by name. */
   readonly withheld = new Set<keyof Messages>();
-  /** Each so many'th frame is lost on the way out; 0: none. */
+  /** Each so many'th frame of each message is lost on the way out; 0: none. All counted together, the pace of the telemetry would meet every heartbeat. */
   lose_every = 0;
   sign: SignFrame | undefined;
   /** Its frames are MAVLink 1, and messages that do not fit are not sent. */
@@ -74,7 +74,8 @@ export class FakeDrone extends SimVehicle {
   forwards = false;
   readonly #arrived = new EventEmitter<{ command: [CommandMessage['fields']] }>();
   readonly #stopping: AbortController;
-  #sent = 0;
+  /** Frames sent, by the low byte of the message's number. */
+  readonly #sent = new Uint32Array(256);
   #second: Socket | undefined;
   #second_port = 0;
   #first_gone = false;
@@ -262,8 +263,10 @@ export class FakeDrone extends SimVehicle {
   }
 
   protected override transmit(bytes: Uint8Array): void {
-    this.#sent += 1;
-    const isLost = this.lose_every > 0 && this.#sent % this.lose_every === 0;
+    const message = bytes[bytes[0] === stx_v2 ? 7 : 5] ?? 0;
+    const sent = (this.#sent[message] ?? 0) + 1;
+    this.#sent[message] = sent;
+    const isLost = this.lose_every > 0 && sent % this.lose_every === 0;
     if (this.silent || isLost) return;
     if (this.#sender) this.#sender.sendRaw(bytes);
     else if (!this.#first_gone) this.carry(bytes);

@@ -6,6 +6,7 @@ import {
   type Station,
 } from '../../drivers/mavlink/sim/missions.ts';
 import type { Decoded, Messages } from '../../drivers/mavlink/wire/messages.ts';
+import { seededRandom } from '../support/random.ts';
 import { FakeDrone } from './fake-drone.ts';
 
 type Item = Messages['MISSION_ITEM_INT'];
@@ -13,9 +14,10 @@ type Item = Messages['MISSION_ITEM_INT'];
 export class MissionDrone extends FakeDrone {
   declare readonly missions: UnrulyMissions;
   /** The chance that an arriving frame of the mission protocol is lost. */
-  loss_in = 0;
+  loss_in_pct = 0;
   /** Every frame of the mission protocol is sent twice. */
   twice = false;
+  readonly #chance = seededRandom(1);
 
   set mission(items: readonly Item[]) {
     this.missions.stored[0] = [...items];
@@ -39,7 +41,7 @@ export class MissionDrone extends FakeDrone {
     message: Decoded,
     from: { readonly sysid: number; readonly compid: number },
   ): void {
-    const isLost = message.name.startsWith('MISSION_') && Math.random() < this.loss_in;
+    const isLost = message.name.startsWith('MISSION_') && this.#chance.below(100) < this.loss_in_pct;
     if (!isLost) super.handle(message, from);
   }
 }

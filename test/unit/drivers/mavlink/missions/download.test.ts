@@ -19,7 +19,7 @@ describe.concurrent('download_mission', () => {
       await withMission({ autopilot }, async (lab, drone) => {
         drone.mission = Array.from({ length: 40 }, (_, seq) => missionItem(seq));
         drone.lose_every = 5;
-        drone.loss_in = 0.2;
+        drone.loss_in_pct = 20;
         const options = { remaining_ms: 60_000 };
         const result = await lab.command('download_mission', {}, options);
         const home = { lat: field.lat, lon: field.lon, alt_amsl_m: field.alt_amsl_m };

@@ -46,7 +46,7 @@ const plan = planFile(items, parts) as Payload;
 
 function lossy(drone: MissionDrone): void {
   drone.lose_every = 5;
-  drone.loss_in = 0.2;
+  drone.loss_in_pct = 20;
 }
 
 /** The command, place, height and meaningful parameters of an item, as the plan has them. */
