@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import { deviceAddress } from '../../src/toolkit/driver/device-address.ts';
+import { deviceAddress, namesOwnHost } from '../../src/toolkit/driver/device-address.ts';
 import { sleep } from '../../src/platform/time.ts';
 import type { onvifFeeds } from '../../src/contract/feeds.ts';
 import type { DriverHost } from '../../src/toolkit/driver/driver.ts';
@@ -121,11 +121,9 @@ export function readMatches(xml: string, message_id: string, from: string): read
 
 function readMatch(match: string, from: string): CameraSuggestion | undefined {
   const endpoint = element(match, 'Address') ?? '';
-  const addresses = (element(match, 'XAddrs') ?? '').split(/\s+/u).filter((each) => URL.canParse(each));
-  // Uses the address that it answered from: the reported one could be any host. Of several, the one with that host.
-  const own = addresses.toSorted(
-    (a, b) => Number(new URL(b).hostname === from) - Number(new URL(a).hostname === from),
-  );
+  const addresses = (element(match, 'XAddrs') ?? '').split(/\s+/u);
+  // Uses the address that it answered from: the reported one could be any host, and some report none. Of several, the one with that host.
+  const own = addresses.toSorted((a, b) => Number(names(b, from)) - Number(names(a, from)));
   const url = own.map((each) => ownUrl(each, from)).find((each) => each !== undefined);
   if (!url) return undefined;
   const scopes = (element(match, 'Scopes') ?? '').split(/\s+/u);
@@ -146,9 +144,13 @@ function readMatch(match: string, from: string): CameraSuggestion | undefined {
 function ownUrl(reported: string, from: string): URL | undefined {
   const scheme = /^https:/iu.test(reported) ? 'https' : 'http';
   const port = scheme === 'https' ? 443 : 80;
-  const ports = new URL(reported).hostname === from ? 'reported' : 'configured';
+  const ports = names(reported, from) ? 'reported' : 'configured';
   const found = deviceAddress(reported, { scheme, host: from, port, ports });
   return 'url' in found ? new URL(found.url) : undefined;
+}
+
+function names(reported: string, host: string): boolean {
+  return namesOwnHost(reported, { host });
 }
 
 function element(xml: string, name: string): string | undefined {

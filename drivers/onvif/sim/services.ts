@@ -57,9 +57,10 @@ const sub = { width: 640, height: 360 };
 
 export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
   const { settings } = camera;
-  const xaddr = (name: string): string => `${camera.base}/onvif/${name}`;
+  const xaddr = (name: string): string => `${settings.services_base ?? camera.base}/onvif/${name}`;
   return {
-    GetSystemDateAndTime: () => dateAndTime(new Date(Date.now() + settings.skew_ms)),
+    GetSystemDateAndTime: () =>
+      dateAndTime(new Date(Date.now() + settings.skew_ms + (settings.reported_ahead_ms ?? 0))),
     GetDeviceInformation: () =>
       `<tds:GetDeviceInformationResponse><tds:Manufacturer>${settings.manufacturer}</tds:Manufacturer><tds:Model>${settings.model}</tds:Model>` +
       `<tds:FirmwareVersion>${settings.firmware}</tds:FirmwareVersion><tds:SerialNumber>${settings.serial}</tds:SerialNumber><tds:HardwareId>1.0</tds:HardwareId></tds:GetDeviceInformationResponse>`,

@@ -9,6 +9,8 @@ export interface SimSettings {
   mac: string;
   /** How far its clock is ahead, milliseconds. */
   skew_ms: number;
+  /** How far the time that it reports as UTC is ahead of its clock, as where it is the local time. */
+  reported_ahead_ms?: number;
   ptz: boolean;
   /** Its PTZ node has a lens that zooms. */
   zoom: boolean;
@@ -23,6 +25,8 @@ export interface SimSettings {
   isQuiet?: boolean;
   /** Prefix of the SOAP envelope in its replies. */
   prefix: string;
+  /** Reported address of its services, without a path; its own when undefined. `http://`: it has no host. */
+  services_base?: string;
   /** Reported address of its pictures; undefined: it has none. Relative ones are below its own. */
   snapshot: string | undefined;
   /** Reported address of its streams, without a path. */

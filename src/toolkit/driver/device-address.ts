@@ -30,25 +30,41 @@ const default_ports: ReadonlyMap<string, number> = new Map([
   ['rtsps', 322],
 ]);
 
-/** Returns the address on the configured host, without a login, or why the reported one is refused. */
+/**
+ * Returns the address on the configured host, without a login, or why the reported one is refused. A user and password in it are
+ * those of the camera or of a person: the configured ones are used.
+ */
 export function deviceAddress(reported: string, own: OwnAddress): DeviceAddress {
   const fault = faultOf(reported);
-  if (fault !== undefined) return { refused: fault };
-  const host = urlHost(own.host);
-  const isPath = reported.startsWith('/');
-  const text = isPath ? `${own.scheme}://${host}:${own.port}${reported}` : reported;
-  if (!URL.canParse(text)) return { refused: texts.not_a_url };
-  const url = new URL(text);
+  if (fault !== undefined) return refusal(fault, reported, own);
+  const url = URL.parse(withHost(reported, own));
+  if (!url) return refusal(texts.not_a_url, reported, own);
   const scheme = url.protocol.slice(0, -1);
   if (scheme.startsWith('http') !== own.scheme.startsWith('http') || !default_ports.has(scheme)) {
-    return { refused: texts.other_scheme(scheme.slice(0, 16), own.scheme) };
-  }
-  if (scheme.startsWith('http') && (url.username !== '' || url.password !== '')) {
-    return { refused: texts.has_user };
+    return refusal(texts.other_scheme(scheme.slice(0, 16), own.scheme), reported, own);
   }
   const path = url.pathname.startsWith('/') ? url.pathname : `/${url.pathname}`;
-  const place = own.scheme.startsWith('rtsp') ? zonedHost(own.host) : host;
+  const place = own.scheme.startsWith('rtsp') ? zonedHost(own.host) : urlHost(own.host);
   return { url: `${own.scheme}://${place}:${portOf(url, own)}${path}${url.search}` };
+}
+
+/** Cameras leave out the host (`http:///onvif/events`), the scheme with it, or add the zone of their own interface. */
+function withHost(reported: string, own: OwnAddress): string {
+  const host = urlHost(own.host);
+  const [whole = '', scheme, port] = /^([a-z][a-z0-9+.-]*):\/\/(:\d+)?(?=\/)/iu.exec(reported) ?? [];
+  if (scheme !== undefined) {
+    return `${scheme}://${host}${port ?? `:${own.port}`}${reported.slice(whole.length)}`;
+  }
+  if (/^[a-z][a-z0-9+.-]*:/iu.test(reported))
+    return reported.replace(/(?<=:\/\/(?:[^/@]*@)?\[[^\]%/]*)%[^\]/]*(?=\])/u, '');
+  return `${own.scheme}://${host}:${own.port}/${reported.replace(/^\//u, '')}`;
+}
+
+/** Names tampering only where the address leads to another host: anything else is a fault of the firmware. */
+function refusal(fault: string, reported: string, own: OwnAddress): DeviceAddress {
+  const bare = reported.slice(0, chars_max).replace(/^(?:[a-z][a-z0-9+.-]*:)?\/*/iu, 'http://');
+  const isOther = (URL.parse(bare)?.hostname ?? '') !== '' && !namesOwnHost(bare, own);
+  return { refused: isOther ? texts.names_other_host(fault) : fault };
 }
 
 /** Whether the device names the host under which it is configured, and not, say, its address behind a router. */
@@ -65,8 +81,8 @@ function faultOf(reported: string): string | undefined {
   if (/[\p{Cc}\s\\]/u.test(reported)) return texts.forbidden_characters;
   // What follows a fragment sign is an instruction to some media servers, and never part of a request.
   if (reported.includes('#')) return texts.has_fragment;
-  if (!/^(?:[a-z][a-z0-9+.-]{0,15}:\/\/[^/]|\/(?!\/))/iu.test(reported)) return texts.no_host;
-  return undefined;
+  const isRead = /^(?:[a-z][a-z0-9+.-]{0,15}:\/\/.|\/(?!\/)|[\w.~%-]+(?:[/?]|$))/iu.test(reported);
+  return isRead ? undefined : texts.no_host;
 }
 
 /** The host as it stands in a URL: an IPv6 address in brackets, without its zone, which counts on this machine alone. */

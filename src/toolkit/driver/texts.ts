@@ -1,7 +1,7 @@
 /** Sentences about devices that people read; tests refer to them by name. */
 export const texts = {
-  address_refused: 'device reported an address that is not used; check it for tampering',
-  on_gateway: 'it is this gateway',
+  address_refused: 'device reported an address that is not used',
+  on_gateway: 'it is this gateway; check the device for tampering',
   is_name: 'it has a host name, which may lead anywhere; only an IP address is used',
   identity_claimed: 'device claimed the identity of another one; not serving it',
   same_device: (owner: string, asset_key: string) =>
@@ -19,7 +19,8 @@ export const texts = {
   // Why a reported address is refused
   not_a_url: 'it is not a URL',
   other_scheme: (scheme: string, own: string) => `its scheme is ${scheme}, not ${own}`,
-  has_user: 'it contains a user name',
+  names_other_host: (reason: string) =>
+    `${reason}, and it names another host; check the device for tampering`,
   too_long: (chars_max: number) => `it is longer than ${chars_max} characters`,
   forbidden_characters: 'it contains spaces, control characters or backslashes',
   has_fragment: 'it contains a fragment',

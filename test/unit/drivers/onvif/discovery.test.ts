@@ -59,6 +59,20 @@ it('suggests each camera once, at the address from which it answered, with its n
   ]);
 });
 
+it.each([
+  // roleoroleo/yi-hack-MStar#537
+  ['without a host', 'http:///onvif/device_service'],
+  ['as a path', '/onvif/device_service'],
+  // Link-local addresses come first (evercam/evercam-discovery-java#22).
+  ['with the zone of its interface', 'http://[fe80::1%eth0]/onvif/device_service'],
+])('finds a device that reports its address %s, at the one from which it answered', async (_, xaddrs) => {
+  const target = await responder((id) => [match(id, xaddrs)]);
+  const found = await discover({ signal: new AbortController().signal, window_ms: 200, target });
+  expect(found).toMatchObject([
+    { host: '127.0.0.1', port: 80, path: '/onvif/device_service', secure: false },
+  ]);
+});
+
 it('finds a device that answers for the newer type alone, without scopes', async () => {
   const answer = (id: string) =>
     match(id, 'http://127.0.0.1:2020/onvif/device_service').replace('<d:Scopes></d:Scopes>', '<d:Scopes/>');

@@ -144,7 +144,7 @@ it('the login is never sent to a foreign host that the camera names', async () =
   };
   expect(reachable('http://10.0.0.1:8000/a?b=1', connection)).toBe('https://10.0.0.1:80/a?b=1');
   expect(reachable('https://10.0.0.1:8443/a', connection)).toBe('https://10.0.0.1:8443/a');
-  expect(reachable('http://evil.example@10.0.0.9/a', connection)).toBeUndefined();
+  expect(reachable('http://evil.example@10.0.0.9/a', connection)).toBe('https://10.0.0.1:80/a');
 });
 
 it('a reply that drips ends at the deadline of the call', async () => {

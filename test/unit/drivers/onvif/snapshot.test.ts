@@ -48,6 +48,20 @@ describe('snapshot of an ONVIF camera', () => {
     expect(file?.path).toBe('/snap.jpg?a=1&b=2');
   });
 
+  // openvideolibs/python-onvif-zeep-async#88, agsh/onvif#231
+  it.each([
+    ['with the login of a person in its address', 'http://viewer:p%40ss@192.0.2.99/snap.jpg?a=1'],
+    ['at an address without a host', 'http:///snap.jpg?a=1'],
+    ['at a relative address', 'snap.jpg?a=1'],
+  ])('is fetched %s, with the configured login', async (_, address) => {
+    const served = await serve({ auth: 'digest', snapshot: address });
+    camera.file = { type: 'image/jpeg', bytes: samplePicture() };
+    await snapshot(served);
+    const file = camera.requests.findLast(({ operation }) => operation === 'GET');
+    expect(file?.path).toBe('/snap.jpg?a=1');
+    expect(file?.authorization).toContain('username="kit"');
+  });
+
   it('is not offered by a camera that reports no address for it', async () => {
     const { hub, asset } = await serve({ snapshot: undefined });
     expect(hub.findCommand(asset.id, 'snapshot')).toHaveProperty('refusal');

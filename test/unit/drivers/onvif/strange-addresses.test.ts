@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeCamera } from '../../../fakes/fake-onvif-camera.ts';
 import { elapse } from '../../../support/elapse.ts';
-import { labOfEachTest } from '../../../support/cameras/onvif-lab.ts';
+import { labOfEachTest, said } from '../../../support/cameras/onvif-lab.ts';
 
 const lab = labOfEachTest();
 let camera: FakeCamera;
@@ -47,6 +47,22 @@ describe('a camera that reports its services on another host', () => {
     await lab.serve(camera);
     await elapse(300);
     expect(visits).toBe(0);
+  });
+});
+
+describe('a camera that reports addresses without a host', () => {
+  // yi-hack (roleoroleo/yi-hack-MStar#537), RaySharp (agsh/onvif#231)
+  it('is served where it is configured, with its stream, movements and events, and is no suspect', async () => {
+    camera.settings.services_base = 'http://';
+    camera.settings.rtsp_base = 'rtsp://';
+    camera.events.foreign_base = 'http://';
+    const { outbox, log } = await lab.serve(camera);
+    await camera.next('PullMessages');
+    camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+    await outbox.until(said('motion', ({ detected }) => detected === true));
+    expect(JSON.stringify(outbox.drafts)).toContain('ptz_move');
+    expect(camera.count('GetStreamUri')).toBe(1);
+    expect(log.at('warn')).toEqual([]);
   });
 });
 

@@ -34,19 +34,36 @@ describe('deviceAddress', () => {
     ['rtsp://192.168.1.10:8554/live', stream, 'rtsp://10.0.0.5:8554/live'],
     ['rtsp://admin:guess@127.0.0.2:8554/live', stream, 'rtsp://10.0.0.5:8554/live'],
     ['rtsp://10.0.0.5', stream, 'rtsp://10.0.0.5:554/'],
+    // RaySharp (agsh/onvif#231), yi-hack (roleoroleo/yi-hack-MStar#537).
+    [
+      'http:///onvif/events_service?session=392',
+      { ...camera, port: 8_000 },
+      'http://10.0.0.5:8000/onvif/events_service?session=392',
+    ],
+    ['http:///onvif/media_service', pinned, 'https://10.0.0.5:443/onvif/media_service'],
+    ['http://:8000/onvif/media_service', camera, 'http://10.0.0.5:8000/onvif/media_service'],
+    ['http:///127.0.0.2/stolen', camera, 'http://10.0.0.5:80/127.0.0.2/stolen'],
+    ['rtsp:///live', { ...stream, port: 8_554 }, 'rtsp://10.0.0.5:8554/live'],
+    ['onvif/media_service', camera, 'http://10.0.0.5:80/onvif/media_service'],
+    ['snap.jpg?u=http://x', camera, 'http://10.0.0.5:80/snap.jpg?u=http://x'],
+    // The login of a person (openvideolibs/python-onvif-zeep-async#88).
+    ['http://admin:p%40ss@10.0.0.5:8000/x', camera, 'http://10.0.0.5:8000/x'],
+    ['http://admin:p@ss@192.168.1.10/x?y=1', camera, 'http://10.0.0.5:80/x?y=1'],
+    ['http://10.0.0.5@127.0.0.2/x', camera, 'http://10.0.0.5:80/x'],
+    // The zone is that of an interface of the camera (RFC 6874, and as most write it).
+    ['http://[fe80::5%25eth0]:81/x', { ...six, host: 'fe80::5%eth1' }, 'http://[fe80::5]:81/x'],
+    ['http://kit:pw@[fd00::5%eth0]:81/x?y=%20', six, 'http://[fd00::5]:81/x?y=%20'],
   ])('of %s is on the configured host', (reported, own, url) => {
     expect(deviceAddress(reported, own)).toEqual({ url });
   });
 
   it.each<[string, OwnAddress, string]>([
-    ['x:@127.0.0.2:19999/stolen', camera, texts.no_host],
-    ['http:@127.0.0.2:19999/stolen', camera, texts.no_host],
-    ['//127.0.0.2/stolen', camera, texts.no_host],
-    ['http:///127.0.0.2/stolen', camera, texts.no_host],
-    ['@127.0.0.2/stolen', camera, texts.no_host],
+    ['x:@127.0.0.2:19999/stolen', camera, texts.names_other_host(texts.no_host)],
+    ['http:@127.0.0.2:19999/stolen', camera, texts.names_other_host(texts.no_host)],
+    ['//127.0.0.2/stolen', camera, texts.names_other_host(texts.no_host)],
+    ['@127.0.0.2/stolen', camera, texts.names_other_host(texts.no_host)],
     ['', camera, texts.no_host],
-    ['http://admin:pw@10.0.0.5/x', camera, texts.has_user],
-    ['http://10.0.0.5@127.0.0.2/x', camera, texts.has_user],
+    ['http://', camera, texts.no_host],
     ['http://10.0.0.5/x#@127.0.0.2/', camera, texts.has_fragment],
     ['http://10.0.0.5\\@127.0.0.2/x', camera, texts.forbidden_characters],
     ['http://10.0.0.5/x\r\nHost: y', camera, texts.forbidden_characters],
@@ -56,8 +73,8 @@ describe('deviceAddress', () => {
     ['http://10.0.0.5:99999/x', camera, texts.not_a_url],
     [`http://10.0.0.5/${'x'.repeat(2_048)}`, camera, 'it is longer than 2048 characters'],
     ['rtsp://10.0.0.5/live#transport=ws://127.0.0.2:19998/rtsp', stream, texts.has_fragment],
-    ['rtsp:@127.0.0.2/live', stream, texts.no_host],
-    ['exec://bash/x', stream, 'its scheme is exec, not rtsp'],
+    ['rtsp:@127.0.0.2/live', stream, texts.names_other_host(texts.no_host)],
+    ['exec://bash/x', stream, texts.names_other_host('its scheme is exec, not rtsp')],
     ['http://10.0.0.5/live', stream, 'its scheme is http, not rtsp'],
     // A name that every object has.
     ['constructor://10.0.0.5/live', stream, 'its scheme is constructor, not rtsp'],
