@@ -44,7 +44,9 @@ const cameraOptions = z
     auth: z
       .enum(['auto', 'ws_security', 'digest'])
       .default('auto')
-      .describe('how to log in; auto tries WS-Security, then HTTP digest alone'),
+      .describe(
+        'how to log in; auto tries WS-Security, HTTP digest (with tls also Basic), and WS-Security with the clock of the gateway',
+      ),
     tls: z
       .strictObject({
         fingerprint: fingerprint
@@ -65,7 +67,7 @@ const cameraOptions = z
       .enum(['auto', 'pull', 'webhook', 'off'])
       .default('auto')
       .describe(
-        'how events are received; auto pulls, and uses the webhook where the camera cannot be pulled',
+        'how events are received; auto pulls, or uses the webhook where the camera cannot be pulled, and the other way round',
       ),
     identity: z
       .string()
@@ -101,7 +103,9 @@ export const onvifOptions = z.strictObject({
     .min(1)
     .max(60)
     .default(20)
-    .describe('how long a camera may hold a pull without an event; a silent camera is detected 8 s later'),
+    .describe(
+      'how long a camera may hold a pull without an event, less where pulls are cut; a silent camera is detected 8 s later',
+    ),
   motion_hold_max_s: z
     .number()
     .min(1)

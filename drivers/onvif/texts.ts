@@ -3,7 +3,7 @@ export const texts = {
   no_identity: 'it reports neither a serial number nor a MAC address; set identity in the configuration',
   no_picture: (status: number) =>
     status === 401 || status === 403
-      ? `refuses the login for its picture (HTTP status ${status}); pictures need HTTP digest`
+      ? `refuses the login for its picture (HTTP status ${status}); pictures need HTTP digest, or Basic over TLS`
       : `returns no picture (HTTP status ${status})`,
   profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
   profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
@@ -38,7 +38,13 @@ export const texts = {
     `it is the same camera as "${owner}" (${asset_key}); remove one of the two from the configuration`,
   login_required: (answer: string) => `camera requires a login${answer}; set username and password_file`,
   login_rejected: (username: string, answer: string) =>
-    `camera rejected the user "${username}" or its password${answer}; correct them in the configuration`,
+    `camera refused the login of "${username}"${answer}; correct user and password, or allow this user to use ONVIF at the camera`,
+  clock_off: (username: string, answer: string, ahead_ms: number) =>
+    `camera refused the login of "${username}"${answer}, and its clock is ${hoursOf(ahead_ms)} the gateway's; set its time, time zone and summer time, or correct user and password`,
+  basic_alone:
+    'camera offers HTTP Basic alone, which sends the password readable; switch on digest or WS-Security at the camera, or HTTPS there and tls in the configuration',
+  request_echoed:
+    'sends its request back in place of a reply, a fault of the firmware of some TP-Link cameras; update the firmware or restart the camera',
   presets_unread: (reason: string) => `cannot read the presets: ${reason}`,
   no_preset: (token: string, hint: string) => `the camera has no preset "${token}"${hint}`,
   cancelled_stopped: 'cancelled; the camera was stopped',
@@ -70,6 +76,22 @@ export const texts = {
   answer_late: (s: number) => `no complete answer within ${s} s`,
   no_envelope: 'it is not a SOAP envelope',
   reply_unread: (reason: string) => `cannot read its reply: ${reason}`,
-  rights_rejected: (words: string) => `camera rejected the user, its rights or its password${words}`,
+  rights_rejected: (words: string) => `camera refused the login of the user or its rights${words}`,
   request_refused: (reason: string) => `camera refused the request (${reason})`,
 } as const;
+
+function hoursOf(ahead_ms: number): string {
+  const seconds = Math.round(Math.abs(ahead_ms) / 1_000);
+  const minutes = Math.round(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const rest = minutes % 60 === 0 ? '' : ` ${minutes % 60} min`;
+  const length =
+    seconds < 120
+      ? `${seconds} s`
+      : hours >= 48
+        ? `${Math.round(hours / 24)} days`
+        : hours > 0
+          ? `${hours} h${rest}`
+          : `${minutes} min`;
+  return `${length} ${ahead_ms > 0 ? 'ahead of' : 'behind'}`;
+}

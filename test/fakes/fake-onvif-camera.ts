@@ -15,7 +15,11 @@ import { freePort } from '../support/ports.ts';
 
 export interface FakeCameraSettings extends SimSettings {
   /** `either`: WS-Security or digest; `none`: no login at all. */
-  auth: 'ws_security' | 'digest' | 'either' | 'none';
+  auth: 'ws_security' | 'digest' | 'basic' | 'either' | 'none';
+  /** It answers to a refused token with a challenge, as a Hikvision (agsh/onvif#294), and not with a fault. */
+  challenges_tokens?: boolean;
+  /** What it answers to an envelope of SOAP 1.2, where it understands 1.1 alone. */
+  soap_12?: Misbehaviour;
   /** Several: a header for each. */
   digest_challenge: string | string[] | undefined;
 }
@@ -30,6 +34,8 @@ export type Misbehaviour =
   | { readonly packed: 'gzip' | 'deflate' | 'br'; readonly body: string }
   /** Lines of the head as they are sent. */
   | { readonly head: readonly string[]; readonly body: string }
+  /** Sends the head of the request in front of its reply, or in place of it, as a Tapo does. */
+  | { readonly echo: 'before' | 'instead' }
   /** Says nothing, for ever; ends the connection in the middle; sends a byte now and then; does as it would otherwise. */
   | 'hang'
   | 'abort'
@@ -145,25 +151,42 @@ class Camera extends SimCamera implements FakeCamera {
   protected override async answer(asked: SimRequest, response: ServerResponse): Promise<void> {
     this.requests.push(asked);
     this.#heard.emit('request', asked);
-    const set = this.#misbehaviours.get(asked.operation) ?? 'normal';
+    const isForeign = asked.operation !== 'GET' && !asked.body.includes(soap_11);
+    const set =
+      this.#misbehaviours.get(asked.operation) ?? (isForeign ? this.settings.soap_12 : undefined) ?? 'normal';
     const how = typeof set === 'function' ? set() : set;
-    if (how === 'normal') await super.answer(asked, response);
+    if (typeof how === 'object' && 'echo' in how) await this.#echo(how.echo, asked, response);
+    else if (how === 'normal') await super.answer(asked, response);
     else misbehave(how, response, this.settings.prefix);
+  }
+
+  async #echo(how: 'before' | 'instead', asked: SimRequest, response: ServerResponse): Promise<void> {
+    const lines = [`POST ${asked.path}`, 'HTTP/1.1', '', 'Content-Type', ' application/soap+xml', '', 'Acc'];
+    response.socket?.write(lines.join('\0'));
+    if (how === 'before') await super.answer(asked, response);
+    else response.socket?.end('<?xml version="1.0"?><a/>');
   }
 
   protected override refusal(asked: SimRequest): ((response: ServerResponse) => void) | undefined {
     const { auth } = this.settings;
     const isToken = /<(?:\w+:)?UsernameToken/u.test(asked.body);
     if (auth === 'none') return undefined;
+    if (auth === 'basic') {
+      const { username, password } = this.settings;
+      const expected = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+      return asked.authorization === expected ? undefined : (response) => this.challenge(response);
+    }
     if (auth === 'ws_security' || (auth === 'either' && isToken)) return super.refusal(asked);
     // Cameras that know digest only refuse a header that they do not know.
-    if (isToken) return (response) => this.sendNotAuthorized(response);
+    if (isToken && this.settings.challenges_tokens !== true)
+      return (response) => this.sendNotAuthorized(response);
     const { authorization, path, body, operation } = asked;
     return this.digestRefusal({ authorization, path, body, method: operation === 'GET' ? 'GET' : 'POST' });
   }
 
   protected override challenge(response: ServerResponse): void {
-    const challenge = this.settings.digest_challenge;
+    const { auth, digest_challenge } = this.settings;
+    const challenge = auth === 'basic' ? 'Basic realm="camera"' : digest_challenge;
     if (challenge === undefined) super.challenge(response);
     else response.writeHead(401, { 'WWW-Authenticate': challenge }).end();
   }
@@ -175,7 +198,13 @@ class Camera extends SimCamera implements FakeCamera {
   }
 }
 
-function misbehave(how: Exclude<Misbehaviour, 'normal'>, response: ServerResponse, prefix: string): void {
+const soap_11 = 'http://schemas.xmlsoap.org/soap/envelope/';
+
+function misbehave(
+  how: Exclude<Misbehaviour, 'normal' | { echo: unknown }>,
+  response: ServerResponse,
+  prefix: string,
+): void {
   if (typeof how === 'string') answerPartly(how, response);
   else if ('packed' in how) {
     const pack = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }[how.packed];

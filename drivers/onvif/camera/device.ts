@@ -1,7 +1,6 @@
 /** Reads what a camera is: login, services, identity, profiles. */
 import type { TakePicture } from '../../../src/toolkit/driver/driver.ts';
 import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
-import { LoginRefused } from '../../../src/toolkit/device/login-guard.ts';
 import {
   addressesOf,
   cameraKeys,
@@ -14,19 +13,8 @@ import {
 import { type Media, pictureOf, readProfiles, readStream, streamProfile, type Unread } from './media.ts';
 import type { CameraOptions } from '../options.ts';
 import { DeviceUnreachable } from '../../../src/platform/errors.ts';
-import { texts as device_texts } from '../../../src/toolkit/device/texts.ts';
-import {
-  describe,
-  expectReply,
-  type Failure,
-  type Login,
-  namespaces,
-  operation,
-  reachable,
-  type ServiceName,
-  type Soap,
-  type SoapOutcome,
-} from '../soap/soap.ts';
+import { type LoginOptions, passLogin } from '../soap/login.ts';
+import { expectReply, namespaces, operation, reachable, type ServiceName, type Soap } from '../soap/soap.ts';
 import { all, find, textAt, type XmlNode } from '../soap/xml.ts';
 import { texts } from '../texts.ts';
 
@@ -98,41 +86,10 @@ async function readPicture(
   return pictureOf({ soap, service: media.service, url, profile });
 }
 
-/**
- * Tries each login method once: cameras lock accounts. Throws DeviceUnreachable when the camera does not answer, and
- * DeviceRejected when it refuses the login. GetDeviceInformation decides: earlier calls are answered without a password.
- */
-export async function logIn(soap: Soap, { username, auth }: CameraOptions): Promise<LoggedIn> {
-  const ways: readonly Login[] =
-    username === undefined ? ['none'] : auth === 'auto' ? ['ws_security', 'digest'] : [auth];
-  let words = '';
-  for (const way of ways) {
-    soap.login = way;
-    const outcome = await soap.call(operation('device', 'GetDeviceInformation'));
-    const isRefused = outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
-    if (!isRefused) {
-      if (isClosed(outcome)) throw new DeviceUnreachable(`${outcome.reason}; ${texts.check_tls}`);
-      if (isOtherServer(outcome)) throw new DeviceUnreachable(`${describe(outcome)}; ${texts.check_port}`);
-      const { body, local_address } = expectReply(outcome, 'GetDeviceInformation');
-      return { information: informationOf(body), local_address };
-    }
-    words = outcome.reason;
-  }
-  const answer = words === '' ? '' : ` (${words})`;
-  if (username === undefined) throw new LoginRefused(texts.login_required(answer));
-  const isLocked = /\block(?:ed)?\b/iu.test(words);
-  throw new LoginRefused((isLocked ? texts.account_locked : texts.login_rejected)(username, answer));
-}
-
-/** As a port for TLS closes what is not encrypted. */
-function isClosed(outcome: SoapOutcome): outcome is Failure {
-  return outcome.kind === 'failure' && outcome.reason === device_texts.connection_closed;
-}
-
-/** What answers is no ONVIF service: a login page, another program, another path. */
-function isOtherServer(outcome: SoapOutcome): outcome is Exclude<SoapOutcome, { kind: 'reply' }> {
-  if (outcome.kind === 'failure') return outcome.why === 'malformed';
-  return outcome.kind === 'fault' && outcome.code.startsWith('HTTP4');
+/** Throws DeviceUnreachable when the camera does not answer, and LoginRefused when it refuses the login. */
+export async function logIn(soap: Soap, options: LoginOptions): Promise<LoggedIn> {
+  const { body, local_address } = await passLogin(soap, options);
+  return { information: informationOf(body), local_address };
 }
 
 /** Reads GetServices, else GetCapabilities of older devices; both where the first lacks services that the second may list. */

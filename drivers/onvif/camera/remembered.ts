@@ -18,7 +18,7 @@ const cameraMemory = z.object({
   ...loginRecord,
   ...nameRecord,
   /** How the accepted credentials were sent. */
-  login_way: z.enum(['ws_security', 'digest']).optional().catch(undefined),
+  login_way: z.enum(['ws_security', 'gateway_clock', 'digest']).optional().catch(undefined),
 });
 export type CameraMemory = DeviceMemory<typeof cameraMemory>;
 

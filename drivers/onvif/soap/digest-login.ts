@@ -1,4 +1,4 @@
-/** HTTP digest (RFC 7616, RFC 2617): reads the challenges of cameras and answers them. Pure. */
+/** Logins of HTTP: reads the challenges of cameras, and answers those of digest (RFC 7616, RFC 2617). Pure. */
 import { createHash } from 'node:crypto';
 
 /** What is logged in to: one request. */
@@ -101,12 +101,24 @@ const scheme = /(?:^|,)\s{0,8}(?=(?:digest|basic|bearer|negotiate|ntlm)(?:\s|,|$
 
 /** The challenges of HTTP digest in the headers `WWW-Authenticate`, of which each may hold several of any kind. */
 export function digestChallenges(headers: readonly string[]): readonly string[] {
+  return challengesOf(headers).filter((each) => /^digest\s/iu.test(each));
+}
+
+export function canMeet(challenge: string): boolean {
+  return readChallenge(challenge) !== undefined;
+}
+
+/** HTTP Basic (RFC 7617), which sends the password itself. */
+export function offersBasic(headers: readonly string[]): boolean {
+  return challengesOf(headers).some((each) => /^basic\b/iu.test(each));
+}
+
+function challengesOf(headers: readonly string[]): readonly string[] {
   return headers
     .slice(0, challenges_max)
     .filter((each) => each.length <= challenge_chars_max)
     .flatMap((each) => divided(each))
-    .slice(0, challenges_max)
-    .filter((each) => /^digest\s/iu.test(each));
+    .slice(0, challenges_max);
 }
 
 function divided(header: string): readonly string[] {

@@ -1,4 +1,4 @@
-/** SOAP 1.2 envelopes: writes requests with their login by WS-Security, and reads replies. */
+/** SOAP envelopes: writes requests with their login by WS-Security, and reads replies. */
 import { hash, randomBytes } from 'node:crypto';
 import { messageOf } from '../../../src/platform/errors.ts';
 import { failure, type Reading, type SoapOutcome } from './soap.ts';
@@ -15,10 +15,21 @@ export interface WsLogin {
 
 const oasis = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss';
 
+export type SoapVersion = '1.1' | '1.2';
+const envelopes = {
+  '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',
+  '1.2': 'http://www.w3.org/2003/05/soap-envelope',
+} as const;
+
 /** `headers` and `body` are XML. The prefixes are part of the text that simple devices search for. */
-export function writeEnvelope(body: string, headers = '', login?: WsLogin): string {
+export function writeEnvelope(
+  body: string,
+  headers = '',
+  login?: WsLogin,
+  version: SoapVersion = '1.2',
+): string {
   return (
-    '<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:a="http://www.w3.org/2005/08/addressing">' +
+    `<s:Envelope xmlns:s="${envelopes[version]}" xmlns:a="http://www.w3.org/2005/08/addressing">` +
     `<s:Header>${login ? security(login) : ''}${headers}</s:Header>` +
     '<s:Body xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">' +
     `${body}</s:Body></s:Envelope>`
@@ -70,9 +81,13 @@ export function outcomeOf(
   return { kind: 'reply', body, local_address, ...(raw ? { xml: text } : {}) };
 }
 
-/** A locked account is refused for its password: each further attempt keeps it locked. */
+/**
+ * A locked account is refused for its password: each further attempt keeps it locked. Dahua says "The device is locked because of
+ * entering wrong username/password many times" as a fault of the receiver (agsh/onvif#501), and "Wsse authorized time check failed"
+ * (agsh/onvif#249).
+ */
 const login_words =
-  /not ?authori[sz]ed|unauthori[sz]ed|authentication fail|\b(?:account|user)\b[^.]{0,40}\block(?:ed)?\b/iu;
+  /not ?authori[sz]ed|unauthori[sz]ed|authentication fail|authori[sz]ed time check|\b(?:account|user|device)\b[^.]{0,40}\block(?:ed)?\b/iu;
 
 /** SOAP 1.2, section 5.4: subcodes nest, the innermost is the most specific. */
 function faultOf(fault: XmlNode): { readonly code: string; readonly reason: string } {
@@ -83,7 +98,10 @@ function faultOf(fault: XmlNode): { readonly code: string; readonly reason: stri
   const text = whole.slice(0, reason_chars_max);
   const plain = code.slice(code.indexOf(':') + 1);
   const isLogin = login_words.test(text);
-  const known = isLogin || /^(?:FailedAuthentication|InvalidSecurity)/u.test(plain) ? 'NotAuthorized' : plain;
+  const known =
+    isLogin || /^(?:FailedAuthentication|InvalidSecurity|MessageExpired)/u.test(plain)
+      ? 'NotAuthorized'
+      : plain;
   return { code: known, reason: withDetail(text, fault).slice(0, reason_chars_max) };
 }
 export const reason_chars_max = 300;

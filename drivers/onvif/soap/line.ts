@@ -7,8 +7,8 @@ import { urlHost } from '../../../src/toolkit/driver/device-address.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
 import { deadline } from '../../../src/platform/time.ts';
 import { cameraTime } from './camera-clock.ts';
-import { digestChallenges, digestLogin } from './digest-login.ts';
-import { outcomeOf, reason_chars_max, writeEnvelope } from './envelope.ts';
+import { canMeet, digestChallenges, digestLogin, offersBasic } from './digest-login.ts';
+import { outcomeOf, reason_chars_max, type SoapVersion, writeEnvelope } from './envelope.ts';
 import { replyText } from './reply-text.ts';
 import {
   call_deadline_ms,
@@ -16,6 +16,8 @@ import {
   failure,
   type Failure,
   type FailureKind,
+  isRefusedLogin,
+  type LoginSigns,
   type Soap,
   type SoapOutcome,
   type SoapRequest,
@@ -119,7 +121,10 @@ interface Limit {
   readonly onAnswer: () => void;
 }
 
-/** Sends requests, with the login state of one camera: clock offset, digest nonce. Requests may overlap. */
+/** The resolution of GetSystemDateAndTime is a second; the narrowest window of a camera that was seen is five (home-assistant/core#121952). */
+export const clock_step_ms = 2_000;
+
+/** Sends requests, with the login state of one camera: clock offset, digest nonce, version of SOAP. Requests may overlap. */
 class SoapClient {
   readonly #connection: Connection;
   readonly #agent;
@@ -128,10 +133,15 @@ class SoapClient {
   /** From the monotonic time to the clock of the camera. */
   #clock_shift = performance.timeOrigin;
   #challenges: readonly string[] = [];
+  #isBasic = false;
   /** Requests with the nonce of these challenges. */
   #count = 0;
+  #isHttpRefused = false;
+  #isBasicAlone = false;
   /** From the header `Date` of the last answer to the monotonic time. */
   #header_shift: number | undefined;
+  #version: SoapVersion = '1.2';
+  #isVersionKnown = false;
 
   constructor(connection: Connection, destination: Destination) {
     this.#connection = connection;
@@ -144,11 +154,38 @@ class SoapClient {
     const isStamped = request.login === 'ws_security' && this.#connection.username !== undefined;
     const isFresh = !this.#hasClock;
     if (isStamped && isFresh) await this.#readClock(limit);
-    const first = await this.#once(request, limit);
-    // The login did not fail by a clock that was read for this call: the password is not tried a second time.
-    if (!isStamped || isFresh || first.kind !== 'fault' || first.code !== 'NotAuthorized') return first;
-    await this.#readClock(limit);
-    return this.#once(request, limit);
+    let outcome = await this.#ask(request, limit);
+    // Where the clock did not cause the refusal, the password is not tried a second time.
+    if (isRefusedLogin(outcome) && isStamped && !isFresh && (await this.#readClock(limit))) {
+      outcome = await this.#ask(request, limit);
+    }
+    return isRefusedLogin(outcome) ? { ...outcome, signs: this.#signs() } : outcome;
+  }
+
+  #signs(): LoginSigns {
+    const ahead_ms = performance.now() + this.#clock_shift - Date.now();
+    return {
+      clock_ahead_ms: this.#hasClock ? Math.round(ahead_ms) : 0,
+      isHttpRefused: this.#isHttpRefused,
+      isBasicAlone: this.#isBasicAlone,
+    };
+  }
+
+  /** Until the camera has understood a request, one that it did not understand is repeated in SOAP 1.1. */
+  async #ask(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
+    const outcome = await this.#once(request, limit);
+    if (this.#isVersionKnown || !isOtherVersion(outcome, request)) {
+      this.#isVersionKnown ||= outcome.kind !== 'failure';
+      return outcome;
+    }
+    this.#version = '1.1';
+    const older = await this.#once(request, limit);
+    if (older.kind !== 'failure' && !isOtherVersion(older, request)) {
+      this.#isVersionKnown = true;
+      return older;
+    }
+    this.#version = '1.2';
+    return outcome;
   }
 
   async #once(request: SoapRequest, limit: Limit): Promise<SoapOutcome> {
@@ -167,9 +204,11 @@ class SoapClient {
 
   #envelope({ headers, body, login }: SoapRequest): string {
     const { username = '', password = '' } = this.#connection;
-    const isStamped = login === 'ws_security' && username !== '' && password !== '';
-    const stamp = { username, password, now_ms: performance.now() + this.#clock_shift };
-    return writeEnvelope(body, headers, isStamped ? stamp : undefined);
+    const isStamped = login === 'ws_security' || login === 'gateway_clock';
+    const now_ms = login === 'gateway_clock' ? Date.now() : performance.now() + this.#clock_shift;
+    const stamp =
+      isStamped && username !== '' && password !== '' ? { username, password, now_ms } : undefined;
+    return writeEnvelope(body, headers, stamp, this.#version);
   }
 
   async #post(
@@ -178,8 +217,10 @@ class SoapClient {
   ): Promise<Answered> {
     const { host, port, path, secure } = this.#connection;
     const url = new URL(what.url ?? `${secure ? 'https' : 'http'}://${urlHost(host)}:${port}${path}`);
-    const type = `application/soap+xml; charset=utf-8; action="${what.action}"`;
-    const headers = { 'Content-Type': type };
+    const headers: Record<string, string> =
+      this.#version === '1.2'
+        ? { 'Content-Type': `application/soap+xml; charset=utf-8; action="${what.action}"` }
+        : { 'Content-Type': 'text/xml; charset=utf-8', SOAPAction: `"${what.action}"` };
     const request = {
       url,
       method: 'POST',
@@ -190,13 +231,13 @@ class SoapClient {
     return this.#exchange(request, limit, what.login !== 'none');
   }
 
-  /** Fetches a file of the camera, with HTTP digest where it asks for a login. */
+  /** Fetches a file of the camera, with the login of HTTP that it asks for. */
   async fetch(url: string, bytes_max: number, limit: Limit): Promise<Answered> {
     const request = { url: new URL(url), method: 'GET', headers: {}, body: '', bytes_max } as const;
     return this.#exchange(request, limit, true);
   }
 
-  /** Answers a challenge of HTTP digest once. */
+  /** Answers a challenge of HTTP once. */
   async #exchange(
     what: Omit<Exchange, 'agent' | 'address' | 'lookup' | 'fingerprint' | 'signal'>,
     { signal, onAnswer }: Pick<Limit, 'signal' | 'onAnswer'>,
@@ -213,22 +254,39 @@ class SoapClient {
       onAnswer();
       return answered;
     };
-    const answered = await send();
-    const isChallenged = answered.status === 401 && hasLogin;
-    return isChallenged && this.#learn(answered.challenges, what) ? send() : answered;
+    let answered = await send();
+    if (answered.status !== 401 || !hasLogin || !this.#learn(answered.challenges)) return answered;
+    answered = await send();
+    this.#isHttpRefused = answered.status === 401;
+    if (this.#isHttpRefused) this.#forgetChallenges();
+    return answered;
   }
 
   /** Remembers the challenges; false when none can be met. A nonce is used until the camera requests another. */
-  #learn(challenges: readonly string[], what: Pick<Exchange, 'url' | 'method' | 'body'>): boolean {
-    this.#challenges = digestChallenges(challenges);
-    const canMeet = this.#authorization(what) !== undefined;
+  #learn(headers: readonly string[]): boolean {
+    const challenges = digestChallenges(headers).filter(canMeet);
+    const isBasic = challenges.length === 0 && offersBasic(headers);
+    const isRepeated = isBasic && this.#isBasic;
+    this.#forgetChallenges();
+    this.#isBasicAlone = isBasic && !this.#connection.secure;
+    this.#isHttpRefused = isRepeated;
+    this.#challenges = challenges;
+    // It sends the password itself.
+    this.#isBasic = isBasic && this.#connection.secure && !isRepeated;
+    return this.#connection.username !== undefined && (this.#isBasic || challenges.length > 0);
+  }
+
+  #forgetChallenges(): void {
+    this.#challenges = [];
+    this.#isBasic = false;
     this.#count = 0;
-    return canMeet;
   }
 
   #authorization({ url, method, body }: Pick<Exchange, 'url' | 'method' | 'body'>): string | undefined {
     const { username, password = '' } = this.#connection;
-    if (this.#challenges.length === 0 || username === undefined) return undefined;
+    if (username === undefined) return undefined;
+    if (this.#isBasic) return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    if (this.#challenges.length === 0) return undefined;
     const path = `${url.pathname}${url.search}`;
     this.#count += 1;
     const cnonce = randomBytes(8).toString('hex');
@@ -236,20 +294,34 @@ class SoapClient {
     return digestLogin(this.#challenges, request);
   }
 
-  /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. */
-  async #readClock(limit: Limit): Promise<void> {
+  /** WS-Security is stamped with the camera's time (ONVIF Core, section 5.12.2.1), which needs no login. Resolves with whether its clock has jumped. */
+  async #readClock(limit: Limit): Promise<boolean> {
     const body = '<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>';
     const action = 'http://www.onvif.org/ver10/device/wsdl/GetSystemDateAndTime';
     const request = { body, action, login: 'none' } as const;
-    const outcome = await this.#once(request, limit);
+    const outcome = await this.#ask(request, limit);
     this.#hasClock = true;
     const time_ms = outcome.kind === 'reply' ? cameraTime(outcome.body) : undefined;
+    const before = this.#clock_shift;
     // Some want a login for their time, and show it in each answer of HTTP. What shows none is assumed to have the gateway's.
     this.#clock_shift =
       time_ms === undefined
         ? (this.#header_shift ?? Date.now() - performance.now())
         : time_ms - performance.now();
+    return Math.abs(this.#clock_shift - before) >= clock_step_ms;
   }
+}
+
+/**
+ * Whether the camera may understand SOAP 1.1 alone: it answers with nothing (OpenIPC/viewer#65), refuses the type of the content, or names the
+ * version. Other refusals of HTTP may be such of a login, which is not sent twice.
+ */
+function isOtherVersion(outcome: SoapOutcome, { login }: SoapRequest): boolean {
+  if (outcome.kind === 'failure') return outcome.reason === texts.reply_empty;
+  if (outcome.kind === 'reply') return false;
+  const { code, reason } = outcome;
+  if (code === 'HTTP415' || code === 'VersionMismatch' || /version ?mismatch/iu.test(reason)) return true;
+  return login === 'none' && (code === 'HTTP400' || code === 'HTTP500');
 }
 
 /**

@@ -56,8 +56,11 @@ export interface SoapRequest {
   readonly action: string;
   /** Additional SOAP headers, as XML. */
   readonly headers?: string;
-  /** `none`: as far as the specification allows it without a login. */
-  readonly login: 'ws_security' | 'digest' | 'none';
+  /**
+   * `ws_security` is stamped with the clock of the camera, `gateway_clock` with ours; `digest` is the login of HTTP alone; `none`: as far as
+   * the specification allows it without a login.
+   */
+  readonly login: 'ws_security' | 'gateway_clock' | 'digest' | 'none';
   /** The raw text of the reply is wanted as well. */
   readonly raw?: boolean;
 }
@@ -72,8 +75,25 @@ export type SoapOutcome =
       readonly local_address: string | undefined;
     }
   /** The device answered with a fault. `code`: the innermost subcode without prefix, such as NotAuthorized. */
-  | { readonly kind: 'fault'; readonly code: string; readonly reason: string; readonly status: number }
+  | {
+      readonly kind: 'fault';
+      readonly code: string;
+      readonly reason: string;
+      readonly status: number;
+      /** Of a refused login. */
+      readonly signs?: LoginSigns;
+    }
   | Failure;
+
+/** What a camera has shown about the logins that it refused. */
+export interface LoginSigns {
+  /** How far its clock is ahead of the gateway's. */
+  readonly clock_ahead_ms: number;
+  /** It refused a login of HTTP, which depends on no clock. */
+  readonly isHttpRefused: boolean;
+  /** It offers HTTP Basic alone, and the connection has no TLS. */
+  readonly isBasicAlone: boolean;
+}
 
 /** There was no usable answer. */
 export interface Failure {
@@ -93,7 +113,8 @@ export function failure(why: FailureKind, reason: string): Failure {
 }
 
 export type Login = SoapRequest['login'];
-type Reply = Extract<SoapOutcome, { kind: 'reply' }>;
+export type Reply = Extract<SoapOutcome, { kind: 'reply' }>;
+export type Fault = Extract<SoapOutcome, { kind: 'fault' }>;
 
 /** An operation without its login. */
 export interface Operation extends Omit<SoapRequest, 'login'> {
@@ -129,9 +150,13 @@ export function expectReply(outcome: SoapOutcome, what: string): Reply {
   // What fails before any request is no fault of this one.
   const isConnection = outcome.kind === 'failure' && outcome.why === 'unreachable';
   const sentence = isConnection ? describe(outcome) : `${what}: ${describe(outcome)}`;
-  if (outcome.kind === 'fault' && outcome.code === 'NotAuthorized') throw new LoginRefused(sentence);
+  if (isRefusedLogin(outcome)) throw new LoginRefused(sentence);
   if (outcome.kind === 'failure' && outcome.why === 'certificate') throw new DeviceRejected(sentence);
   throw new DeviceUnreachable(sentence);
+}
+
+export function isRefusedLogin(outcome: SoapOutcome): outcome is Fault & { readonly code: 'NotAuthorized' } {
+  return outcome.kind === 'fault' && outcome.code === 'NotAuthorized';
 }
 
 /** What went wrong, as part of a sentence. */

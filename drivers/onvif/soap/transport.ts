@@ -101,7 +101,8 @@ export async function exchange(what: Exchange): Promise<Answered> {
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
     : httpRequest(what.url, settings);
   limitInterimAnswers(request);
-  request.on('error', (error) => reject(explain(error, what)));
+  const echo = dropEcho(request);
+  request.on('error', (error) => reject(echo.isAll ? new Error(texts.request_echoed) : explain(error, what)));
   // In every state of the exchange: not each of them ends with an event.
   const cancel = (): void => {
     reject(new Error('cancelled'));
@@ -113,6 +114,29 @@ export async function exchange(what: Exchange): Promise<Answered> {
   if (isSecure && what.fingerprint !== undefined) sendOnceTrusted(request, what, what.fingerprint);
   else request.end(what.body);
   return promise;
+}
+
+const status_line = /HTTP\/1\.[01] \d{3}[ \r\n]/u;
+const line_feed = 0x0a;
+
+/**
+ * Some cameras of TP-Link send the head of the request, with NULs between its words, in front of their reply
+ * (home-assistant/core#85902, AlexxIT/go2rtc#1589, koush/scrypted#1246). The parser skips line feeds there.
+ */
+function dropEcho(request: ClientRequest): { readonly isAll: boolean } {
+  const start = Buffer.from(`${request.method} /`);
+  const echo = { isAll: false };
+  request.once('socket', (socket) => {
+    const drop = (chunk: Buffer): void => {
+      const isEcho = echo.isAll || chunk.subarray(0, start.length).equals(start);
+      const end = isEcho ? chunk.toString('latin1').search(status_line) : 0;
+      echo.isAll = end < 0;
+      chunk.fill(line_feed, 0, echo.isAll ? chunk.length : end);
+      if (!echo.isAll) socket.off('data', drop);
+    };
+    socket.prependListener('data', drop);
+  });
+  return echo;
 }
 
 function headersOf({ url, body, headers }: Exchange): Record<string, string | number> {
