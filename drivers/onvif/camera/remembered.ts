@@ -15,6 +15,11 @@ const cameraMemory = z.object({
   ptz_url: z.string().max(2_048).optional(),
   /** Hardware address of the camera that the entry is bound to. */
   mac: z.string().max(32).optional().catch(undefined),
+  /** Subscription to its events, which the next start ends unless this one did. */
+  subscription: z
+    .object({ address: z.string().max(2_048), parameters: z.string().max(16_384) })
+    .optional()
+    .catch(undefined),
   ...loginRecord,
   ...nameRecord,
   /** How the accepted credentials were sent. */

@@ -3,13 +3,21 @@ import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
-import { type EventListener, pullEvents } from './pull-point.ts';
+import type { Limits } from '../limits.ts';
+import { type EventListener, pullEvents, type WayEnd } from './pull-point.ts';
 import { describe, type ServiceName, type Soap } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
 import { notesOf } from './topics.ts';
 import type { Webhook } from './webhook.ts';
 import { readEnvelope } from '../soap/envelope.ts';
-import { renew, subscribe, synchronise, unsubscribe } from './subscription.ts';
+import {
+  endKept,
+  renew,
+  subscribe,
+  type SubscriptionMemory,
+  synchronise,
+  unsubscribe,
+} from './subscription.ts';
 
 interface EventDevice {
   /** Address of each service. */
@@ -27,55 +35,113 @@ export interface EventParts {
   readonly expectAlive: () => Promise<void>;
   readonly detections: Detections;
   readonly webhook: Webhook;
+  readonly memory: SubscriptionMemory;
+  readonly limits: Pick<Limits, 'events_again_ms' | 'events_seldom_ms'>;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
 }
 
-/** Time until a camera without events is asked again: a firmware update may have added them. */
-const without_events_ms = 900_000;
+/** What is detected outlives a loss for this time, in which the next subscription reports the states. */
+const resubscription_ms = 10_000;
+
+class Loss {
+  readonly #detections: Detections;
+  readonly #signal: AbortSignal;
+  #since: AbortController | undefined;
+
+  constructor(detections: Detections, signal: AbortSignal) {
+    this.#detections = detections;
+    this.#signal = signal;
+  }
+
+  /** The reason of the first loss counts. */
+  begin(reason: string): void {
+    if (this.#since) return;
+    this.#since = new AbortController();
+    void this.#forget(reason, AbortSignal.any([this.#signal, this.#since.signal]));
+  }
+
+  /** The camera reports its states again. */
+  end(): void {
+    this.#since?.abort();
+    this.#since = undefined;
+  }
+
+  async #forget(reason: string, ended: AbortSignal): Promise<void> {
+    await sleep(resubscription_ms, ended);
+    if (ended.aborted) return;
+    this.#detections.forget(reason);
+    this.#since = undefined;
+  }
+}
 
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function receiveEvents(parts: EventParts): Promise<void> {
-  const { camera, device, log, signal, soap, detections, pull_s, expectAlive } = parts;
+  const { camera, device, log, signal, soap, detections, pull_s, expectAlive, memory, limits } = parts;
   const url = device.services.get('events');
+  let logged: string | undefined;
+  let failures = 0;
+  const loss = new Loss(detections, signal);
   const listener: EventListener = {
     soap,
     url: url ?? '',
+    memory,
     pull_s,
     signal,
     log: { info: (facts, sentence) => log.info({ camera: camera.name, ...facts }, sentence) },
     expectAlive,
-    onEvents: (body) => detections.take(notesOf(body)),
+    onEvents(body) {
+      if (logged !== undefined) log.info({ camera: camera.name }, texts.events_available);
+      logged = undefined;
+      failures = 0;
+      const notes = notesOf(body);
+      if (notes.length > 0) loss.end();
+      detections.take(notes);
+    },
     onSubscribed: (ask) => detections.confirmWith(ask),
-    onLost: (reason) => detections.forget(reason),
+    onLost: (reason) => loss.begin(reason),
   };
-  let isLogged = false;
+  if (url !== undefined) await endKept(listener);
   while (!signal.aborted) {
     const reason = url === undefined ? texts.no_event_service : await tryWays(parts, listener);
     if (signal.aborted) return;
-    if (!isLogged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
-    isLogged = true;
-    await checkAlive(listener);
+    if (reason !== logged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
+    logged = reason;
+    await checkAlive(listener, limits.events_again_ms[failures] ?? limits.events_seldom_ms);
+    failures += 1;
   }
 }
 
-/** Runs while one of the configured ways works; resolves with why none does. */
+/** Runs while one of the configured ways works; resolves with why none does, in the words of each. */
 async function tryWays({ camera, webhook, device }: EventParts, listener: EventListener): Promise<string> {
-  const wanted = camera.events;
-  let reason: string = texts.events_off;
-  if (wanted === 'auto' || wanted === 'pull') reason = await pullEvents(listener);
-  if (listener.signal.aborted) return reason;
-  if (wanted === 'auto' || wanted === 'webhook') {
-    reason = await receiveCalls(listener, webhook, device.local_address);
+  const all_ways = [
+    { name: 'pull', title: texts.pull_point, run: async () => pullEvents(listener) },
+    {
+      name: 'webhook',
+      title: texts.webhook,
+      run: async () => receiveCalls(listener, webhook, device.local_address),
+    },
+  ];
+  const ways = all_ways.filter(({ name }) => camera.events === 'auto' || camera.events === name);
+  const [first] = ways;
+  if (!first) return texts.events_off;
+  const reasons = new Map<string, string>();
+  for (let turn = 0; reasons.size < ways.length && !listener.signal.aborted; turn += 1) {
+    const { run, title } = ways[turn % ways.length] ?? first;
+    const { reason, hasWorked } = await run();
+    // What has worked and ended may work again when the other does not.
+    if (hasWorked) reasons.clear();
+    else reasons.set(title, reason);
   }
-  return reason;
+  if (ways.length === 1) return [...reasons.values()].join('');
+  return [...reasons].map(([title, reason]) => `${title}: ${reason}`).join('; ');
 }
 
 /** Without events, checks from time to time that the camera answers. */
-async function checkAlive({ signal, pull_s, expectAlive }: EventListener): Promise<void> {
-  const end_ms = performance.now() + without_events_ms;
+async function checkAlive({ signal, pull_s, expectAlive }: EventListener, ms: number): Promise<void> {
+  const end_ms = performance.now() + ms;
   while (!signal.aborted && performance.now() < end_ms) {
-    await sleep(pull_s * 1_000, signal);
+    await sleep(Math.min(pull_s * 1_000, end_ms - performance.now()), signal);
     if (!signal.aborted) await expectAlive();
   }
 }
@@ -85,27 +151,29 @@ async function checkAlive({ signal, pull_s, expectAlive }: EventListener): Promi
 const renew_share = 0.6;
 
 /**
- * Runs until the signal aborts. Resolves with the reason when the camera refuses or loses the subscription;
- * throws DeviceUnreachable when it does not answer any more.
+ * Runs until the signal aborts. Resolves when the camera refuses or loses the subscription; throws DeviceUnreachable when it does
+ * not answer any more.
  */
 export async function receiveCalls(
   listener: EventListener,
   webhook: Webhook,
   local_address: string | undefined,
-): Promise<string> {
-  const { soap, url, signal, onEvents, onSubscribed, onLost, pull_s, expectAlive } = listener;
+): Promise<WayEnd> {
+  const { soap, signal, onEvents, onSubscribed, onLost, pull_s, expectAlive } = listener;
+  let hasWorked = false;
   const hook = await webhook.open(async (xml) => {
     const reading = readEnvelope(xml);
+    hasWorked ||= reading.kind === 'read';
     if (reading.kind === 'read') onEvents(reading.body);
     return Promise.resolve();
   });
-  if (typeof hook === 'string') return hook;
+  if (typeof hook === 'string') return { reason: hook, hasWorked };
   try {
-    const made = await subscribe(soap, url, hook.url(local_address));
+    const made = await subscribe(listener, hook.url(local_address));
     if ('kind' in made) {
       onLost(describe(made));
       await expectAlive();
-      return describe(made);
+      return { reason: describe(made), hasWorked };
     }
     try {
       onSubscribed(async () => synchronise(soap, made));
@@ -116,16 +184,17 @@ export async function receiveCalls(
         if (signal.aborted) break;
         await expectAlive();
         if (performance.now() - renewed_ms < made.lifetime_s * renew_share * 500) continue;
-        if ((await renew(soap, made)) === undefined) {
+        const renewal = await renew(soap, made);
+        if ('refused' in renewal) {
           onLost(texts.subscription_lost);
-          return texts.not_renewed;
+          return { reason: texts.not_renewed(renewal.refused), hasWorked };
         }
         renewed_ms = performance.now();
       }
     } finally {
-      await unsubscribe(soap, made);
+      await unsubscribe(listener, made);
     }
-    return 'stopped';
+    return { reason: 'stopped', hasWorked };
   } finally {
     hook.close();
   }

@@ -2,18 +2,23 @@
 import { serveDevice } from '../../../src/toolkit/device/device-session.ts';
 import { subscription_retry } from '../../../src/toolkit/device/retry.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { call_deadline_ms, describe, type Soap } from '../soap/soap.ts';
-import type { SoapOutcome } from '../soap/soap.ts';
-import { pull, renew, subscribe, type Subscription, synchronise, unsubscribe } from './subscription.ts';
+import { messagesIn, PullLength, wait_min_ms } from './pull-length.ts';
+import { call_deadline_ms, describe, isRefusedLogin, type Soap, type SoapOutcome } from '../soap/soap.ts';
+import {
+  type EventService,
+  pull,
+  renew,
+  subscribe,
+  type Subscription,
+  synchronise,
+  unsubscribe,
+} from './subscription.ts';
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { texts } from '../texts.ts';
 import { untilAborted } from '../waiting.ts';
 import type { XmlNode } from '../soap/xml.ts';
 
-export interface EventListener {
-  readonly soap: Soap;
-  /** Of the event service. */
-  readonly url: string;
+export interface EventListener extends EventService {
   readonly pull_s: number;
   readonly signal: AbortSignal;
   readonly log: Pick<DriverLog, 'info'>;
@@ -35,7 +40,6 @@ const empty_gap_ms = 1_000;
 /** A camera that always answers at once is pulled less and less often, down to every 1.6 s. */
 const hasty_ms = 100;
 const hasty_max = 5;
-const short_pull_s = 5;
 /** Refusals in a row after which pulling counts as unsupported; more where it worked before: the event service restarts. */
 const refusals_max = 3;
 const refusals_proven_max = 10;
@@ -47,90 +51,105 @@ class SubscriptionLost extends Error {}
 /** A camera that answers refused too many pulls in a row. */
 class PullRefused extends Error {}
 
+/** How one way to receive events ended. */
+export interface WayEnd {
+  readonly reason: string;
+  /** It had delivered before. */
+  readonly hasWorked: boolean;
+}
+
 /**
- * Runs until the signal aborts. Resolves with the reason when the camera answers and cannot be pulled; throws
- * DeviceUnreachable when it does not answer at all.
+ * Runs until the signal aborts. Resolves when the camera answers and cannot be pulled; throws DeviceUnreachable when it does
+ * not answer at all.
  */
-export async function pullEvents(listener: EventListener): Promise<string> {
-  const { soap, url, signal, onLost, expectAlive } = listener;
-  let { pull_s } = listener;
+export async function pullEvents(listener: EventListener): Promise<WayEnd> {
+  const { signal, onLost, expectAlive } = listener;
+  const length = new PullLength(listener.pull_s);
   let refusals = 0;
-  let isProven = false;
+  let hasWorked = false;
   const run = async (_signal: AbortSignal, onUp: () => void): Promise<void> => {
-    const made = await subscribe(soap, url);
+    const made = await subscribe(listener);
     refusals += 1;
     if ('kind' in made) throw new SubscriptionLost(describe(made));
-    const { reason, pulls } = await pullUntilLost(made, { ...listener, pull_s });
+    const { reason, pulls } = await pullUntilLost(made, length, listener);
     if (pulls > 0) {
       refusals = 0;
-      isProven = true;
+      hasWorked = true;
       onUp();
-    } else {
-      // The first pull may ask for a longer wait than the camera allows (ONVIF Core, MaxTimeout of PullMessagesFaultResponse).
-      pull_s = Math.min(pull_s, short_pull_s);
-    }
+    } else length.refused();
     throw new SubscriptionLost(reason);
   };
   const onFailure = async (error: unknown): Promise<void> => {
     if (!(error instanceof SubscriptionLost)) throw error;
     onLost(error.message);
-    if (isProven && refusals === 0) listener.log.info({ reason: error.message }, texts.events_lost);
+    if (hasWorked && refusals === 0) listener.log.info({ reason: error.message }, texts.events_lost);
     await expectAlive();
-    if (refusals >= (isProven ? refusals_proven_max : refusals_max)) throw new PullRefused(error.message);
+    if (refusals >= (hasWorked ? refusals_proven_max : refusals_max)) throw new PullRefused(error.message);
   };
   try {
     await serveDevice({ signal, limits: subscription_retry, run, onFailure, onState: () => undefined });
-    return 'stopped';
+    return { reason: 'stopped', hasWorked };
   } catch (error) {
-    if (error instanceof PullRefused) return error.message;
+    if (error instanceof PullRefused) return { reason: error.message, hasWorked };
     throw error;
   }
 }
 
-async function pullUntilLost(subscription: Subscription, listener: EventListener) {
-  const { soap, signal, onEvents, onSubscribed } = listener;
+async function pullUntilLost(subscription: Subscription, length: PullLength, listener: EventListener) {
+  const { soap, signal, onEvents, onSubscribed, expectAlive } = listener;
   onSubscribed(async () => synchronise(soap, subscription));
   await synchronise(soap, subscription);
-  let lifetime_s = subscription.lifetime_s;
-  let renewed_ms = performance.now();
+  let life: Life = { lifetime_s: subscription.lifetime_s, since_ms: performance.now() };
   let pulls = 0;
   let hasty = 0;
+  let isCut = false;
   let reason = 'stopped';
   while (!signal.aborted) {
-    const begin_ms = performance.now();
-    const outcome = await pullOnce(subscription, listener, lifetime_s);
+    const began_ms = performance.now();
+    const seconds = Math.min(length.seconds(began_ms), Math.max(1, Math.floor(life.lifetime_s / 2)));
+    const asked = pull(soap, subscription, seconds, seconds * 1_000 + pull_slack_ms);
+    const outcome = await untilAborted(asked, signal);
     if (outcome === undefined) break;
+    const took_ms = performance.now() - began_ms;
     if (outcome.kind !== 'reply') {
       reason = `event subscription lost: ${describe(outcome)}`;
-      break;
+      // Not even unsubscribed: each login that is refused counts.
+      if (isRefusedLogin(outcome)) return { reason, pulls };
+      if (isCut || isAtOnce(outcome, took_ms)) break;
+      // The connection of this pull is lost, not the subscription, unless the next one fails, too.
+      isCut = true;
+      await expectAlive();
+      length.cut(seconds, took_ms, began_ms);
+      await synchronise(soap, subscription);
+      continue;
     }
+    isCut = false;
     pulls += 1;
     onEvents(outcome.body);
-    if (performance.now() - renewed_ms > lifetime_s * 1_000 * renew_share) {
-      lifetime_s = (await renew(soap, subscription)) ?? lifetime_s;
-      renewed_ms = performance.now();
-    }
-    const took_ms = performance.now() - begin_ms;
+    length.answered(outcome.body, seconds, took_ms);
+    life = await renewed(soap, subscription, life);
     hasty = took_ms < hasty_ms ? Math.min(hasty + 1, hasty_max) : 0;
-    const pace_ms = hasMessages(outcome.body) ? gap_ms * 2 ** hasty : empty_gap_ms - took_ms;
+    const pace_ms = messagesIn(outcome.body).length > 0 ? gap_ms * 2 ** hasty : empty_gap_ms - took_ms;
     if (pace_ms > 0) await sleep(pace_ms, signal);
   }
   // Cameras serve few subscriptions: a leftover may block the next one.
-  await unsubscribe(soap, subscription);
+  await unsubscribe(listener, subscription);
   return { reason, pulls };
 }
 
-/** Pulls once; undefined when the signal aborts before the answer. */
-async function pullOnce(
-  subscription: Subscription,
-  { soap, pull_s, signal }: EventListener,
-  lifetime_s: number,
-): Promise<SoapOutcome | undefined> {
-  const seconds = Math.max(1, Math.floor(Math.min(pull_s, lifetime_s / 2)));
-  return untilAborted(pull(soap, subscription, seconds, seconds * 1_000 + pull_slack_ms), signal);
+/** Refused without a wait, as where the subscription is unknown. */
+function isAtOnce({ kind }: SoapOutcome, took_ms: number): boolean {
+  return kind === 'fault' && took_ms < wait_min_ms;
 }
 
-function hasMessages(body: XmlNode): boolean {
-  const response = body.children['pullmessagesresponse']?.[0];
-  return (response?.children['notificationmessage']?.length ?? 0) > 0;
+interface Life {
+  readonly lifetime_s: number;
+  readonly since_ms: number;
+}
+
+/** Renews a subscription when it is time. */
+async function renewed(soap: Soap, subscription: Subscription, life: Life): Promise<Life> {
+  const now_ms = performance.now();
+  if (now_ms - life.since_ms <= life.lifetime_s * 1_000 * renew_share) return life;
+  return { ...life, ...(await renew(soap, subscription)), since_ms: now_ms };
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { cameraTime as readTime } from '../soap/camera-clock.ts';
 import type { SoapOutcome } from '../soap/soap.ts';
-import { namespaces, type Operation, operation, reachable, type Soap } from '../soap/soap.ts';
+import { describe, namespaces, type Operation, operation, reachable, type Soap } from '../soap/soap.ts';
 import { escapeXml, everywhere, textAt, type XmlNode } from '../soap/xml.ts';
 import { texts } from '../texts.ts';
 
@@ -15,6 +15,16 @@ export interface Subscription {
   readonly lifetime_s: number;
   /** The form of times that it accepts. */
   readonly form: TimeForm;
+}
+
+/** What ends a subscription that an earlier run has left. */
+export type KeptSubscription = Pick<Subscription, 'address' | 'parameters'>;
+
+/** Over restarts: cameras serve few subscriptions, and one that a power cut of the gateway has left blocks the next (onvif/specs#592). */
+export interface SubscriptionMemory {
+  readonly facts: { readonly subscription?: KeptSubscription | undefined };
+  /** Never rejects. */
+  readonly change: (change: { readonly subscription: KeptSubscription | undefined }) => Promise<void>;
 }
 
 /** Some read PT3M as three seconds, hence seconds; some accept absolute times only; some neither. */
@@ -32,17 +42,27 @@ const headers_chars_max = 4_096;
 /** Answers to a subscription are a tenth of that. */
 export const answer_chars_max = 32_768;
 
+export interface EventService {
+  readonly soap: Soap;
+  readonly url: string;
+  readonly memory: SubscriptionMemory;
+}
+
 /** Subscribes with the first form of time that the camera accepts. `consumer`: the address to call; left out for a pull. */
 export async function subscribe(
-  soap: Soap,
-  url: string,
+  { soap, url, memory }: EventService,
   consumer?: string,
 ): Promise<Subscription | Exclude<SoapOutcome, { kind: 'reply' }>> {
   let outcome: SoapOutcome = { kind: 'failure', why: 'interrupted', reason: texts.nothing_sent };
   for (const form of forms) {
     const until = timeText(form, await cameraTime(soap, form));
     outcome = await soap.call({ ...creation(url, until, consumer), raw: true });
-    if (outcome.kind === 'reply') return read(soap, outcome.body, outcome.xml ?? '', { form, url });
+    if (outcome.kind === 'reply') {
+      const made = read(soap, outcome.body, outcome.xml ?? '', { form, url });
+      const { address, parameters } = made;
+      void memory.change({ subscription: { address, parameters } });
+      return made;
+    }
     const isTimeless = outcome.kind === 'failure' || /NotAuthorized|NotSupported|HTTP404/u.test(outcome.code);
     if (isTimeless) return outcome;
   }
@@ -63,8 +83,11 @@ export async function synchronise(soap: Soap, subscription: Subscription): Promi
   await soap.call(addressed(asked, subscription, action));
 }
 
-/** Renews; returns the lifetime in seconds, or undefined when the camera refuses, which alone does not mean that it is lost. */
-export async function renew(soap: Soap, subscription: Subscription): Promise<number | undefined> {
+/** Renews; returns the lifetime in seconds, or why the camera refuses, which alone does not mean that it is lost. */
+export async function renew(
+  soap: Soap,
+  subscription: Subscription,
+): Promise<{ readonly lifetime_s: number } | { readonly refused: string }> {
   const until = timeText(
     subscription.form === 'none' ? 'relative' : subscription.form,
     await cameraTime(soap, subscription.form),
@@ -75,16 +98,29 @@ export async function renew(soap: Soap, subscription: Subscription): Promise<num
     ...addressed({ body, action }, subscription, action),
     deadline_ms: renew_deadline_ms,
   });
-  return outcome.kind === 'reply' ? lifetimeOf(outcome.body) : undefined;
+  if (outcome.kind !== 'reply') return { refused: describe(outcome) };
+  return { lifetime_s: lifetimeOf(outcome.body) };
 }
 
-export async function unsubscribe(soap: Soap, subscription: Subscription): Promise<void> {
+/** Ends the subscription that an earlier run has left, if any. */
+export async function endKept(service: EventService): Promise<void> {
+  const { soap, url, memory } = service;
+  const kept = memory.facts.subscription;
+  if (kept) await unsubscribe(service, { ...kept, url: reachable(kept.address, soap.connection) ?? url });
+}
+
+/** What was not answered is kept, and ended at the next start. */
+export async function unsubscribe(
+  { soap, memory }: EventService,
+  subscription: Pick<Subscription, 'url' | 'address' | 'parameters'>,
+): Promise<void> {
   const body = `<Unsubscribe xmlns="${notification}"/>`;
   const action = `${notification_actions}/SubscriptionManager/UnsubscribeRequest`;
-  await soap.call({
+  const outcome = await soap.call({
     ...addressed({ body, action }, subscription, action),
     deadline_ms: unsubscribe_deadline_ms,
   });
+  if (outcome.kind !== 'failure') await memory.change({ subscription: undefined });
 }
 
 function creation(url: string, time: string | undefined, consumer: string | undefined): Operation {
@@ -125,13 +161,13 @@ function read(
     url: reachable(address, soap.connection) ?? url,
     address,
     parameters: referenceParameters(xml),
-    lifetime_s: lifetimeOf(body) ?? lifetime_s,
+    lifetime_s: lifetimeOf(body),
     form,
   };
 }
 
 /** Computes the lifetime from the camera's two times, in any format; implausible values are replaced by the requested one. */
-function lifetimeOf(body: XmlNode): number | undefined {
+function lifetimeOf(body: XmlNode): number {
   const [now_ms, end_ms] = ['currentTime', 'terminationTime'].map((name) =>
     Date.parse(everywhere(body, name)[0]?.text ?? ''),
   );

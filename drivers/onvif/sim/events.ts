@@ -22,7 +22,13 @@ export class SimEvents {
   isHasty = false;
   /** Spells its times without a zone, as some do. */
   spellTime = (at: Date): string => at.toISOString();
-  /** Reported address of subscriptions; the camera itself when undefined. */
+  /** Closes the connection of a pull that has been idle for this time, as a Tapo does after 10 s. */
+  idle_max_ms = Number.POSITIVE_INFINITY;
+  /** Answers at the end of the time that a pull may wait alone, whatever happens meanwhile. */
+  holdsEvents = false;
+  /** Serves so many pull points at once. */
+  pull_points_max = Number.POSITIVE_INFINITY;
+  /** Reported address of subscriptions; the camera itself when undefined. `http://`: it has no host. */
   foreign_base: string | undefined;
   readonly operations: Readonly<Record<string, Soap>>;
   readonly #base: () => string;
@@ -53,8 +59,11 @@ export class SimEvents {
 
   /** Changes a state; sent to all subscriptions, and again on request. */
   set(topic: string, item: string, value: string, source = 'VS0'): void {
+    const utc = this.holdsEvents
+      ? new Date(Date.now() + this.#settings.skew_ms).toISOString()
+      : '2001-01-01T00:00:00Z';
     const make = (operation: string): string =>
-      `<wsnt:NotificationMessage><wsnt:Topic Dialect="${dialect}">${topic}</wsnt:Topic><wsnt:Message><tt:Message UtcTime="2001-01-01T00:00:00Z" PropertyOperation="${operation}">` +
+      `<wsnt:NotificationMessage><wsnt:Topic Dialect="${dialect}">${topic}</wsnt:Topic><wsnt:Message><tt:Message UtcTime="${utc}" PropertyOperation="${operation}">` +
       `<tt:Source><tt:SimpleItem Name="VideoSourceToken" Value="${source}"/></tt:Source><tt:Data><tt:SimpleItem Name="${item}" Value="${value}"/></tt:Data></tt:Message></wsnt:Message></wsnt:NotificationMessage>`;
     this.#properties.set(`${topic} ${source}`, make);
     this.send(make('Changed'));
@@ -77,7 +86,11 @@ export class SimEvents {
     this.#properties.clear();
   }
 
-  #create(): string {
+  #create() {
+    const pulled = [...this.#subscribers.values()].filter(({ consumer }) => consumer === undefined);
+    if (pulled.length >= this.pull_points_max) {
+      return { fault: 'ter:InvalidArgVal', reason: 'Maximum number of pull points reached' };
+    }
     const answer = this.#add(undefined, 'tev:SubscriptionReference');
     return `<tev:CreatePullPointSubscriptionResponse>${answer}</tev:CreatePullPointSubscriptionResponse>`;
   }
@@ -93,11 +106,12 @@ export class SimEvents {
     const subscriber = this.#find(asked);
     if (!subscriber) return unknown;
     const seconds = Number(/Timeout>PT(\d+)S</u.exec(asked.body)?.[1]);
-    if (subscriber.queue.length === 0 && !this.isHasty) {
+    if ((subscriber.queue.length === 0 || this.holdsEvents) && !this.isHasty) {
       const waiting = new AbortController();
-      subscriber.wake = () => waiting.abort();
+      subscriber.wake = () => this.holdsEvents || waiting.abort();
       response.on('close', () => waiting.abort());
-      await sleep(seconds * 1_000, waiting.signal);
+      await sleep(Math.min(seconds * 1_000, this.idle_max_ms), waiting.signal);
+      if (seconds * 1_000 > this.idle_max_ms && !waiting.signal.aborted) response.destroy();
     }
     if (response.destroyed) return undefined;
     const times = this.#times().replaceAll('wsnt:', 'tev:');
