@@ -16,6 +16,8 @@ import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
 import { lookAround } from './discovery.ts';
+import { texts as driver_texts } from './texts.ts';
+import { UnreadTopics } from './events/topics.ts';
 import { Webhook } from './events/webhook.ts';
 
 /** The driver has 3 s to end: moving cameras are stopped first. */
@@ -48,6 +50,9 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
   const unknown = { count: 0, names: '' };
   const owners = new Map<string, string>();
   const macs = new Map<string, string>();
+  /** By name of the camera. */
+  const unread = new Map<string, UnreadTopics>();
+  let report = (): void => undefined;
   try {
     await serveConfiguredDevices({
       host,
@@ -59,13 +64,17 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
         tried: `${camera.host}:${portOf(camera)}`,
         weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
       }),
-      factsOf: (reports) => factsOf(reports, unknown),
+      factsOf: (reports) => ({ ...factsOf(reports, unknown), ...unreadFact(unread) }),
+      onEnd: ({ name }) => void unread.delete(name),
       staysWhenRejected: true,
       end_ms,
-      serve: async ({ device: camera, devices, host: member, bindings, onState }) =>
-        serveUntilStopped({
+      async serve({ device: camera, devices, host: member, bindings, onState }) {
+        const topics = new UnreadTopics(() => report());
+        unread.set(camera.name, topics);
+        await serveUntilStopped({
           options,
           webhook,
+          unread: topics,
           owners,
           macs,
           bindings,
@@ -75,9 +84,11 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
           is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
           host: member,
           onState,
-        }),
-      beside: async (cameras, report) =>
-        lookAround({
+        });
+      },
+      async beside(cameras, again) {
+        report = again;
+        await lookAround({
           options,
           cameras,
           host,
@@ -85,7 +96,8 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
             Object.assign(unknown, found);
             report();
           },
-        }),
+        });
+      },
     });
   } finally {
     ending.abort();
@@ -125,4 +137,19 @@ function factsOf(
     cameras_online: reports.filter(({ state }) => state === 'online').length,
     ...(unknown.count > 0 ? { not_configured: unknown.names } : {}),
   };
+}
+
+/** One line for status and doctor: names and counts, the most frequent first. */
+const unread_shown_max = 3;
+const camera_chars_max = 30;
+
+function unreadFact(unread: ReadonlyMap<string, UnreadTopics>): Record<string, string> {
+  const all = [...unread]
+    .flatMap(([camera, { all: topics }]) =>
+      [...topics].map(([topic, count]) => ({ camera: camera.slice(0, camera_chars_max), topic, count })),
+    )
+    .toSorted((a, b) => b.count - a.count);
+  if (all.length === 0) return {};
+  const named = all.slice(0, unread_shown_max);
+  return { events_not_read: driver_texts.events_not_read(named, all.length - named.length) };
 }

@@ -1,5 +1,6 @@
 /** The options of the onvif driver. */
 import { z } from 'zod';
+import { onvifAiType, type onvifFeeds, pictureFault } from '../../src/contract/feeds.ts';
 import { bareFingerprint } from '../../src/toolkit/device/certificate-check.ts';
 import { hostOption } from '../../src/toolkit/driver/host-option.ts';
 import type { BoundEntry } from '../../src/toolkit/driver/identity-bindings.ts';
@@ -83,7 +84,67 @@ const cameraOptions = z
   });
 export type CameraOptions = z.output<typeof cameraOptions>;
 
-export const onvifOptions = z.strictObject({
+/** Feeds of what detectors report. */
+export const event_feeds = [
+  'motion',
+  'ai_detection',
+  'tamper',
+  'doorbell',
+  'digital_input',
+  'sound',
+  'picture_fault',
+  'storage_fault',
+] as const satisfies readonly (keyof typeof onvifFeeds)[];
+
+const events_max = 128;
+const event_types: Readonly<Record<string, readonly string[]>> = {
+  ai_detection: onvifAiType.options,
+  picture_fault: pictureFault.options,
+};
+
+const eventOptions = z
+  .strictObject({
+    topic: z
+      .string()
+      .min(1)
+      .max(1_024)
+      .describe(
+        'the topic or its end, as `kit-connector status` shows it; prefixes such as tns1: do not count',
+      ),
+    feed: z
+      .enum([...event_feeds, 'none'])
+      .describe('where it is published; none: it is no event for anybody'),
+    type: z
+      .enum([...onvifAiType.options, ...pictureFault.options])
+      .optional()
+      .describe('what is seen, of ai_detection, or what is wrong, of picture_fault'),
+    item: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe(
+        'name of the item that holds the state; left out: State, IsMotion and their like, and without any the event lasts 5 s',
+      ),
+    inverted: z.boolean().default(false).describe('true means that all is well, as of a contact that opens'),
+    camera: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('name of the only camera that it is for; left out: all'),
+  })
+  .superRefine(({ feed, type }, context) => {
+    const types = event_types[feed];
+    if (type === undefined ? feed !== 'picture_fault' : types?.includes(type) === true) return;
+    const message =
+      types === undefined
+        ? `belongs to no ${feed}, which has no types; remove it`
+        : `is none of ${feed}; write one of ${types.join(', ')}`;
+    context.addIssue({ code: 'custom', path: ['type'], message });
+  });
+
+const driverOptions = z.strictObject({
   cameras: z
     .array(cameraOptions)
     .min(1)
@@ -129,6 +190,11 @@ export const onvifOptions = z.strictObject({
     })
     .prefault({})
     .describe('opened only when a camera cannot be pulled'),
+  events: z
+    .array(eventOptions)
+    .max(events_max)
+    .default([])
+    .describe('gives a meaning to topics of events, before those that are known'),
   discovery: z
     .strictObject({
       interval_s: z
@@ -141,6 +207,14 @@ export const onvifOptions = z.strictObject({
     })
     .prefault({})
     .describe('searches for cameras that are not configured and shows them in the status'),
+});
+
+export const onvifOptions = driverOptions.superRefine(({ cameras, events }, context) => {
+  for (const [index, { camera }] of events.entries()) {
+    if (camera === undefined || cameras.some(({ name }) => name === camera)) continue;
+    const message = `is "${camera}", which no camera of this driver is called; write the name of one, or remove the key`;
+    context.addIssue({ code: 'custom', path: ['events', index, 'camera'], message });
+  }
 });
 export type OnvifOptions = z.output<typeof onvifOptions>;
 

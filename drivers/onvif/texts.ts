@@ -24,6 +24,11 @@ export const texts = {
   pull_point: 'pull point',
   webhook: 'webhook',
   events_unavailable: 'camera events unavailable; motion unknown',
+  events_not_read: (
+    topics: readonly { readonly camera: string; readonly topic: string; readonly count: number }[],
+    others: number,
+  ) =>
+    `${topics.map(({ camera, topic, count }) => `${topic} of ${camera} (${count})`).join(', ')}${others > 0 ? ` and ${others} more` : ''}; where one is an alarm, add it to the options: events: [{ topic: "${topics[0]?.topic ?? ''}", feed: motion }]`,
   cameras_found: 'unconfigured cameras found; add them to the configuration',
   no_further_event: 'no further event',
   not_confirmed: (s: number) => `not confirmed by the camera for ${s} s`,

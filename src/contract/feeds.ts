@@ -27,8 +27,13 @@ export type AiType = z.output<typeof aiType>;
 /** UTC, when the connector saw it: cameras' own clocks are often wrong. */
 const timestamp = z.iso.datetime().max(time_chars_max);
 
-/** Somebody rang. Since contract 1.2, as `tamper`. */
+/** Somebody rang. Since contract 1.2, as all feeds of ONVIF cameras but `status` and `motion`. */
 const doorbell = z.looseObject({ detected: z.boolean(), timestamp });
+
+/** What an ONVIF camera sees: the kinds of objects of vendor cameras, and what rules of its analytics report. */
+export const onvifAiType = z.enum([...aiType.options, 'line_crossing', 'intrusion', 'loitering']);
+/** What is wrong with the picture of a camera, as the camera reports it. */
+export const pictureFault = z.enum(['signal_loss', 'blurry', 'dark', 'bright']);
 
 export const vendorcamFeeds = {
   status: z.looseObject({
@@ -51,9 +56,34 @@ export const vendorcamFeeds = {
 export const onvifFeeds = {
   status: z.looseObject({ online: z.boolean(), timestamp }),
   motion: z.looseObject({ detected: z.boolean(), timestamp: timestamp.optional() }),
+  ai_detection: z.looseObject({
+    detected: z.boolean(),
+    types: z
+      .array(onvifAiType)
+      .max(onvifAiType.options.length)
+      .describe('what is seen now; empty when detected is false'),
+    timestamp,
+  }),
   /** The camera was covered, turned or defocused. */
   tamper: z.looseObject({ detected: z.boolean(), timestamp }),
   doorbell,
+  /** An alarm input of the camera, such as a door contact. */
+  digital_input: z.looseObject({
+    detected: z.boolean().describe('at least one input is active'),
+    inputs: z
+      .array(z.string().max(name_chars_max))
+      .max(feed_list_max)
+      .describe('active inputs as the camera calls them'),
+    timestamp,
+  }),
+  sound: z.looseObject({ detected: z.boolean(), timestamp }),
+  picture_fault: z.looseObject({
+    detected: z.boolean(),
+    types: z.array(pictureFault).max(pictureFault.options.length),
+    timestamp,
+  }),
+  /** The memory card or disk of the camera failed or is full. */
+  storage_fault: z.looseObject({ detected: z.boolean(), timestamp }),
 } as const satisfies FeedSet;
 
 const dbm = z.number().min(-200).max(60).nullable().describe('dBm');

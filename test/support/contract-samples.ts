@@ -147,6 +147,11 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   onvifMotion: { detected: false },
   onvifTamper: { detected: true, timestamp: time },
   onvifDoorbell: { detected: false, timestamp: time },
+  onvifAiDetection: { detected: true, types: ['people', 'line_crossing'], timestamp: time },
+  onvifDigitalInput: { detected: true, inputs: ['AlarmIn_1'], timestamp: time },
+  onvifSound: { detected: true, timestamp: time },
+  onvifPictureFault: { detected: true, types: ['signal_loss'], timestamp: time },
+  onvifStorageFault: { detected: false, timestamp: time },
   vendorradioRadio: {
     rssi: -61,
     remote_rssi: -64,

@@ -27,6 +27,7 @@ import { Served } from './served.ts';
 import { openLine } from '../soap/line.ts';
 import type { Soap } from '../soap/soap.ts';
 import { untilAborted } from '../waiting.ts';
+import { ownTopics, type UnreadTopics } from '../events/topics.ts';
 import type { Webhook } from '../events/webhook.ts';
 
 export interface CameraParts {
@@ -36,6 +37,8 @@ export interface CameraParts {
   readonly is_host_shared: boolean;
   readonly host: DriverHost<typeof onvifFeeds>;
   readonly webhook: Webhook;
+  /** Receives topics of events that have no meaning here. */
+  readonly unread: UnreadTopics;
   /** Name of the camera that owns this key now. */
   readonly owners: Map<string, string>;
   /** Which camera belongs to which entry, over restarts. */
@@ -103,7 +106,7 @@ interface Run {
 
 /** One connection, from the first question to the loss. */
 async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal }: Run): Promise<void> {
-  const { host, camera, options, owners } = parts;
+  const { host, camera, options, owners, unread } = parts;
   let key: string | undefined;
   let entered: Soap | undefined;
   try {
@@ -135,6 +138,7 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
       device,
       expectAlive: async () => expectSameCamera(soap, { ...device, asset_key }),
       detections,
+      reading: { own: ownTopics(options.events, camera.name), onUnread: (topic) => unread.note(topic) },
       signal: AbortSignal.any([signal, whenComplete(parts, device, soap, signal)]),
     });
     if (!signal.aborted) throw new RetryLater(texts.complete_again, 0);

@@ -1,10 +1,12 @@
-/** Publishes one camera: its asset, its status, its motion. */
-import type { onvifFeeds } from '../../../src/contract/feeds.ts';
+/** Publishes one camera: its asset, its status, what its detectors report. */
+import { feed_list_max } from '../../../src/contract/limits.ts';
+import { onvifAiType, type onvifFeeds, pictureFault } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
 import type { AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { Device } from './device.ts';
-import { Detections } from '../events/detections.ts';
+import { Detections, type Edge } from '../events/detections.ts';
+import type { EventFeed } from '../events/topic-table.ts';
 import { texts } from '../texts.ts';
 
 export interface ServedParts {
@@ -57,8 +59,8 @@ export class Served {
     every(heartbeat_ms, signal, beat);
     this.#detections = new Detections({
       hold_max_ms: motion_hold_max_ms,
-      edge: (detection, detected, reason) =>
-        sink.publish(detection, { detected, timestamp: now(), ...(reason === undefined ? {} : { reason }) }),
+      signal,
+      edge: (feed, edge) => publishEdge(sink, feed, edge),
     });
     return this.#detections;
   }
@@ -75,6 +77,34 @@ export class Served {
     this.#detections = undefined;
     this.#sink?.publish('status', { online: false, timestamp: now() });
     this.#sink?.setOnline(false, reason);
+  }
+}
+
+function publishEdge(
+  sink: AssetSink<typeof onvifFeeds>,
+  feed: EventFeed,
+  { detected, types, reason }: Edge,
+): void {
+  const edge = { detected, timestamp: now(), ...(reason === undefined ? {} : { reason }) };
+  switch (feed) {
+    case 'ai_detection':
+      sink.publish(feed, { ...edge, types: onvifAiType.options.filter((type) => types.includes(type)) });
+      break;
+    case 'picture_fault':
+      sink.publish(feed, { ...edge, types: pictureFault.options.filter((type) => types.includes(type)) });
+      break;
+    case 'digital_input':
+      sink.publish(feed, { ...edge, inputs: types.slice(0, feed_list_max) });
+      break;
+    case 'motion':
+    case 'tamper':
+    case 'doorbell':
+    case 'sound':
+    case 'storage_fault':
+      sink.publish(feed, edge);
+      break;
+    default:
+      feed satisfies never;
   }
 }
 

@@ -7,7 +7,7 @@ import type { Limits } from '../limits.ts';
 import { type EventListener, pullEvents, type WayEnd } from './pull-point.ts';
 import { describe, type ServiceName, type Soap } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
-import { notesOf } from './topics.ts';
+import { notesOf, type Reading } from './topics.ts';
 import type { Webhook } from './webhook.ts';
 import { readEnvelope } from '../soap/envelope.ts';
 import {
@@ -34,6 +34,8 @@ export interface EventParts {
   /** Throws DeviceUnreachable when the camera does not answer any more, or another one does. */
   readonly expectAlive: () => Promise<void>;
   readonly detections: Detections;
+  /** How the topics of this camera are read. */
+  readonly reading: Reading;
   readonly webhook: Webhook;
   readonly memory: SubscriptionMemory;
   readonly limits: Pick<Limits, 'events_again_ms' | 'events_seldom_ms'>;
@@ -77,7 +79,8 @@ class Loss {
 
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function receiveEvents(parts: EventParts): Promise<void> {
-  const { camera, device, log, signal, soap, detections, pull_s, expectAlive, memory, limits } = parts;
+  const { camera, device, log, signal, soap, detections, reading, pull_s, expectAlive, memory, limits } =
+    parts;
   const url = device.services.get('events');
   let logged: string | undefined;
   let failures = 0;
@@ -94,7 +97,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
       if (logged !== undefined) log.info({ camera: camera.name }, texts.events_available);
       logged = undefined;
       failures = 0;
-      const notes = notesOf(body);
+      const notes = notesOf(body, reading);
       if (notes.length > 0) loss.end();
       detections.take(notes);
     },

@@ -183,11 +183,17 @@ type DeviceReport = NonNullable<DriverReport['devices']>[number];
 type AssetReport = StatusReport['assets'][number];
 
 /** For each device that is not served now what was tried, its answer, and the next attempt; and each weakness with its remedy. */
-function deviceFindings({ name, devices = [], next_try_at = null }: DriverReport): readonly Finding[] {
+function deviceFindings({ name, facts, devices = [], next_try_at = null }: DriverReport): readonly Finding[] {
   const unserved = devices
     .filter(({ state, reason }) => (state === 'offline' || state === 'rejected') && reason !== null)
     .map((device) => deviceFinding(name, device, next_try_at));
-  return [...unserved, ...devices.flatMap((device) => weaknessFinding(name, device))];
+  const { events_not_read: unread } = facts;
+  return [
+    ...unserved,
+    ...devices.flatMap((device) => weaknessFinding(name, device)),
+    // No fault: a camera reports much that is no alarm.
+    ...(typeof unread === 'string' ? [ok(`events of ${name}`, texts.events_not_read(plain(unread)))] : []),
+  ];
 }
 
 /** By which the kit is degraded although the device is configured so. */

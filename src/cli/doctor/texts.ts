@@ -96,6 +96,7 @@ export const texts = {
   up_since: (since: string) => `up since ${since}`,
   up_with_devices: (since: string, online: number, all: number) =>
     `up since ${since}, ${online} of ${all} devices online`,
+  events_not_read: (topics: string) => `not read: ${topics}`,
   no_device_online: 'none of its devices is online',
   see_devices: 'see its devices below',
   device_rejected: (tried: string, at: string, answer: string) => `rejected${at} by ${tried}: ${answer}`,

@@ -190,7 +190,16 @@ const devices: typeof english = {
 };
 
 const history: Words['history'] = {
-  event: { tamper: 'Sabotage', doorbell: 'Türklingel', motion: 'Bewegung', drops: 'Nachrichten verworfen' },
+  event: {
+    tamper: 'Sabotage',
+    doorbell: 'Türklingel',
+    motion: 'Bewegung',
+    digital_input: 'Eingang aktiv',
+    sound: 'Geräusch',
+    picture_fault: 'Bildfehler',
+    storage_fault: 'Speicher der Kamera defekt oder voll',
+    drops: 'Nachrichten verworfen',
+  },
   reason: {
     evicted: 'der Puffer des Kits war voll',
     thinned: 'ausgelassen, um Platz zu schaffen',
@@ -242,7 +251,20 @@ const history: Words['history'] = {
 export const de: Words = {
   ...devices,
   history,
-  seen: { people: 'Personen', vehicle: 'Fahrzeug', dog_cat: 'Tier', face: 'Gesicht', package: 'Paket' },
+  seen: {
+    people: 'Personen',
+    vehicle: 'Fahrzeug',
+    dog_cat: 'Tier',
+    face: 'Gesicht',
+    package: 'Paket',
+    line_crossing: 'Linie überquert',
+    intrusion: 'Bereich betreten',
+    loitering: 'Verweilen',
+    signal_loss: 'Kein Videosignal',
+    blurry: 'Bild unscharf',
+    dark: 'Bild zu dunkel',
+    bright: 'Bild zu hell',
+  },
   type: {
     drone: 'Drohne',
     camera: 'Kamera',

@@ -16,6 +16,13 @@ const seen: Names = {
   dog_cat: 'Animal',
   face: 'Face',
   package: 'Package',
+  line_crossing: 'Line crossed',
+  intrusion: 'Area entered',
+  loitering: 'Loitering',
+  signal_loss: 'No video signal',
+  blurry: 'Picture blurry',
+  dark: 'Picture too dark',
+  bright: 'Picture too bright',
 };
 const type: Names = {
   drone: 'Drone',
@@ -262,6 +269,10 @@ const event: Readonly<Record<string, string>> = {
   tamper: 'Tampering',
   doorbell: 'Doorbell',
   motion: 'Motion',
+  digital_input: 'Input active',
+  sound: 'Sound',
+  picture_fault: 'Picture fault',
+  storage_fault: 'Storage of the camera failed or full',
   drops: 'Messages dropped',
 };
 

@@ -19,6 +19,10 @@ const edges = new Set([
   'ai_detection',
   'tamper',
   'doorbell',
+  'digital_input',
+  'sound',
+  'picture_fault',
+  'storage_fault',
   'asset_status',
   'link_status',
 ]);

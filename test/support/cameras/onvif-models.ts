@@ -97,7 +97,7 @@ export const onvif_models: readonly OnvifModel[] = [
       [note('tns1:Device/tnsaxis:Sensor/PIR', { state: '1' }), ['motion active']],
       [note('tns1:VideoSource/tnsaxis:DayNightVision', { day: '1' }), []],
       [note('tns1:Device/tnsaxis:Status/SystemReady', { ready: '1' }), []],
-      [note('tns1:Device/tnsaxis:IO/Port', { state: '1' }), []],
+      [note('tns1:Device/tnsaxis:IO/Port', { state: '1' }), ['digital_input active']],
     ],
     expected: {
       asset_keys: ['onvif:axis:p3818-pve:b8a44f0000a1', 'onvif:mac:b8a44f0000a1'],
@@ -160,7 +160,10 @@ export const onvif_models: readonly OnvifModel[] = [
         note('tns1:VideoSource/GlobalSceneChange/AnalyticsService', { State: 'true' }, '1'),
         ['tamper active'],
       ],
-      [note('tns1:VideoSource/ImageTooDark/AnalyticsService', { State: 'true' }, '1'), []],
+      [
+        note('tns1:VideoSource/ImageTooDark/AnalyticsService', { State: 'true' }, '1'),
+        ['picture_fault active'],
+      ],
       [note('tns1:Monitoring/Profile/ActiveConnections', { State: 'true' }, '1'), []],
     ],
     expected: {
@@ -213,7 +216,10 @@ export const onvif_models: readonly OnvifModel[] = [
     },
     notes: [
       [note('tns1:RuleEngine/CellMotionDetector/Motion', { IsMotion: 'true' }, '000'), ['motion active']],
-      [note('tns1:VideoSource/ImageTooDark/ImagingService', { State: 'true' }, '000'), []],
+      [
+        note('tns1:VideoSource/ImageTooDark/ImagingService', { State: 'true' }, '000'),
+        ['picture_fault active'],
+      ],
       [note('tns1:Media/ProfileChanged', { Token: '000' }), []],
     ],
     expected: {
@@ -330,7 +336,10 @@ export const onvif_models: readonly OnvifModel[] = [
       GetDeviceInformation: information('Dahua', 'Ranger Dual', '2.840', '8L0000000000001'),
     },
     notes: [
-      [note('tns1:VideoSource/tns1:Device/Trigger/DigitalInput', { LogicalState: 'true' }, '00000'), []],
+      [
+        note('tns1:VideoSource/tns1:Device/Trigger/DigitalInput', { LogicalState: 'true' }, '00000'),
+        ['digital_input active'],
+      ],
       [note('tns1:UserAlarm/tns1:IVA/HumanShapeDetect', { State: 'true' }, 'VSC0'), ['motion active']],
       [note('tns1:VideoAnalytics/tnssamsung:MotionDetection', { State: '1' }, '0'), ['motion active']],
       [note('tns1:RuleEngine/CellMotionDetector/Motion//.', { IsMotion: 'true' }, '0'), ['motion active']],

@@ -2,18 +2,28 @@
 import { eventsOf, nextOf } from '../../world/history/events.ts';
 import type { Event } from '../../types.d.ts';
 import { ask, reasonOf } from '../../world/api.ts';
-import { listIn, own, textIn } from '../../json.ts';
-import { label } from '../../world/text.ts';
+import { textIn } from '../../json.ts';
+import { detectionText } from '../../world/history/log.ts';
 import { t } from '../../words/words.ts';
 import type { Older, View } from '../../types.d.ts';
 
 export const filters = ['all', 'alarm', 'link', 'task', 'seen'] as const;
 const types: Readonly<Record<string, readonly string[]>> = {
   all: [],
-  alarm: ['asset_status', 'link_status', 'state', 'tamper', 'doorbell', 'drops'],
+  alarm: [
+    'asset_status',
+    'link_status',
+    'state',
+    'tamper',
+    'doorbell',
+    'digital_input',
+    'picture_fault',
+    'storage_fault',
+    'drops',
+  ],
   link: ['link_status'],
   task: ['task'],
-  seen: ['motion', 'ai_detection'],
+  seen: ['motion', 'ai_detection', 'sound'],
 };
 const page_rows = 100;
 const export_page_rows = 1_000;
@@ -109,8 +119,7 @@ export function eventText({ type, asset_id, data }: Event, { world }: View): str
   if (type === 'link_status')
     return `${linkName(String(data['name']), world)}: ${stateText(data['status'])}${reason}`;
   if (type === 'asset_status') return `${asset}: ${stateText(data['status'])}${reason}`;
-  const seen = listIn(data['types']).map((each) => own(t.seen, String(each)) ?? String(each));
-  const what = seen.join(', ') || (own(t.history.event, type) ?? label(type));
+  const what = detectionText(type, data);
   return asset === '' ? what : `${asset}: ${what}`;
 }
 
@@ -124,9 +133,11 @@ function stateText(status: unknown) {
   return String(status);
 }
 
+const warnings: ReadonlySet<string> = new Set(['tamper', 'picture_fault', 'storage_fault', 'drops']);
+
 /** How serious an event is. */
 export function levelOf({ type, data }: Event): 'bad' | 'warn' | 'info' {
   if (type === 'state') return data['online'] === false ? 'bad' : 'info';
-  if (type === 'tamper' || type === 'drops') return 'warn';
+  if (warnings.has(type)) return 'warn';
   return data['status'] === 'offline' ? 'warn' : 'info';
 }

@@ -2,6 +2,7 @@
 import { feedFreshness } from '../../world/age.ts';
 import { duration, clock } from '../../units.ts';
 import { isRecord, own } from '../../json.ts';
+import { detectionText, other_detections } from '../../world/history/log.ts';
 import { plain } from '../../world/text.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
@@ -115,6 +116,13 @@ function seenCard(asset: LiveAsset, view: View) {
       sign: 'activity' as const,
       text: fieldOf(feeds['motion'], 'detected') === true ? t.camera.motion : t.camera.noMotion,
     },
+    ...other_detections
+      .filter((feed) => fieldOf(feeds[feed], 'detected') === true)
+      .map((feed) => ({
+        feed,
+        sign: 'activity' as const,
+        text: plain(detectionText(feed, feeds[feed]?.data)),
+      })),
   ].filter(({ feed }) => feeds[feed]);
   if (rows.length === 0) return '';
   return card(

@@ -1,5 +1,6 @@
 /** The course of an asset's figures, and what a camera saw: from the history. */
 import { own } from '../../json.ts';
+import { other_detections } from '../../world/history/log.ts';
 import { detectionsOf, eventsNow, intervalsOf, type Interval } from '../../world/history/events.ts';
 import { seriesNow, spanOf, type SeriesNow, type Span } from '../../world/history/history.ts';
 import { plain } from '../../world/text.ts';
@@ -21,7 +22,7 @@ interface Figure {
 }
 
 const plot_px = 150;
-const detection_types = ['ai_detection', 'motion', 'tamper', 'doorbell'];
+const detection_types = ['ai_detection', 'motion', ...other_detections];
 const lane_px = 640;
 
 /** The card of the history of an asset; empty where it has no figure that is kept, or there is no history. */

@@ -1,9 +1,10 @@
 /** What this page saw happen: conditions that came and went, links, detections of cameras. Kept in memory while the page is open. */
-import { own } from '../../json.ts';
+import { field, listIn, own } from '../../json.ts';
 import { t } from '../../words/words.ts';
 import { addressOf } from '../route.ts';
+import { label } from '../text.ts';
 import { fieldOf } from '../world.ts';
-import type { Entry, FeedMessage, ServerFrame, World } from '../../types.d.ts';
+import type { Entry, ServerFrame, World } from '../../types.d.ts';
 
 interface Condition {
   readonly key: string;
@@ -12,6 +13,17 @@ interface Condition {
 }
 
 const entries_max = 300;
+
+/** Feeds of cameras beside `motion` and `ai_detection` that report that something began or ended. */
+export const other_detections = [
+  'tamper',
+  'doorbell',
+  'digital_input',
+  'sound',
+  'picture_fault',
+  'storage_fault',
+] as const;
+const detection_feeds: ReadonlySet<string> = new Set(['motion', 'ai_detection', ...other_detections]);
 
 export class Log {
   /** newest first */
@@ -49,10 +61,10 @@ export class Log {
 
 /** @param world as it is before the frame */
 export function seenEntry(frame: ServerFrame, world: World): Entry | undefined {
-  if (frame.type !== 'feed' || (frame.feed !== 'motion' && frame.feed !== 'ai_detection')) return undefined;
+  if (frame.type !== 'feed' || !detection_feeds.has(frame.feed)) return undefined;
   const before = world.feeds.get(frame.asset_id)?.[frame.feed];
   if (fieldOf(frame.message, 'detected') !== true || fieldOf(before, 'detected') === true) return undefined;
-  const what = whatOf(frame.message);
+  const what = detectionText(frame.feed, frame.message.data);
   const name = world.assets.get(frame.asset_id)?.name ?? '';
   return {
     key: `seen ${frame.asset_id} ${frame.feed}`,
@@ -65,8 +77,11 @@ export function seenEntry(frame: ServerFrame, world: World): Entry | undefined {
   };
 }
 
-function whatOf(message: FeedMessage): string {
-  const types = fieldOf(message, 'types');
-  if (!Array.isArray(types) || types.length === 0) return t.camera.motion;
-  return types.map((type) => own(t.seen, String(type)) ?? String(type)).join(', ');
+/** What was detected in words; foreign parts are not sanitised yet. */
+export function detectionText(feed: string, data: unknown): string {
+  const types = listIn(field(data, 'types')).map((type) => own(t.seen, String(type)) ?? String(type));
+  const inputs = listIn(field(data, 'inputs')).map(String);
+  const word = own(t.history.event, feed) ?? label(feed);
+  if (types.length > 0) return types.join(', ');
+  return inputs.length > 0 ? `${word}: ${inputs.join(', ')}` : word;
 }

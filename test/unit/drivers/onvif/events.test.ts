@@ -1,8 +1,9 @@
 /** Motion from camera to hub: at once, by pull and by webhook, and never longer than it is true. */
 import { request } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import { expect, it, vi } from 'vitest';
-import { Motion } from '../../../../drivers/onvif/events/detections.ts';
+import { Detections, Detectors, type Edge } from '../../../../drivers/onvif/events/detections.ts';
 import { Webhook } from '../../../../drivers/onvif/events/webhook.ts';
 import { answer_chars_max, referenceParameters } from '../../../../drivers/onvif/events/subscription.ts';
 import { type FakeCameraSettings } from '../../../fakes/fake-onvif-camera.ts';
@@ -20,6 +21,8 @@ async function serve(settings: Partial<FakeCameraSettings> = {}, more: object = 
 }
 
 const alarm = 'tns1:VideoSource/MotionAlarm';
+const types: readonly string[] = [];
+const { signal } = new AbortController();
 const motion = (detected: boolean) => said('motion', (data) => data['detected'] === detected);
 
 it('reports each edge once, whatever many detectors report between', async () => {
@@ -50,6 +53,82 @@ it('publishes tampering and a doorbell as separate events', async () => {
   camera.events.set('tns1:RuleEngine/MyRuleDetector/Visitor', 'State', 'false');
   await outbox.until(said('doorbell', (data) => data['detected'] === false));
   expect(outbox.drafts.filter(said('motion'))).toEqual([]);
+});
+
+it('publishes kinds, inputs, sounds, faults of the picture and of the storage', async () => {
+  const { camera, prepare } = await serve();
+  const { outbox } = await prepare();
+  await camera.next('PullMessages');
+  const on = (feed: string, more: object = {}) =>
+    outbox.until(said(feed, (data) => matches(data, { detected: true, ...more })));
+  camera.events.set('tns1:RuleEngine/MyRuleDetector/PeopleDetect', 'State', 'true');
+  await outbox.until(motion(true));
+  await on('ai_detection', { types: ['people'] });
+  camera.events.set('tns1:RuleEngine/LineCrossDetector/LineCross', 'IsLineCross', 'true');
+  await on('ai_detection', { types: ['people', 'line_crossing'] });
+  camera.events.set('tns1:RuleEngine/LineCrossDetector/LineCross', 'IsLineCross', 'false');
+  camera.events.set('tns1:RuleEngine/MyRuleDetector/PeopleDetect', 'State', 'false');
+  await outbox.until(said('ai_detection', (data) => matches(data, { detected: false, types: [] })));
+  await outbox.until(motion(false));
+  camera.events.set('tns1:Device/Trigger/DigitalInput', 'LogicalState', 'true', 'door');
+  await on('digital_input', { inputs: ['door'] });
+  camera.events.set('tns1:AudioAnalytics/Audio/DetectedSound', 'isSoundDetected', 'true');
+  await on('sound');
+  camera.events.set('tns1:VideoSource/SignalLoss', 'State', 'true');
+  await on('picture_fault', { types: ['signal_loss'] });
+  camera.events.set('tns1:Device/HardwareFailure/StorageFailure', 'Failed', 'true');
+  await expect(on('storage_fault')).resolves.toBeDefined();
+});
+
+const matches = (data: Readonly<Record<string, unknown>>, wanted: object): boolean =>
+  Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(data[name], value));
+
+it('shows topics without a meaning, and reads them as soon as the configuration gives them one', async () => {
+  const topic = 'tns1:RuleEngine/tnsacme:Drone/Seen';
+  const first = await serve();
+  const running = await first.prepare();
+  await first.camera.next('PullMessages');
+  first.camera.events.set(topic, 'Visible', 'true');
+  const fact = (): unknown => running.hub.drivers()[0]?.facts['events_not_read'];
+  await eventually('it is shown', () => String(fact()).includes(topic));
+  expect(fact()).toMatch(/ \(1\); where one is an alarm, add it to the options: events: \[\{ topic: "tns1:/u);
+  const events = [{ topic: 'drone/seen', feed: 'ai_detection', type: 'vehicle', inverted: true }];
+  const { camera, prepare } = await serve({}, {}, { events });
+  const { outbox } = await prepare();
+  await camera.next('PullMessages');
+  camera.events.set(topic, 'Visible', 'false');
+  const seen = await outbox.until(said('ai_detection'));
+  expect(seen.data).toMatchObject({ detected: true, types: ['vehicle'] });
+});
+
+it('keeps the state of an input, a picture and a disk until the camera reports its end', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const edges: unknown[] = [];
+    const one = new Detections({
+      hold_max_ms: 60_000,
+      signal,
+      edge: (feed, { detected, reason }) => edges.push([feed, detected, reason]),
+    });
+    const about = { key: 'a', types } as const;
+    one.take([
+      { detection: 'digital_input', state: 'active', ...about },
+      { detection: 'storage_fault', state: 'pulse', ...about },
+      { detection: 'sound', state: 'active', ...about },
+    ]);
+    await vi.advanceTimersByTimeAsync(600_000);
+    one.take([{ detection: 'digital_input', state: 'idle', ...about }]);
+    expect(edges).toEqual([
+      ['sound', true, undefined],
+      ['digital_input', true, undefined],
+      ['storage_fault', true, undefined],
+      ['storage_fault', false, texts.no_further_event],
+      ['sound', false, texts.not_confirmed(60)],
+      ['digital_input', false, undefined],
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 it('reports once that only the event service restarts, and receives motion soon after', async () => {
@@ -103,16 +182,16 @@ it('takes back motion that lasts although pulls end empty and other detectors re
   try {
     const edges: unknown[] = [];
     let asked = 0;
-    const edge = (detected: boolean, reason?: string): void => void edges.push([detected, reason]);
-    const one = new Motion({ hold_max_ms: 60_000, edge });
+    const edge = ({ detected, reason }: Edge): void => void edges.push([detected, reason]);
+    const one = new Detectors({ hold_max_ms: 60_000, signal, lasts: false, edge });
     one.confirmWith(async () => {
       asked += 1;
     });
-    one.take([{ key: 'yard', state: 'active' }]);
+    one.take([{ key: 'yard', state: 'active', types }]);
     for (let pulls = 0; pulls < 4; pulls += 1) {
       await vi.advanceTimersByTimeAsync(20_000);
       one.take([]);
-      one.take([{ key: 'gate', state: 'idle' }]);
+      one.take([{ key: 'gate', state: 'idle', types }]);
     }
     expect(asked).toBe(1);
     expect(edges).toEqual([
@@ -124,11 +203,38 @@ it('takes back motion that lasts although pulls end empty and other detectors re
   }
 });
 
+it('reports both edges of what begins and ends within one answer, and ends its timers with the signal', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const edges: unknown[] = [];
+    const stopping = new AbortController();
+    const edge = ({ detected }: Edge): void => void edges.push(detected);
+    const one = new Detectors({ hold_max_ms: 60_000, signal: stopping.signal, lasts: false, edge });
+    one.take([
+      { key: 'yard', state: 'active', types },
+      { key: 'yard', state: 'idle', types },
+      { key: 'yard', state: 'active', types },
+    ]);
+    expect(edges).toEqual([true, false, true]);
+    expect(vi.getTimerCount()).toBe(1);
+    stopping.abort();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 it('ends a crossed line by itself', () => {
   const edges: unknown[] = [];
-  const one = new Motion({ hold_max_ms: 60_000, edge: (detected) => edges.push(detected) });
-  one.take([{ key: 'line', state: 'pulse' }]);
-  one.take([{ key: 'line', state: 'pulse' }]);
+  const one = new Detectors({
+    hold_max_ms: 60_000,
+    signal,
+    lasts: false,
+    edge: ({ detected }) => edges.push(detected),
+  });
+  one.take([{ key: 'line', state: 'pulse', types }]);
+  one.take([{ key: 'line', state: 'pulse', types }]);
   one.forget('test');
   one.forget('test');
   expect(edges).toEqual([true, false]);
@@ -136,9 +242,18 @@ it('ends a crossed line by itself', () => {
 
 it('keeps the newest of endlessly many detectors', () => {
   const edges: unknown[] = [];
-  const one = new Motion({ hold_max_ms: 60_000, edge: (detected) => edges.push(detected) });
-  one.take(Array.from({ length: 1_000 }, (_, key) => ({ key: String(key), state: 'active' as const })));
-  one.take(Array.from({ length: 256 }, (_, key) => ({ key: String(744 + key), state: 'idle' as const })));
+  const one = new Detectors({
+    hold_max_ms: 60_000,
+    signal,
+    lasts: false,
+    edge: ({ detected }) => edges.push(detected),
+  });
+  one.take(
+    Array.from({ length: 1_000 }, (_, key) => ({ key: String(key), state: 'active' as const, types })),
+  );
+  one.take(
+    Array.from({ length: 256 }, (_, key) => ({ key: String(744 + key), state: 'idle' as const, types })),
+  );
   expect(edges).toEqual([true, false]);
 });
 

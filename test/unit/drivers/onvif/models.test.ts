@@ -115,7 +115,7 @@ describe.each(onvif_models)('$model with $firmware ($special; $source)', (row) =
     expect(presets).toEqual(expected.presets);
   });
 
-  it('has its events read as motion, tampering or a doorbell, and others left alone', () => {
+  it('has its events read as what they mean, and others left alone', () => {
     const meanings = row.notes.map(([xml]) => {
       const reading = read(`<tev:PullMessagesResponse>${xml}</tev:PullMessagesResponse>`);
       return reading.kind === 'read'

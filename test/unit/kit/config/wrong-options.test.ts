@@ -82,6 +82,23 @@ const cases: readonly (readonly [driver: string, options: string, faults: readon
       'cameras[0].password: secrets may not stand in this file',
     ],
   ],
+  [
+    'onvif',
+    '{ cameras: [{ name: A, host: 10.0.0.1 }], events: [{ topic: a/b, feed: moton }, { topic: a/b, feed: tamper, type: people }, { topic: a/b, feed: ai_detection, type: blurry }, { feed: none }] }',
+    [
+      'events[0].feed: is "moton"; did you mean "motion"?',
+      'events[1].type: belongs to no tamper, which has no types; remove it',
+      'events[2].type: is none of ai_detection; write one of people, vehicle, dog_cat, face, package, line_crossing, intrusion, loitering',
+      'events[3].topic: is missing; add it (the topic or its end',
+    ],
+  ],
+  [
+    'onvif',
+    '{ cameras: [{ name: A, host: 10.0.0.1 }], events: [{ topic: a/b, feed: motion, camera: B }] }',
+    [
+      'events[0].camera: is "B", which no camera of this driver is called; write the name of one, or remove the key',
+    ],
+  ],
   ['power', '{ nut: { username: x } }', ['nut: give both username and password_file, or none of them']],
   ['speedtest', '{ servers: [] }', ['servers: is empty; give it a value']],
   ['starlink', '{}', ['link: is missing; add it (name of the network interface']],
