@@ -18,7 +18,7 @@ export interface Station {
   readonly tq_pct: number | null;
   readonly hops: 'direct' | 'relay' | null;
   readonly next_hop: string | null;
-  /** Counters since the station connected. */
+  /** Counters since the station connected; those of some firmware wrap at 2^32. */
   readonly tx_bytes: number | null;
   readonly rx_bytes: number | null;
 }
@@ -64,6 +64,8 @@ export interface LinkReading {
   /** Counters of the whole interface, where there are some. */
   readonly tx_bytes: number | null;
   readonly rx_bytes: number | null;
+  /** These have 32 bits, so that between two readings far apart they may have wrapped unseen. */
+  readonly isNarrow: boolean;
 }
 
 export const unknown_link: LinkReading = {
@@ -84,6 +86,7 @@ export const unknown_link: LinkReading = {
   busy_ms: null,
   tx_bytes: null,
   rx_bytes: null,
+  isNarrow: false,
 };
 
 export interface HealthReading {

@@ -76,8 +76,8 @@ export function linkMessage(context: Context): Message<'link'> {
     noise: link.noise,
     quality_pct: link.quality_pct,
     busy_pct: link.busy_pct ?? busyPct(reading, before),
-    tx_bps: throughput(reading, before, 'tx_bytes'),
-    rx_bps: throughput(reading, before, 'rx_bytes'),
+    tx_bps: throughput(reading, before, 'tx_bytes', peer_lost_ms),
+    rx_bps: throughput(reading, before, 'rx_bytes', peer_lost_ms),
     tx_rate_bps: primary?.tx_rate_bps ?? link.tx_rate_bps,
     rx_rate_bps: primary?.rx_rate_bps ?? link.rx_rate_bps,
     peers: stations?.filter((station) => isHeard(station, peer_lost_ms)).length ?? null,
@@ -165,24 +165,76 @@ function difference(rssi: number | null, noise: number | null): number | null {
   return rssi === null || noise === null ? null : Math.round((rssi - noise) * 10) / 10;
 }
 
-/** The counters of the interface, else the sum over the stations that were there before too. */
+/** No radio moves more; a counter of 32 bits can be followed up to this rate for half a minute. */
+const bytes_per_s_max = 125_000_000;
+const narrow_range = 2 ** 32;
+
+/**
+ * From the counters of the interface, else from the sum over the stations. Null rather than a part of it: when one station
+ * cannot be counted, the sum is unknown.
+ */
 export function throughput(
   now: Reading,
   before: Reading | undefined,
   counter: 'tx_bytes' | 'rx_bytes',
+  peer_lost_ms: number,
 ): number | null {
-  if (!before) return null;
+  if (!before || hasFallen(now.health.uptime_s, before.health.uptime_s)) return null;
   const seconds = (now.at_mono_ms - before.at_mono_ms) / 1_000;
   if (seconds <= 0) return null;
-  const whole = growth(now.link[counter], before.link[counter]);
-  if (whole !== null) return Math.round((whole * 8) / seconds);
-  const old = new Map(before.stations?.map((station) => [station.mac, station[counter]]));
-  const grown = (now.stations ?? []).flatMap((station) => {
-    const bytes = growth(station[counter], old.get(station.mac) ?? null);
-    return bytes === null ? [] : [bytes];
-  });
-  if (grown.length === 0) return null;
-  return Math.round((grown.reduce((sum, bytes) => sum + bytes, 0) * 8) / seconds);
+  const span = { counter, seconds, peer_lost_ms };
+  const bytes =
+    now.link[counter] === null
+      ? stationBytes(now.stations, before.stations, span)
+      : linkBytes(now, before, span);
+  return bytes === null ? null : Math.round((bytes * 8) / seconds);
+}
+
+interface Span {
+  readonly counter: 'tx_bytes' | 'rx_bytes';
+  readonly seconds: number;
+  readonly peer_lost_ms: number;
+}
+
+function linkBytes(now: Reading, before: Reading, { counter, seconds }: Span): number | null {
+  const mayHaveWrapped = bytes_per_s_max * seconds >= narrow_range;
+  if ((now.link.isNarrow || before.link.isNarrow) && mayHaveWrapped) return null;
+  return bytesSince(now.link[counter], before.link[counter], seconds);
+}
+
+function stationBytes(now: Reading['stations'], before: Reading['stations'], span: Span): number | null {
+  const listed = now?.filter(isNeighbour) ?? [];
+  const old = new Map(before?.filter(isNeighbour).map((station) => [station.mac, station]));
+  const macs = new Set(listed.map(({ mac }) => mac));
+  const hasLeft = [...old.values()].some((each) => !macs.has(each.mac) && isHeard(each, span.peer_lost_ms));
+  if (!before || listed.length === 0 || hasLeft) return null;
+  const bytes = listed.map((station) => bytesOf(station, old.get(station.mac), span));
+  return bytes.reduce<number | null>((sum, each) => (sum === null || each === null ? null : sum + each), 0);
+}
+
+/** Of one station since the reading before; all that it has counted where it connected since. */
+function bytesOf(now: Station, before: Station | undefined, { counter, seconds }: Span): number | null {
+  if (before) {
+    const isAnother = hasFallen(now.connected_s, before.connected_s);
+    return isAnother ? null : bytesSince(now[counter], before[counter], seconds);
+  }
+  return now.connected_s !== null && now.connected_s <= seconds ? now[counter] : null;
+}
+
+/** Of its own stations a radio knows more than the route; nodes behind them have no counters. */
+function isNeighbour({ tq_pct, rssi, tx_bytes, rx_bytes }: Station): boolean {
+  return tq_pct === null || rssi !== null || tx_bytes !== null || rx_bytes !== null;
+}
+
+/** Null when either is unknown, or when the counter was reset. One of 32 bits that wrapped has grown by no more than a radio moves. */
+function bytesSince(now: number | null, before: number | null, seconds: number): number | null {
+  if (now === null || before === null || now >= before) return growth(now, before);
+  const wrapped = now - before + narrow_range;
+  return before < narrow_range && wrapped <= bytes_per_s_max * seconds ? wrapped : null;
+}
+
+function hasFallen(now: number | null, before: number | null): boolean {
+  return now !== null && before !== null && now < before;
 }
 
 /** Null when either is unknown, or when the counter was reset. */

@@ -1,6 +1,6 @@
 /** Converts replies of rpcd's iwinfo, system and file objects into readings. Field names as in rpcd's iwinfo.c. Pure. */
 import { z } from 'zod';
-import { counter, figure, goodRows, macText, text } from './loose.ts';
+import { byteCounter, counter, figure, goodRows, macText, text } from './loose.ts';
 import {
   dbmOf,
   type HealthReading,
@@ -69,7 +69,7 @@ const rate = z
   .looseObject({
     rate: figure,
     mcs: counter,
-    bytes: counter,
+    bytes: byteCounter,
     drop_misc: counter,
     failed: counter,
     retries: counter,

@@ -1,7 +1,7 @@
 /** Reads the files of Mesh Rider firmware: link state, temperature and voltage, position. Pure. */
 import { z } from 'zod';
 import { answer_limits, readJson } from '../../../src/contract/bounded-json.ts';
-import { counter, figure, goodRows, macText } from './loose.ts';
+import { byteCounter, counter, figure, goodRows, macText } from './loose.ts';
 import { dbmOf, type PositionReading, type Station, unknown_station } from '../reading.ts';
 
 /** Paths in the firmware. */
@@ -18,7 +18,7 @@ const stationRow = z.looseObject({
   rssi_ant: z.array(figure).nullable().catch(null),
   mcs: counter,
   pl_ratio: figure,
-  tx_bytes: counter,
+  tx_bytes: byteCounter,
   tx_retries: counter,
   tx_failed: counter,
   inactive: counter,

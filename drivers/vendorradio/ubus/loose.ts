@@ -18,6 +18,12 @@ export const counter = figure.transform((value) =>
   value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null,
 );
 
+/** A count of bytes. Firmware before rpcd of mid-2021 writes 32 bits of it, as a signed number (openwrt/luci#5189). */
+export const byteCounter = figure.transform((value) => {
+  if (value === null || !Number.isSafeInteger(value) || value < -(2 ** 31)) return null;
+  return value < 0 ? value + 2 ** 32 : value;
+});
+
 export const text = z
   .unknown()
   .transform((raw) => (typeof raw === 'string' && raw.trim() !== '' ? raw.trim().slice(0, 200) : null))
