@@ -10,7 +10,7 @@ export const texts = {
   unknown_format: (cmd: string) => `answers ${cmd} in an unknown format`,
   no_tls: 'tls is disabled; password sent without encryption',
   refused_remedy:
-    'switch HTTPS on in its network settings (firmware updates switch it off), or check port and tls',
+    'switch HTTPS on in its network settings with the app (firmware updates switch it off, and battery cameras have it only behind a hub or recorder), or check port and tls',
   connector_stopped: 'the connector was stopped',
   rebooting: 'rebooting on command',
   online_channels: (channels: number, away: number) =>
@@ -26,10 +26,23 @@ export const texts = {
   loses_sessions: 'loses its sessions, or has its interface at another path',
   stopped_before: 'stopped before it was sent',
   http_status: (status: number, remedy: string) => `answers with HTTP status ${status}${remedy}`,
+  needs_https: '; it requires HTTPS: set tls: true and its HTTPS port',
+  no_interface: (status: number) =>
+    `answers with ${status === 404 ? 'HTTP status 404' : 'a page'} at both paths of its interface (/api.cgi and /cgi-bin/api.cgi); check that it is such a device, and tls and port: some have it over HTTPS only, and small models have none`,
   account_locked:
     'the account is locked after too many failed logins; unlock it or restart the camera, correct the password file, then reload the configuration',
   login_rejected:
     'user name or password rejected; correct username and password_file, then reload the configuration',
+  login_rejected_now:
+    'login refused, though this user and password were accepted before: the device may be starting or blocking logins; if they were changed there, correct username and password_file, then reload the configuration',
+  user_unknown:
+    'the device has no such user; correct username and password_file, then reload the configuration',
+  login_denied:
+    'the device denies the login and does not say why, which says nothing about the password; it may deny this address for a while after failed logins of any program here, or this user: stop other programs that log in, try another administrator, or restart the device',
+  login_not_ready: 'the login of the device is not ready; restart it if this lasts',
+  addresses_full: 'the device serves no more addresses; close other programs and apps that are logged in',
+  logins_full:
+    'the device takes no more logins; close other programs and apps that are logged in, or restart the device',
   sessions_full:
     'all sessions of the device are in use; close other programs and apps that are logged in, or use a separate user for each',
   code_parameter_missing: 'the request lacks a parameter that the device requires; its firmware may differ',
@@ -38,6 +51,11 @@ export const texts = {
   code_timeout: 'the request timed out in the device',
   code_unsupported: 'the device does not support this',
   code_not_understood: 'the device does not understand the request',
+  code_memory: 'the device is out of memory; restart it if this lasts',
+  code_busy: 'the device is busy; restart it if this lasts',
+  code_no_picture: 'the device could not take a picture',
+  picture_firmware:
+    'with some firmware cameras give their recorder no pictures; try another version of the camera',
   code_settings_unread: 'the device could not read its own settings',
   code_settings_unsaved: 'the device could not store its settings',
   code_batch_large: 'the device could not forward the request; the batch was too large',

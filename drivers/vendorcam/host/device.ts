@@ -43,6 +43,8 @@ export class Device {
   /** Commands that make a batch fail, and until when they are left out. */
   readonly #spoilers = new Map<string, number>();
   #path: string = paths[0];
+  /** It has given a reply of the interface at this path, in this connection. */
+  #isPathProven = false;
   #no_login_until_ms = 0;
 
   constructor(parts: DeviceParts) {
@@ -58,6 +60,7 @@ export class Device {
   /** Firmware may have changed: failed commands are tried again. */
   startAnew(): void {
     this.#spoilers.clear();
+    this.#isPathProven = false;
   }
 
   close(): void {
@@ -96,10 +99,11 @@ export class Device {
     return outcome;
   }
 
-  /** A picture of this channel. Rejects when the device gives none. */
+  /** A picture of this channel, asked for once more when the device was not ready. Rejects when the device gives none. */
   async picture(channel: number, signal: AbortSignal): Promise<Buffer> {
-    const first = await this.#picture(channel, signal);
-    const answer = isSessionLost(first) ? await this.#picture(channel, signal) : first;
+    let answer = await this.#picture(channel, signal);
+    if (isOf(answer, 'passing')) await sleep(this.#parts.limits.again_ms, signal);
+    if (isOf(answer, 'passing', 'session')) answer = await this.#picture(channel, signal);
     if (Buffer.isBuffer(answer)) return answer;
     throw pictureFailure(answer, this.#parts.limits);
   }
@@ -112,7 +116,7 @@ export class Device {
       return http.get(`${this.#path}${pictureQuery(channel, token)}`, within);
     });
     const answer = pictureIn(reply);
-    if (isSessionLost(answer)) this.session.forget(token);
+    if (isOf(answer, 'session')) this.session.forget(token);
     return answer;
   }
 
@@ -204,14 +208,21 @@ export class Device {
   ): Promise<{ readonly isLost: boolean; readonly outcomes: readonly Outcome[] }> {
     const token = await tokenOf();
     const query = `?cmd=${commands[0]?.cmd ?? ''}&token=${encodeURIComponent(token ?? 'null')}`;
-    const reply = await this.#line.take(urgency, async (giveUp) => {
-      if (signal?.aborted) throw new CommandRefused(notSent(texts.stopped_before));
-      const { http, limits } = this.#parts;
-      const within = { deadline_ms: limits.request_ms, signal: giveUp };
-      return http.post(`${this.#path}${query}`, JSON.stringify(commands), within);
-    });
+    const send = async (): Promise<HttpReply> =>
+      this.#line.take(urgency, async (giveUp) => {
+        if (signal?.aborted) throw new CommandRefused(notSent(texts.stopped_before));
+        const { http, limits } = this.#parts;
+        const within = { deadline_ms: limits.request_ms, signal: giveUp };
+        return http.post(`${this.#path}${query}`, JSON.stringify(commands), within);
+      });
+    let reply = await send();
+    if (!this.#isPathProven && isElsewhere(reply)) {
+      this.#changePath();
+      reply = await send();
+      if (isElsewhere(reply)) throw new DeviceUnreachable(texts.no_interface(reply.status));
+    }
     if (reply.status === 404) {
-      this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
+      this.#changePath();
       return { isLost: true, outcomes: [] };
     }
     // A command may have been executed nevertheless, and is not sent twice.
@@ -220,18 +231,30 @@ export class Device {
       this.session.forget(token);
       return { isLost: true, outcomes: [] };
     }
-    return { isLost: false, outcomes: readReplies(bodyOf(reply)) };
+    const outcomes = readReplies(bodyOf(reply));
+    this.#isPathProven = true;
+    return { isLost: false, outcomes };
+  }
+
+  #changePath(): void {
+    this.#path = paths.find((path) => path !== this.#path) ?? this.#path;
   }
 }
 
-function isSessionLost(answer: Buffer | Fault): boolean {
-  return !Buffer.isBuffer(answer) && answer.kind === 'session';
+function isOf(answer: Buffer | Fault, ...kinds: readonly Fault['kind'][]): boolean {
+  return !Buffer.isBuffer(answer) && kinds.includes(answer.kind);
+}
+
+/** The interface is not at this path: some firmware has its start page at every path that it does not know. */
+function isElsewhere({ status, text }: HttpReply): boolean {
+  return status === 404 || (status === 200 && text.trimStart().startsWith('<'));
 }
 
 function bodyOf({ status, text }: HttpReply): string {
   if (status === 200) return text;
-  const remedy = status >= 300 && status < 400 ? '; it requires HTTPS: set tls: true and its HTTPS port' : '';
-  throw new DeviceUnreachable(texts.http_status(status, remedy));
+  // The second is nginx's own page for a request without TLS to its port with TLS.
+  const isPlain = (status >= 300 && status < 400) || /sent to HTTPS port/iu.test(text);
+  throw new DeviceUnreachable(texts.http_status(status, isPlain ? texts.needs_https : ''));
 }
 
 function keep(command: Command, outcome: Outcome | undefined, answers: Map<Command, Outcome>): void {
@@ -276,5 +299,8 @@ export function pictureIn({ status, bytes, text, type }: HttpReply): Buffer | Fa
 
 /** For the operator. */
 export function pictureFailure(fault: Fault, limits: Limits): Error {
+  if (fault.text === texts.code_camera_part) {
+    return new DeviceUnreachable(`${fault.sentence}; ${texts.picture_firmware}`);
+  }
   return fault.kind === 'credentials' ? new DeviceUnreachable(fault.sentence) : failureOf(fault, limits);
 }

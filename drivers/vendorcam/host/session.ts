@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DeviceRejected, DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { credentialsHash, type LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
-import { failureOf } from './rsp-codes.ts';
+import { afterAcceptance, failureOf } from './rsp-codes.ts';
 import type { Limits } from '../limits.ts';
 import { type Command, faultIn, type Outcome, valueOf } from './replies.ts';
 import { texts } from '../texts.ts';
@@ -98,7 +98,7 @@ export class Session {
     const outcome = await this.#parts.send({ cmd: 'Login', param }, undefined);
     const fault = faultIn(outcome);
     if (fault) {
-      const failure = failureOf(fault, limits);
+      const failure = failureOf(guard.wasAccepted(credentials) ? afterAcceptance(fault) : fault, limits);
       throw failure instanceof DeviceRejected ? await guard.refuse(credentials, failure.message) : failure;
     }
     const read = valueOf(outcome, token)?.Token;

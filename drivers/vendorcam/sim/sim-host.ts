@@ -88,6 +88,10 @@ export class SimHost extends SimServer {
   serial = '00000000065536';
   /** Its user may restart it. */
   isAdmin = true;
+  /** Of its interface. */
+  paths: readonly string[] = ['/api.cgi', '/cgi-bin/api.cgi'];
+  /** What it has at all other paths. */
+  elsewhere = { status: 404, body: '' };
 
   constructor({ firmware = {}, channels = 1, mac = 'EC:71:DB:00:00:01' }: SimHostOptions = {}) {
     super();
@@ -113,8 +117,8 @@ export class SimHost extends SimServer {
     const url = new URL(request.url ?? '/', 'http://camera');
     if (request.method === 'GET') return this.servePicture(url.searchParams, response);
     const asked = await readCommands(request);
-    if (url.pathname !== '/api.cgi' && url.pathname !== '/cgi-bin/api.cgi') {
-      response.writeHead(404).end();
+    if (!this.paths.includes(url.pathname)) {
+      response.writeHead(this.elsewhere.status).end(this.elsewhere.body);
       return undefined;
     }
     return this.send(response, this.answer(asked, url.searchParams.get('token')));

@@ -34,10 +34,18 @@ describe('an error code', () => {
     [-49, 'Channel invalid', 'bad_request', /no such channel/u],
     [-99, 'Device offline', 'channel_offline', /does not answer its recorder/u],
     [-105, 'Frequent logins, please try again later!', 'sessions_full', /blocks logins for a while/u],
-    ...[-500, -501, -502, -503, -504, -505, -506].map(
-      (code) => [code, 'Login has been locked', 'credentials', /account is locked/u] as const,
-    ),
-    [-507, 'Login reach max', 'credentials', /account is locked/u],
+    // The vendor's Camera HTTP API guide, version 7, section 4.1.
+    [-2, 'out of mem', 'passing', /out of memory/u],
+    [-11, 'fcgi read failed', 'passing', /no answer from its own/u],
+    [-48, 'Fetching a picture failed', 'passing', /could not take a picture/u],
+    [-500, 'The number of IP addresses reaches the upper limit', 'sessions_full', /no more addresses/u],
+    [-501, 'The user does not exist', 'credentials', /no such user/u],
+    [-502, 'Password err', 'credentials', /user name or password rejected/u],
+    // home-assistant/core#177363, #181837: while its web page takes the same login.
+    [-503, 'login deny', 'credentials', /denies the login and does not say why/u],
+    [-505, 'Login not init', 'passing', /not ready/u],
+    [-506, 'Login has been locked', 'credentials', /account is locked/u],
+    [-507, 'Login reach max', 'sessions_full', /takes no more logins/u],
     [-1234, 'odd', 'unknown', /error -1234 \(odd\)/u],
   ] as const)('%s (%s) is of kind %s and reports what to do', (code, detail, kind, sentence) => {
     for (const fault of [faultOf(code, detail), faultOf(code, detail === 'odd' ? detail : '')]) {

@@ -102,8 +102,10 @@ describe('a refused login', () => {
     { code: -7, detail: 'login failed', says: /user name or password rejected/u },
     { code: -27, detail: 'invalid user', says: /user name or password rejected/u },
     { code: -1, detail: 'password wrong', says: /user name or password rejected/u },
+    { code: -501, detail: 'The user does not exist', says: /no such user/u },
+    // home-assistant/core#177363, #181837.
+    { code: -503, detail: 'login deny', says: /denies the login and does not say why.*-503: login deny/u },
     { code: -506, detail: 'Login has been locked', says: /account is locked/u },
-    { code: -507, detail: 'Login reach max', says: /account is locked/u },
   ])('with $code ends all attempts, also after a restart', async ({ code, detail, says }) => {
     const it = await running();
     it.camera.sessions.refuseWith = { code, detail };
@@ -163,6 +165,7 @@ describe('a refused login', () => {
 
   it.each([
     { code: -5, detail: 'max session', says: /all sessions of the device are in use/u },
+    { code: -507, detail: 'Login reach max', says: /takes no more logins/u },
     { code: -105, detail: 'Frequent logins, please try again later!', says: /too many logins|for a while/u },
     { code: -1, detail: 'privacy mode', says: /privacy mode is on/u },
   ])('with $code is tried again later, and rarely', async ({ code, detail, says }) => {
@@ -190,6 +193,67 @@ describe('a refused login', () => {
     it.start(it.options(file));
     expect(await rejected(it)).toMatch(says);
     expect(it.camera.requests).toBe(0);
+  });
+});
+
+it('a login that was accepted before and is refused now is not called a wrong password (home-assistant/core#135652, #113379)', async () => {
+  const it = await served();
+  it.camera.sessions.refuseWith = { code: -7, detail: 'login failed' };
+  it.camera.sessions.forgetAll();
+  const device = () => it.hub.hub.drivers()[0]?.devices?.find(({ name }) => name === 'gate');
+  await eventually('it is refused', () => device()?.state === 'rejected');
+  expect(device()?.reason).toMatch(/accepted before.*-7: login failed/u);
+  it.camera.sessions.refuseWith = undefined;
+  await eventually('it is online', () => device()?.state === 'online');
+});
+
+describe('the path of the interface', () => {
+  // ispysoftware/iSpy#182 (the page of the report; that it is served at this path is assumed), koush/scrypted#473.
+  const page =
+    '<!DOCTYPE html><html lang=en data-application=web><head><title id=appTitle>Reolink</title></head></html>';
+
+  it.each([
+    ['a page', { status: 200, body: page }],
+    ['status 404', { status: 404, body: '' }],
+  ])('is the other one where the first has %s, found with one login', async (_what, elsewhere) => {
+    const it = await running();
+    it.camera.paths = ['/cgi-bin/api.cgi'];
+    it.camera.elsewhere = elsewhere;
+    it.start();
+    await it.online();
+    expect(it.camera.sessions).toMatchObject({ logins: 1, open: 1 });
+    expect(it.hub.log.at('warn')).toEqual([texts.no_tls]);
+  });
+
+  it('is at neither, and both are named with what is there', async () => {
+    const it = await running();
+    it.camera.paths = [];
+    it.camera.elsewhere = { status: 200, body: page };
+    it.start();
+    await eventually('it is said', () => JSON.stringify(it.hub.log.lines).includes(texts.no_interface(200)));
+    expect(it.camera.sessions.logins).toBe(0);
+  });
+
+  it('is not left because of one page while the camera is busy', async () => {
+    const it = await served();
+    it.camera.mood = 'garbage';
+    await eventually('it is polled', () => it.camera.requests > 5);
+    it.camera.mood = 'well';
+    await it.online();
+    expect(it.camera.sessions.logins).toBe(1);
+  });
+
+  it('has HTTPS alone, as the web server of the device itself says', async () => {
+    const it = await running();
+    it.camera.paths = [];
+    it.camera.elsewhere = {
+      status: 400,
+      body: '<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>',
+    };
+    it.start();
+    await eventually('it is said', () =>
+      JSON.stringify(it.hub.log.lines).includes(texts.http_status(400, texts.needs_https)),
+    );
   });
 });
 

@@ -47,6 +47,22 @@ describe('snapshot of a vendor camera', () => {
     expect(it.asset('Gate')?.status).toBe('online');
   });
 
+  it('is asked for once more when the device was not ready', async () => {
+    const it = await online();
+    it.camera.errors.set('Snap', { code: -17, detail: 'rcv failed', times: 1 });
+    expect(await it.command('snapshot')).toMatchObject({ bytes: samplePicture().length });
+    expect(it.camera.count('Snap')).toBe(2);
+  });
+
+  // home-assistant/core#148557, #150128, #132361, #144082, #127117: D800, B800, B1200 and others behind a recorder.
+  it('fails after two answers that the camera gives its recorder no picture, with these words', async () => {
+    const it = await online();
+    it.camera.errors.set('Snap', { code: -17, detail: 'rcv failed', times: 9 });
+    await expect(it.command('snapshot')).rejects.toThrow(/-17: rcv failed.*firmware/u);
+    expect(it.camera.count('Snap')).toBe(2);
+    expect(it.asset('Gate')?.status).toBe('online');
+  });
+
   it('refuses what is no picture', async () => {
     const it = await online();
     it.camera.file = { type: 'text/html', bytes: Buffer.from('<html>') };
