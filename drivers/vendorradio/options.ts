@@ -109,8 +109,12 @@ const snmpRadio = z.strictObject({
   name,
   host,
   port: port.describe('161'),
-  version: z.enum(['2c', '3']).default('3').describe('2c sends the community without encryption'),
-  community_file: z.string().min(1).optional().describe('2c: file that contains only the community'),
+  version: z
+    .literal([3, '3', '2c', 1, '1'])
+    .default(3)
+    .transform((version) => `${version}` as const)
+    .describe('1 and 2c send the community without encryption; 1 only for radios that have no other'),
+  community_file: z.string().min(1).optional().describe('1 and 2c: file that contains only the community'),
   username: z.string().min(1).max(32).optional().describe('3: name of the user'),
   auth_protocol: z.enum(['sha', 'sha256', 'sha512', 'md5']).default('sha').describe('3'),
   auth_password_file: z.string().min(1).optional().describe('3: without it nothing is authenticated'),
@@ -137,8 +141,8 @@ const radio = z.discriminatedUnion('kind', [ubusRadio, snmpRadio]).superRefine((
   const missing = (key: string, remedy: string): void => {
     context.addIssue({ code: 'custom', path: [key], message: remedy });
   };
-  if (options.version === '2c' && options.community_file === undefined) {
-    missing('community_file', 'is needed for version 2c');
+  if (options.version !== '3' && options.community_file === undefined) {
+    missing('community_file', `is needed for version ${options.version}`);
   }
   if (options.version === '3' && options.username === undefined)
     missing('username', 'is needed for version 3');

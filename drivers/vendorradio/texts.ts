@@ -18,7 +18,9 @@ export const texts = {
   session_taken: 'a session that another client ended',
   contested:
     'another client with the same user ends the sessions of this radio; give each kit a separate user',
-  no_ubus: 'does not offer ubus at this address: its answer is not JSON; check path',
+  not_json: 'does not offer ubus at this address: its answer is not JSON; check path',
+  no_ubus: (what: string, other: string) => `${what} at the path of ubus; ${other}`,
+  answer_page: 'answers with a page, which is not JSON,',
   no_json_rpc: 'an answer that is not JSON-RPC',
   no_status: 'an answer without a status',
   web_server_timeout: 'a timeout in its web server',
@@ -52,8 +54,21 @@ export const texts = {
     `accepts the password, but user ${username} has no rights; install the ACL of the README in /usr/share/rpcd/acl.d and name it in /etc/config/rpcd`,
   rpcd_restarting: 'is restarting its rpcd, or has none',
   request_too_large: 'the request is too large for the radio',
-  no_ubus_path: 'has no ubus at this path; install uhttpd-mod-ubus there, or correct path',
-  http_status: (status: number, remedy: string) => `answers with HTTP status ${status}${remedy}`,
+  other_rutos:
+    'it has the interface of Teltonika RutOS (/api/login), which is not served; switch SNMP on there and use kind: snmp',
+  other_silvus: (path: string) =>
+    `it has the interface of Silvus StreamScape (${path}), which is not served; use kind: snmp with its OIDs where it has SNMP`,
+  other_airos:
+    'it is a Ubiquiti airOS device, whose own interface is not served; switch SNMP on there and use kind: snmp, preset: airos, version: 1',
+  other_routeros:
+    'it is a MikroTik RouterOS device, whose own interface is not served; switch SNMP on there and use kind: snmp',
+  other_luci: 'it runs OpenWrt; install uhttpd-mod-ubus there, or correct path',
+  other_page: (title: string) =>
+    `its start page is "${title}"; where it runs OpenWrt install uhttpd-mod-ubus there or correct path, else use kind: snmp`,
+  other_unknown:
+    'where it runs OpenWrt install uhttpd-mod-ubus there or correct path, else use kind: snmp; check port and tls',
+  http_status: (status: number) => `answers with HTTP status ${status}`,
+  needs_https: 'it may require HTTPS: set tls: true and its port',
   queue_full: 'too many requests in the queue of the radio',
   connector_stopped: 'the connector was stopped',
   stopped_before_answer: 'stopped before the radio answered',
@@ -62,16 +77,29 @@ export const texts = {
   no_tls: 'tls is disabled; password sent without encryption',
   refused_remedy: 'check that its web server runs, and check port and tls',
   connector_stopping: 'the connector is stopping',
-  snmp_silent_community:
-    'does not answer over SNMP; check its power, that its community is that of community_file, and that it accepts version 2c: configure version 3 where it does not',
+  snmp_silent_community: (version: '1' | '2c') =>
+    `does not answer over SNMP; check its power, that its community is that of community_file, and that it accepts version ${version}: configure the version that it has, ${version === '1' ? '2c or version 3' : '1 (airMAX and airFiber have no other) or version 3'}`,
   snmp_silent: 'does not answer over SNMP; check its power and address',
-  snmp_user_refused: (reason: string) =>
-    `refuses the SNMP user or its passwords (${reason}); correct username, the password files or the protocols`,
+  snmp_silent_encrypted:
+    'answers the discovery of SNMP version 3, but no encrypted request; correct priv_password_file or priv_protocol, or check its power',
+  snmp_user_refused: (reason: string, remedy: string) => `refuses the SNMP user (${reason}); ${remedy}`,
+  snmp_user_unknown:
+    'correct username, or create the user on it again: a reset, and with many agents a new engine ID, removes it',
+  snmp_auth_wrong: 'correct auth_password_file or auth_protocol',
+  snmp_level_wrong:
+    'give auth_password_file and priv_password_file as the user has passwords there, no more and no fewer',
+  snmp_priv_wrong: 'correct priv_password_file or priv_protocol',
+  snmp_out_of_step: (reason: string) =>
+    `answers SNMP version 3 with messages that do not fit its own engine ID, time or keys (${reason}); restart its SNMP agent, and check the passwords`,
+  snmp_nothing_readable:
+    'answers over SNMP, but lets this community or user read nothing with this version; allow the system and interface tables there, or set another version',
   snmp_refused_remedy: 'check that its SNMP agent runs, and check port',
   snmp_foreign: (reason: string) =>
     `answers with something that is not SNMP, or cannot be read (${reason}); check port`,
   snmp_failed: (reason: string) => `SNMP request failed (${reason})`,
-  snmp_public: 'SNMP community is "public"; set another one or use version 3',
+  snmp_public:
+    'SNMP community is "public", and sent without encryption; use version 3 where the radio has it',
+  snmp_clear: 'SNMP community and figures are sent without encryption; use version 3 where the radio has it',
   snmp_no_interface: 'reports no interface with a MAC address over SNMP; set device',
   snmp_no_such_interface: (device: string, known: string) =>
     `has no interface ${device}; its interfaces are ${known}`,

@@ -15,6 +15,8 @@ export interface SocketGuard {
   readonly isForeign: () => boolean;
   /** Whether a datagram is being read. */
   readonly isReading: () => boolean;
+  /** Whether the agent has sent a datagram, such as its answer to the discovery of version 3. */
+  readonly hasAnswered: () => boolean;
 }
 
 /** Opens the socket below; tests replace it by one without a network. */
@@ -35,9 +37,13 @@ export function guardSocket(
 ): SocketGuard {
   let from: RemoteInfo | undefined;
   let agent: string | undefined;
+  let hasAnswered = false;
+  const isForeign = (): boolean =>
+    from !== undefined && (from.port !== port || plain(from.address) !== agent);
   return {
     isReading: () => from !== undefined,
-    isForeign: () => from !== undefined && (from.port !== port || plain(from.address) !== agent),
+    isForeign,
+    hasAnswered: () => hasAnswered,
     dgram: {
       createSocket: (type) =>
         new GuardedSocket(type, openUdp, {
@@ -48,6 +54,7 @@ export function guardSocket(
           },
           read: (deliver, sender) => {
             from = sender;
+            hasAnswered ||= !isForeign();
             try {
               deliver();
             } catch (error) {

@@ -22,6 +22,8 @@ interface SnmpParts {
 
 interface Found {
   readonly session: SnmpSession;
+  /** Hash. */
+  readonly credentials: string;
   readonly preset: Preset;
   /** Index of the interface that is counted. */
   readonly index: string;
@@ -31,6 +33,7 @@ interface Found {
 export function snmpSource({ radio, name, options, limits, log, guard }: SnmpParts): RadioSource {
   let found: Found | undefined;
   let isClosed = false;
+  let isWarned = false;
   const leave = (): void => {
     found?.session.close();
     found = undefined;
@@ -40,8 +43,10 @@ export function snmpSource({ radio, name, options, limits, log, guard }: SnmpPar
     async connect() {
       leave();
       const login = await loginOf(radio);
-      if (login.version === '2c' && login.community === 'public') {
-        log.warn({ radio: radio.name }, texts.snmp_public);
+      if (login.version !== '3' && !isWarned) {
+        const text = login.community === 'public' ? texts.snmp_public : texts.snmp_clear;
+        log.warn({ radio: radio.name, version: login.version }, text);
+        isWarned = true;
       }
       if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
       const credentials = credentialsOf(login);
@@ -51,7 +56,7 @@ export function snmpSource({ radio, name, options, limits, log, guard }: SnmpPar
         const { known, ...about } = await describe(session, radio);
         await guard.accept(credentials);
         if (isClosed) throw new DeviceUnreachable(texts.connector_stopping);
-        found = { session, ...about };
+        found = { session, credentials, ...about };
         return known;
       } catch (error) {
         session.close();
@@ -60,7 +65,12 @@ export function snmpSource({ radio, name, options, limits, log, guard }: SnmpPar
     },
     async poll() {
       if (!found) throw new DeviceUnreachable(texts.not_identified);
-      return read(found);
+      try {
+        return await read(found);
+      } catch (error) {
+        // It accepted them a moment ago: an agent that starts may not have read its users yet.
+        throw error instanceof SnmpRefused ? await guard.refuse(found.credentials, error.message) : error;
+      }
     },
     farewell: async () => undefined,
     close() {
@@ -71,14 +81,14 @@ export function snmpSource({ radio, name, options, limits, log, guard }: SnmpPar
 }
 
 function credentialsOf(login: SnmpLogin): string {
-  if (login.version === '2c') return credentialsHash('', login.community);
+  if (login.version !== '3') return credentialsHash('', login.community);
   const { username, auth, priv } = login;
   return credentialsHash(username, JSON.stringify([auth, priv]));
 }
 
 async function loginOf(radio: SnmpRadio): Promise<SnmpLogin> {
   const { version, username = '', auth_password_file, priv_password_file } = radio;
-  if (version === '2c') {
+  if (version !== '3') {
     return { version, community: await readSecretFile('community_file', radio.community_file ?? '') };
   }
   const auth = auth_password_file && {
@@ -94,6 +104,7 @@ async function loginOf(radio: SnmpRadio): Promise<SnmpLogin> {
 
 async function describe(session: SnmpSession, radio: SnmpRadio) {
   const about = await session.get([oid.sysDescr, oid.sysObjectID, oid.sysName, airos_probe]);
+  if (about.size === 0) throw new DeviceUnreachable(texts.snmp_nothing_readable);
   const preset = presetOf(radio.preset, textOf(about.get(oid.sysObjectID)) ?? '', about.has(airos_probe));
   const { index, mac } = await interfaceOf(session, radio);
   const figures: Partial<Record<OidName, Scaled>> = { ...preset.oids };
@@ -147,13 +158,16 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
 }
 
 async function read({ session, preset, index, figures }: Found): Promise<Reading> {
-  const counters = { rx: `${oid.ifHCInOctets}.${index}`, tx: `${oid.ifHCOutOctets}.${index}` };
+  const wide = { rx: `${oid.ifHCInOctets}.${index}`, tx: `${oid.ifHCOutOctets}.${index}` };
+  const narrow = { rx: `${oid.ifInOctets}.${index}`, tx: `${oid.ifOutOctets}.${index}` };
   const values = await session.get([
     oid.hrSystemUptime,
-    counters.rx,
-    counters.tx,
+    ...(session.hasCounter64 ? Object.values(wide) : []),
+    ...Object.values(narrow),
     ...Object.values(figures).map((each) => each.oid),
   ]);
+  const bytes = (way: 'rx' | 'tx'): number | null =>
+    counterOf(values.get(wide[way])) ?? counterOf(values.get(narrow[way]));
   const loads = [...(await session.column(oid.hrProcessorLoad)).values()].filter(
     (each) => typeof each === 'number',
   );
@@ -178,8 +192,9 @@ async function read({ session, preset, index, figures }: Found): Promise<Reading
       quality_pct: percentOf(figure('quality_pct')),
       tx_rate_bps: above0(figure('tx_rate_bps')),
       rx_rate_bps: above0(figure('rx_rate_bps')),
-      tx_bytes: numberOf(values.get(counters.tx)),
-      rx_bytes: numberOf(values.get(counters.rx)),
+      tx_bytes: bytes('tx'),
+      rx_bytes: bytes('rx'),
+      isNarrow: !values.has(wide.rx) || !values.has(wide.tx),
     },
     stations: await stations(session, preset),
     health: {
@@ -235,6 +250,12 @@ function numberOf(value: SnmpValue | undefined): number | null {
   return Number.isFinite(read) ? read : null;
 }
 
+/** Some agents write counters of 32 bits as signed numbers. */
+function counterOf(value: SnmpValue | undefined): number | null {
+  const count = numberOf(value);
+  return count !== null && count < 0 ? count + 2 ** 32 : count;
+}
+
 /** Six bytes, or a text with colons, as some agents write. */
 function macOfBytes(value: SnmpValue | undefined): string | undefined {
   if (!Buffer.isBuffer(value)) return undefined;
@@ -264,6 +285,9 @@ export const oid = {
   ifDescr: '1.3.6.1.2.1.2.2.1.2',
   ifType: '1.3.6.1.2.1.2.2.1.3',
   ifPhysAddress: '1.3.6.1.2.1.2.2.1.6',
+  /** Of 32 bits; all that agents of version 1 have, and some others. */
+  ifInOctets: '1.3.6.1.2.1.2.2.1.10',
+  ifOutOctets: '1.3.6.1.2.1.2.2.1.16',
   ifHCInOctets: '1.3.6.1.2.1.31.1.1.1.6',
   ifHCOutOctets: '1.3.6.1.2.1.31.1.1.1.10',
 } as const;

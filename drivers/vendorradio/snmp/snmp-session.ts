@@ -1,14 +1,14 @@
-/** Reads a radio over SNMP v2c or v3 with net-snmp, whose sessions and errors stay in this file. Never sets a value. */
+/** Reads a radio over SNMP v1, v2c or v3 with net-snmp, whose sessions and errors stay in this file. Never sets a value. */
 import snmp from 'net-snmp';
 import { connectionFault } from '../../../src/toolkit/device/connection-fault.ts';
 import { DeviceRejected, DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { within } from '../../../src/platform/time.ts';
 import type { Limits } from '../limits.ts';
 import { texts } from '../texts.ts';
-import { type GuardOptions, guardSocket } from './guarded-socket.ts';
+import { type GuardOptions, guardSocket, type SocketGuard } from './guarded-socket.ts';
 
 export type SnmpLogin =
-  | { readonly version: '2c'; readonly community: string }
+  | { readonly version: '1' | '2c'; readonly community: string }
   | {
       readonly version: '3';
       readonly username: string;
@@ -22,6 +22,8 @@ export type SnmpLogin =
 export type SnmpValue = number | string | Buffer;
 
 export interface SnmpSession {
+  /** Version 1 has no numbers of 64 bits. */
+  readonly hasCounter64: boolean;
   /** By OID, those the agent has. */
   readonly get: (oids: readonly string[]) => Promise<ReadonlyMap<string, SnmpValue>>;
   /** The rows of a column, by their index. */
@@ -31,6 +33,12 @@ export interface SnmpSession {
 
 /** The agent refused the user or its passwords. */
 export class SnmpRefused extends DeviceRejected {}
+
+/** Of version 3: agent and session have another notion of its engine ID, boots or time, which says nothing about the password. */
+class OutOfStep extends DeviceUnreachable {}
+
+type Varbinds = readonly snmp.Varbind[];
+type Send = (session: snmp.Session, done: (error: Error | null, varbinds?: Varbinds) => void) => void;
 
 interface SnmpOptions extends GuardOptions {
   readonly limits: Limits;
@@ -45,11 +53,19 @@ export function openSnmp(
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => undefined);
   const guard = guardSocket(port, (error) => broken.reject(unreadable(error)), ways);
-  const session = sessionTo(host, login, { ...optionsOf(host, port, limits), dgramModule: guard.dgram });
-  session.on('error', (error) => {
-    if (guard.isForeign()) return;
-    broken.reject(guard.isReading() ? unreadable(error) : failureOf(error, login));
-  });
+  const begin = (): snmp.Session => {
+    const begun = sessionTo(host, login, { ...optionsOf(host, port, limits), dgramModule: guard.dgram });
+    begun.on('error', (error) => {
+      if (guard.isForeign()) return;
+      broken.reject(guard.isReading() ? unreadable(error) : failureOf(error, login, guard));
+    });
+    return begun;
+  };
+  let session = begin();
+  const beginAnew = (): void => {
+    session.close();
+    session = begin();
+  };
   let isClosed = false;
   const close = (): void => {
     if (isClosed) return;
@@ -58,42 +74,67 @@ export function openSnmp(
     session.close();
   };
 
-  const ask = async (
-    send: (done: (error: Error | null, varbinds?: readonly snmp.Varbind[]) => void) => void,
-  ): Promise<readonly snmp.Varbind[]> => {
+  /** Null: the agent has an error for one of the OIDs, or for their number. */
+  const askOnce = async (send: Send): Promise<Varbinds | null> => {
     if (isClosed) return broken.promise;
-    const answered = new Promise<readonly snmp.Varbind[]>((resolve, reject) => {
-      send((error, varbinds) => {
-        if (error) reject(failureOf(error, login));
+    const answered = new Promise<Varbinds | null>((resolve, reject) => {
+      send(session, (error, varbinds) => {
+        if (error && isAboutOids(error)) resolve(null);
+        else if (error) reject(failureOf(error, login, guard));
         else resolve(varbinds ?? []);
       });
     });
     const settled = Promise.race([answered, broken.promise]);
     const kept = await within(limits.snmp_answer_ms, settled);
-    if (kept) return kept;
+    if (kept !== undefined) return kept;
     // Otherwise the library would repeat the request for as long as the agent asks for it.
     broken.reject(new DeviceUnreachable(`gave no answer over SNMP within ${limits.snmp_answer_ms} ms`));
     close();
     return broken.promise;
   };
 
+  /**
+   * An agent that restarted has another time, often with boots that count anew, or after a reset another engine ID; some report
+   * wrong ones at first. The session knows the agent's own from its refusal, else a new one asks for them.
+   */
+  const ask = async (send: Send): Promise<Varbinds | null> => {
+    for (const recover of [() => undefined, beginAnew, () => undefined]) {
+      try {
+        return await askOnce(send);
+      } catch (error) {
+        if (!(error instanceof OutOfStep) || isClosed) throw error;
+        recover();
+      }
+    }
+    return askOnce(send);
+  };
+
+  /** An agent of version 1, and some of the others, refuse a whole request because of one OID. */
+  const getInto = async (values: Map<string, SnmpValue>, oids: readonly string[]): Promise<void> => {
+    const answer = await ask((by, done) => by.get([...oids], done));
+    for (const varbind of answer ?? []) keep(varbind, varbind.oid, values);
+    if (answer || oids.length === 1) return;
+    for (const oid of oids) await getInto(values, [oid]);
+  };
+
+  const next: (from: string) => Send =
+    login.version === '1'
+      ? (from) => (by, done) => by.getNext([from], done)
+      : (from) => (by, done) =>
+          by.getBulk([from], 0, limits.snmp_repetitions, (error, answer) => done(error, answer?.flat()));
+
   return {
+    hasCounter64: login.version !== '1',
     async get(oids) {
       const values = new Map<string, SnmpValue>();
       for (let at = 0; at < oids.length; at += limits.snmp_oids_max) {
-        const some = oids.slice(at, at + limits.snmp_oids_max);
-        for (const varbind of await ask((done) => session.get(some, done)))
-          keep(varbind, varbind.oid, values);
+        await getInto(values, oids.slice(at, at + limits.snmp_oids_max));
       }
       return values;
     },
     async column(oid) {
-      // Repeated bulk requests, since net-snmp's walk stops after one row with some agents.
-      return walk(oid, limits.snmp_rows_max, async (from) =>
-        ask((done) => {
-          session.getBulk([from], 0, limits.snmp_repetitions, (error, answer) => done(error, answer?.flat()));
-        }),
-      );
+      // Repeated requests, since net-snmp's walk stops after one row with some agents. Version 1 refuses at the end of its tables.
+      return walk(oid, limits.snmp_rows_max, async (from) => (await ask(next(from))) ?? []);
     },
     close,
   };
@@ -130,9 +171,11 @@ function optionsOf(host: string, port: number, limits: Limits) {
 }
 
 function sessionTo(host: string, login: SnmpLogin, options: snmp.SessionOptions): snmp.Session {
-  return login.version === '2c'
-    ? snmp.createSession(host, login.community, { ...options, version: snmp.Version2c })
-    : snmp.createV3Session(host, userOf(login), { ...options, version: snmp.Version3 });
+  if (login.version === '3') {
+    return snmp.createV3Session(host, userOf(login), { ...options, version: snmp.Version3 });
+  }
+  const version = login.version === '1' ? snmp.Version1 : snmp.Version2c;
+  return snmp.createSession(host, login.community, { ...options, version });
 }
 
 function userOf(login: Extract<SnmpLogin, { readonly version: '3' }>): snmp.User {
@@ -172,17 +215,45 @@ function unreadable(error: unknown): DeviceUnreachable {
   return new DeviceUnreachable(texts.snmp_foreign(messageOf(error)), { cause: error });
 }
 
-/** A wrong community and a dead host look the same on the wire: no answer. */
-function failureOf(error: Error, login: SnmpLogin): Error {
+/** Error states (RFC 1157, RFC 3416) that concern what was asked for: tooBig, noSuchName, badValue, readOnly, genErr. */
+const about_oids_max = 5;
+
+/** noAccess, authorizationError: as of an agent that knows the community in version 1 only. */
+const no_access: ReadonlySet<number> = new Set([6, 16]);
+
+function isAboutOids(error: Error): boolean {
+  return error instanceof snmp.RequestFailedError && error.status <= about_oids_max;
+}
+
+/** What the agent refuses (RFC 3414, section 3.2), in the words of the library. */
+const refusals: readonly (readonly [words: string, remedy: string])[] = [
+  ['Unknown User Name', texts.snmp_user_unknown],
+  ['Wrong Digest', texts.snmp_auth_wrong],
+  ['Unsupported Security Level', texts.snmp_level_wrong],
+  ['Decryption Error', texts.snmp_priv_wrong],
+];
+
+function failureOf(error: Error, login: SnmpLogin, guard: Pick<SocketGuard, 'hasAnswered'>): Error {
   // Its type definitions lack the class.
   if (error.name === 'RequestTimedOutError') {
-    return new DeviceUnreachable(login.version === '2c' ? texts.snmp_silent_community : texts.snmp_silent, {
-      cause: error,
-    });
+    return new DeviceUnreachable(silenceOf(login, guard.hasAnswered()), { cause: error });
   }
   if (login.version === '3' && error instanceof snmp.ResponseInvalidError) {
-    return new SnmpRefused(texts.snmp_user_refused(messageOf(error)), { cause: error });
+    const words = messageOf(error);
+    const reason = words.startsWith('Authentication digest') ? 'wrong digest of its answer' : words;
+    const refusal = refusals.find(([refusing]) => reason.startsWith(refusing));
+    if (!refusal) return new OutOfStep(texts.snmp_out_of_step(reason), { cause: error });
+    return new SnmpRefused(texts.snmp_user_refused(reason, refusal[1]), { cause: error });
   }
-  const fault = connectionFault(error, texts.snmp_refused_remedy) ?? texts.snmp_failed(messageOf(error));
-  return new DeviceUnreachable(fault, { cause: error });
+  const reason =
+    error instanceof snmp.RequestFailedError && no_access.has(error.status)
+      ? texts.snmp_nothing_readable
+      : (connectionFault(error, texts.snmp_refused_remedy) ?? texts.snmp_failed(messageOf(error)));
+  return new DeviceUnreachable(reason, { cause: error });
+}
+
+/** A wrong community and a dead host look the same on the wire: no answer. So does a request that the agent cannot decrypt. */
+function silenceOf(login: SnmpLogin, hasAnswered: boolean): string {
+  if (login.version !== '3') return texts.snmp_silent_community(login.version);
+  return hasAnswered && login.priv ? texts.snmp_silent_encrypted : texts.snmp_silent;
 }

@@ -92,7 +92,7 @@ function parsed(text: string): unknown {
   try {
     return readJson(text, answer_limits);
   } catch (error) {
-    throw new DeviceUnreachable(texts.no_ubus, {
+    throw new DeviceUnreachable(texts.not_json, {
       cause: error,
     });
   }

@@ -16,10 +16,11 @@ import {
   requestText,
   ubus_status,
 } from './ubus-wire.ts';
+import { otherInterface } from './other-interface.ts';
 import { texts } from '../texts.ts';
 
 export interface UbusParts {
-  readonly http: Pick<PinnedHttp, 'post'>;
+  readonly http: Pick<PinnedHttp, 'get' | 'post'>;
   readonly path: string;
   readonly username: string;
   /** Read again for each login. */
@@ -62,6 +63,8 @@ export class Ubus {
   #last: Promise<unknown> = Promise.resolve();
   /** Number of lost sessions; staged changes are lost with them. */
   losses = 0;
+  /** What it has instead of ubus, once it has shown it. */
+  #other: string | undefined;
   /** How many sessions in a row another client has ended. */
   contested = 0;
 
@@ -205,13 +208,15 @@ export class Ubus {
     if (Buffer.byteLength(body) > limits.request_bytes_max) {
       throw new CommandRefused(texts.request_too_large);
     }
-    const { status, text } = await http.post(path, body, { deadline_ms });
-    if (status === 200) return text;
-    if (status === 404) {
-      throw new DeviceUnreachable(texts.no_ubus_path);
-    }
-    const remedy = status >= 300 && status < 400 ? '; it requires HTTPS: set tls: true and its port' : '';
-    throw new DeviceUnreachable(texts.http_status(status, remedy));
+    const reply = await http.post(path, body, { deadline_ms });
+    const { status, text } = reply;
+    const isPage = status === 200 && text.trimStart().startsWith('<');
+    if (status === 200 && !isPage) return text;
+    const what = isPage ? texts.answer_page : texts.http_status(status);
+    if (status >= 500) throw new DeviceUnreachable(what);
+    const usual = status >= 300 && status < 400 ? texts.needs_https : texts.other_unknown;
+    this.#other ??= await otherInterface(http, reply, limits.request_ms);
+    throw new DeviceUnreachable(texts.no_ubus(what, this.#other ?? usual));
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -126,7 +126,8 @@ function choicesOf(schema: Schema): readonly Schema[] {
 /** Type and bounds in words. */
 function valuesOf(schema: Schema): string {
   if (schema.const !== undefined) return code(schema.const);
-  if (schema.enum) return schema.enum.map((value) => code(value)).join(', ');
+  // A number may be written as a text too.
+  if (schema.enum) return [...new Set(schema.enum.map((value) => code(value)))].join(', ');
   const choices = choicesOf(schema);
   if (choices.length > 0) return [...new Set(choices.map(valuesOf))].join(' or ');
   if (schema.type === 'array') return `list of ${schema.items ? valuesOf(schema.items) : 'values'}`;

@@ -44,6 +44,8 @@ export interface HttpReply {
   readonly text: string;
   /** `Content-Type`. */
   readonly type: string | undefined;
+  /** `Set-Cookie`, each with its name first. */
+  readonly cookies: readonly string[];
 }
 
 interface RequestLimits {
@@ -154,7 +156,8 @@ async function exchange(
 }
 
 function replyOf({ statusCode = 0, headers }: IncomingMessage, bytes: Buffer): HttpReply {
-  return { status: statusCode, bytes, text: bytes.toString('utf8'), type: headers['content-type'] };
+  const { 'content-type': type, 'set-cookie': cookies = [] } = headers;
+  return { status: statusCode, bytes, text: bytes.toString('utf8'), type, cookies };
 }
 
 async function readBytes(response: IncomingMessage, bytes_max: number): Promise<Buffer> {

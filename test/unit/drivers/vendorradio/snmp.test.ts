@@ -1,12 +1,14 @@
 /** SNMP against Debian's own agent: v2c, v3, the standard MIBs, and airOS's OIDs served by its `pass`. */
 import { spawn } from 'node:child_process';
+import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { vendorradioWith } from '../../../../drivers/vendorradio/vendorradio.ts';
+import { openSnmp } from '../../../../drivers/vendorradio/snmp/snmp-session.ts';
 import { texts } from '../../../../drivers/vendorradio/texts.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
@@ -51,12 +53,65 @@ function isBound(port: number): boolean {
   return readFileSync('/proc/net/udp', 'utf8').includes(address);
 }
 
+const engine_name = 'the-bridge';
+
+/** Between an agent and its client: what the agent answers without authentication has other boots. Returns its port. */
+async function otherBoots(port: number): Promise<number> {
+  const socket = createSocket('udp4');
+  const unauthenticated = Buffer.from([4, 0, 4, 0, 4, 0]);
+  let client: RemoteInfo | undefined;
+  socket.on('message', (bytes, from) => {
+    if (from.port !== port) {
+      client = from;
+      socket.send(bytes, port, '127.0.0.1');
+      return;
+    }
+    const boots_at = bytes.indexOf(engine_name) + engine_name.length + 2;
+    if (bytes.includes(unauthenticated)) bytes.writeUInt8(9, boots_at);
+    socket.send(bytes, client?.port ?? 0, '127.0.0.1');
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  stops.push(async () => socket.close());
+  return socket.address().port;
+}
+
+interface Restarting {
+  readonly lines: readonly string[];
+  readonly later_ms: number;
+  /** What is between it and its client; returns its port. */
+  readonly first?: (port: number) => Promise<number>;
+}
+
+interface Wrong {
+  readonly username?: string;
+  readonly auth?: string;
+  readonly priv?: string | undefined;
+}
+
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const stop of stops.splice(0).toReversed()) await stop();
 });
 
-async function agent({ isAiros = false } = {}) {
+interface AgentOptions {
+  readonly isAiros?: boolean;
+  /** Only this version may read, as with airMAX and airFiber. */
+  readonly only?: 'v1';
+  /** Further lines of snmpd.conf(5). */
+  readonly lines?: readonly string[];
+}
+
+/** VACM of snmpd.conf(5) for one version of a community. */
+const readersOnly = (version: string): readonly string[] => [
+  'com2sec reader 127.0.0.1 readers',
+  `group readers ${version} reader`,
+  'view all included .1',
+  `access readers "" ${version} noauth exact all none none`,
+];
+
+async function agent({ isAiros = false, only, lines = [] }: AgentOptions = {}) {
   const dir = await makeDirectory();
   const port = await freePort();
   const script = join(dir, 'airos');
@@ -64,17 +119,15 @@ async function agent({ isAiros = false } = {}) {
   await chmod(script, 0o755);
   // Not snmpd.conf: the agent keeps a file of that name in its own folder, and would replace ours.
   const conf = join(dir, 'agent.conf');
-  await writeFile(
-    conf,
-    [
-      `agentAddress udp:127.0.0.1:${port}`,
-      'rocommunity readers 127.0.0.1',
-      'sysName bridge',
-      'createUser watcher SHA authentication1 AES encryption1',
-      'rouser watcher priv',
-      ...(isAiros ? [`pass .1.3.6.1.4.1.41112.1.4 /bin/sh ${script}`] : []),
-    ].join('\n'),
-  );
+  const users = ['createUser watcher SHA authentication1 AES encryption1', 'rouser watcher priv'];
+  const settings = [
+    `agentAddress udp:127.0.0.1:${port}`,
+    ...(only ? readersOnly(only) : ['rocommunity readers 127.0.0.1']),
+    'sysName bridge',
+    ...lines,
+    ...(isAiros ? [`pass .1.3.6.1.4.1.41112.1.4 /bin/sh ${script}`] : []),
+  ];
+  await writeFile(conf, [...settings, ...users].join('\n'));
   const [command, ...args] = [
     ...dyingWithUs(),
     program('snmpd'),
@@ -99,7 +152,7 @@ async function agent({ isAiros = false } = {}) {
     stops.push(stop);
     return stop;
   };
-  const stop = start();
+  let stop = start();
   // A request before that is lost, and with the limits of airOS repeated a quarter of a minute later.
   await eventually('the agent listens', () => isBound(port));
   const secret = async (name: string, text: string): Promise<string> => {
@@ -113,8 +166,11 @@ async function agent({ isAiros = false } = {}) {
   const lab = hubLab({ configured: ['radios'], state_dir: join(dir, 'state'), rates: { default: 1_000 } });
   stops.push(async () => lab.stop());
   return {
-    stop,
-    start,
+    stop: async () => stop(),
+    start: () => {
+      stop = start();
+    },
+    port,
     secret,
     lab,
     other_dir: join(dir, 'other'),
@@ -136,6 +192,29 @@ async function agent({ isAiros = false } = {}) {
         },
       }),
     v2c: async () => ({ version: '2c', community_file: await secret('community', 'readers') }),
+    v1: async () => ({ version: 1, community_file: await secret('community', 'readers') }),
+    v3: async () => ({
+      username: 'watcher',
+      auth_password_file: await secret('auth', 'authentication1'),
+      priv_password_file: await secret('priv', 'encryption1'),
+    }),
+    /** Of version 3. */
+    session: (at = port) => {
+      const auth = { protocol: 'sha', key: 'authentication1' } as const;
+      const priv = { protocol: 'aes', key: 'encryption1' } as const;
+      const login = { version: '3', username: 'watcher', auth, priv } as const;
+      const opened = openSnmp('127.0.0.1', at, login, { limits });
+      stops.push(async () => opened.close());
+      return opened;
+    },
+    /** Off and on again. It keeps nothing: it counts no boots, and has another engine ID where none is configured. */
+    restart: async ({ hasUsers = true } = {}) => {
+      await stop();
+      if (!hasUsers) await writeFile(conf, settings.join('\n'));
+      stop = start();
+      await eventually('the agent listens again', () => isBound(port));
+    },
+    said: (text: string) => JSON.stringify(lab.log.lines).includes(text),
     feed: (name: string) =>
       lab.outbox.drafts.filter(({ channel }) => channel.endsWith(`/${name}`)).map(({ data }) => data),
     status: () => lab.hub.assets()[0]?.status,
@@ -166,13 +245,53 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     await eventually('it is back', () => peer.status() === 'online');
   });
 
-  it('v2c: is named with both remedies where the agent does not answer it, because it accepts v3 only', async () => {
+  it.each([
+    ['2c', 'version 3'],
+    [1, '2c'],
+  ])('v%s: is named with the other versions where the agent does not answer it', async (version, other) => {
     const peer = await agent();
-    peer.run({ version: '2c', community_file: await peer.secret('community', 'strangers') });
-    await eventually('it is said', () =>
-      JSON.stringify(peer.lab.log.lines).includes(texts.snmp_silent_community),
+    peer.run({ version, community_file: await peer.secret('community', 'strangers') });
+    const text = texts.snmp_silent_community(version === 1 ? '1' : '2c');
+    await eventually('it is said', () => peer.said(text));
+    expect(text).toContain(other);
+  });
+
+  // prometheus/snmp_exporter#313, librenms/librenms#4918, #15077.
+  it('v1: serves an agent that has no other version, with counters of 32 bits', async () => {
+    const peer = await agent({ only: 'v1' });
+    peer.run(await peer.v1());
+    await eventually('it is online', () => peer.status() === 'online');
+    await eventually('its throughput is known', () =>
+      peer.feed('link').some((link) => typeof link?.['rx_bps'] === 'number'),
     );
-    expect(texts.snmp_silent_community).toContain('version 3');
+    expect(peer.feed('status').at(0)).toMatchObject({
+      hostname: 'bridge',
+      uptime_s: expect.any(Number) as number,
+    });
+    const warned = peer.lab.log.lines.filter((line) => JSON.stringify(line).includes(texts.snmp_clear));
+    expect(warned).toHaveLength(1);
+  });
+
+  it('v1: costs only what it does not have, though it refuses the whole request (AthenaNetworks/mymate#25)', async () => {
+    const peer = await agent({ only: 'v1' });
+    const nowhere = '1.3.6.1.4.1.99999.1.0';
+    // hrMemorySize, which every snmpd has.
+    peer.run({
+      ...(await peer.v1()),
+      oids: { voltage: '1.3.6.1.2.1.25.2.2.0', rssi: nowhere, noise: nowhere },
+    });
+    await eventually('it is online', () => peer.status() === 'online');
+    expect(peer.feed('status').at(0)).toMatchObject({ voltage: expect.any(Number) as number });
+    expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: null, noise: null });
+  });
+
+  it('v2c: with an agent that has version 1 only, another version is the advice', async () => {
+    const peer = await agent({ only: 'v1' });
+    peer.run(await peer.v2c());
+    await eventually(
+      'it is said',
+      () => peer.said(texts.snmp_silent_community('2c')) || peer.said(texts.snmp_nothing_readable),
+    );
   });
 
   it('v3: authenticates and encrypts', async () => {
@@ -183,6 +302,58 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
       priv_password_file: await peer.secret('priv', 'encryption1'),
     });
     await eventually('it is online', () => peer.status() === 'online');
+  });
+
+  const sys_name = '1.3.6.1.2.1.1.5.0';
+  const own_id = [`engineID ${engine_name}`];
+  const minutes_ms = 200_000;
+
+  it.each([
+    ['restarted', { lines: own_id, later_ms: 0 }],
+    // As the agent of Debian 12 does (net-snmp/net-snmp#853, #385).
+    ['restarted after minutes, and counts no boots', { lines: own_id, later_ms: minutes_ms }],
+    ['has another engine ID after its restart', { lines: [], later_ms: 0 }],
+    ['has another engine ID after minutes', { lines: [], later_ms: minutes_ms }],
+    [
+      'reports other boots at first than it has (net-snmp/net-snmp#510)',
+      { lines: own_id, later_ms: minutes_ms, first: otherBoots },
+    ],
+  ])('v3: goes on with an agent that %s', async (_what, { lines, later_ms, first }: Restarting) => {
+    const peer = await agent({ lines });
+    const session = peer.session(await first?.(peer.port));
+    expect((await session.get([sys_name])).size).toBe(1);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + later_ms);
+    await peer.restart();
+    expect((await session.get([sys_name])).size).toBe(1);
+  });
+
+  it.each([
+    ['a wrong user', { username: 'stranger' }, texts.snmp_user_unknown],
+    ['a wrong password', { auth: 'not-the-password' }, texts.snmp_auth_wrong],
+    ['no encryption, which the user needs', { priv: undefined }, texts.snmp_nothing_readable],
+    ['a wrong password of encryption', { priv: 'not-the-password' }, texts.snmp_silent_encrypted],
+  ])('v3: names what is wrong with %s', async (_what, { username, auth, ...priv }: Wrong, sentence) => {
+    const peer = await agent();
+    const right = await peer.v3();
+    const other =
+      'priv' in priv && (priv.priv === undefined ? undefined : await peer.secret('other', priv.priv));
+    peer.run({
+      ...right,
+      ...(username === undefined ? {} : { username }),
+      ...(auth === undefined ? {} : { auth_password_file: await peer.secret('auth', auth) }),
+      ...(other === false ? {} : { priv_password_file: other }),
+    });
+    await eventually('it is said', () => peer.said(sentence), 20_000);
+  });
+
+  it('v3: takes the refusal of a user that it served for one that may pass: an agent that starts may not know its users yet', async () => {
+    const peer = await agent();
+    peer.run(await peer.v3());
+    await eventually('it is online', () => peer.status() === 'online');
+    await peer.restart({ hasUsers: false });
+    await eventually('it is refused', () => peer.said(texts.snmp_user_unknown), 20_000);
+    expect(peer.said('"may_pass":true')).toBe(true);
   });
 
   it('v3: answers two kits at once, each with separate counters', async () => {
