@@ -6,6 +6,7 @@ import { hostOption } from '../../src/toolkit/driver/host-option.ts';
 import type { BoundEntry } from '../../src/toolkit/driver/identity-bindings.ts';
 
 const cameras_max = 64;
+export const sources_max = 256;
 /** The certificate's SHA-256 as `openssl x509 -fingerprint -sha256` prints it, with or without colons. */
 const fingerprint = z
   .string()
@@ -69,6 +70,24 @@ const cameraOptions = z
       .default('auto')
       .describe(
         'how events are received; auto pulls, or uses the webhook where the camera cannot be pulled, and the other way round',
+      ),
+    sources: z
+      .array(
+        z.strictObject({
+          token: z.string().min(1).max(64).describe("the camera's token of the video source"),
+          name: z
+            .string()
+            .min(1)
+            .max(200)
+            .optional()
+            .describe('shown name; that of the camera with a number'),
+        }),
+      )
+      .min(1)
+      .max(sources_max)
+      .optional()
+      .describe(
+        'which video sources of a recorder, an encoder or a camera with several lenses are assets; all',
       ),
     identity: z
       .string()

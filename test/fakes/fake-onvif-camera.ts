@@ -50,6 +50,9 @@ export interface FakeCamera {
   readonly requests: readonly SimRequest[];
   readonly events: SimEvents;
   readonly motor: SimMotor;
+  motorOf(source: string): SimMotor;
+  /** Relays and auxiliary functions, as they were switched last. */
+  readonly switched: ReadonlyMap<string, string>;
   count(operation: string): number;
   /** Answers each request of an operation until another word. */
   misbehave(operation: string, how: Misbehaviour | (() => Misbehaviour)): void;

@@ -13,19 +13,30 @@ import type { IdentityBindings } from '../../../src/toolkit/driver/identity-bind
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/platform/errors.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
-import { type Device, expectSameCamera, isComplete, type LoggedIn, logIn, readDevice } from './device.ts';
+import { commandsOf } from './commands.ts';
+import {
+  bare,
+  type Device,
+  expectSameCamera,
+  hasChanged,
+  type LoggedIn,
+  logIn,
+  readDevice,
+  type Source,
+} from './device.ts';
 import type { Unread } from './media.ts';
+import type { Detections } from '../events/detections.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { Limits } from '../limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
 import { type CameraMemory, openMemory } from './remembered.ts';
-import { readPresets } from './presets.ts';
-import { ptzOffer, readPtzAbilities } from './ptz.ts';
 import { texts } from '../texts.ts';
 import { settleStops } from './ptz-stop.ts';
-import { Served } from './served.ts';
+import { type Served, ServedSources } from './served.ts';
+import { divide, planSources } from './sources.ts';
 import { openLine } from '../soap/line.ts';
 import type { Soap } from '../soap/soap.ts';
+import type { XmlNode } from '../soap/xml.ts';
 import { untilAborted } from '../waiting.ts';
 import { ownTopics, type UnreadTopics } from '../events/topics.ts';
 import type { Webhook } from '../events/webhook.ts';
@@ -57,8 +68,8 @@ export interface CameraParts {
 export async function serveCamera(parts: CameraParts): Promise<void> {
   const { camera, options, host, limits, onState } = parts;
   const logOutage = outageLog({ log: host.log, kind: 'camera', facts: { camera: camera.name } });
-  const served = new Served({
-    name: camera.name,
+  const served = new ServedSources({
+    camera: camera.name,
     host,
     heartbeat_ms: options.heartbeat_s * 1_000,
     motion_hold_max_ms: options.motion_hold_max_s * 1_000,
@@ -105,9 +116,13 @@ interface Run {
 }
 
 /** One connection, from the first question to the loss. */
-async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal }: Run): Promise<void> {
+async function serveOnce(
+  parts: CameraRun,
+  served: ServedSources,
+  { open, onUp, signal }: Run,
+): Promise<void> {
   const { host, camera, options, owners, unread } = parts;
-  let key: string | undefined;
+  const keys: string[] = [];
   let entered: Soap | undefined;
   try {
     const soap = await open();
@@ -120,14 +135,15 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     if (!device) return;
     logUnread(parts, device);
     const asset_key = await identify(parts, device);
-    claim(owners, asset_key, camera.name);
-    key = asset_key;
+    const shown = await shownSources(parts, device, asset_key);
+    for (const { about } of shown) {
+      claim(owners, about.asset_key, camera.name);
+      keys.push(about.asset_key);
+    }
     await parts.name.accept();
     await rememberMotor(parts, device);
-    const offered = await untilAborted(commandsOf(parts, device, soap, signal), signal);
-    if (!offered) return;
-    const detections = served.begin({ ...device, asset_key }, offered.commands, signal);
-    every(parts.limits.presets_again_ms, signal, () => void offered.refresh(served));
+    const detections = await untilAborted(beginAll(parts, served, { device, shown, soap, signal }), signal);
+    if (!detections) return;
     onUp();
     void keepSettling(parts, soap, signal);
     await receiveEvents({
@@ -137,9 +153,10 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
       soap,
       device,
       expectAlive: async () => expectSameCamera(soap, { ...device, asset_key }),
-      detections,
+      detections: [...detections.values()],
       reading: { own: ownTopics(options.events, camera.name), onUnread: (topic) => unread.note(topic) },
-      signal: AbortSignal.any([signal, whenComplete(parts, device, soap, signal)]),
+      divide: (body) => messagesOf(body, device, detections),
+      signal: AbortSignal.any([signal, whenChanged(parts, device, soap, signal)]),
     });
     if (!signal.aborted) throw new RetryLater(texts.complete_again, 0);
   } catch (error) {
@@ -147,8 +164,106 @@ async function serveOnce(parts: CameraRun, served: Served, { open, onUp, signal 
     if (!entered || !(error instanceof LoginRefused)) throw error;
     throw await parts.guard.refuse(credentialsOf(entered), error.message);
   } finally {
-    if (key !== undefined) owners.delete(key);
+    for (const key of keys) owners.delete(key);
   }
+}
+
+interface Beginning {
+  readonly device: Device;
+  readonly shown: readonly Shown[];
+  readonly soap: Soap;
+  readonly signal: AbortSignal;
+}
+
+/** Announces the assets with their commands; resolves with what each detects, by video source. */
+async function beginAll(
+  { options, stopping, owed, limits }: CameraRun,
+  served: ServedSources,
+  { device, shown, soap, signal }: Beginning,
+): Promise<ReadonlyMap<string, Detections>> {
+  const detections = new Map<string, Detections>();
+  const motor = { owed, move_ms: options.ptz.move_s * 1_000, signal, stopping };
+  for (const { source, end, about } of shown) {
+    const asset = served.of(end);
+    const offer = (commands: readonly Command[]): void => asset.offer(commands);
+    const { services } = device;
+    const offered = await commandsOf({ soap, services, source, isDevice: end === '', motor, offer });
+    if (signal.aborted) break;
+    detections.set(source.token, asset.begin(about, offered.commands, signal));
+    every(limits.presets_again_ms, signal, () => void offered.refresh());
+  }
+  const ends = shown.map(({ end }) => end);
+  if (!signal.aborted) served.keep(ends, device.profiles_unread?.fault ?? texts.source_gone);
+  return detections;
+}
+
+/** A video source as an asset. */
+interface Shown {
+  readonly source: Source;
+  /** Of the key, behind that of the device; empty for the first source, which is the device itself. */
+  readonly end: string;
+  readonly about: Parameters<Served['begin']>[0];
+}
+
+/** The assets of the device, the first one with its key. Rejects when the options name a source that it never had. */
+async function shownSources(
+  { camera, host, memory }: CameraRun,
+  { sources, information }: Device,
+  asset_key: string,
+): Promise<readonly [Shown, ...Shown[]]> {
+  const listed = sources.map(({ token }) => token);
+  const remembered = memory.facts.sources;
+  const chosen = camera.sources?.map(({ token }) => token);
+  const plan = planSources(listed, remembered, sources.length > 0 ? chosen : []);
+  if (plan.unknown.length > 0) {
+    throw new DeviceUnreachable(texts.unknown_source(quoted(plan.unknown), quoted(listed)));
+  }
+  if (sources.length > 0 && !isDeepStrictEqual(plan.tokens, remembered)) {
+    if (plan.tokens.length > 1) {
+      host.log.info({ camera: camera.name, sources: plan.tokens.join(', ') }, texts.several_sources);
+    }
+    await memory.change({ sources: [...plan.tokens] });
+  }
+  const { manufacturer: vendor, model, firmware } = information;
+  const describe = (token: string, index: number): Shown => {
+    const source = sources.find((each) => each.token === token) ?? bare(token);
+    const end = index === 0 ? '' : `:source:${token}`;
+    const { stream, stream_unread, takePicture } = source;
+    const numbered = index === 0 ? camera.name : `${camera.name} ${index + 1}`;
+    const about = {
+      asset_key: `${asset_key}${end}`,
+      parent_key: index === 0 ? null : asset_key,
+      name: camera.sources?.find((each) => each.token === token)?.name ?? numbered,
+      vendor,
+      model,
+      firmware,
+      ...stream,
+      takePicture,
+      // The device itself answers, whatever it shows.
+      offline_reason: index === 0 ? null : (stream_unread?.fault ?? null),
+    };
+    return { source, end, about };
+  };
+  const [main, ...others] = plan.tokens.map(describe);
+  return [main ?? describe('', 0), ...others.filter(({ source: { token } }) => listed.includes(token))];
+}
+
+function quoted(tokens: readonly string[]): string {
+  return tokens.map((token) => `"${token}"`).join(', ');
+}
+
+/** Each message belongs to the asset of its video source; to the device itself where it names none. */
+function messagesOf(
+  body: XmlNode,
+  { profiles, sources }: Device,
+  detections: ReadonlyMap<string, Detections>,
+): readonly (readonly [Detections, XmlNode])[] {
+  const [main] = detections.values();
+  if (main && detections.size === 1 && sources.length <= 1) return [[main, body]];
+  return Array.from(divide(body, profiles), ([token, messages]) => {
+    const own = detections.get(token) ?? (token === '' ? main : undefined);
+    return own && ([own, messages] as const);
+  }).filter((each) => each !== undefined);
 }
 
 /** Logs in, unless these credentials were refused lately. What worked before is tried alone while a refusal may pass. */
@@ -217,25 +332,28 @@ async function connect(
 }
 
 /** Once for each connection: rights of the user at the camera are a usual cause. */
-function logUnread({ camera, host }: CameraRun, { profiles_unread, stream_unread }: Device): void {
+function logUnread({ camera, host }: CameraRun, { profiles_unread, sources }: Device): void {
   const log = ({ fault: reason }: Unread, remedy: string, sentence: string): void =>
     host.log.warn({ camera: camera.name, reason, remedy }, sentence);
   if (profiles_unread) log(profiles_unread, texts.profiles_remedy, texts.profiles_refused);
-  if (stream_unread) log(stream_unread, texts.stream_remedy, texts.stream_refused);
+  const unread = sources.find(({ stream_unread }) => stream_unread)?.stream_unread;
+  if (unread) log(unread, texts.stream_remedy, texts.stream_refused);
 }
 
-/** Aborts once the camera, which may have been booting, answers what it had refused. */
-function whenComplete({ limits }: CameraRun, device: Device, soap: Soap, signal: AbortSignal): AbortSignal {
-  const complete = new AbortController();
-  const ask = async (): Promise<void> => {
-    while (!signal.aborted && !complete.signal.aborted) {
-      await sleep(limits.unread_again_ms, signal);
-      if (!signal.aborted && (await isComplete(soap, device))) complete.abort();
+/** Aborts once the camera, which may have been booting, answers what it had refused, or a recorder has other channels. */
+function whenChanged({ limits }: CameraRun, device: Device, soap: Soap, signal: AbortSignal): AbortSignal {
+  const changed = new AbortController();
+  const ask = async (ms: number): Promise<void> => {
+    while (!signal.aborted && !changed.signal.aborted) {
+      await sleep(ms, signal);
+      if (!signal.aborted && (await hasChanged(soap, device))) changed.abort();
     }
   };
-  const { profiles_unread, stream_unread } = device;
-  if (profiles_unread?.may_pass === true || stream_unread?.may_pass === true) void ask();
-  return complete.signal;
+  const { profiles_unread, sources } = device;
+  const unread = [profiles_unread, ...sources.map(({ stream_unread }) => stream_unread)];
+  if (unread.some((each) => each?.may_pass === true)) void ask(limits.unread_again_ms);
+  else if (sources.length > 1) void ask(limits.presets_again_ms);
+  return changed.signal;
 }
 
 /** Refuses a camera under two addresses: it would be two assets with one key. */
@@ -292,38 +410,8 @@ function boundKey({ bindings, camera, host, memory }: CameraRun, device: Device,
 }
 
 /** The address of the motor is on disk before the first movement. */
-async function rememberMotor({ memory }: CameraRun, { services, ptz_profile }: Device): Promise<void> {
+async function rememberMotor({ memory }: CameraRun, { services, sources }: Device): Promise<void> {
   const ptz_url = services.get('ptz');
-  const isKnown = ptz_profile === undefined || ptz_url === memory.facts.ptz_url;
+  const isKnown = sources.every(({ ptz }) => !ptz) || ptz_url === memory.facts.ptz_url;
   if (!isKnown) await memory.change({ ptz_url });
-}
-
-interface Offered {
-  readonly commands: readonly Command[];
-  /** Offers them again when the presets of the camera have changed; never rejects. */
-  readonly refresh: (served: Served) => Promise<void>;
-}
-
-async function commandsOf(
-  { options, stopping, owed }: CameraRun,
-  { ptz_profile: profile, services }: Device,
-  soap: Soap,
-  signal: AbortSignal,
-): Promise<Offered> {
-  const url = services.get('ptz');
-  if (profile === undefined || url === undefined) {
-    return { commands: [], refresh: async () => Promise.resolve() };
-  }
-  const move_ms = options.ptz.move_s * 1_000;
-  let abilities = await readPtzAbilities(soap, url, profile);
-  const offer = ptzOffer({ soap, url, profile, owed, move_ms, signal, stopping });
-  return {
-    commands: offer(abilities),
-    async refresh(served) {
-      const read = await readPresets({ soap, url, profile });
-      if ('fault' in read || signal.aborted || isDeepStrictEqual(read.presets, abilities.presets)) return;
-      abilities = { ...abilities, presets: read.presets };
-      served.offer(offer(abilities));
-    },
-  };
 }

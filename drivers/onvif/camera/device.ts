@@ -1,4 +1,5 @@
 /** Reads what a camera is: login, services, identity, profiles. */
+import { isDeepStrictEqual } from 'node:util';
 import type { TakePicture } from '../../../src/toolkit/driver/driver.ts';
 import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
 import {
@@ -10,7 +11,16 @@ import {
   macKey,
   macOf,
 } from './identity.ts';
-import { type Media, pictureOf, readProfiles, readStream, streamProfile, type Unread } from './media.ts';
+import {
+  type Media,
+  pictureOf,
+  type Profile,
+  readProfiles,
+  readStream,
+  streamProfile,
+  type Unread,
+} from './media.ts';
+import { readSources, type VideoSource } from './sources.ts';
 import type { CameraOptions } from '../options.ts';
 import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { type LoginOptions, passLogin } from '../soap/login.ts';
@@ -25,15 +35,25 @@ export interface Device {
   readonly information: DeviceInformation;
   /** Address of each service. */
   readonly services: ReadonlyMap<ServiceName, string>;
-  /** Token of the profile that pans and tilts; undefined for a fixed camera. */
-  readonly ptz_profile: string | undefined;
-  readonly stream: DeviceStream | undefined;
-  readonly takePicture: TakePicture | undefined;
+  /** All of them. */
+  readonly profiles: readonly Profile[];
+  /** Several of a recorder, an encoder or a camera with two lenses; none where the profiles are not known. */
+  readonly sources: readonly Source[];
   /** Why the camera did not list its profiles, without which it has no stream and no movement. */
   readonly profiles_unread: Unread | undefined;
-  readonly stream_unread: Unread | undefined;
   /** Address of the gateway on this connection, for events that the camera sends. */
   readonly local_address: string | undefined;
+}
+
+/** A video source: its stream, its picture and its motor belong together. */
+export interface Source {
+  /** Empty where the camera names none. */
+  readonly token: string;
+  /** Token and node of the profile that moves; undefined for a fixed camera. */
+  readonly ptz: { readonly profile: string; readonly node: string } | undefined;
+  readonly stream: DeviceStream | undefined;
+  readonly stream_unread: Unread | undefined;
+  readonly takePicture: TakePicture | undefined;
 }
 
 /** Answer to the login. */
@@ -50,40 +70,66 @@ export async function readDevice(
   const asset_keys = cameraKeys(information, network, options.identity);
   const read = await readProfiles(soap, services);
   const media = read && 'profiles' in read ? read : undefined;
-  const ptz = services.has('ptz') ? media?.profiles.find(({ hasPtz }) => hasPtz) : undefined;
-  const reported = media && (await readStream(soap, services.get(media.service), media));
-  const takePicture = await readPicture(soap, services, media);
-  const ptz_profile = ptz?.token;
-  const isUnread = reported !== undefined && 'fault' in reported;
-  const found = {
-    services,
-    ptz_profile,
-    stream: isUnread ? undefined : reported,
-    takePicture,
-    profiles_unread: read && 'fault' in read ? read : undefined,
-    stream_unread: isUnread ? reported : undefined,
-  };
+  const { profiles, sources: listed } = await readSources(soap, services, media ?? { profiles: [] });
+  const sources: Source[] = [];
+  for (const source of listed) {
+    // A recorder has up to a hundred: what is not chosen costs no request.
+    const isChosen = options.sources?.some(({ token }) => token === source.token) ?? true;
+    sources.push(media && isChosen ? await readSource(soap, services, media, source) : bare(source.token));
+  }
+  const profiles_unread = read && 'fault' in read ? read : undefined;
+  const found = { services, profiles, sources, profiles_unread };
   return { asset_keys, mac: network.mac, information, ...found, local_address };
 }
 
-/** Resolves with whether everything that may still come is read now. */
-export async function isComplete(soap: Soap, { services }: Device): Promise<boolean> {
-  const media = await readProfiles(soap, services);
-  if (!media || 'fault' in media) return false;
-  const stream = await readStream(soap, services.get(media.service), media);
-  return stream === undefined || !('fault' in stream);
+/** What a source that cannot be shown is. */
+export function bare(token: string): Source {
+  return { token, ptz: undefined, stream: undefined, stream_unread: undefined, takePicture: undefined };
 }
 
-/** Pictures have the size of the stream: those of a sub stream are small. */
-async function readPicture(
+async function readSource(
   soap: Soap,
   services: ReadonlyMap<ServiceName, string>,
-  media: Media | undefined,
-): Promise<TakePicture | undefined> {
-  const profile = streamProfile(media?.profiles ?? [])?.token;
-  const url = media && services.get(media.service);
-  if (!media || profile === undefined || url === undefined) return undefined;
-  return pictureOf({ soap, service: media.service, url, profile });
+  { service }: Media,
+  { token, profiles }: VideoSource,
+): Promise<Source> {
+  const url = services.get(service) ?? '';
+  const shown = streamProfile(profiles);
+  const moving = profiles.filter(({ ptz_node }) => services.has('ptz') && ptz_node !== undefined);
+  // Each view of a camera with a fisheye lens has a motor of its own (blakeblackshear/frigate#17919).
+  const motor = moving.find(({ configuration }) => configuration === shown?.configuration) ?? moving[0];
+  const reported = await readStream(soap, url, { service, profiles });
+  const isUnread = reported !== undefined && 'fault' in reported;
+  return {
+    token,
+    ptz: motor && { profile: motor.token, node: motor.ptz_node ?? '' },
+    stream: isUnread ? undefined : reported,
+    stream_unread: isUnread ? reported : undefined,
+    // Pictures have the size of the stream: those of a sub stream are small.
+    takePicture: shown && (await pictureOf({ soap, service, url, profile: shown.token })),
+  };
+}
+
+/** Resolves with whether the camera reports something that it had refused, or other video sources. */
+export async function hasChanged(
+  soap: Soap,
+  { services, sources, profiles_unread }: Device,
+): Promise<boolean> {
+  const media = await readProfiles(soap, services);
+  if (!media || 'fault' in media) return false;
+  const now = await readSources(soap, services, media);
+  const isSame = isDeepStrictEqual(now.sources.map(tokenOf), sources.map(tokenOf));
+  if (profiles_unread || !isSame) return true;
+  for (const [index, { profiles }] of now.sources.entries()) {
+    if (sources[index]?.stream_unread?.may_pass !== true) continue;
+    const stream = await readStream(soap, services.get(media.service), { service: media.service, profiles });
+    if (stream === undefined || !('fault' in stream)) return true;
+  }
+  return false;
+}
+
+function tokenOf({ token }: { readonly token: string }): string {
+  return token;
 }
 
 /** Throws DeviceUnreachable when the camera does not answer, and LoginRefused when it refuses the login. */
@@ -121,7 +167,7 @@ function addServices(services: Map<ServiceName, string>, body: XmlNode, soap: So
 function addCapabilities(services: Map<ServiceName, string>, body: XmlNode, soap: Soap): void {
   const capabilities = find(body, 'getCapabilitiesResponse', 'capabilities');
   for (const name of serviceNames) {
-    const address = textAt(capabilities, name, 'xaddr');
+    const address = textAt(capabilities, name, 'xaddr') ?? textAt(capabilities, 'extension', name, 'xaddr');
     if (address !== undefined && !services.has(name)) addService(services, name, address, soap);
   }
 }
@@ -136,7 +182,7 @@ function addService(
   if (url !== undefined) services.set(name, url);
 }
 
-const serviceNames: readonly ServiceName[] = ['device', 'media', 'media2', 'ptz', 'events'];
+const serviceNames: readonly ServiceName[] = ['device', 'media', 'media2', 'ptz', 'events', 'deviceio'];
 
 async function readNetwork(soap: Soap): Promise<CameraNetwork> {
   const outcome = await soap.call(operation('device', 'GetNetworkInterfaces'));

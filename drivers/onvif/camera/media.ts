@@ -1,9 +1,9 @@
-/** Selects the media profiles of a camera: one for the stream, one for pan and tilt. */
+/** Reads the media profiles of a camera, their streams and their pictures. */
 import { isIP } from 'node:net';
 import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/toolkit/driver/device-address.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/toolkit/driver/stream-login.ts';
 import { texts as driver_texts } from '../../../src/toolkit/driver/texts.ts';
-import { all, attribute, escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
+import { all, attribute, escapeXml, find, textAt, type XmlNode } from '../soap/xml.ts';
 import {
   call_deadline_ms,
   type Connection,
@@ -25,8 +25,14 @@ export interface Profile {
   /** Upper case without dots, such as H264; undefined where the profile has no encoder. */
   readonly encoding: string | undefined;
   readonly pixels: number;
-  readonly hasPtz: boolean;
+  /** Node of the motor; empty where the camera does not name it, undefined where the profile does not move. */
+  readonly ptz_node: string | undefined;
+  /** Tokens of what it shows, by which events name it too; empty where the camera names none. */
+  readonly source: string;
+  readonly configuration: string;
+  readonly analytics: string;
 }
+type Encoded = Pick<Profile, 'token' | 'encoding' | 'pixels'>;
 
 /** Pictures below this are thumbnails. */
 const pixels_min = 320 * 180;
@@ -75,7 +81,10 @@ export function profilesOf(body: XmlNode): readonly Profile[] {
     .slice(0, profiles_max)
     .map((profile) => {
       const set = find(profile, 'configurations') ?? profile;
-      const encoder = find(set, 'videoEncoderConfiguration') ?? find(set, 'videoEncoder');
+      const [source, encoder, analytics, ptz] = configurations.map(
+        // Media2 calls them by their short names.
+        (name) => find(set, `${name}Configuration`) ?? find(set, name.replace(/^video(?=Ana)/u, '')),
+      );
       const [width, height] = ['width', 'height'].map((side) =>
         Number(textAt(encoder, 'resolution', side) ?? 0),
       );
@@ -83,16 +92,20 @@ export function profilesOf(body: XmlNode): readonly Profile[] {
         token: attribute(profile, 'token') ?? '',
         encoding: textAt(encoder, 'encoding')?.toUpperCase().replaceAll('.', ''),
         pixels: (width ?? 0) * (height ?? 0),
-        hasPtz: (find(set, 'ptzConfiguration') ?? find(set, 'ptz')) !== undefined,
+        ptz_node: ptz && (textAt(ptz, 'nodeToken') ?? ''),
+        source: textAt(source, 'sourceToken') ?? '',
+        configuration: attribute(source, 'token') ?? '',
+        analytics: attribute(analytics, 'token') ?? '',
       };
     })
     .filter(({ token }) => token !== '');
 }
+const configurations = ['videoSource', 'videoEncoder', 'videoAnalytics', 'ptz'] as const;
 
 /** The sub stream: the smallest H.264 that is more than a thumbnail, since browsers show no H.265. */
-export function streamProfile(profiles: readonly Profile[]): Profile | undefined {
+export function streamProfile<P extends Encoded>(profiles: readonly P[]): P | undefined {
   const bySize = profiles.toSorted((a, b) => a.pixels - b.pixels);
-  const isShown = ({ pixels }: Profile): boolean => pixels === 0 || pixels >= pixels_min;
+  const isShown = ({ pixels }: P): boolean => pixels === 0 || pixels >= pixels_min;
   const h264 = bySize.filter(({ encoding }) => encoding === 'H264');
   return h264.find(isShown) ?? h264.at(-1) ?? bySize.find(({ encoding }) => encoding !== undefined);
 }
@@ -101,7 +114,7 @@ export function streamProfile(profiles: readonly Profile[]): Profile | undefined
 export async function readStream(
   soap: Soap,
   url: string | undefined,
-  { service, profiles }: Media,
+  { service, profiles }: { readonly service: ServiceName; readonly profiles: readonly Encoded[] },
 ): Promise<DeviceStream | Unread | undefined> {
   const profile = streamProfile(profiles);
   if (!profile || url === undefined) return undefined;
@@ -145,14 +158,6 @@ function mayBeAnothers(reported: string, connection: Connection): boolean {
   return is_host_shared && rtsp_port === undefined && !namesOwnHost(reported, connection);
 }
 const default_ports = { rtsp: 554, rtsps: 322 } as const;
-
-/** Of a GetStatusResponse; undefined where the camera does not report it. */
-export function isMoving(body: XmlNode, axis: 'pan_tilt' | 'zoom'): boolean | undefined {
-  const part = axis === 'zoom' ? 'zoom' : 'panTilt';
-  const status = textAt(find(body, 'getStatusResponse', 'ptzStatus'), 'moveStatus', part);
-  if (status === undefined || /^unknown$/iu.test(status)) return undefined;
-  return /^moving$/iu.test(status) || truth(status) === true;
-}
 
 // Takes pictures: the camera names the address (GetSnapshotUri), the host is the configured one.
 

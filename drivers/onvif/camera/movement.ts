@@ -1,12 +1,13 @@
-/** One movement of a camera or its lens: begun, ended by the driver, and seen to have ended. */
+/** Movements of a camera or its lens: begun, seen to have ended, and ended by the driver where they do not end by themselves. */
 import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
 import { CommandRefused, notSent } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { describe } from '../soap/soap.ts';
-import type { SoapOutcome } from '../soap/soap.ts';
+import { describe, type Operation, type SoapOutcome } from '../soap/soap.ts';
+import type { XmlNode } from '../soap/xml.ts';
 import { continuousMove, type Motor, motorKey, move_deadline_ms, settled, stop } from './ptz-stop.ts';
 import { texts } from '../texts.ts';
+import { untilAborted } from '../waiting.ts';
 
 export interface PtzParts extends Motor {
   /** By `motorKey`. */
@@ -16,10 +17,24 @@ export interface PtzParts extends Motor {
   readonly signal: AbortSignal;
   /** Registers each stop in progress, so that the driver waits for it. */
   readonly stopping: (stop: Promise<unknown>) => void;
+  /** Ends what goes on after a Stop; resolves with why it does. Left out: nothing does. */
+  readonly endTours?: (() => Promise<string | undefined>) | undefined;
 }
+
+/** What the commands of one motor share. */
+export interface Control {
+  readonly motor: Omit<PtzParts, 'axis'>;
+  /** A new movement begins only when the last one was stopped: its stop must not end this one. `name`: of the command. */
+  readonly inTurn: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+}
+
+/** The camera does not have this movement, whatever it reported of itself. */
+export class MovementUnsupported extends CommandRefused {}
 
 /** How long the driver checks for the end of a movement. */
 const still_within_ms = 3_000;
+/** Time on the way to a position. */
+const way_max_ms = 20_000;
 
 /** Moves for `move_ms` and stops; without a velocity it only stops. Throws CommandRefused. */
 export async function move(
@@ -30,7 +45,7 @@ export async function move(
   const signal = AbortSignal.any([context.signal, parts.signal]);
   refuseAborted(signal);
   if (!velocity) {
-    const { stopped } = await stopForSure(parts);
+    const { stopped } = await stopForSure(parts, signal);
     return { stopped };
   }
   if (context.remaining_ms() < parts.move_ms + move_deadline_ms) {
@@ -43,14 +58,14 @@ export async function move(
   if (signal.aborted) await owed.confirm(key);
   refuseAborted(signal);
   const begin_ms = performance.now();
-  const outcome = await start(parts, velocity);
+  const outcome = await begin(parts, start(parts, velocity, signal), signal);
   if (outcome.kind === 'fault') {
     await owed.confirm(key);
-    throw new CommandRefused(`${describe(outcome)}; no movement began`);
+    throw refusalOf(outcome);
   }
   // Without an answer the camera may move nevertheless.
   if (outcome.kind === 'reply') await sleep(parts.move_ms, signal);
-  const { stopped, stopped_ms } = await stopForSure(parts);
+  const { stopped, stopped_ms } = await stopForSure(parts, signal);
   if (outcome.kind === 'failure') {
     // A slow camera may begin to move after this stop: another one is sent soon.
     await owed.owe(key);
@@ -61,16 +76,68 @@ export async function move(
 }
 
 /** Some cameras refuse a timeout, others accept and ignore it, so the driver always sends the stop. */
-async function start(parts: PtzParts, velocity: readonly [number, number]): Promise<SoapOutcome> {
+async function start(
+  parts: PtzParts,
+  velocity: readonly [number, number],
+  signal: AbortSignal,
+): Promise<SoapOutcome> {
   const timeout = `<Timeout>PT${Math.ceil(parts.move_ms / 1_000)}S</Timeout>`;
   const first = await parts.soap.call(continuousMove(parts, velocity, timeout));
-  if (first.kind !== 'fault' || first.code === 'NotAuthorized') return first;
+  if (first.kind !== 'fault' || first.code === 'NotAuthorized' || signal.aborted) return first;
   return parts.soap.call(continuousMove(parts, velocity, ''));
 }
 
+/** Sends the camera on a way that ends by itself; resolves once it stands still. Throws CommandRefused. */
+export async function travel(
+  parts: PtzParts,
+  asked: Operation,
+  context: CommandContext,
+  hasArrived?: (status: XmlNode | undefined) => boolean,
+): Promise<'seen' | 'accepted'> {
+  const signal = AbortSignal.any([context.signal, parts.signal]);
+  refuseAborted(signal);
+  const outcome = await begin(parts, parts.soap.call({ ...asked, url: parts.url }), signal);
+  if (outcome.kind === 'fault') throw refusalOf(outcome);
+  if (outcome.kind === 'failure' && !signal.aborted) {
+    throw new CommandRefused(texts.movement_unknown(describe(outcome)));
+  }
+  const left_ms = Math.min(way_max_ms, Math.max(0, context.remaining_ms() - move_deadline_ms));
+  const moving = await settled(parts, left_ms, signal, hasArrived);
+  if (signal.aborted) {
+    await stopForSure(parts, signal);
+    throw new CommandRefused(texts.cancelled_stopped);
+  }
+  if (moving === true) throw new CommandRefused(texts.preset_late);
+  return moving === false ? 'seen' : 'accepted';
+}
+
+/**
+ * Waits for the answer to a movement. One that is cancelled before is stopped at once; the caller stops it again after the answer, since
+ * the camera may begin to move only then.
+ */
+export async function begin(
+  parts: PtzParts,
+  answer: Promise<SoapOutcome>,
+  signal: AbortSignal,
+): Promise<SoapOutcome> {
+  const outcome = await untilAborted(answer, signal);
+  if (outcome) return outcome;
+  const early = stop(parts);
+  parts.stopping(Promise.allSettled([early, answer]));
+  await early;
+  return answer;
+}
+
+export function refusalOf(outcome: Extract<SoapOutcome, { kind: 'fault' }>): CommandRefused {
+  const sentence = texts.no_movement(describe(outcome));
+  // agsh/onvif#9, cdavis-code/easy_onvif_workspace#26, blakeblackshear/frigate#8044.
+  const isUnsupported = /^(?:Space|Action|PTZ)NotSupported$/u.test(outcome.code);
+  return isUnsupported ? new MovementUnsupported(sentence) : new CommandRefused(sentence);
+}
+
 /** Stops the camera, also after the task was aborted, and checks that it stands still. Throws when it may still be moving. */
-export async function stopForSure(parts: PtzParts) {
-  const work = stop(parts);
+export async function stopForSure(parts: PtzParts, signal: AbortSignal) {
+  const work = stop(parts).then(async (refusal) => refusal ?? parts.endTours?.());
   parts.stopping(work.catch(() => undefined));
   const refusal = await work;
   const stopped_ms = performance.now();
@@ -79,7 +146,7 @@ export async function stopForSure(parts: PtzParts) {
     throw new CommandRefused(texts.stop_rejected(refusal));
   }
   await parts.owed.confirm(motorKey(parts));
-  const moving = await settled(parts, still_within_ms, parts.signal);
+  const moving = await settled(parts, still_within_ms, signal);
   if (moving === true) throw new CommandRefused(texts.still_moving);
   return { stopped: moving === false ? 'seen' : 'accepted', stopped_ms };
 }

@@ -2,10 +2,10 @@
 import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
 import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { isMoving } from './media.ts';
 import type { CameraMemory } from './remembered.ts';
 import { call_deadline_ms, describe, operation, schema_namespace, type Soap } from '../soap/soap.ts';
-import { escapeXml } from '../soap/xml.ts';
+import { escapeXml, find, textAt, truth, type XmlNode } from '../soap/xml.ts';
+import { untilAborted } from '../waiting.ts';
 
 /** What moves: a profile of the PTZ service at this address. */
 export interface Motor {
@@ -15,8 +15,8 @@ export interface Motor {
   readonly axis: Axis;
 }
 
-/** Pan and tilt move together; the lens moves alone. */
-export type Axis = 'pan_tilt' | 'zoom';
+/** Pan and tilt move together; the lens moves alone, or on the way to a position together with them. */
+export type Axis = 'pan_tilt' | 'zoom' | 'all';
 
 /** What an owed Stop is kept under: the profile, marked for the lens by a character that no token has. */
 export function motorKey({ profile, axis }: Pick<Motor, 'profile' | 'axis'>): string {
@@ -62,20 +62,42 @@ export async function stop(parts: Motor, deadline_ms = stop_deadline_ms): Promis
   return refusal;
 }
 
-/** False once it stands still, true if it still moves after `ms`, undefined where the camera does not report it. */
-export async function settled(parts: Motor, ms: number, signal: AbortSignal): Promise<boolean | undefined> {
-  const { soap, url, profile, axis } = parts;
+/** Answer to GetStatus of a camera that stands still, or reports no movement. */
+type Arrived = (status: XmlNode | undefined) => boolean;
+
+/**
+ * False once it stands still, true if it still moves after `ms`, undefined where the camera does not report it, or when the signal
+ * aborts: some hold the answer until the movement ends (onvif/testspecs#132). `hasArrived`: whether a standstill is the end.
+ */
+export async function settled(
+  { soap, url, profile, axis }: Motor,
+  ms: number,
+  signal: AbortSignal,
+  hasArrived: Arrived = () => true,
+): Promise<boolean | undefined> {
   const deadline_ms = performance.now() + ms;
-  let moving: boolean | undefined;
   while (!signal.aborted) {
     const asked = operation('ptz', 'GetStatus', profileToken(profile));
-    const outcome = await soap.call({ ...asked, url, deadline_ms: move_deadline_ms });
-    moving = outcome.kind === 'reply' ? isMoving(outcome.body, axis) : undefined;
-    if (moving !== true || performance.now() > deadline_ms) return moving;
+    const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms: move_deadline_ms }), signal);
+    const status =
+      outcome?.kind === 'reply' ? find(outcome.body, 'getStatusResponse', 'ptzStatus') : undefined;
+    const moving = isMoving(status, axis);
+    const isEnd = moving === undefined || (!moving && hasArrived(status));
+    if (!signal.aborted && (isEnd || performance.now() > deadline_ms)) return moving;
     await sleep(check_every_ms, signal);
   }
-  return moving;
+  return undefined;
 }
+
+/** Undefined where the camera does not report it. */
+function isMoving(status: XmlNode | undefined, axis: Axis): boolean | undefined {
+  const reported = axis_names[axis]
+    .map((part) => textAt(status, 'moveStatus', part))
+    .filter((text) => text !== undefined && !/^unknown$/iu.test(text));
+  if (reported.length === 0) return undefined;
+  return reported.some((text) => /^moving$/iu.test(text ?? '') || truth(text) === true);
+}
+const axis_names = { pan_tilt: ['panTilt'], zoom: ['zoom'], all: ['panTilt', 'zoom'] } as const;
 
 /** Of a velocity from -1 to 1; the second part counts for pan and tilt only. */
 export function continuousMove(

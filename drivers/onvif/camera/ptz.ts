@@ -7,12 +7,14 @@ import {
   command_timeout_default_ms,
   type CommandContext,
   defineCommand,
+  noInput,
 } from '../../../src/toolkit/driver/command.ts';
-import { move, type PtzParts } from './movement.ts';
-import { goTo, type Preset, readPresets } from './presets.ts';
+import { type Control, MovementUnsupported, move, type PtzParts } from './movement.ts';
+import { positionCommands, way } from './positions.ts';
+import { endTours, goTo, preset_chars_max } from './presets.ts';
 import { type Axis, motorKey } from './ptz-stop.ts';
-import { operation, type Soap } from '../soap/soap.ts';
-import { all, find, type XmlNode } from '../soap/xml.ts';
+import type { PtzAbilities } from './ptz-abilities.ts';
+import { texts } from '../texts.ts';
 
 const directions = { up: [0, 1], down: [0, -1], left: [-1, 0], right: [1, 0] } as const;
 const zooms = { in: [1, 0], out: [-1, 0] } as const;
@@ -25,82 +27,138 @@ const speed = z
   .max(1)
   .default(speed_default)
   .describe('fraction of the maximum speed; 0 stops');
-const moveInput = z.strictObject({
-  direction: z.enum(['up', 'down', 'left', 'right', 'stop']),
-  speed,
-});
 const zoomInput = z.strictObject({ direction: z.enum(['in', 'out', 'stop']), speed });
 const presetInput = z.strictObject({
-  preset_token: z.string().min(1).max(64).describe("the camera's token of the preset, not its name"),
+  preset_token: z
+    .string()
+    .min(1)
+    .max(preset_chars_max)
+    .describe("the camera's token of the preset, not its name; of a patrol tour: and its token"),
 });
-
-/** What the PTZ service of a camera can do. */
-export interface PtzAbilities {
-  readonly hasPanTilt: boolean;
-  readonly hasZoom: boolean;
-  /** As the camera lists them now; empty: none, or not readable. */
-  readonly presets: readonly Preset[];
-}
 
 type Velocity = readonly [number, number];
 
+interface PtzOfferParts extends Omit<PtzParts, 'axis' | 'endTours'> {
+  /** The camera does not have a movement that was offered. */
+  readonly onWithdrawn: () => void;
+}
+
 /** Makes the commands of a camera that moves, for its abilities of now. They run one at a time, also those made earlier. */
-export function ptzOffer(parts: Omit<PtzParts, 'axis'>): (abilities: PtzAbilities) => readonly Command[] {
-  const { owed, move_ms } = parts;
+export function ptzOffer({
+  onWithdrawn,
+  ...parts
+}: PtzOfferParts): (abilities: PtzAbilities) => readonly Command[] {
+  const withdrawn = new Set<string>();
   let turn: Promise<unknown> = Promise.resolve();
-  /** A new movement begins only when the last one was stopped: its stop must not end this one. */
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+  const inTurn: Control['inTurn'] = async (name, work) => {
     const mine = turn.then(work);
     turn = mine.catch(() => undefined);
-    return mine;
+    try {
+      return await mine;
+    } catch (error) {
+      if (error instanceof MovementUnsupported) {
+        withdrawn.add(name);
+        onWithdrawn();
+      }
+      throw error;
+    }
   };
-  const run = async (axis: Axis, velocity: Velocity | undefined, context: CommandContext) => {
-    const motor = { ...parts, axis };
-    return inTurn(async () => owed.during(motorKey(motor), async () => move(motor, velocity, context)));
+  return (abilities) => {
+    const { hasTours } = abilities;
+    const motor = { ...parts, endTours: hasTours ? async () => endTours(parts) : undefined };
+    const control = { motor, inTurn };
+    const moving = [
+      ...velocityCommands(control, abilities),
+      ...(abilities.hasPresets ? [presetCommand(control, abilities)] : []),
+      ...positionCommands(control, abilities),
+    ].filter(({ name }) => !withdrawn.has(name));
+    const isStoppable = moving.length === 0 || moving.some(({ name }) => name === 'ptz_move');
+    return isStoppable ? moving : [...moving, stopCommand(control)];
   };
-  const about = {
-    risk_level: 'low',
-    // The newest command counts, and "stop" must never wait behind a movement.
-    safety: true,
-    timeout_ms: move_ms + command_timeout_default_ms,
-  } as const;
+}
+
+function velocityCommands(control: Control, { directions: possible, hasZoom }: PtzAbilities) {
+  const { move_ms } = control.motor;
   const ptzMove = defineCommand({
-    ...about,
+    ...urgent(control),
     name: 'ptz_move',
     description: `Pans or tilts for ${move_ms / 1_000} s, then stops; direction "stop" stops at once`,
-    input: moveInput.meta({ 'x-kit-move-ms': move_ms }),
+    input: z
+      .strictObject({ direction: z.enum([...possible, 'stop']), speed })
+      .meta({ 'x-kit-move-ms': move_ms }),
     handle: async ({ direction, speed: share }, context) => {
       const velocity = direction === 'stop' ? undefined : scaled(directions[direction], share);
-      return resultOf(direction, share, await run('pan_tilt', velocity, context));
+      const moved = await run(control, { name: 'ptz_move', axis: 'pan_tilt', velocity }, context);
+      return resultOf(direction, share, moved);
     },
   });
   const zoom = defineCommand({
-    ...about,
+    ...urgent(control),
     name: 'zoom',
     description: `Zooms in or out for ${move_ms / 1_000} s, then stops; direction "stop" stops at once`,
     input: zoomInput.meta({ 'x-kit-move-ms': move_ms }),
     handle: async ({ direction, speed: share }, context) => {
       const velocity = direction === 'stop' ? undefined : scaled(zooms[direction], share);
-      return resultOf(direction, share, await run('zoom', velocity, context));
+      const moved = await run(control, { name: 'zoom', axis: 'zoom', velocity }, context);
+      return resultOf(direction, share, moved);
     },
   });
+  return [...(possible.length > 0 ? [ptzMove] : []), ...(hasZoom ? [zoom] : [])];
+}
+
+function presetCommand({ motor, inTurn }: Control, { presets, hasTours }: PtzAbilities): Command {
   const ptzPreset = defineCommand({
+    ...way,
     name: 'ptz_preset',
-    description: 'Goes to a stored position of the camera',
-    risk_level: 'low',
-    timeout_ms: 30_000,
+    description: 'Goes to a stored position of the camera, or starts one of its patrols, which a stop ends',
     input: presetInput,
     handle: async ({ preset_token }, context) =>
-      inTurn(async () => goTo({ ...parts, axis: 'pan_tilt' }, preset_token, context)),
+      inTurn('ptz_preset', async () => goTo({ ...motor, axis: 'pan_tilt' }, preset_token, hasTours, context)),
   });
-  return ({ hasPanTilt, hasZoom, presets }) => {
-    const choices = presets.map(({ token, name }) => ({ value: token, title: name ?? token }));
-    return [
-      ...(hasPanTilt ? [ptzMove] : []),
-      ...(hasZoom ? [zoom] : []),
-      withChoices(ptzPreset, 'preset_token', choices),
-    ];
-  };
+  const choices = presets.map(({ token, name, tour }) => ({
+    value: token,
+    title: tour === undefined ? (name ?? token) : texts.patrol(name ?? tour),
+  }));
+  return withChoices(ptzPreset, 'preset_token', choices);
+}
+
+/** Of a camera that goes to positions only. */
+function stopCommand(control: Control): Command {
+  return defineCommand({
+    ...urgent(control),
+    name: 'ptz_stop',
+    description: 'Stops the camera and its patrol',
+    input: noInput,
+    handle: async (_none, context) =>
+      run(control, { name: 'ptz_stop', axis: 'all', velocity: undefined }, context),
+  });
+}
+
+function urgent({ motor: { move_ms } }: Control) {
+  return {
+    risk_level: 'low',
+    // The newest command counts, and "stop" must never wait behind a movement.
+    safety: true,
+    timeout_ms: move_ms + command_timeout_default_ms,
+  } as const;
+}
+
+interface Run {
+  /** Of the command. */
+  readonly name: string;
+  readonly axis: Axis;
+  readonly velocity: Velocity | undefined;
+}
+
+async function run(
+  { motor, inTurn }: Control,
+  { name, axis, velocity }: Run,
+  context: CommandContext,
+): Promise<JsonObject> {
+  return inTurn(name, async () => {
+    const moving = { ...motor, axis };
+    return motor.owed.during(motorKey(moving), async () => move(moving, velocity, context));
+  });
 }
 
 /** Undefined at speed 0, which stops. */
@@ -111,22 +169,4 @@ function scaled([x, y]: Velocity, share: number): Velocity | undefined {
 function resultOf(direction: string, speed_share: number, moved: JsonObject): JsonObject {
   if (moved['moved_ms'] === undefined) return { direction: 'stop', ...moved };
   return { direction, speed: speed_share, ...moved };
-}
-
-/** See ONVIF PTZ Service Specification, section 5.1.1: the velocity spaces of the nodes. */
-export async function readPtzAbilities(soap: Soap, url: string, profile: string): Promise<PtzAbilities> {
-  const outcome = await soap.call({ ...operation('ptz', 'GetNodes'), url });
-  const nodes = outcome.kind === 'reply' ? all(find(outcome.body, 'getNodesResponse'), 'ptzNode') : [];
-  const hasZoom = nodes.some((node) => hasSpace(node, 'continuousZoomVelocitySpace'));
-  const listed = await readPresets({ soap, url, profile });
-  return {
-    // A camera that does not describe its nodes pans and tilts.
-    hasPanTilt: !hasZoom || nodes.some((node) => hasSpace(node, 'continuousPanTiltVelocitySpace')),
-    hasZoom,
-    presets: 'presets' in listed ? listed.presets : [],
-  };
-}
-
-function hasSpace(node: XmlNode, space: string): boolean {
-  return find(node, 'supportedPTZSpaces', space) !== undefined;
 }

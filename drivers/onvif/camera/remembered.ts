@@ -6,7 +6,7 @@ import { loginRecord } from '../../../src/toolkit/device/login-guard.ts';
 import { stateFileName } from '../../../src/toolkit/device/state-file.ts';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
 import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
-import { type CameraOptions, portOf } from '../options.ts';
+import { type CameraOptions, portOf, sources_max } from '../options.ts';
 
 const cameraMemory = z.object({
   /** Profiles with a pending Stop. */
@@ -20,6 +20,8 @@ const cameraMemory = z.object({
     .object({ address: z.string().max(2_048), parameters: z.string().max(16_384) })
     .optional()
     .catch(undefined),
+  /** Video sources in the order in which they were first seen: the first one has the key of the device. */
+  sources: z.array(z.string().max(256)).max(sources_max).catch([]),
   ...loginRecord,
   ...nameRecord,
   /** How the accepted credentials were sent. */

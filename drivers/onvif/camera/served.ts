@@ -1,17 +1,16 @@
-/** Publishes one camera: its asset, its status, what its detectors report. */
+/** Publishes what a camera shows: an asset for each of its video sources, with its status and what its detectors report. */
 import { feed_list_max } from '../../../src/contract/limits.ts';
 import { onvifAiType, type onvifFeeds, pictureFault } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
-import type { AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import type { AssetDescription, AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
-import type { Device } from './device.ts';
 import { Detections, type Edge } from '../events/detections.ts';
 import type { EventFeed } from '../events/topic-table.ts';
 import { texts } from '../texts.ts';
 
 export interface ServedParts {
-  /** Shown name. */
-  readonly name: string;
+  /** Of the entry. */
+  readonly camera: string;
   readonly host: Pick<DriverHost<typeof onvifFeeds>, 'announce' | 'log'>;
   readonly heartbeat_ms: number;
   readonly motion_hold_max_ms: number;
@@ -19,11 +18,37 @@ export interface ServedParts {
   readonly isServed: (asset_key: string) => boolean;
 }
 
+/** The assets of one camera, by the end of their key: empty for the camera itself. */
+export class ServedSources {
+  readonly #parts: ServedParts;
+  readonly #served = new Map<string, Served>();
+
+  constructor(parts: ServedParts) {
+    this.#parts = parts;
+  }
+
+  of(end: string): Served {
+    const served = this.#served.get(end) ?? new Served(this.#parts);
+    this.#served.set(end, served);
+    return served;
+  }
+
+  /** The camera is lost. */
+  lose(reason: string): void {
+    for (const served of this.#served.values()) served.lose(reason);
+  }
+
+  /** The camera does not list the video sources of the others. */
+  keep(ends: readonly string[], reason: string): void {
+    for (const [end, served] of this.#served) if (!ends.includes(end)) served.leave(reason);
+  }
+}
+
 /** Keeps the asset over losses: each edge is published once, and another camera at the address is another asset. */
 export class Served {
   readonly #parts: ServedParts;
   #sink: AssetSink<typeof onvifFeeds> | undefined;
-  #offer: (commands: readonly Command[]) => void = () => undefined;
+  #announce: (commands: readonly Command[], offline_reason?: string | null) => void = () => undefined;
   #asset_key: string | undefined;
   #detections: Detections | undefined;
 
@@ -33,28 +58,27 @@ export class Served {
 
   /** The camera answered. The signal ends with this connection. */
   begin(
-    device: Device & { readonly asset_key: string },
+    described: Omit<AssetDescription, 'type' | 'protocol' | 'configured'>,
     commands: readonly Command[],
     signal: AbortSignal,
   ): Detections {
-    const { name, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
-    const { asset_key, information, stream, takePicture } = device;
+    const { camera, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
+    const { asset_key } = described;
     const earlier = this.#asset_key;
     if (earlier !== undefined && earlier !== asset_key) {
-      host.log.warn({ camera: name, earlier, asset_key }, texts.another_camera);
+      host.log.warn({ camera, earlier, asset_key }, texts.another_camera);
       // Two cameras that swapped addresses are both still served.
       if (!isServed(earlier)) this.#sink?.remove();
     }
-    const { manufacturer: vendor, model, firmware } = information;
-    const about = { asset_key, name, vendor, model, firmware, ...stream, configured: true } as const;
-    const asset = { ...about, takePicture, type: 'camera', protocol: 'onvif' } as const;
+    const asset = { ...described, configured: true, type: 'camera', protocol: 'onvif' } as const;
     const sink = host.announce(asset, commands);
     this.#sink = sink;
-    this.#offer = (others) => {
-      this.#sink = host.announce(asset, others);
+    this.#announce = (others, offline_reason = described.offline_reason ?? null) => {
+      this.#sink = host.announce({ ...asset, offline_reason }, others);
     };
     this.#asset_key = asset_key;
-    const beat = (): void => sink.publish('status', { online: true, timestamp: now() });
+    const online = !described.offline_reason;
+    const beat = (): void => sink.publish('status', { online, timestamp: now() });
     beat();
     every(heartbeat_ms, signal, beat);
     this.#detections = new Detections({
@@ -67,7 +91,13 @@ export class Served {
 
   /** Replaces the commands of a camera that is served. */
   offer(commands: readonly Command[]): void {
-    if (this.#detections) this.#offer(commands);
+    if (this.#detections) this.#announce(commands);
+  }
+
+  /** The camera answers, without this video source. */
+  leave(reason: string): void {
+    this.lose(reason);
+    this.#announce([], reason);
   }
 
   /** Publishes the loss of the camera, once for all failed attempts. */

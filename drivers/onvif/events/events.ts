@@ -18,6 +18,7 @@ import {
   synchronise,
   unsubscribe,
 } from './subscription.ts';
+import type { XmlNode } from '../soap/xml.ts';
 
 interface EventDevice {
   /** Address of each service. */
@@ -33,9 +34,12 @@ export interface EventParts {
   readonly device: EventDevice;
   /** Throws DeviceUnreachable when the camera does not answer any more, or another one does. */
   readonly expectAlive: () => Promise<void>;
-  readonly detections: Detections;
   /** How the topics of this camera are read. */
   readonly reading: Reading;
+  /** Of each video source. */
+  readonly detections: readonly Detections[];
+  /** The messages of a reply, by the video source that they are about. */
+  readonly divide: (body: XmlNode) => readonly (readonly [Detections, XmlNode])[];
   readonly webhook: Webhook;
   readonly memory: SubscriptionMemory;
   readonly limits: Pick<Limits, 'events_again_ms' | 'events_seldom_ms'>;
@@ -47,11 +51,11 @@ export interface EventParts {
 const resubscription_ms = 10_000;
 
 class Loss {
-  readonly #detections: Detections;
+  readonly #detections: readonly Detections[];
   readonly #signal: AbortSignal;
   #since: AbortController | undefined;
 
-  constructor(detections: Detections, signal: AbortSignal) {
+  constructor(detections: readonly Detections[], signal: AbortSignal) {
     this.#detections = detections;
     this.#signal = signal;
   }
@@ -72,15 +76,27 @@ class Loss {
   async #forget(reason: string, ended: AbortSignal): Promise<void> {
     await sleep(resubscription_ms, ended);
     if (ended.aborted) return;
-    this.#detections.forget(reason);
+    for (const each of this.#detections) each.forget(reason);
     this.#since = undefined;
   }
 }
 
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function receiveEvents(parts: EventParts): Promise<void> {
-  const { camera, device, log, signal, soap, detections, reading, pull_s, expectAlive, memory, limits } =
-    parts;
+  const {
+    camera,
+    device,
+    log,
+    signal,
+    soap,
+    detections,
+    divide,
+    reading,
+    pull_s,
+    expectAlive,
+    memory,
+    limits,
+  } = parts;
   const url = device.services.get('events');
   let logged: string | undefined;
   let failures = 0;
@@ -97,11 +113,15 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
       if (logged !== undefined) log.info({ camera: camera.name }, texts.events_available);
       logged = undefined;
       failures = 0;
-      const notes = notesOf(body, reading);
-      if (notes.length > 0) loss.end();
-      detections.take(notes);
+      for (const [own, messages] of divide(body)) {
+        const notes = notesOf(messages, reading);
+        if (notes.length > 0) loss.end();
+        own.take(notes);
+      }
     },
-    onSubscribed: (ask) => detections.confirmWith(ask),
+    onSubscribed(ask) {
+      for (const each of detections) each.confirmWith(ask);
+    },
     onLost: (reason) => loss.begin(reason),
   };
   if (url !== undefined) await endKept(listener);

@@ -12,6 +12,10 @@ export class SimMotor {
   y = 0;
   /** The same of the lens. */
   zoom = 0;
+  /** Where it went by AbsoluteMove or RelativeMove, in the coordinates of the request. */
+  way: { readonly x: number; readonly y: number; readonly zoom: number } = { x: 0, y: 0, zoom: 0 };
+  /** Token of the tour that runs. */
+  tour: string | undefined;
   /** Token of the preset that it went to last. */
   preset: string | undefined;
   /** Number of movement commands. */
@@ -24,7 +28,8 @@ export class SimMotor {
   #arrives_ms = 0;
 
   get isMoving(): boolean {
-    return this.x !== 0 || this.y !== 0 || performance.now() < this.#arrives_ms;
+    const isTurning = this.x !== 0 || this.y !== 0 || this.tour !== undefined;
+    return isTurning || performance.now() < this.#arrives_ms;
   }
 
   /** Pan goes round, tilt ends at a stop. */
@@ -54,6 +59,14 @@ export class SimMotor {
     this.preset = preset;
     this.#pan_deg = Math.max(0, index) * preset_spacing_deg;
     this.#tilt_deg = 0;
+    this.#arrives_ms = performance.now() + this.way_ms;
+  }
+
+  /** Takes as long as the way to a preset. */
+  travel(way: Partial<SimMotor['way']>): void {
+    this.#turn(0, 0);
+    this.way = { ...this.way, ...way };
+    this.moved += 1;
     this.#arrives_ms = performance.now() + this.way_ms;
   }
 

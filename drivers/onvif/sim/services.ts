@@ -1,8 +1,9 @@
 /** What the simulated ONVIF camera answers: device, media, Media2 and PTZ, as ONVIF Core, Media and PTZ specify. */
 import type { ServerResponse } from 'node:http';
+import { sleep } from '../../../src/platform/time.ts';
 import { escapeXml } from '../soap/xml.ts';
 import type { SimMotor } from './motor.ts';
-import type { SimRequest, SimSettings } from './settings.ts';
+import type { SimRequest, SimSettings, SimSource, SimSpace } from './settings.ts';
 
 /** The operation's response element, or a fault; undefined where the operation sends its answer itself or none. */
 export type Soap = (
@@ -14,7 +15,10 @@ type Answer = string | { readonly fault: string; readonly reason?: string };
 interface Served {
   readonly base: string;
   readonly settings: SimSettings;
-  readonly motor: SimMotor;
+  /** Of the video source; that of the first one where it is not known. */
+  motorOf(source: string): SimMotor;
+  /** Relays and auxiliary functions, as they were switched last. */
+  readonly switched: Map<string, string>;
 }
 
 export function envelope(body: string, prefix: string): string {
@@ -25,6 +29,7 @@ export function envelope(body: string, prefix: string): string {
     'xmlns:tds="http://www.onvif.org/ver10/device/wsdl"',
     'xmlns:trt="http://www.onvif.org/ver10/media/wsdl"',
     'xmlns:tr2="http://www.onvif.org/ver20/media/wsdl"',
+    'xmlns:tmd="http://www.onvif.org/ver10/deviceIO/wsdl"',
     'xmlns:tptz="http://www.onvif.org/ver20/ptz/wsdl"',
     'xmlns:tev="http://www.onvif.org/ver10/events/wsdl"',
     'xmlns:wsnt="http://docs.oasis-open.org/wsn/b-2"',
@@ -51,6 +56,7 @@ const paths: Readonly<Record<string, string>> = {
   media2: 'ver20/media',
   ptz: 'ver20/ptz',
   events: 'ver10/events',
+  deviceio: 'ver10/deviceIO',
 };
 const main = { width: 2560, height: 1440 };
 const sub = { width: 640, height: 360 };
@@ -86,6 +92,31 @@ export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
     GetNetworkInterfaces: () =>
       `<tds:GetNetworkInterfacesResponse><tds:NetworkInterfaces token="eth0"><tt:Enabled>true</tt:Enabled><tt:Info><tt:Name>eth0</tt:Name><tt:HwAddress>${settings.mac}</tt:HwAddress></tt:Info></tds:NetworkInterfaces></tds:GetNetworkInterfacesResponse>`,
     GetProfiles: ({ path }) => (path.endsWith('media2') ? profiles2(settings) : profiles(settings)),
+    GetVideoSources: ({ path }) => {
+      const tokens = sourcesOf(settings).flatMap(({ token, absent }) => (absent === 'unlisted' ? [] : token));
+      return path.endsWith('deviceio')
+        ? `<tmd:GetVideoSourcesResponse>${tokens.map((token) => `<tmd:Token>${token}</tmd:Token>`).join('')}</tmd:GetVideoSourcesResponse>`
+        : `<trt:GetVideoSourcesResponse>${tokens.map((token) => `<trt:VideoSources token="${token}"><tt:Framerate>25</tt:Framerate></trt:VideoSources>`).join('')}</trt:GetVideoSourcesResponse>`;
+    },
+    GetServiceCapabilities: () =>
+      `<tds:GetServiceCapabilitiesResponse><tds:Capabilities><tds:Misc AuxiliaryCommands="${(settings.device_auxiliary ?? []).join(' ')}"/></tds:Capabilities></tds:GetServiceCapabilitiesResponse>`,
+    GetRelayOutputs: () =>
+      settings.relays
+        ? `<tds:GetRelayOutputsResponse>${settings.relays.map((token) => `<tds:RelayOutputs token="${token}"><tt:Properties><tt:Mode>Bistable</tt:Mode></tt:Properties></tds:RelayOutputs>`).join('')}</tds:GetRelayOutputsResponse>`
+        : { fault: 'ter:ActionNotSupported' },
+    SetRelayOutputState: ({ body }) => {
+      camera.switched.set(valueIn(body, 'RelayOutputToken'), valueIn(body, 'LogicalState'));
+      return '<tds:SetRelayOutputStateResponse/>';
+    },
+    SendAuxiliaryCommand: ({ path, body }) => {
+      const isMotor = path.endsWith('ptz');
+      const command = valueIn(body, isMotor ? 'AuxiliaryData' : 'AuxiliaryCommand');
+      const known = isMotor ? settings.auxiliary : settings.device_auxiliary;
+      if (!known?.includes(command)) return { fault: 'ter:AuxiliaryDataNotSupported' };
+      const [what = '', state = ''] = command.split('|');
+      camera.switched.set(what, state);
+      return isMotor ? '<tptz:SendAuxiliaryCommandResponse/>' : '<tds:SendAuxiliaryCommandResponse/>';
+    },
     GetStreamUri: ({ path, body }) => {
       const token = /ProfileToken>([^<]*)</u.exec(body)?.[1] ?? '';
       const uri = `${settings.rtsp_base}/${token}`;
@@ -105,7 +136,14 @@ export function soapOperations(camera: Served): Readonly<Record<string, Soap>> {
   };
 }
 
-function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soap>> {
+/** Text of an element of a request. */
+function valueIn(body: string, name: string): string {
+  return new RegExp(`<(?:\\w+:)?${name}(?:\\s[^>]*)?>([^<]*)<`, 'u').exec(body)?.[1] ?? '';
+}
+
+function ptzOperations(camera: Served): Readonly<Record<string, Soap>> {
+  const { settings } = camera;
+  const motorIn = (body: string): SimMotor => camera.motorOf(sourceOfProfile(valueIn(body, 'ProfileToken')));
   return {
     GetNodes: () => {
       const zoom = settings.zoom
@@ -113,7 +151,13 @@ function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soa
         : '';
       const move =
         '<tt:ContinuousPanTiltVelocitySpace><tt:URI>p</tt:URI></tt:ContinuousPanTiltVelocitySpace>';
-      return `<tptz:GetNodesResponse><tptz:PTZNode token="N"><tt:SupportedPTZSpaces>${move}${zoom}</tt:SupportedPTZSpaces></tptz:PTZNode></tptz:GetNodesResponse>`;
+      const velocities = settings.hasNoVelocity === true ? '' : `${move}${zoom}`;
+      const spaces = `${velocities}${(settings.spaces ?? []).map(space).join('')}`;
+      const auxiliary = (settings.auxiliary ?? [])
+        .map((command) => `<tt:AuxiliaryCommands>${command}</tt:AuxiliaryCommands>`)
+        .join('');
+      const tours = `<tt:Extension><tt:SupportedPresetTour><tt:MaximumNumberOfPresetTours>${settings.tours?.length ?? 0}</tt:MaximumNumberOfPresetTours></tt:SupportedPresetTour></tt:Extension>`;
+      return `<tptz:GetNodesResponse><tptz:PTZNode token="N"><tt:SupportedPTZSpaces>${spaces}</tt:SupportedPTZSpaces><tt:MaximumNumberOfPresets>${settings.maximum_presets ?? 8}</tt:MaximumNumberOfPresets><tt:HomeSupported>${settings.home === true}</tt:HomeSupported>${auxiliary}${tours}</tptz:PTZNode></tptz:GetNodesResponse>`;
     },
     GetPresets: () =>
       `<tptz:GetPresetsResponse>${settings.presets
@@ -122,47 +166,143 @@ function ptzOperations({ settings, motor }: Served): Readonly<Record<string, Soa
             `<tptz:Preset token="${escapeXml(token)}"><tt:Name>${escapeXml(name)}</tt:Name></tptz:Preset>`,
         )
         .join('')}</tptz:GetPresetsResponse>`,
+    GetPresetTours: ({ body }) => {
+      const { tour } = motorIn(body);
+      const listed = (settings.tours ?? []).map(
+        ({ token, name }) =>
+          `<tptz:PresetTour token="${token}"><tt:Name>${name}</tt:Name><tt:Status><tt:State>${tour === token ? 'Touring' : 'Idle'}</tt:State></tt:Status></tptz:PresetTour>`,
+      );
+      return `<tptz:GetPresetToursResponse>${listed.join('')}</tptz:GetPresetToursResponse>`;
+    },
+    OperatePresetTour: ({ body }) => {
+      const isStart = valueIn(body, 'Operation') === 'Start';
+      motorIn(body).tour = isStart ? valueIn(body, 'PresetTourToken') : undefined;
+      return '<tptz:OperatePresetTourResponse/>';
+    },
     GotoPreset: ({ body }) => {
       const written = /PresetToken>([^<]*)</u.exec(body)?.[1];
-      motor.goTo(
+      motorIn(body).goTo(
         written,
         settings.presets.findIndex(({ token }) => escapeXml(token) === written),
       );
       return '<tptz:GotoPresetResponse/>';
     },
+    GotoHomePosition: ({ body }) => {
+      if (settings.home !== true) return { fault: 'ter:NoHomePosition' };
+      motorIn(body).goTo(undefined, 0);
+      return '<tptz:GotoHomePositionResponse/>';
+    },
     ContinuousMove: ({ body }) => {
+      if (settings.hasNoVelocity === true) return { fault: 'ter:SpaceNotSupported' };
+      const motor = motorIn(body);
       const [, zoom] = /<(?:\w+:)?Zoom [^>]*x="([^"]*)"/u.exec(body) ?? [];
       const [, x, y] = /x="([^"]*)" y="([^"]*)"/u.exec(body) ?? [];
       if (zoom === undefined) motor.move(Number(x), Number(y));
       else motor.zoom = Number(zoom);
       return '<tptz:ContinuousMoveResponse/>';
     },
-    Stop: () => {
-      motor.stop();
+    AbsoluteMove: ({ body }) => {
+      motorIn(body).travel(vectorIn(body));
+      return '<tptz:AbsoluteMoveResponse/>';
+    },
+    RelativeMove: ({ body }) => {
+      const motor = motorIn(body);
+      const { x = 0, y = 0, zoom = 0 } = vectorIn(body);
+      motor.travel({ x: motor.way.x + x, y: motor.way.y + y, zoom: motor.way.zoom + zoom });
+      return '<tptz:RelativeMoveResponse/>';
+    },
+    Stop: ({ body }) => {
+      motorIn(body).stop();
       return '<tptz:StopResponse/>';
     },
-    GetStatus: () => {
+    async GetStatus({ body }, response) {
+      const motor = motorIn(body);
+      const gone = new AbortController();
+      response.on('close', () => gone.abort());
+      while (settings.holdsStatus === true && motor.isMoving && !gone.signal.aborted) {
+        await sleep(held_step_ms, gone.signal);
+      }
       const { pan_deg, tilt_deg } = motor.position;
-      const at = `<tt:Position><tt:PanTilt x="${pan_deg / 180}" y="${tilt_deg / 90}"/></tt:Position>`;
+      const { x, y, zoom } = motor.way;
+      const isPlaced = settings.spaces?.some(({ name }) => name.startsWith('Absolute'));
+      const at = isPlaced
+        ? `<tt:Position><tt:PanTilt x="${x}" y="${y}"/><tt:Zoom x="${zoom}"/></tt:Position>`
+        : `<tt:Position><tt:PanTilt x="${pan_deg / 180}" y="${tilt_deg / 90}"/></tt:Position>`;
       const state = motor.isMoving ? 'MOVING' : 'IDLE';
       return `<tptz:GetStatusResponse><tptz:PTZStatus>${at}<tt:MoveStatus><tt:PanTilt>${state}</tt:PanTilt><tt:Zoom>${motor.zoom === 0 ? 'IDLE' : 'MOVING'}</tt:Zoom></tt:MoveStatus></tptz:PTZStatus></tptz:GetStatusResponse>`;
     },
   };
 }
+const held_step_ms = 20;
 
-function profiles({ ptz }: SimSettings): string {
-  const one = (token: string, encoding: string, { width, height }: typeof main): string =>
-    `<trt:Profiles token="${token}" fixed="true"><tt:Name>${token}</tt:Name><tt:VideoSourceConfiguration token="VSC"><tt:SourceToken>VS0</tt:SourceToken></tt:VideoSourceConfiguration>` +
-    `<tt:VideoEncoderConfiguration token="VE"><tt:Encoding>${encoding}</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tt:VideoEncoderConfiguration>` +
-    `${ptz ? '<tt:PTZConfiguration token="PTZ"><tt:NodeToken>N</tt:NodeToken></tt:PTZConfiguration>' : ''}</trt:Profiles>`;
-  return `<trt:GetProfilesResponse>${one('main', 'H264', main)}${one('sub', 'H264', sub)}</trt:GetProfilesResponse>`;
+function space({ name, uri, x = [-1, 1], y = [-1, 1] }: SimSpace): string {
+  const range = (axis: string, [min, max]: readonly [number, number]): string =>
+    `<tt:${axis}><tt:Min>${min}</tt:Min><tt:Max>${max}</tt:Max></tt:${axis}>`;
+  const tilt = name.includes('PanTilt') ? range('YRange', y) : '';
+  return `<tt:${name}><tt:URI>http://www.onvif.org/ver10/tptz/${uri}</tt:URI>${range('XRange', x)}${tilt}</tt:${name}>`;
 }
 
-function profiles2({ ptz }: SimSettings): string {
-  const one = (token: string, encoding: string, { width, height }: typeof main): string =>
-    `<tr2:Profiles token="${token}"><tr2:Name>${token}</tr2:Name><tr2:Configurations><tr2:VideoEncoder token="VE"><tt:Encoding>${encoding}</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tr2:VideoEncoder>` +
-    `${ptz ? '<tr2:PTZ token="PTZ"/>' : ''}</tr2:Configurations></tr2:Profiles>`;
-  return `<tr2:GetProfilesResponse>${one('main', 'H265', main)}${one('sub', 'H264', sub)}</tr2:GetProfilesResponse>`;
+function vectorIn(body: string): Partial<SimMotor['way']> {
+  const [, x, y] = /<PanTilt [^>]*x="([^"]*)" y="([^"]*)"/u.exec(body) ?? [];
+  const [, zoom] = /<Zoom [^>]*x="([^"]*)"/u.exec(body) ?? [];
+  return {
+    ...(x === undefined ? {} : { x: Number(x), y: Number(y) }),
+    ...(zoom === undefined ? {} : { zoom: Number(zoom) }),
+  };
+}
+
+function sourcesOf({ sources, ptz }: SimSettings): readonly SimSource[] {
+  return sources ?? [{ token: 'VS0', ptz }];
+}
+
+/** Of several sources, profiles are called by theirs. */
+function sourceOfProfile(profile: string): string {
+  return /^(.*)-(?:main|sub)$/u.exec(profile)?.[1] ?? '';
+}
+
+interface SimProfile {
+  readonly token: string;
+  readonly source: SimSource;
+  /** Of the video source. */
+  readonly configuration: string;
+  readonly size: typeof main;
+}
+
+function profilesOf(settings: SimSettings): readonly SimProfile[] {
+  const sources = sourcesOf(settings);
+  return sources.flatMap((source) =>
+    Object.entries({ main, sub }).map(([stream, size]) => ({
+      token: sources.length > 1 ? `${source.token}-${stream}` : stream,
+      source,
+      configuration: sources.length > 1 ? `VSC-${source.token}` : 'VSC',
+      size,
+    })),
+  );
+}
+
+function profiles(settings: SimSettings): string {
+  const one = ({ token, source, configuration, size: { width, height } }: SimProfile): string => {
+    const encoder =
+      source.absent === 'no_encoder'
+        ? ''
+        : `<tt:VideoEncoderConfiguration token="VE"><tt:Encoding>H264</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tt:VideoEncoderConfiguration>`;
+    const ptz = source.ptz
+      ? '<tt:PTZConfiguration token="PTZ"><tt:NodeToken>N</tt:NodeToken></tt:PTZConfiguration>'
+      : '';
+    return (
+      `<trt:Profiles token="${token}" fixed="true"><tt:Name>${token}</tt:Name><tt:VideoSourceConfiguration token="${configuration}"><tt:SourceToken>${source.token}</tt:SourceToken></tt:VideoSourceConfiguration>` +
+      `${encoder}<tt:VideoAnalyticsConfiguration token="VA-${source.token}"/>${ptz}</trt:Profiles>`
+    );
+  };
+  return `<trt:GetProfilesResponse>${profilesOf(settings).map(one).join('')}</trt:GetProfilesResponse>`;
+}
+
+function profiles2(settings: SimSettings): string {
+  const one = ({ token, source, configuration, size: { width, height } }: SimProfile): string =>
+    `<tr2:Profiles token="${token}"><tr2:Name>${token}</tr2:Name><tr2:Configurations><tr2:VideoSource token="${configuration}"><tt:SourceToken>${source.token}</tt:SourceToken></tr2:VideoSource>` +
+    `<tr2:VideoEncoder token="VE"><tt:Encoding>${width === main.width ? 'H265' : 'H264'}</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tr2:VideoEncoder>` +
+    `${source.ptz ? '<tr2:PTZ token="PTZ"><tt:NodeToken>N</tt:NodeToken></tr2:PTZ>' : ''}</tr2:Configurations></tr2:Profiles>`;
+  return `<tr2:GetProfilesResponse>${profilesOf(settings).map(one).join('')}</tr2:GetProfilesResponse>`;
 }
 
 function dateAndTime(at: Date): string {

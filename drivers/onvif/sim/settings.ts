@@ -15,6 +15,23 @@ export interface SimSettings {
   /** Its PTZ node has a lens that zooms. */
   zoom: boolean;
   presets: { token: string; name: string }[];
+  /** Coordinates that its PTZ node has beside the velocities, or in place of them. */
+  spaces?: SimSpace[];
+  /** As its PTZ node reports it. */
+  maximum_presets?: number;
+  /** Its PTZ node describes no velocities. */
+  hasNoVelocity?: boolean;
+  home?: boolean;
+  tours?: { token: string; name: string }[];
+  /** It answers GetStatus only once it stands still (onvif/testspecs#132). */
+  holdsStatus?: boolean;
+  /** What its PTZ node, and its device service, take as auxiliary commands. */
+  auxiliary?: string[];
+  device_auxiliary?: string[];
+  /** Tokens of its relay outputs. */
+  relays?: string[];
+  /** Its video sources; one, with the token VS0, when left out. */
+  sources?: SimSource[];
   /** Which services it has beside the device service. */
   services: string[];
   /** Those of them that GetServices leaves out by mistake. */
@@ -31,6 +48,22 @@ export interface SimSettings {
   snapshot: string | undefined;
   /** Reported address of its streams, without a path. */
   rtsp_base: string;
+}
+
+export interface SimSpace {
+  /** Such as AbsolutePanTiltPositionSpace. */
+  name: string;
+  /** End of its URI, such as PanTiltSpaces/PositionGenericSpace. */
+  uri: string;
+  x?: [min: number, max: number];
+  y?: [min: number, max: number];
+}
+
+export interface SimSource {
+  token: string;
+  ptz: boolean;
+  /** A channel without a camera: its profiles have no encoder, or GetVideoSources leaves it out. */
+  absent?: 'no_encoder' | 'unlisted';
 }
 
 export interface SimRequest {

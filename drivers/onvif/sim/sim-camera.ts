@@ -47,7 +47,11 @@ type Refusal = (response: ServerResponse) => void;
 export class SimCamera extends SimServer {
   readonly settings: SimSettings;
   readonly events: SimEvents;
+  /** Of the first video source. */
   readonly motor = new SimMotor();
+  /** By source. */
+  readonly #motors = new Map<string, SimMotor>();
+  readonly switched = new Map<string, string>();
   protected readonly nonce = randomBytes(8).toString('hex');
   readonly #operations: Readonly<Record<string, Soap>>;
 
@@ -56,6 +60,13 @@ export class SimCamera extends SimServer {
     this.settings = settings;
     this.events = new SimEvents(() => this.base, settings);
     this.#operations = { ...soapOperations(this), ...this.events.operations };
+  }
+
+  motorOf(source: string): SimMotor {
+    if (source === '' || source === this.settings.sources?.[0]?.token) return this.motor;
+    const motor = this.#motors.get(source) ?? new SimMotor();
+    this.#motors.set(source, motor);
+    return motor;
   }
 
   /** Answers one request that has been read. */

@@ -14,6 +14,7 @@ export const namespaces = {
   media2: 'http://www.onvif.org/ver20/media/wsdl',
   ptz: 'http://www.onvif.org/ver20/ptz/wsdl',
   events: 'http://www.onvif.org/ver10/events/wsdl',
+  deviceio: 'http://www.onvif.org/ver10/deviceIO/wsdl',
 } as const;
 export type ServiceName = keyof typeof namespaces;
 export const schema_namespace = 'http://www.onvif.org/ver10/schema';

@@ -39,6 +39,12 @@ const command: Names = {
   set_mode: 'Set mode',
   ptz_move: 'Move camera',
   ptz_preset: 'Go to preset',
+  ptz_absolute: 'Go to position',
+  ptz_relative: 'Turn by',
+  ptz_home: 'Go to home position',
+  ptz_stop: 'Stop camera',
+  relay: 'Relay output',
+  auxiliary: 'Wiper, lamp and other functions',
   set_motion_detection: 'Motion detection',
   set_txpower: 'Set transmit power',
   set_channel: 'Set channel',
@@ -74,6 +80,12 @@ const field_names: Readonly<Record<string, string>> = {
   direction: 'Direction',
   speed: 'Speed',
   speed_mps: 'Speed',
+  pan: 'Pan',
+  tilt: 'Tilt',
+  zoom: 'Zoom',
+  output: 'Output',
+  on: 'On',
+  command: 'Function',
 };
 
 export const devices = {

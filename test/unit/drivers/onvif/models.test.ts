@@ -1,6 +1,6 @@
 /** Named ONVIF cameras, and identities that many of them share. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { logIn, readDevice } from '../../../../drivers/onvif/camera/device.ts';
+import { bare, logIn, readDevice } from '../../../../drivers/onvif/camera/device.ts';
 import { readPresets } from '../../../../drivers/onvif/camera/presets.ts';
 import { notesOf } from '../../../../drivers/onvif/events/topics.ts';
 import { onvifOptions } from '../../../../drivers/onvif/options.ts';
@@ -105,14 +105,14 @@ describe.each(onvif_models)('$model with $firmware ($special; $source)', (row) =
     if (!options) throw new Error('no camera');
     const device = await readDevice(soap, await logIn(soap, options), options);
     expect(device.asset_keys).toEqual(expected.asset_keys);
-    const url = device.stream?.rtsp_url;
+    const [source = bare('')] = device.sources;
+    const url = source.stream?.rtsp_url;
     expect(url?.replace(/^rtsp:\/\/kit:p@10\.41\.2\.11:554/u, '')).toBe(expected.stream);
-    expect(device.ptz_profile !== undefined).toBe(expected.canMove ?? false);
-    expect(device.takePicture !== undefined).toBe(expected.hasPicture ?? false);
-    const listed = await readPresets({ soap, url: '', profile: device.ptz_profile ?? '' });
-    const presets =
-      'presets' in listed ? listed.presets.map(({ token, name }) => `${token} ${name}`) : undefined;
-    expect(presets).toEqual(expected.presets);
+    expect(source.ptz !== undefined).toBe(expected.canMove ?? false);
+    expect(source.takePicture !== undefined).toBe(expected.hasPicture ?? false);
+    const listed = await readPresets({ soap, url: '', profile: source.ptz?.profile ?? '' });
+    const presets = 'presets' in listed ? listed.presets : undefined;
+    expect(presets?.map(({ token, name }) => `${token} ${name}`)).toEqual(expected.presets);
   });
 
   it('has its events read as what they mean, and others left alone', () => {

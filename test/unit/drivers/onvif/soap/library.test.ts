@@ -60,7 +60,7 @@ it('sees and moves what the driver does', async () => {
   const login = await logIn(soap, options);
   const device = await readDevice(soap, login, options);
   const url = device.services.get('ptz') ?? '';
-  const profile = device.ptz_profile ?? '';
+  const profile = device.sources[0]?.ptz?.profile ?? '';
 
   const { manufacturer, model } = login.information;
   expect(await asked((done) => cam.getDeviceInformation(done))).toMatchObject({ manufacturer, model });
