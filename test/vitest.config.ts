@@ -43,7 +43,7 @@ const long = [
   'test/faults/broker/broker-hangs-up.test.ts',
   'test/unit/drivers/mavlink/commands/daemon-killed.test.ts',
   'test/unit/sim/{play,stories}.test.ts',
-  'test/unit/drivers/links/{two-wans,checks/checks-lab,probe/prober-lab}.test.ts',
+  'test/unit/drivers/links/{two-wans,families-lab,checks/checks-lab,probe/prober-lab}.test.ts',
   'test/unit/drivers/speedtest/two-wans.test.ts',
   'test/unit/systemd/{completion,interrupted-upgrade}.test.ts',
 ];

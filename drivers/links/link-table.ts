@@ -18,14 +18,16 @@ import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './i
 import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
 import { type LinksOptions, wanOptions } from './options.ts';
-import type { Availability, Boot, ProbeReading } from './probe/api.ts';
-import { labelOf } from './checks/api.ts';
-import type { Probing } from './probing.ts';
+import type { Availability, Boot, ProbeReading, ProbeTarget } from './probe/api.ts';
+import type { Nat64 } from './probe/nat64.ts';
+import { type Check, labelOf } from './checks/api.ts';
+import type { Asked, Probing } from './probing.ts';
 import type { PublicAddresses } from './probe/public-addresses.ts';
 import type { RouteSource } from './routes/route-source.ts';
 import {
   carriersOfTunnel,
   failoverOrder,
+  familiesOf,
   type Family,
   refusedFamilies,
   refusesTraffic,
@@ -34,9 +36,11 @@ import {
   selectedInterfaces,
 } from './routes/routing.ts';
 import { DeadRoutes, type RoutedLink } from './dead-route.ts';
-import { Interfaces, type InterfaceState } from './interfaces/sysfs.ts';
+import { arphrd, Interfaces } from './interfaces/sysfs.ts';
 import { type CapReading, capOf } from './usage/cap.ts';
 import { empty_ledger, usageOf } from './usage/usage.ts';
+import type { OwnConnection } from '../../src/platform/linux/own-connections.ts';
+import { isPublicIp } from '../../src/platform/public-ip.ts';
 
 export interface LinkTableParts {
   readonly options: LinksOptions;
@@ -45,6 +49,9 @@ export interface LinkTableParts {
   readonly probing: Probing;
   readonly availability: Availability;
   readonly public_addresses: PublicAddresses;
+  readonly nat64: Nat64;
+  /** Of this process, that are answered. */
+  readonly connections: () => readonly OwnConnection[];
   readonly boot: Boot;
   readonly log: DriverLog;
 }
@@ -67,6 +74,11 @@ interface Snapshot {
   readonly isRefused: boolean;
   /** PPP interfaces over Ethernet. */
   readonly pppoe: ReadonlySet<string>;
+  readonly isTunnelIndex: (ifindex: number) => boolean;
+  /** Asked of the kernel at most once, and only where it matters. */
+  readonly connections: () => readonly OwnConnection[];
+  /** What can be asked over an interface. */
+  readonly askedOver: (ifindex: number) => Asked;
 }
 
 /** What one reading shows of a link. */
@@ -77,6 +89,10 @@ interface LinkReading {
   readonly at: Moment;
 }
 
+/** As long as DHCP and router advertisements usually take, one after the other. */
+const settle_ms = 15_000;
+const settling: LinkState = { status: undefined, reason: texts.first_probes };
+
 export class LinkTable {
   readonly #parts: LinkTableParts;
   readonly #interfaces: Interfaces;
@@ -84,6 +100,8 @@ export class LinkTable {
   readonly #ledger: Ledger;
   readonly #dead_routes: DeadRoutes;
   readonly #offline = new Set<string>();
+  /** Since when a link could carry traffic and nothing that is configured can be asked over it. */
+  readonly #assumed = new Map<string, number>();
   #left_out = '';
 
   constructor(parts: LinkTableParts) {
@@ -116,7 +134,7 @@ export class LinkTable {
     };
     const nameOf = (ifindex: number): string | undefined => byIndex.get(ifindex)?.name;
     for (const name of memory.followRenames(this.#parts.boot.id, nameOf)) this.#offline.delete(name);
-    const stateOf = remembering((name) => this.#interfaces.state(name));
+    const stateOf = remembering((name: string) => this.#interfaces.state(name));
     const pppoe = readPppoe(options.roots.proc, natures, stateOf);
     const below_tunnel = carriersOfTunnel(routing, isTunnelIndex);
     const routed = routedInterfaces(routing, below_tunnel);
@@ -143,6 +161,9 @@ export class LinkTable {
       traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
       isRefused: isEachOf(refusedFamilies(routing), options.probe.targets),
       pppoe: pppoe.links,
+      isTunnelIndex,
+      connections: once(this.#parts.connections),
+      askedOver: remembering((ifindex: number) => this.#askedOver(ifindex, routing, at.mono_ms)),
     };
     this.#remember(wans, snapshot);
     probing.follow(wans.flatMap((wan) => this.#probed(wan, snapshot)));
@@ -150,6 +171,7 @@ export class LinkTable {
     const listed = new Set(wans.map(({ name }) => name));
     this.#ledger.endReading(byIndex.keys(), listed);
     for (const name of this.#offline) if (!listed.has(name)) this.#offline.delete(name);
+    for (const name of this.#assumed.keys()) if (!listed.has(name)) this.#assumed.delete(name);
     this.#parts.public_addresses.keepOnly(listed);
     return this.#dead_routes.explain(inOrder(links, order), at.mono_ms);
   }
@@ -191,7 +213,8 @@ export class LinkTable {
     return memory.get(name)?.type ?? typeByName(name);
   }
 
-  #probed(wan: Wan, { routing, pppoe }: Snapshot) {
+  #probed(wan: Wan, snapshot: Snapshot) {
+    const { routing, pppoe } = snapshot;
     const { options } = this.#parts;
     const { probe, checks } = options;
     if (!wan.present) return [];
@@ -202,7 +225,25 @@ export class LinkTable {
     const pace = isMetered ? 'metered_interval_s' : 'interval_s';
     const interval_ms = probe[pace] * 1_000;
     const check_interval_ms = checks[pace] * 1_000;
-    return [{ name: wan.name, ifindex: wan.present.nature.ifindex, interval_ms, check_interval_ms }];
+    const { ifindex } = wan.present.nature;
+    const asked = snapshot.askedOver(ifindex);
+    return [{ name: wan.name, ifindex, asked, interval_ms, check_interval_ms }];
+  }
+
+  /** What can be asked over a link: of the families that it has, and IPv4 through the translation of its network where there is one. */
+  #askedOver(ifindex: number, routing: Routing, mono_ms: number): Asked {
+    const { options, nat64 } = this.#parts;
+    const families = familiesOf(ifindex, routing);
+    const over = (ip: string): string | null => {
+      const family = ip.includes(':') ? 6 : 4;
+      if (families.includes(family)) return ip;
+      return family === 4 && families.includes(6) ? nat64.translated(ip, mono_ms) : null;
+    };
+    const targets = options.probe.targets.flatMap(({ ip, port }) => {
+      const by = over(ip);
+      return by === null ? [] : [{ ip: by, port }];
+    });
+    return { families, targets, checks: options.checks.list.flatMap((check) => checkOver(check, over)) };
   }
 
   #linkOf(wan: Wan, snapshot: Snapshot): RoutedLink {
@@ -212,7 +253,7 @@ export class LinkTable {
     const ifindex = present?.nature.ifindex;
     const addresses = this.#addressesOf(ifindex, snapshot.routing);
     const { isSelected, isBelowTunnel } = routesOf(ifindex, snapshot);
-    const probed = evidenceOf(probing.read(name), isBelowTunnel);
+    const probed = withConnections(evidenceOf(probing.read(name), isBelowTunnel), present, snapshot);
     const { status, reason, cause = null } = this.#judge(wan, snapshot, probed);
     this.#noteAvailability({ name, status, probed, at: snapshot.at });
     const tally = this.#ledger.take(wan, type, snapshot);
@@ -266,9 +307,9 @@ export class LinkTable {
   }
 
   #judge({ name, present }: Wan, snapshot: Snapshot, probed: ProbeReading | null): LinkState {
-    const { options } = this.#parts;
     const ifindex = present?.nature.ifindex;
     const { isSelected, ...routes } = routesOf(ifindex, snapshot);
+    const facts = this.#askedFacts(ifindex, snapshot);
     const verdict = judge({
       ...routes,
       traffic: snapshot.traffic,
@@ -276,10 +317,31 @@ export class LinkTable {
       state: present?.state ?? null,
       addresses: this.#addressesOf(ifindex, snapshot.routing),
       isSelected: isSelected || this.#isBalanced(name),
-      asked: askedOf(options),
+      ...facts,
       ...probeFacts(probed),
     });
-    return this.#heldOffline(name, verdict);
+    const isAssumed = verdict.status !== 'offline' && facts.asked.length === 0 && facts.missing.length > 0;
+    return this.#heldOffline(name, this.#isSettling(name, isAssumed, snapshot.at) ? settling : verdict);
+  }
+
+  /** What is asked over a link, and the families of what is configured that it lacks. */
+  #askedFacts(ifindex: number | undefined, { askedOver }: Snapshot): Pick<LinkFacts, 'asked' | 'missing'> {
+    const { probe, checks } = this.#parts.options;
+    if (ifindex === undefined) return { asked: labelsOf(probe.targets, checks.list), missing: [] };
+    const { families, targets, checks: asked_checks } = askedOver(ifindex);
+    const configured = [...probe.targets.map(({ ip }) => ip), ...checks.list.map(askedOf)];
+    const missing = ([4, 6] as const).filter(
+      (family) => !families.includes(family) && configured.some((ip) => ip.includes(':') === (family === 6)),
+    );
+    return { asked: labelsOf(targets, asked_checks), missing };
+  }
+
+  /** The family that can be asked may come a little later than the other: until then nothing is assumed. */
+  #isSettling(name: string, isAssumed: boolean, { mono_ms }: Moment): boolean {
+    const since_ms = this.#assumed.get(name) ?? mono_ms;
+    if (isAssumed) this.#assumed.set(name, since_ms);
+    else this.#assumed.delete(name);
+    return isAssumed && mono_ms - since_ms < settle_ms;
   }
 
   /** A link that comes back stays offline until it answers. */
@@ -293,7 +355,7 @@ export class LinkTable {
 
   #noteAvailability({ name, status, probed, at }: LinkReading): void {
     const { options, availability } = this.#parts;
-    if (askedOf(options).length === 0) return;
+    if (options.probe.targets.length + options.checks.list.length === 0) return;
     const reachable = status === 'offline' ? false : (probed?.reachable ?? null);
     const since_ms = probed?.reachable === reachable ? probed.since_ms : at.mono_ms;
     availability.note({ link: name, reachable, at, since_ms: since_ms ?? undefined });
@@ -339,9 +401,63 @@ function evidenceOf(probed: ProbeReading | null, isBelowTunnel: boolean): ProbeR
   return isBelowTunnel && probed?.reachable !== true ? null : probed;
 }
 
-/** What is asked over every link. */
-function askedOf({ probe, checks }: LinksOptions): readonly string[] {
-  return [...probe.targets.map(({ ip }) => ip), ...checks.list.map(labelOf)];
+/**
+ * A link that the kit's own connections are answered over is not unreachable, whatever the probes met: they are filtered, or answered
+ * by something else. What came through a tunnel came over the one link that unmarked traffic uses.
+ */
+function withConnections(
+  probed: ProbeReading | null,
+  present: Wan['present'],
+  { routing, selected, isTunnelIndex, connections }: Snapshot,
+): ProbeReading | null {
+  if (!present || probed?.reachable !== false) return probed;
+  const { ifindex, kind } = present.nature;
+  const own = routing.addresses?.get(ifindex) ?? [];
+  const silent_since_ms = probed.silent_ms ?? probed.since_ms ?? Number.NEGATIVE_INFINITY;
+  const isOnlyWay = selected.length === 1 && selected[0] === ifindex;
+  const isAnswered = connections().some((each) => {
+    if (each.received_ms <= silent_since_ms) return false;
+    if (isTunnelIndex(each.ifindex)) return isOnlyWay;
+    // A neighbour on the wire of the link, as its modem, is no evidence.
+    const isBeyond = each.hasRouter || kind !== arphrd.ethernet || isPublicIp(each.remote_ip);
+    return each.ifindex === ifindex && own.includes(each.local_ip) && isBeyond;
+  });
+  return isAnswered ? { ...unmeasured, note: texts.only_connections_answer } : probed;
+}
+
+const unmeasured: ProbeReading = {
+  reachable: true,
+  since_ms: null,
+  silent_ms: null,
+  latency_ms: null,
+  jitter_ms: null,
+  packet_loss_pct: null,
+  method: 'none',
+  reason: null,
+  decided_by: 'probes',
+  note: null,
+};
+
+function once<T>(ask: () => T): () => T {
+  let answer: { readonly value: T } | undefined;
+  return () => (answer ??= { value: ask() }).value;
+}
+
+function labelsOf(targets: readonly ProbeTarget[], checks: readonly Check[]): readonly string[] {
+  return [...targets.map(({ ip }) => ip), ...checks.map(labelOf)];
+}
+
+/** The address that a check asks first: its name server, or its server. */
+function askedOf(check: Check): string {
+  return check.kind === 'dns' ? check.server : (check.ip ?? check.resolver ?? '');
+}
+
+/** The check with the addresses by which it is asked over a link; none where it cannot be. */
+function checkOver(check: Check, over: (ip: string) => string | null): readonly Check[] {
+  const by = over(askedOf(check));
+  if (by === null) return [];
+  if (check.kind === 'dns') return [{ ...check, server: by }];
+  return [check.ip === null ? { ...check, resolver: by } : { ...check, ip: by }];
 }
 
 /** Measurements of the probes. An offline link keeps only the values that show the outage: the others are older. */
@@ -381,11 +497,11 @@ function inOrder(
 }
 
 /** One look at each interface is enough for one reading. */
-function remembering(look: (name: string) => InterfaceState): (name: string) => InterfaceState {
-  const seen = new Map<string, InterfaceState>();
-  return (name) => {
-    const state = seen.get(name) ?? look(name);
-    seen.set(name, state);
-    return state;
+function remembering<K, V>(look: (key: K) => V): (key: K) => V {
+  const seen = new Map<K, V>();
+  return (key) => {
+    const known = seen.get(key) ?? look(key);
+    seen.set(key, known);
+    return known;
   };
 }

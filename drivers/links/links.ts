@@ -6,17 +6,19 @@ import { texts } from './texts.ts';
 import { beganAt, type TableLink } from './status.ts';
 import { Caps, capWeakness } from './usage/cap.ts';
 import { Wake } from './wake.ts';
-import { LinkTable } from './link-table.ts';
+import { LinkTable, type LinkTableParts } from './link-table.ts';
 import { Memory } from './usage/memory.ts';
 import { type LinksOptions, linksOptions } from './options.ts';
 import type { Availability, Boot } from './probe/api.ts';
 import { openAvailability, readBoot } from './probe/availability.ts';
+import { Nat64 } from './probe/nat64.ts';
 import { startProber } from './probe/prober.ts';
 import { publicAddress, PublicAddresses } from './probe/public-addresses.ts';
 import { Probing } from './probing.ts';
 import { startChecker } from './checks/checker.ts';
 import { openRouteSource, type RouteSource } from './routes/route-source.ts';
 import { labelOf } from './checks/api.ts';
+import { ownConnections } from '../../src/platform/linux/own-connections.ts';
 
 export const links = defineDriver({
   name: 'links',
@@ -40,7 +42,10 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
   try {
     const { roots, interval_s } = options;
     const source = await openRouteSource({ roots, signal, log: host.log, onChange: wake.trigger });
+    // Other roots show another network than the one that this process is in.
+    const connections = source.kind === 'netlink' ? await ownConnections() : () => [];
     const table = openTable({
+      connections,
       options,
       host,
       signal,
@@ -69,6 +74,7 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
 }
 
 interface RunParts {
+  readonly connections: LinkTableParts['connections'];
   readonly options: LinksOptions;
   readonly host: Host;
   readonly signal: AbortSignal;
@@ -86,12 +92,13 @@ function openTable({ options, host, signal, onChange, ...known }: RunParts): Lin
     ...known,
     options,
     log,
+    nat64: new Nat64(onChange, signal),
     probing: new Probing({
       start: startProber,
       startChecker,
-      targets: probe.targets,
       tcp: probe.tcp,
-      checks: checks.list,
+      hasTargets: probe.targets.length > 0,
+      hasChecks: checks.list.length > 0,
       timeout_ms: probe.timeout_ms,
       check_timeout_ms: checks.timeout_ms,
       signal,

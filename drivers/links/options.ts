@@ -62,7 +62,9 @@ const probe = z
         (all) => all.length !== 1,
         'needs at least two targets, so that a target that is down is not mistaken for the link',
       )
-      .describe('addresses that are probed through every link; empty: no probes'),
+      .describe(
+        'addresses that are probed through every link, of both families, since a link may have one alone; empty: no probes',
+      ),
     interval_s: z.number().min(0.1).max(3_600).default(2).describe('seconds between two probes of a link'),
     metered_interval_s: z
       .number()

@@ -2,11 +2,21 @@
 import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 import type { Check, Checker, StartChecker, CheckReading } from './checks/api.ts';
 import type { Prober, ProbeReading, ProbeTarget, StartProber } from './probe/api.ts';
+import type { Family } from '../../src/platform/linux/socket-address.ts';
 import { texts } from './texts.ts';
+
+/** What can be asked over a link now. */
+export interface Asked {
+  readonly targets: readonly ProbeTarget[];
+  readonly checks: readonly Check[];
+  /** In which packets can leave by it. */
+  readonly families: readonly Family[];
+}
 
 interface Probed {
   readonly name: string;
   readonly ifindex: number;
+  readonly asked: Asked;
   /** Between two probes. */
   readonly interval_ms: number;
   /** Between two rounds of checks. */
@@ -16,9 +26,10 @@ interface Probed {
 interface ProbingSpec {
   readonly start: StartProber;
   readonly startChecker: StartChecker;
-  readonly targets: readonly ProbeTarget[];
   readonly tcp: boolean;
-  readonly checks: readonly Check[];
+  /** What the configuration has. */
+  readonly hasTargets: boolean;
+  readonly hasChecks: boolean;
   readonly timeout_ms: number;
   readonly check_timeout_ms: number;
   readonly signal: AbortSignal;
@@ -26,11 +37,12 @@ interface ProbingSpec {
   readonly onChange: () => void;
 }
 
-interface Running extends Probed {
-  /** Null: there are no targets. */
-  readonly prober: Prober | null;
-  /** Null: there are no checks. */
-  readonly checker: Checker | null;
+interface Running extends Omit<Probed, 'asked'> {
+  asked: Asked;
+  /** Null: no targets are configured. */
+  prober: Prober | null;
+  /** Null: no checks are configured. */
+  checker: Checker | null;
   readonly ending: AbortController;
   /** The probes are unanswered, or only by TCP. */
   isDoubtful: boolean;
@@ -46,14 +58,15 @@ export class Probing {
 
   /** Starts and ends probers and checkers until there are those of each of `links`. */
   follow(links: readonly Probed[]): void {
-    if (this.#spec.targets.length === 0 && this.#spec.checks.length === 0) return;
     for (const [name, running] of this.#running) {
       if (links.some((link) => isSame(link, running))) continue;
       running.ending.abort();
       this.#running.delete(name);
     }
     for (const link of links) {
-      if (!this.#running.has(link.name)) this.#running.set(link.name, this.#start(link));
+      const running = this.#running.get(link.name);
+      if (!running) this.#running.set(link.name, this.#start(link));
+      else running.asked = link.asked;
     }
   }
 
@@ -70,32 +83,22 @@ export class Probing {
   }
 
   #start(link: Probed): Running {
-    const { start, startChecker, targets, tcp, checks, ...spec } = this.#spec;
+    const { start, startChecker, tcp, timeout_ms, check_timeout_ms, log, onChange } = this.#spec;
     const ending = new AbortController();
-    const signal = AbortSignal.any([spec.signal, ending.signal]);
-    const { log, onChange } = spec;
+    const signal = AbortSignal.any([this.#spec.signal, ending.signal]);
     const common = { device: link.name, signal, log, onChange };
-    const prober =
-      targets.length === 0
-        ? null
-        : start({
-            ...common,
-            ifindex: link.ifindex,
-            targets,
-            tcp,
-            interval_ms: link.interval_ms,
-            timeout_ms: spec.timeout_ms,
-          });
-    const checker =
-      checks.length === 0
-        ? null
-        : startChecker({
-            ...common,
-            checks,
-            interval_ms: link.check_interval_ms,
-            timeout_ms: spec.check_timeout_ms,
-          });
-    return { ...link, prober, checker, ending, isDoubtful: false };
+    const running: Running = { ...link, prober: null, checker: null, ending, isDoubtful: false };
+    const { ifindex, interval_ms, check_interval_ms } = link;
+    if (this.#spec.hasTargets) {
+      const targets = (): readonly ProbeTarget[] => running.asked.targets;
+      running.prober = start({ ...common, ifindex, targets, tcp, interval_ms, timeout_ms });
+    }
+    if (this.#spec.hasChecks) {
+      const ways = (): Asked => running.asked;
+      const about = { ...common, ways, interval_ms: check_interval_ms };
+      running.checker = startChecker({ ...about, timeout_ms: check_timeout_ms });
+    }
+    return running;
   }
 }
 

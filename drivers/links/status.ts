@@ -5,6 +5,7 @@ import type { InterfaceState } from './interfaces/sysfs.ts';
 import { texts } from './texts.ts';
 import { isExampleIp, isPublicIp } from '../../src/platform/public-ip.ts';
 import type { DataCap } from '../../src/contract/feeds.ts';
+import type { Family } from '../../src/platform/linux/socket-address.ts';
 
 export interface LinkFacts {
   /** Null: the interface is not there. */
@@ -23,8 +24,10 @@ export interface LinkFacts {
   readonly isRefused: boolean;
   /** Null: no targets, or no verdict yet. */
   readonly reachable: boolean | null;
-  /** What is asked over the link; empty: nothing is configured. */
+  /** What is asked over the link; empty: nothing, or nothing that it has a family for. */
   readonly asked: readonly string[];
+  /** Families of what is configured in which nothing leaves by it, so that it is not asked there. */
+  readonly missing: readonly Family[];
   /** The verdict of the prober or the checker. */
   readonly probe_reason: string | null;
   readonly decided_by: 'probes' | 'checks';
@@ -54,19 +57,30 @@ export function judge(facts: LinkFacts): LinkState {
   const caveat = caveatOf(facts);
   if (caveat === null && facts.reachable === null)
     return { status: undefined, reason: facts.probe_reason ?? texts.first_probes };
-  if (facts.isSelected) return { status: 'online', reason: caveat };
+  const remark = caveat ?? remarkOf(facts);
+  if (facts.isSelected) return { status: 'online', reason: remark };
   if (facts.traffic === 'refused')
     return { status: 'offline', reason: texts.traffic_refused, cause: 'no_route' };
   if (facts.traffic === 'unrouted' && !facts.isRouted)
     return { status: 'offline', reason: texts.no_default_route, cause: 'no_route' };
   const reason = facts.traffic === 'carried' ? texts.other_link_selected : texts.marked_traffic_only;
-  return { status: 'standby', reason: caveat === null ? reason : `${reason}; ${caveat}` };
+  return { status: 'standby', reason: remark === null ? reason : `${reason}; ${remark}` };
 }
 
 /** Why its answers are assumed; null: they are asked for. */
-function caveatOf({ asked, isBelowTunnel, reachable }: LinkFacts): string | null {
+function caveatOf({ asked, missing, isBelowTunnel, reachable }: LinkFacts): string | null {
   if (isBelowTunnel && reachable === null) return texts.below_tunnel;
-  return asked.length > 0 ? null : texts.not_probed;
+  if (asked.length > 0) return null;
+  return missing.length > 0 ? texts.none_of_its_family(familyNames(missing)) : texts.not_probed;
+}
+
+/** Most links lack IPv6, which is no news. */
+function remarkOf({ missing }: LinkFacts): string | null {
+  return missing.includes(4) ? texts.family_missing(familyNames([4])) : null;
+}
+
+function familyNames(families: readonly Family[]): string {
+  return families.map((family) => `IPv${family}`).join(' and ');
 }
 
 /** Why nothing can pass; null when something could. */
@@ -82,6 +96,7 @@ function faultOf(facts: LinkFacts): LinkFault | null {
 function unansweredFault({
   isRouted,
   asked,
+  missing,
   traffic,
   isRefused,
   probe_reason,
@@ -92,7 +107,9 @@ function unansweredFault({
   // Its own traffic has no way out: what the probes met follows from that.
   if (traffic === 'refused' || isRefused) return { reason: texts.traffic_refused, cause: 'no_route' };
   if (!isRouted) return { reason: texts.no_default_route, cause: 'no_route' };
-  return { reason: texts.probed(reason, asked.join(', ')), cause: 'no_answer' };
+  const probed = texts.probed(reason, asked.join(', '));
+  const others = missing.length > 0 ? `; ${texts.family_missing(familyNames(missing))}` : '';
+  return { reason: `${probed}${others}`, cause: 'no_answer' };
 }
 
 /**

@@ -18,6 +18,12 @@ export const texts = {
 
   // Why a link has its status
   not_probed: 'answers are not checked: options.probe.targets is empty',
+  none_of_its_family: (families: string) =>
+    `answers are not checked: it has no ${families} (address or default route), and options.probe.targets and checks have nothing else; add targets of the other family`,
+  family_missing: (families: string) =>
+    `${families} is not probed: no address or no default route by this link`,
+  only_connections_answer:
+    'no probe or check is answered, but the connections of this kit over it are: probes are filtered, or answered by something in between',
   below_tunnel: 'carries a VPN with all of the traffic, so its own answers cannot be checked',
   first_probes: 'the first probes are under way',
   other_link_selected: 'traffic uses another link',

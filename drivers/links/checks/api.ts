@@ -1,5 +1,6 @@
 /** What the checks of a link offer to the driver: questions whose answers are known beforehand, asked over one network device. */
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import type { Family } from '../../../src/platform/linux/socket-address.ts';
 
 /** One GET: what answers instead of the server is not the internet. */
 export interface HttpCheck {
@@ -30,13 +31,16 @@ export type CheckOutcome = string | null;
 export interface CheckWay {
   /** Interface name. */
   readonly device: string;
+  /** In which packets leave by it: of a name the addresses of these are asked for. */
+  readonly families: readonly Family[];
   readonly timeout_ms: number;
   readonly signal: AbortSignal;
 }
 
 export interface CheckerSpec {
   readonly device: string;
-  readonly checks: readonly Check[];
+  /** As they can be asked over the link now, and its families; no check: no verdict. */
+  readonly ways: () => { readonly checks: readonly Check[]; readonly families: readonly Family[] };
   /** Between two rounds while they pass. */
   readonly interval_ms: number;
   readonly timeout_ms: number;

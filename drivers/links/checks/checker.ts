@@ -21,6 +21,7 @@ import { limitInterimAnswers } from '../../../src/platform/interim-answers.ts';
 import { connectTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { within } from '../../../src/platform/time.ts';
 import { isPublicIp } from '../../../src/platform/public-ip.ts';
+import { untranslated } from '../probe/nat64.ts';
 
 /** Failed rounds in a row until the verdict changes. A single pass suffices: only the far side gives that answer. */
 const failed_after = 2;
@@ -50,15 +51,20 @@ async function run(spec: CheckerSpec, wake: Wake, state: { now: CheckReading }):
   let failures = 0;
   for (let round = 0; !signal.aborted; round += 1) {
     const begun_ms = performance.now();
-    const reason = await failureOf(spec, round);
-    if (signal.aborted) return;
-    failures = reason === null ? 0 : failures + 1;
     const { passed } = state.now;
-    state.now = after(state.now, { begun_ms, reason, failures });
+    if (spec.ways().checks.length === 0) {
+      failures = 0;
+      state.now = unknown;
+    } else {
+      const reason = await failureOf(spec, round);
+      if (signal.aborted) return;
+      failures = reason === null ? 0 : failures + 1;
+      state.now = after(state.now, { begun_ms, reason, failures });
+    }
     if (state.now.passed !== passed) {
-      const facts = { link: device, reason };
+      const facts = { link: device, reason: state.now.reason };
       if (state.now.passed === false) log.warn(facts, texts.checks_failed);
-      else if (passed === false) log.info(facts, texts.checks_passed);
+      else if (state.now.passed === true && passed === false) log.info(facts, texts.checks_passed);
       onChange();
     }
     await wake.wait(pauseOf(state.now, failures, spec.interval_ms), signal);
@@ -93,13 +99,14 @@ function pauseOf({ passed }: CheckReading, failures: number, interval_ms: number
 
 /** Why none of the checks passed, the first one's reason; null: one has. */
 async function failureOf(
-  { checks, device, timeout_ms, signal }: CheckerSpec,
+  { ways, device, timeout_ms, signal }: CheckerSpec,
   round: number,
 ): Promise<CheckOutcome> {
+  const { checks, families } = ways();
   let reason: CheckOutcome = null;
   for (let at = 0; at < checks.length && !signal.aborted; at += 1) {
     const check = checks[(round + at) % checks.length];
-    const outcome = check ? await outcomeOf(check, { device, timeout_ms, signal }) : null;
+    const outcome = check ? await outcomeOf(check, { device, families, timeout_ms, signal }) : null;
     if (outcome === null) return null;
     reason ??= outcome;
   }
@@ -113,6 +120,8 @@ async function outcomeOf(check: Check, way: CheckWay): Promise<CheckOutcome> {
     return texts.check_failed(labelOf(check), messageOf(error));
   }
 }
+
+const type_of = { 4: record_type.a, 6: record_type.aaaa } as const;
 
 /** Of an answer that is searched for the expected text. */
 const body_bytes_max = 65_536;
@@ -204,7 +213,8 @@ async function readText(response: IncomingMessage): Promise<string> {
 }
 
 /**
- * Over the link, since the system's resolver leaves by the default route; IPv4 first. A false answer of a resolver would choose
+ * Over the link, since the system's resolver leaves by the default route; IPv4 first, unless the link has IPv6 alone: then a name
+ * server that translates (DNS64, RFC 6147) gives IPv4 hosts an address too. A false answer of a resolver would choose
  * where the request goes, so names lead to public addresses only. A server in a private network is configured by its address.
  */
 async function addressOf(
@@ -215,11 +225,11 @@ async function addressOf(
   const [name, server] = [hostOf(url), resolver ?? ''];
   let refused: CheckOutcome = null;
   let unexpected: CheckOutcome = null;
-  for (const type of [record_type.a, record_type.aaaa]) {
-    const answer = await askDns({ server, name, type }, way);
+  for (const family of way.families) {
+    const answer = await askDns({ server, name, type: type_of[family] }, way);
     if (answer && 'refusal' in answer) refused = texts.dns_refused(name, server, answer.refusal);
     if (!answer || 'refusal' in answer) continue;
-    const host_ip = answer.addresses.find(isPublicIp);
+    const host_ip = answer.addresses.find((address) => isPublicIp(untranslated(address)));
     if (host_ip !== undefined) return { host_ip };
     if (answer.addresses.length > 0)
       unexpected = texts.dns_unexpected(name, server, namedAddresses(answer.addresses));

@@ -14,7 +14,8 @@ export interface ProberSpec {
   readonly device: string;
   /** The intended interface: a device that was plugged in again has the name but another index. */
   readonly ifindex: number;
-  readonly targets: readonly ProbeTarget[];
+  /** As they can be asked over the link now; none: it is not probed. */
+  readonly targets: () => readonly ProbeTarget[];
   /** Between two probes; the targets take turns. */
   readonly interval_ms: number;
   /** How long an answer may take. A satellite takes a second on a bad day: 3000 at least. */

@@ -17,9 +17,8 @@ const doubt_interval_ms = 1_000;
  */
 export const startProber: StartProber = (spec) => {
   const { timeout_ms, tcp } = spec;
-  const course = new ProbeCourse({ timeout_ms, tcp, targets: spec.targets.length });
-  if (spec.targets.length === 0) course.lose(0, { reason: texts.no_targets, reachable: null });
-  else void run(spec, course);
+  const course = new ProbeCourse({ timeout_ms, tcp, targets: spec.targets().length });
+  void run(spec, course);
   return { read: () => course.read(performance.now()) };
 };
 
@@ -28,8 +27,9 @@ async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
   const icmp = new IcmpEchoes({ device, timeout_ms });
   const onEcho = changeLogger(spec, course);
   for (let sequence = 0; !signal.aborted; sequence += 1) {
-    const target = course.choose(sequence, targets);
-    if (target !== undefined) void probe({ spec, course, icmp, onEcho }, sequence, target);
+    const target = course.choose(sequence, targets());
+    if (target === undefined) course.lose(sequence, { reason: texts.no_targets, reachable: null });
+    else void probe({ spec, course, icmp, onEcho }, sequence, target);
     await pause(course, interval_ms, signal);
   }
   icmp.close();

@@ -1,5 +1,7 @@
 /** Which interfaces carry the kit's own traffic: derived from the kernel's rules and default routes. Pure. */
 
+import { isConfigured } from '../status.ts';
+
 export type Family = 4 | 6;
 
 export interface Path {
@@ -39,11 +41,13 @@ export interface Routing {
   readonly addresses: ReadonlyMap<number, readonly string[]> | null;
 }
 
+const families = [4, 6] as const;
+
 export const table_main = 254;
 export const table_local = 255;
 
 /** The default rules of the kernel. */
-export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
+export const plain_rules: readonly Rule[] = families.map((family) => ({
   family,
   priority: 32_766,
   table: table_main,
@@ -54,6 +58,22 @@ export const plain_rules: readonly Rule[] = ([4, 6] as const).map((family) => ({
 /** Interfaces with a default route in any table, and the carriers of a VPN that has the only default route. */
 export function routedInterfaces({ routes }: Routing, below_tunnel: readonly number[]): ReadonlySet<number> {
   return new Set([...routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex)), ...below_tunnel]);
+}
+
+/**
+ * The families in which packets can leave by an interface for good: those with a default route and an address. Without both it may
+ * still answer, since a failover service takes the route of a dead link away: then the families of its addresses, else of its routes.
+ */
+export function familiesOf(ifindex: number, { routes, addresses }: Routing): readonly Family[] {
+  const own = addresses?.get(ifindex) ?? [];
+  const addressed = families.filter(
+    (family) => addresses === null || isConfigured(own.filter((ip) => ip.includes(':') === (family === 6))),
+  );
+  const routed = families.filter((family) =>
+    routes.some((route) => route.family === family && route.paths.some((path) => path.ifindex === ifindex)),
+  );
+  const both = routed.filter((family) => addressed.includes(family));
+  return [both, addressed, routed].find((each) => each.length > 0) ?? [];
 }
 
 /**
@@ -80,7 +100,7 @@ export function carriersOfTunnel(
 }
 
 function directInterfaces(routing: Routing, isTunnel: (ifindex: number) => boolean): readonly number[] {
-  const selected = ([4, 6] as const).flatMap((family) => selectedOf(family, routing, isTunnel));
+  const selected = families.flatMap((family) => selectedOf(family, routing, isTunnel));
   return [...new Set(selected)];
 }
 
@@ -90,7 +110,7 @@ export function failoverOrder(
   isTunnel: (ifindex: number) => boolean,
   selected: readonly number[],
 ): readonly number[] {
-  const ways = ([4, 6] as const).map((family) => waysOf(family, routing, isTunnel));
+  const ways = families.map((family) => waysOf(family, routing, isTunnel));
   const order = new Set<number>();
   for (let next = selected; next.length > 0;) {
     for (const ifindex of next) order.add(ifindex);
@@ -109,7 +129,7 @@ export function refusesTraffic(routing: Routing): boolean {
 
 /** Where a default route or rule that refuses (`blackhole`, `unreachable`, `prohibit`) precedes every path of unmarked traffic. */
 export function refusedFamilies({ routes, rules }: Routing): readonly Family[] {
-  return ([4, 6] as const).filter((family) => {
+  return families.filter((family) => {
     for (const { table } of rulesOf(family, rules)) {
       if (table === null) return true;
       const found = routes.filter((route) => route.family === family && route.table === table);

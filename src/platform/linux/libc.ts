@@ -12,6 +12,8 @@ export interface Libc {
   readonly getsockopt: (
     ...args: [fd: number, level: number, name: number, value: Uint8Array, bytes: Uint8Array]
   ) => number;
+  readonly getsockname: (fd: number, address: Uint8Array, bytes: Uint8Array) => number;
+  readonly getpeername: (fd: number, address: Uint8Array, bytes: Uint8Array) => number;
   readonly sendto: (
     ...args: [
       fd: number,
@@ -75,6 +77,8 @@ async function load(): Promise<Libc> {
   const getsockopt: KoffiFunc<Libc['getsockopt']> = self.func(
     'int getsockopt(int, int, int, void *, void *)',
   );
+  const getsockname: KoffiFunc<Libc['getsockname']> = self.func('int getsockname(int, void *, void *)');
+  const getpeername: KoffiFunc<Libc['getpeername']> = self.func('int getpeername(int, void *, void *)');
   const sendto: KoffiFunc<Libc['sendto']> = self.func(
     'long sendto(int, const void *, size_t, int, const void *, uint32_t)',
   );
@@ -99,6 +103,8 @@ async function load(): Promise<Libc> {
     connect,
     setsockopt,
     getsockopt,
+    getsockname,
+    getpeername,
     sendto,
     recvfrom,
     ioctl,

@@ -21,6 +21,16 @@ export interface RouteQuery {
   readonly source_ip?: string | undefined;
 }
 
+/** What the kernel answers for a packet, without the name of the interface. */
+export interface Way {
+  readonly ifindex: number;
+  /** Routing table in which the kernel found it. */
+  readonly table: number;
+  /** The packet goes to a router, not straight to its receiver. */
+  readonly hasRouter: boolean;
+  readonly source_ip: string | null;
+}
+
 /** The kernel's routing, as the uplink uses it. */
 export interface Routes {
   /** Null: no way leads there, or not with this source. Rejects with `DeviceUnreachable` or `TypeError`. */
@@ -40,25 +50,43 @@ const message = { get_route: 26, new_route: 24 } as const;
 const nlm_f_request = 0x1;
 const header_bytes = 16;
 const route_header_bytes = 12;
-const rta = { dst: 1, src: 2, oif: 4, prefsrc: 7 } as const;
+/** Offset of `rtm_flags`, and the flag that asks for the table in which the route stands. */
+const flags_at = 8;
+const rtm_f_lookup_table = 0x1000;
+const rta = { dst: 1, src: 2, oif: 4, gateway: 5, prefsrc: 7, table: 15, via: 18 } as const;
 const answer_bytes_max = 8_192;
 const family_number: Readonly<Record<Family, number>> = { 4: 2, 6: 10 };
 
 export const kernelRoutes: Routes = { find: findRoute, watch: watchRoutes };
 
-async function findRoute({ ip, source_ip }: RouteQuery): Promise<Route | null> {
-  const family = familyOf(ip);
-  if (family === null) return null;
-  const usesSource = source_ip !== undefined && familyOf(source_ip) === family;
-  const answer = ask(await libc(), request(family, ip, usesSource ? source_ip : undefined));
-  if (answer === null) return null;
-  const attributes = readAttributes(answer, route_header_bytes);
-  const ifindex = uint32(attributes, rta.oif);
-  if (ifindex === undefined) return null;
-  const bytes = attributes.get(rta.prefsrc);
-  const stated = bytes === undefined ? null : family === 4 ? bytes.join('.') : ipv6Text(bytes);
-  const own = stated ?? (usesSource ? canonicalIp(source_ip) : null);
-  return { ifindex, interface: await deviceName(ifindex), source_ip: own };
+async function findRoute(query: RouteQuery): Promise<Route | null> {
+  const way = (await wayFinder())(query);
+  if (way === null) return null;
+  const { ifindex, source_ip } = way;
+  return { ifindex, interface: await deviceName(ifindex), source_ip };
+}
+
+/** Loads the functions once; each question is synchronous then. Null: no way leads there, or not with this source. */
+export async function wayFinder(): Promise<(query: RouteQuery) => Way | null> {
+  const c = await libc();
+  return ({ ip, source_ip }) => {
+    const family = familyOf(ip);
+    if (family === null) return null;
+    const usesSource = source_ip !== undefined && familyOf(source_ip) === family;
+    const answer = ask(c, request(family, ip, usesSource ? source_ip : undefined));
+    if (answer === null) return null;
+    const attributes = readAttributes(answer, route_header_bytes);
+    const ifindex = uint32(attributes, rta.oif);
+    if (ifindex === undefined) return null;
+    const bytes = attributes.get(rta.prefsrc);
+    const stated = bytes === undefined ? null : family === 4 ? bytes.join('.') : ipv6Text(bytes);
+    return {
+      ifindex,
+      table: uint32(attributes, rta.table) ?? answer.readUInt8(4),
+      hasRouter: attributes.has(rta.gateway) || attributes.has(rta.via),
+      source_ip: stated ?? (usesSource ? canonicalIp(source_ip) : null),
+    };
+  };
 }
 
 /** One request with its answer, on a separate socket; null for a refusal, which is how the kernel reports no route. */
@@ -84,6 +112,7 @@ function request(family: Family, ip: string, source_ip: string | undefined): Buf
   header[header_bytes] = family_number[family];
   header[header_bytes + 1] = bits;
   header[header_bytes + 2] = source_ip === undefined ? 0 : bits;
+  header.writeUInt32LE(rtm_f_lookup_table, header_bytes + flags_at);
   const whole = Buffer.concat([header, ...attributes]);
   whole.writeUInt32LE(whole.length, 0);
   whole.writeUInt16LE(message.get_route, 4);

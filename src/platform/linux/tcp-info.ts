@@ -10,7 +10,16 @@ const state_established = 1;
 const us_per_ms = 1_000;
 /** Offsets in `struct tcp_info`; those of 32 bits in words. */
 const offset = { state: 0, retransmits: 2 } as const;
-const word = { unacked: 6, sacked: 7, pmtu: 15, rtt: 17, total_retrans: 25, notsent: 36 } as const;
+const word = {
+  unacked: 6,
+  sacked: 7,
+  last_data_recv: 13,
+  pmtu: 15,
+  rtt: 17,
+  total_retrans: 25,
+  bytes_received: 32,
+  notsent: 36,
+} as const;
 
 interface TcpInfo {
   readonly isEstablished: boolean;
@@ -28,6 +37,8 @@ interface TcpInfo {
   readonly rtt_ms: number | null;
   /** Segments that were sent again, those of the handshake included. */
   readonly retransmits_total: number;
+  /** Time since the far side sent data last; null: it has sent none. Acknowledgements alone are none. */
+  readonly silent_ms: number | null;
 }
 
 /** Null for a descriptor that is not an open TCP socket. */
@@ -45,7 +56,13 @@ export function tcpInfo(c: Libc, fd: number): TcpInfo | null {
     mtu: words[word.pmtu] ?? 0,
     rtt_ms: rtt_us > 0 ? rtt_us / us_per_ms : null,
     retransmits_total: words[word.total_retrans] ?? 0,
+    silent_ms: hasReceived(words) ? (words[word.last_data_recv] ?? 0) : null,
   };
+}
+
+/** A counter of 64 bits, 0 before Linux 4.1. */
+function hasReceived(words: Uint32Array): boolean {
+  return (words[word.bytes_received] ?? 0) + (words[word.bytes_received + 1] ?? 0) > 0;
 }
 
 const so_meminfo = 55;

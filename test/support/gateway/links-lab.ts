@@ -21,9 +21,15 @@ export interface LinksInside {
 
 const main = fileURLToPath(new URL('links-process.ts', import.meta.url));
 
-/** `prefix` is put before the command line, to run it in a namespace. */
-export function startLinks(prefix: readonly string[], options: object, state_dir: string): LinksInside {
-  const line = [...dyingWithUs(), ...prefix, process.execPath, main, JSON.stringify(options), state_dir];
+/** `prefix` is put before the command line, to run it in a namespace; `session_ip`: a connection of the process leads there. */
+export function startLinks(
+  prefix: readonly string[],
+  options: object,
+  state_dir: string,
+  session_ip?: string,
+): LinksInside {
+  const args_of = [JSON.stringify(options), state_dir, ...(session_ip === undefined ? [] : [session_ip])];
+  const line = [...dyingWithUs(), ...prefix, process.execPath, main, ...args_of];
   const [command = '', ...args] = line;
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const reports: Report[] = [];

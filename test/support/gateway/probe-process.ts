@@ -12,7 +12,7 @@ const log = recordingLog();
 const prober = startProber({
   device,
   ifindex: (await deviceIndex(device)) ?? 0,
-  targets: [{ ip, port: 443 }],
+  targets: () => [{ ip, port: 443 }],
   interval_ms: 50,
   timeout_ms: 500,
   tcp: true,

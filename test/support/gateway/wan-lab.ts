@@ -48,6 +48,8 @@ export const lab_ports = { stun: 3478, tcp: 443, what_is_my_ip: 8080 } as const;
 export const lab_name = { name: 'probe.example.org', address: '198.18.0.2' } as const;
 /** A name for which the internet's name server answers a private address: that of a dish or a modem. */
 export const lab_inner_name = { name: 'inner.example.org', address: '192.168.100.1' } as const;
+/** A name of an IPv4 host as a name server that translates gives it (DNS64), and the target that it stands for. */
+export const lab_dns64_name = { name: 'translated.example.org', address: '64:ff9b::c612:1' } as const;
 /** A name with more addresses than a sentence names. */
 export const lab_many_name = {
   name: 'many.example.org',
@@ -105,12 +107,15 @@ export async function startWanLab(): Promise<WanLab> {
     const relay = await startRelay(spaces, children);
     for (const ip of lab_targets) await inside(spaces.internet, 'addr', 'add', `${ip}/32`, 'dev', 'lo');
     for (const ip of lab_targets_v6) await inside(spaces.internet, 'addr', 'add', `${ip}/128`, 'dev', 'lo');
+    await inside(spaces.internet, 'addr', 'add', `${lab_dns64_name.address}/128`, 'dev', 'lo');
     for (const wan of ['sat0', 'wwan0'] as const) await joinProvider(spaces, wan);
     for (const name of [spaces.sat0, spaces.wwan0]) await translate(name);
     await sysctl(spaces.gateway, 'net.ipv4.ping_group_range=0 2147483647');
     const internet = [program('ip'), 'netns', 'exec', spaces.internet, process.execPath];
     await startReady([...internet, script('fake-internet-process.ts'), ...lab_targets], children);
-    const names = [lab_name, lab_inner_name].map(({ name, address }) => `--address=/${name}/${address}`);
+    const names = [lab_name, lab_inner_name, lab_dns64_name].map(
+      ({ name, address }) => `--address=/${name}/${address}`,
+    );
     const many = lab_many_name.addresses.map((address) => `--host-record=${lab_many_name.name},${address}`);
     startNameServer(spaces.internet, [...names, ...many], children);
     for (const wan of ['sat0', 'wwan0'] as const) {

@@ -31,23 +31,28 @@ describe('probers', () => {
         const rest = { method: 'icmp', reason: null, decided_by: 'probes', note: null } as const;
         return { read: () => ({ ...reading, ...rest }) };
       },
-      targets: [{ ip: '192.0.2.1', port: 443 }],
+      hasTargets: true,
+      hasChecks: false,
       startChecker: () => {
         throw new Error('there is nothing to check');
       },
       tcp: true,
-      checks: [],
       timeout_ms: 1_000,
       check_timeout_ms: 1_000,
       signal,
       log: recordingLog(),
       onChange: nothing,
     });
-    const sat = { name: 'sat0', ifindex: 3, interval_ms: 2_000, check_interval_ms: 60_000 };
+    const asked = { targets: [{ ip: '192.0.2.1', port: 443 }], checks: [], families: [4] } as const;
+    const sat = { name: 'sat0', ifindex: 3, asked, interval_ms: 2_000, check_interval_ms: 60_000 };
     const cell = { ...sat, name: 'wwan0', ifindex: 4, interval_ms: 10_000 };
     probing.follow([sat, cell]);
     probing.follow([sat, cell]);
     expect(started.map(({ device }) => device)).toEqual(['sat0', 'wwan0']);
+    // An address of the other family came or went.
+    const now = [{ ip: '2001:db8::1', port: 443 }];
+    probing.follow([{ ...sat, asked: { ...asked, targets: now, families: [6] } }, cell]);
+    expect(started.map(({ targets }) => targets())).toEqual([now, asked.targets]);
     probing.follow([sat, { ...cell, ifindex: 9 }]);
     expect(started.map((spec) => spec.signal.aborted)).toEqual([false, true, false]);
     expect(probing.read('wwan0')?.latency_ms).toBe(9);

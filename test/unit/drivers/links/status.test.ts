@@ -34,6 +34,7 @@ const signs: LinkFacts = {
   isRefused: false,
   reachable: true,
   asked: ['198.51.100.1', '198.51.100.2'],
+  missing: [],
   probe_reason: null,
   decided_by: 'probes',
 };
@@ -60,6 +61,10 @@ describe('the status of a link', () => {
     [texts.no_address, { addresses: [] }],
     [texts.no_address, { addresses: ['169.254.3.4', 'fe80::1'] }],
     ['no answer; probed 198.51.100.1, 198.51.100.2', { reachable: false, probe_reason: 'no answer' }],
+    [
+      `no answer; probed 2001:db8::1; ${texts.family_missing('IPv4')}`,
+      { asked: ['2001:db8::1'], missing: [4], reachable: false, probe_reason: 'no answer' },
+    ],
     [
       'http://198.51.100.1/ answered 302',
       { reachable: false, probe_reason: 'http://198.51.100.1/ answered 302', decided_by: 'checks' },
@@ -144,6 +149,7 @@ describe('the status of a link', () => {
       traffic: fc.constantFrom('carried', 'refused', 'unrouted'),
       isRefused: fc.boolean(),
       asked: fc.constantFrom([], ['198.51.100.1', '198.51.100.2']),
+      missing: fc.subarray<4 | 6>([4, 6]),
       reachable: fc.option(fc.boolean()),
       probe_reason: fc.constantFrom(null, 'no answer'),
       decided_by: fc.constantFrom('probes', 'checks'),

@@ -58,7 +58,7 @@ const clients: Readonly<Record<string, () => Promise<unknown>>> = {
   async links() {
     const url = new URL(`http://127.0.0.1:${port}/`);
     const check = { kind: 'http', url, status: 204, body: null, ip: '127.0.0.1', resolver: null } as const;
-    throw new Error(String(await checkHttp(check, { device: 'lo', timeout_ms, signal })));
+    throw new Error(String(await checkHttp(check, { device: 'lo', families: [4], timeout_ms, signal })));
   },
   async 'the cameras and radios of vendors'() {
     const options = { host: '127.0.0.1', port, tls: false, connect_ms: timeout_ms, reply_bytes_max: 1_000 };

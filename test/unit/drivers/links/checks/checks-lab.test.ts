@@ -6,11 +6,13 @@ import { linkChecks } from '../../../../../drivers/links/options.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { startLinks } from '../../../../support/gateway/links-lab.ts';
 import {
+  lab_dns64_name,
   lab_inner_name,
   lab_many_name,
   lab_name,
   lab_ports,
   lab_targets,
+  lab_targets_v6,
   startWanLab,
   type WanLab,
 } from '../../../../support/gateway/wan-lab.ts';
@@ -114,6 +116,22 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
     });
   });
 
+  it('look a name up by the family of the link, at a name server that translates', async () => {
+    const url = `http://${lab_dns64_name.name}:${lab_ports.what_is_my_ip}/generate_204`;
+    const { list: checks } = linkChecks.parse({
+      list: [{ url, resolver: lab_targets_v6[0] }, { url: page }],
+    });
+    const leave = lab.enter();
+    try {
+      const way = { device: 'wwan0', families: [6], timeout_ms: 2_000 } as const;
+      const { signal } = new AbortController();
+      const [check] = checks;
+      expect(check?.kind === 'http' && (await checkHttp(check, { ...way, signal }))).toBeNull();
+    } finally {
+      leave();
+    }
+  });
+
   it('decide alone where no probe targets are configured', async () => {
     await withLinks({ checks: { list, interval_s: 1, timeout_ms: 1_000 } }, async (links) => {
       await links.until('online', satellite('online'), within_ms);
@@ -141,7 +159,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
     if (http?.kind !== 'http' || named?.kind !== 'http' || dns?.kind !== 'dns')
       throw new Error('other checks');
     try {
-      const way = (device: string) => ({ device, timeout_ms: 5_000, signal });
+      const way = (device: string) => ({ device, families: [4, 6] as const, timeout_ms: 5_000, signal });
       expect(await checkHttp(http, way('sat0'))).toBeNull();
       // The server answers with the address that it sees: that of the link.
       expect(await checkHttp(named, way('wwan0'))).toBeNull();
@@ -160,7 +178,12 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
 
   it('go to no private address that a name server answers, and name three of many in their reason', async () => {
     const leave = lab.enter();
-    const way = { device: 'wwan0', timeout_ms: 5_000, signal: new AbortController().signal };
+    const way = {
+      device: 'wwan0',
+      families: [4, 6] as const,
+      timeout_ms: 5_000,
+      signal: new AbortController().signal,
+    };
     const [inner, many, dns] = linkChecks.parse({
       list: [
         { url: `http://${lab_inner_name.name}/reboot`, resolver: target },

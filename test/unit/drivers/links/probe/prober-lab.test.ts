@@ -64,7 +64,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
     const prober = startProber({
       device,
       ifindex: (await deviceIndex(device)) ?? 0,
-      targets,
+      targets: () => targets,
       interval_ms,
       timeout_ms,
       tcp: true,
@@ -130,7 +130,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
   });
 
   it('reports immediately when the kernel cannot send by the device, and why', async () => {
-    const prober = await probe('wwan0', { targets: targetsV6 });
+    const prober = await probe('wwan0', { targets: () => targetsV6 });
     await reachable(prober);
     await lab.ip('-6', 'addr', 'flush', 'dev', 'wwan0', 'scope', 'global');
     await lab.ip('-6', 'route', 'flush', 'dev', 'wwan0');
@@ -176,7 +176,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
   it('excludes a target that never answers from the loss and names it', async () => {
     const silent = '198.18.0.9';
     const prober = await probe('sat0', {
-      targets: [...targets, { ip: silent, port: 443 }],
+      targets: () => [...targets, { ip: silent, port: 443 }],
       interval_ms: 10,
       timeout_ms: 200,
     });
@@ -189,7 +189,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'setpriv'))(
 
   it('probes targets of IPv6', async () => {
     await lab.set('wwan0', { rtt_ms: 30 });
-    const prober = await probe('wwan0', { targets: targetsV6 });
+    const prober = await probe('wwan0', { targets: () => targetsV6 });
     await reachable(prober);
     await eventually('there are figures', () => prober.read().packet_loss_pct === 0);
     expect(prober.read().latency_ms).toBeGreaterThan(27);
