@@ -89,6 +89,13 @@ export function outcomeOf(
 const login_words =
   /not ?authori[sz]ed|unauthori[sz]ed|authentication fail|authori[sz]ed time check|\b(?:account|user|device)\b[^.]{0,40}\block(?:ed)?\b/iu;
 
+/**
+ * WS-Security 1.1, section 12; and of cameras that do not know it at all: "The data in element 'Security' must be understood but cannot be
+ * handled" (ispysoftware/iSpy#177, agsh/onvif#240, roleoroleo/yi-hack-MStar#64).
+ */
+const login_codes =
+  /^(?:Failed(?:Authentication|Check)|InvalidSecurity|UnsupportedSecurityToken|SecurityTokenUnavailable|MessageExpired|MustUnderstand)/u;
+
 /** SOAP 1.2, section 5.4: subcodes nest, the innermost is the most specific. */
 function faultOf(fault: XmlNode): { readonly code: string; readonly reason: string } {
   let at = find(fault, 'code');
@@ -98,10 +105,7 @@ function faultOf(fault: XmlNode): { readonly code: string; readonly reason: stri
   const text = whole.slice(0, reason_chars_max);
   const plain = code.slice(code.indexOf(':') + 1);
   const isLogin = login_words.test(text);
-  const known =
-    isLogin || /^(?:FailedAuthentication|InvalidSecurity|MessageExpired)/u.test(plain)
-      ? 'NotAuthorized'
-      : plain;
+  const known = isLogin || login_codes.test(plain) ? 'NotAuthorized' : plain;
   return { code: known, reason: withDetail(text, fault).slice(0, reason_chars_max) };
 }
 export const reason_chars_max = 300;

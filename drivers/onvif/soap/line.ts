@@ -180,7 +180,7 @@ class SoapClient {
     }
     this.#version = '1.1';
     const older = await this.#once(request, limit);
-    if (older.kind !== 'failure' && !isOtherVersion(older, request)) {
+    if (older.kind === 'reply' || isRefusedLogin(older)) {
       this.#isVersionKnown = true;
       return older;
     }
@@ -314,14 +314,14 @@ class SoapClient {
 
 /**
  * Whether the camera may understand SOAP 1.1 alone: it answers with nothing (OpenIPC/viewer#65), refuses the type of the content, or names the
- * version. Other refusals of HTTP may be such of a login, which is not sent twice.
+ * version; also with any fault that names no cause, where that cannot be the refusal of a login, which is not sent twice.
  */
 function isOtherVersion(outcome: SoapOutcome, { login }: SoapRequest): boolean {
   if (outcome.kind === 'failure') return outcome.reason === texts.reply_empty;
   if (outcome.kind === 'reply') return false;
   const { code, reason } = outcome;
   if (code === 'HTTP415' || code === 'VersionMismatch' || /version ?mismatch/iu.test(reason)) return true;
-  return login === 'none' && (code === 'HTTP400' || code === 'HTTP500');
+  return login === 'none' && /^(?:HTTP400|HTTP5\d\d|Client|Server|Sender|Receiver|unknown)$/u.test(code);
 }
 
 /**

@@ -41,6 +41,7 @@ describe('deviceAddress', () => {
       'http://10.0.0.5:8000/onvif/events_service?session=392',
     ],
     ['http:///onvif/media_service', pinned, 'https://10.0.0.5:443/onvif/media_service'],
+    // roleoroleo/sonoff-hack#3
     ['http://:8000/onvif/media_service', camera, 'http://10.0.0.5:8000/onvif/media_service'],
     ['http:///127.0.0.2/stolen', camera, 'http://10.0.0.5:80/127.0.0.2/stolen'],
     ['rtsp:///live', { ...stream, port: 8_554 }, 'rtsp://10.0.0.5:8554/live'],
