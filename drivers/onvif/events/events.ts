@@ -5,7 +5,7 @@ import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
 import type { Limits } from '../limits.ts';
 import { type EventListener, pullEvents, type WayEnd } from './pull-point.ts';
-import { describe, type ServiceName, type Soap } from '../soap/soap.ts';
+import { describe, isRefusedLogin, type ServiceName, type Soap } from '../soap/soap.ts';
 import { texts } from '../texts.ts';
 import { notesOf, type Reading } from './topics.ts';
 import type { Webhook } from './webhook.ts';
@@ -126,17 +126,24 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
   };
   if (url !== undefined) await endKept(listener);
   while (!signal.aborted) {
-    const reason = url === undefined ? texts.no_event_service : await tryWays(parts, listener);
+    const { reason, isLoginRefused } =
+      url === undefined
+        ? { reason: texts.no_event_service, isLoginRefused: false }
+        : await tryWays(parts, listener);
     if (signal.aborted) return;
     if (reason !== logged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
     logged = reason;
-    await checkAlive(listener, limits.events_again_ms[failures] ?? limits.events_seldom_ms);
+    const again_ms = isLoginRefused ? undefined : limits.events_again_ms[failures];
+    await checkAlive(listener, again_ms ?? limits.events_seldom_ms);
     failures += 1;
   }
 }
 
 /** Runs while one of the configured ways works; resolves with why none does, in the words of each. */
-async function tryWays({ camera, webhook, device }: EventParts, listener: EventListener): Promise<string> {
+async function tryWays(
+  { camera, webhook, device }: EventParts,
+  listener: EventListener,
+): Promise<Pick<WayEnd, 'reason' | 'isLoginRefused'>> {
   const all_ways = [
     { name: 'pull', title: texts.pull_point, run: async () => pullEvents(listener) },
     {
@@ -147,17 +154,20 @@ async function tryWays({ camera, webhook, device }: EventParts, listener: EventL
   ];
   const ways = all_ways.filter(({ name }) => camera.events === 'auto' || camera.events === name);
   const [first] = ways;
-  if (!first) return texts.events_off;
-  const reasons = new Map<string, string>();
-  for (let turn = 0; reasons.size < ways.length && !listener.signal.aborted; turn += 1) {
+  if (!first) return { reason: texts.events_off, isLoginRefused: false };
+  const ends = new Map<string, WayEnd>();
+  for (let turn = 0; ends.size < ways.length && !listener.signal.aborted; turn += 1) {
     const { run, title } = ways[turn % ways.length] ?? first;
-    const { reason, hasWorked } = await run();
+    const end = await run();
     // What has worked and ended may work again when the other does not.
-    if (hasWorked) reasons.clear();
-    else reasons.set(title, reason);
+    if (end.hasWorked) ends.clear();
+    else ends.set(title, end);
   }
-  if (ways.length === 1) return [...reasons.values()].join('');
-  return [...reasons].map(([title, reason]) => `${title}: ${reason}`).join('; ');
+  const reasons = [...ends].map(([title, { reason }]) => (ways.length > 1 ? `${title}: ${reason}` : reason));
+  return {
+    reason: reasons.join('; '),
+    isLoginRefused: [...ends.values()].some(({ isLoginRefused }) => isLoginRefused),
+  };
 }
 
 /** Without events, checks from time to time that the camera answers. */
@@ -190,13 +200,13 @@ export async function receiveCalls(
     if (reading.kind === 'read') onEvents(reading.body);
     return Promise.resolve();
   });
-  if (typeof hook === 'string') return { reason: hook, hasWorked };
+  if (typeof hook === 'string') return { reason: hook, hasWorked, isLoginRefused: false };
   try {
     const made = await subscribe(listener, hook.url(local_address));
     if ('kind' in made) {
       onLost(describe(made));
       await expectAlive();
-      return { reason: describe(made), hasWorked };
+      return { reason: describe(made), hasWorked, isLoginRefused: isRefusedLogin(made) };
     }
     try {
       onSubscribed(async () => synchronise(soap, made));
@@ -210,14 +220,14 @@ export async function receiveCalls(
         const renewal = await renew(soap, made);
         if ('refused' in renewal) {
           onLost(texts.subscription_lost);
-          return { reason: texts.not_renewed(renewal.refused), hasWorked };
+          return { reason: texts.not_renewed(renewal.refused), hasWorked, isLoginRefused: false };
         }
         renewed_ms = performance.now();
       }
     } finally {
       await unsubscribe(listener, made);
     }
-    return { reason: 'stopped', hasWorked };
+    return { reason: 'stopped', hasWorked, isLoginRefused: false };
   } finally {
     hook.close();
   }

@@ -46,16 +46,26 @@ const refusals_proven_max = 10;
 const renew_share = 0.6;
 
 /** A subscription was refused or lost; the camera itself may answer. */
-class SubscriptionLost extends Error {}
+class SubscriptionLost extends Error {
+  /** Each attempt is a refused login, which cameras count. */
+  readonly isLoginRefused: boolean;
+
+  constructor(reason: string, isLoginRefused: boolean) {
+    super(reason);
+    this.isLoginRefused = isLoginRefused;
+  }
+}
 
 /** A camera that answers refused too many pulls in a row. */
-class PullRefused extends Error {}
+class PullRefused extends SubscriptionLost {}
 
 /** How one way to receive events ended. */
 export interface WayEnd {
   readonly reason: string;
   /** It had delivered before. */
   readonly hasWorked: boolean;
+  /** The user lacks the right: each attempt is a refused login, which cameras count. */
+  readonly isLoginRefused: boolean;
 }
 
 /**
@@ -70,28 +80,30 @@ export async function pullEvents(listener: EventListener): Promise<WayEnd> {
   const run = async (_signal: AbortSignal, onUp: () => void): Promise<void> => {
     const made = await subscribe(listener);
     refusals += 1;
-    if ('kind' in made) throw new SubscriptionLost(describe(made));
-    const { reason, pulls } = await pullUntilLost(made, length, listener);
+    if ('kind' in made) throw new SubscriptionLost(describe(made), isRefusedLogin(made));
+    const { reason, pulls, isLoginRefused } = await pullUntilLost(made, length, listener);
     if (pulls > 0) {
       refusals = 0;
       hasWorked = true;
       onUp();
     } else length.refused();
-    throw new SubscriptionLost(reason);
+    throw new SubscriptionLost(reason, isLoginRefused);
   };
   const onFailure = async (error: unknown): Promise<void> => {
     if (!(error instanceof SubscriptionLost)) throw error;
     onLost(error.message);
     if (hasWorked && refusals === 0) listener.log.info({ reason: error.message }, texts.events_lost);
     await expectAlive();
-    if (refusals >= (hasWorked ? refusals_proven_max : refusals_max)) throw new PullRefused(error.message);
+    const { message, isLoginRefused } = error;
+    const refusals_limit = hasWorked ? refusals_proven_max : refusals_max;
+    if (isLoginRefused || refusals >= refusals_limit) throw new PullRefused(message, isLoginRefused);
   };
   try {
     await serveDevice({ signal, limits: subscription_retry, run, onFailure, onState: () => undefined });
-    return { reason: 'stopped', hasWorked };
+    return { reason: 'stopped', hasWorked, isLoginRefused: false };
   } catch (error) {
-    if (error instanceof PullRefused) return { reason: error.message, hasWorked };
-    throw error;
+    if (!(error instanceof PullRefused)) throw error;
+    return { reason: error.message, hasWorked, isLoginRefused: error.isLoginRefused };
   }
 }
 
@@ -114,7 +126,7 @@ async function pullUntilLost(subscription: Subscription, length: PullLength, lis
     if (outcome.kind !== 'reply') {
       reason = `event subscription lost: ${describe(outcome)}`;
       // Not even unsubscribed: each login that is refused counts.
-      if (isRefusedLogin(outcome)) return { reason, pulls };
+      if (isRefusedLogin(outcome)) return { reason, pulls, isLoginRefused: true };
       if (isCut || isAtOnce(outcome, took_ms)) break;
       // The connection of this pull is lost, not the subscription, unless the next one fails, too.
       isCut = true;
@@ -134,7 +146,7 @@ async function pullUntilLost(subscription: Subscription, length: PullLength, lis
   }
   // Cameras serve few subscriptions: a leftover may block the next one.
   await unsubscribe(listener, subscription);
-  return { reason, pulls };
+  return { reason, pulls, isLoginRefused: false };
 }
 
 /** Refused without a wait, as where the subscription is unknown. */

@@ -195,6 +195,21 @@ describe('A camera with one pull point', () => {
   });
 });
 
+describe('A camera whose user may not subscribe', () => {
+  // A Bosch answers to CreatePullPointSubscription with 401 (home-assistant/core#91089).
+  it('is asked once in each way, and again after 15 minutes: each time counts as a refused login', async () => {
+    const camera = await lab.start();
+    for (const name of ['CreatePullPointSubscription', 'Subscribe'])
+      camera.misbehave(name, { fault: 'ter:NotAuthorized', reason: 'Sender not authorized' });
+    const { outbox } = lab.run({ cameras: [await lab.entry(camera)] });
+    await outbox.until(isStatus('online'));
+    await elapse(14 * 60_000);
+    expect(camera.count('CreatePullPointSubscription') + camera.count('Subscribe')).toBe(2);
+    await elapse(2 * 60_000);
+    expect(camera.count('CreatePullPointSubscription') + camera.count('Subscribe')).toBe(4);
+  });
+});
+
 describe('A camera that has pull points and a webhook', () => {
   const options = { webhook: { listen: '127.0.0.1' } };
 
