@@ -43,6 +43,11 @@ export const unknown_station: Omit<Station, 'mac'> = {
   rx_bytes: null,
 };
 
+/** A station of a list with rows that cannot be read: a sum over them would be too low. */
+export function uncounted(station: Station): Station {
+  return { ...station, tx_bytes: null, rx_bytes: null };
+}
+
 export interface LinkReading {
   readonly mode: string | null;
   readonly ssid: string | null;

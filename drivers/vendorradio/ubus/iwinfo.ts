@@ -6,6 +6,7 @@ import {
   type HealthReading,
   type LinkReading,
   type Station,
+  uncounted,
   unknown_link,
   unknown_station,
 } from '../reading.ts';
@@ -91,7 +92,9 @@ const stationRow = z.looseObject({
 /** An answer without a body, as of a driver that reports no stations, is not an empty list. */
 export function stationsOf(body: unknown): readonly Station[] | undefined {
   const read = z.looseObject({ results: z.array(z.unknown()) }).safeParse(body);
-  return read.success ? goodRows(stationRow, read.data.results).map(stationOf) : undefined;
+  if (!read.success) return undefined;
+  const stations = goodRows(stationRow, read.data.results).map(stationOf);
+  return stations.length === read.data.results.length ? stations : stations.map(uncounted);
 }
 
 function stationOf({ mac, rx, tx, ...row }: z.output<typeof stationRow>): Station {

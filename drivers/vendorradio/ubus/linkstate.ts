@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { answer_limits, readJson } from '../../../src/contract/bounded-json.ts';
 import { byteCounter, counter, figure, goodRows, macText } from './loose.ts';
-import { dbmOf, type PositionReading, type Station, unknown_station } from '../reading.ts';
+import { dbmOf, type PositionReading, type Station, uncounted, unknown_station } from '../reading.ts';
 
 /** Paths in the firmware. */
 export const meshrider_files = {
@@ -54,13 +54,16 @@ export function linkStateOf(file: string): LinkState | undefined {
   const wrapped = z.looseObject({ linkstate: z.unknown() }).safeParse(json);
   const read = linkstate.safeParse(wrapped.data?.linkstate ?? json).data;
   if (!read || (read.oper_freq === null && !Array.isArray(read.sta_stats))) return undefined;
+  const heard = goodRows(stationRow, read.sta_stats);
+  const isWhole = !Array.isArray(read.sta_stats) || heard.length === read.sta_stats.length;
+  const stations = joined(heard, goodRows(meshRow, read.mesh_stats));
   return {
     channel: read.oper_chan !== null && Number.isInteger(read.oper_chan) ? read.oper_chan : null,
     freq_mhz: positive(read.oper_freq),
     bandwidth_mhz: positive(read.chan_width),
     noise: dbmOf(read.noise),
     busy_pct: share(read.activity),
-    stations: joined(goodRows(stationRow, read.sta_stats), goodRows(meshRow, read.mesh_stats)),
+    stations: isWhole ? stations : stations.map(uncounted),
   };
 }
 

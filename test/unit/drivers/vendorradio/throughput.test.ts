@@ -116,6 +116,18 @@ describe('the sum over the stations', () => {
     expect(tx({ stations: before }, { stations: now })).toBeNull();
   });
 
+  it('is unknown where a row of the list cannot be read', () => {
+    const row = (tx_bytes: number) => ({ mac: '02:00:00:BB:00:01', tx_bytes, rssi: -60 });
+    const state = (tx_bytes: number, ...more: readonly unknown[]) =>
+      linkStateOf(JSON.stringify({ oper_freq: 2_452, sta_stats: [row(tx_bytes), ...more] }))?.stations;
+    expect(tx({ stations: state(0) }, { stations: state(1_000_000) })).toBe(8_000_000);
+    expect(tx({ stations: state(0) }, { stations: state(1_000_000, { mac: '?' }) })).toBeNull();
+    const list = (bytes: number, ...more: readonly unknown[]) =>
+      stationsOf({ results: [{ mac: '02:00:00:BB:00:01', tx: { bytes } }, ...more] });
+    expect(tx({ stations: list(0) }, { stations: list(1_000_000) })).toBe(8_000_000);
+    expect(tx({ stations: list(0) }, { stations: list(1_000_000, null) })).toBeNull();
+  });
+
   it('holds all that a station sent which connected since', () => {
     const fresh = station('02', { tx_bytes: 500_000, connected_s: 0 });
     expect(tx({ stations: [one] }, { stations: [grown, fresh] })).toBe(12_000_000);
