@@ -121,15 +121,15 @@ const snmpRadio = z.strictObject({
   priv_protocol: z.enum(['aes', 'des']).default('aes').describe('3'),
   priv_password_file: z.string().min(1).optional().describe('3: without it nothing is encrypted'),
   preset: z
-    .enum(['auto', 'generic', 'openwrt', 'airos'])
+    .enum(['auto', 'generic', 'openwrt', 'airos', 'airfiber', 'mikrotik'])
     .default('auto')
-    .describe('which vendor OIDs are read; auto: by its sysObjectID'),
+    .describe('which vendor OIDs are read; auto: by what the radio has'),
   oids: z
     .partialRecord(z.enum(oid_names), scaledOid)
     .default({})
     .describe('OIDs of figures, before those of the preset'),
   device: device.describe(
-    'interface that is counted; the first Wi-Fi, else the first Ethernet when left out',
+    'interface that is counted; that of the radio where the preset knows it, the first Wi-Fi, else the first Ethernet when left out',
   ),
   identity,
   primary_peer,

@@ -59,7 +59,7 @@ export const texts = {
   other_silvus: (path: string) =>
     `it has the interface of Silvus StreamScape (${path}), which is not served; use kind: snmp with its OIDs where it has SNMP`,
   other_airos:
-    'it is a Ubiquiti airOS device, whose own interface is not served; switch SNMP on there and use kind: snmp, preset: airos, version: 1',
+    'it is a Ubiquiti airOS device, whose own interface is not served; switch SNMP on there and use kind: snmp with preset: airos and version: 1',
   other_routeros:
     'it is a MikroTik RouterOS device, whose own interface is not served; switch SNMP on there and use kind: snmp',
   other_luci: 'it runs OpenWrt; install uhttpd-mod-ubus there, or correct path',

@@ -25,8 +25,8 @@ interface Found {
   /** Hash. */
   readonly credentials: string;
   readonly preset: Preset;
-  /** Index of the interface that is counted. */
-  readonly index: string;
+  /** Index of the interface that is counted; undefined where none counts what goes over the air. */
+  readonly index: string | undefined;
   readonly figures: Readonly<Partial<Record<OidName, Scaled>>>;
 }
 
@@ -103,10 +103,10 @@ async function loginOf(radio: SnmpRadio): Promise<SnmpLogin> {
 }
 
 async function describe(session: SnmpSession, radio: SnmpRadio) {
-  const about = await session.get([oid.sysDescr, oid.sysObjectID, oid.sysName, airos_probe]);
+  const about = await session.get([oid.sysDescr, oid.sysObjectID, oid.sysName, airos_probe, airfiber_probe]);
   if (about.size === 0) throw new DeviceUnreachable(texts.snmp_nothing_readable);
-  const preset = presetOf(radio.preset, textOf(about.get(oid.sysObjectID)) ?? '', about.has(airos_probe));
-  const { index, mac } = await interfaceOf(session, radio);
+  const preset = presetOf(radio.preset, about);
+  const { index, mac } = await interfaceOf(session, radio, preset);
   const figures: Partial<Record<OidName, Scaled>> = { ...preset.oids };
   for (const name of oid_names) {
     const own = radio.oids[name];
@@ -129,7 +129,7 @@ async function describe(session: SnmpSession, radio: SnmpRadio) {
 /** ifType values of IANA. */
 const if_type = { ethernet: 6, wifi: 71 } as const;
 
-async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio) {
+async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio, preset: Preset) {
   const names = await session.column(oid.ifDescr);
   const types = await session.column(oid.ifType);
   const addresses = await session.column(oid.ifPhysAddress);
@@ -154,16 +154,18 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
   }
   const mac = identity ?? row.mac;
   if (mac === undefined) throw new DeviceUnreachable(texts.snmp_no_mac(row.name ?? 'its interface'));
-  return { index: row.index, mac };
+  if (device !== undefined || preset.counts === undefined) return { index: row.index, mac };
+  // The address stays that of the row: an entry is bound to it.
+  return { index: rows.find(({ name }) => name === preset.counts)?.index, mac };
 }
 
 async function read({ session, preset, index, figures }: Found): Promise<Reading> {
   const wide = { rx: `${oid.ifHCInOctets}.${index}`, tx: `${oid.ifHCOutOctets}.${index}` };
   const narrow = { rx: `${oid.ifInOctets}.${index}`, tx: `${oid.ifOutOctets}.${index}` };
+  const counters = [...(session.hasCounter64 ? Object.values(wide) : []), ...Object.values(narrow)];
   const values = await session.get([
     oid.hrSystemUptime,
-    ...(session.hasCounter64 ? Object.values(wide) : []),
-    ...Object.values(narrow),
+    ...(index === undefined ? [] : counters),
     ...Object.values(figures).map((each) => each.oid),
   ]);
   const bytes = (way: 'rx' | 'tx'): number | null =>
@@ -215,13 +217,13 @@ async function stations(
   { stations: table }: Preset,
 ): Promise<readonly Station[] | undefined> {
   if (!table) return undefined;
-  const macs = await session.column(table.mac);
+  const macs = table.mac === undefined ? undefined : await session.column(table.mac);
   const rssi = await session.column(table.rssi);
-  const noise = await session.column(table.noise);
+  const noise = table.noise === undefined ? new Map<string, SnmpValue>() : await session.column(table.noise);
   const tx = await session.column(table.tx_rate_bps);
   const rx = await session.column(table.rx_rate_bps);
-  return [...macs].flatMap(([row, raw]) => {
-    const mac = macOfBytes(raw);
+  return [...(macs ?? rssi).keys()].flatMap((row) => {
+    const mac = macs ? macOfBytes(macs.get(row)) : macOfIndex(row);
     if (mac === undefined) return [];
     return [
       {
@@ -265,6 +267,14 @@ function macOfBytes(value: SnmpValue | undefined): string | undefined {
   return /^(?:[0-9a-f]{2}:){5}[0-9a-f]{2}$/u.test(mac) && mac !== '00:00:00:00:00:00' ? mac : undefined;
 }
 
+/** Of a row whose index begins with the six bytes of an address. */
+function macOfIndex(row: string): string | undefined {
+  const numbers = row.split('.').slice(0, 6).map(Number);
+  return numbers.length === 6 && numbers.every((each) => each <= 255)
+    ? macOfBytes(Buffer.from(numbers))
+    : undefined;
+}
+
 function above0(value: number | null): number | null {
   return value !== null && value > 0 ? value : null;
 }
@@ -298,9 +308,10 @@ export interface Scaled {
 }
 
 interface StationTable {
-  readonly mac: string;
+  /** Left out: the address is the index of the row. */
+  readonly mac?: string;
   readonly rssi: string;
-  readonly noise: string;
+  readonly noise?: string;
   readonly tx_rate_bps: string;
   readonly rx_rate_bps: string;
 }
@@ -310,14 +321,21 @@ export interface Preset {
   readonly oids: Readonly<Partial<Record<OidName, Scaled>>>;
   /** Columns of a table of stations. */
   readonly stations: StationTable | undefined;
+  /**
+   * Name of the interface to the air, where its type does not show it; null where none counts what goes there. Another
+   * port counts the other way round: what it receives is what the radio sends.
+   */
+  readonly counts?: string | null;
 }
 
 const ubnt = '1.3.6.1.4.1.41112.1.4';
+const airfiber = '1.3.6.1.4.1.41112.1.3';
+const mikrotik = '1.3.6.1.4.1.14988.1';
 const plain = (text: string): Scaled => ({ oid: text, scale: 1 });
 
 const generic: Preset = { vendor: null, oids: {}, stations: undefined };
 
-const presets: Readonly<Record<'generic' | 'openwrt' | 'airos', Preset>> = {
+const presets: Readonly<Record<Exclude<SnmpRadio['preset'], 'auto'>, Preset>> = {
   generic,
   /** Its snmpd has no wireless MIB, only status and throughput. */
   openwrt: generic,
@@ -339,13 +357,41 @@ const presets: Readonly<Record<'generic' | 'openwrt' | 'airos', Preset>> = {
       tx_rate_bps: `${ubnt}.7.1.11`,
       rx_rate_bps: `${ubnt}.7.1.12`,
     },
+    // All its interfaces are of type Ethernet.
+    counts: 'ath0',
+  },
+  airfiber: {
+    vendor: 'Ubiquiti',
+    oids: {
+      rssi: plain(`${airfiber}.2.1.11.1`),
+      remote_rssi: plain(`${airfiber}.2.1.19.1`),
+      tx_rate_bps: plain(`${airfiber}.2.1.6.1`),
+      rx_rate_bps: plain(`${airfiber}.2.1.5.1`),
+      temperature_c: plain(`${airfiber}.2.1.8.1`),
+    },
+    stations: undefined,
+    // Its interfaces see its management alone.
+    counts: null,
+  },
+  mikrotik: {
+    vendor: 'MikroTik',
+    oids: {},
+    stations: {
+      rssi: `${mikrotik}.1.1.2.1.3`,
+      tx_rate_bps: `${mikrotik}.1.1.2.1.8`,
+      rx_rate_bps: `${mikrotik}.1.1.2.1.9`,
+    },
   },
 };
 
-/** airOS identifies itself as net-snmp or with frogfoot's old number on some models, so its own tree is checked too. */
-export function presetOf(chosen: SnmpRadio['preset'], object_id: string, hasAirosTree: boolean): Preset {
-  if (chosen !== 'auto') return presets[chosen];
-  return hasAirosTree || object_id.startsWith('1.3.6.1.4.1.41112') ? presets.airos : presets.generic;
-}
+const airos_probe = `${ubnt}.1.1.4.1`;
+const airfiber_probe = `${airfiber}.2.1.11.1`;
 
-export const airos_probe = `${ubnt}.1.1.4.1`;
+/** Ubiquiti's identify themselves as net-snmp or with frogfoot's old number on some models, so their own trees are checked too. */
+function presetOf(chosen: SnmpRadio['preset'], about: ReadonlyMap<string, SnmpValue>): Preset {
+  if (chosen !== 'auto') return presets[chosen];
+  const object_id = textOf(about.get(oid.sysObjectID)) ?? '';
+  if (about.has(airfiber_probe)) return presets.airfiber;
+  if (about.has(airos_probe) || object_id.startsWith('1.3.6.1.4.1.41112')) return presets.airos;
+  return object_id.startsWith(mikrotik) ? presets.mikrotik : presets.generic;
+}

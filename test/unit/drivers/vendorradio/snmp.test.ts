@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { chmod, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -17,35 +17,128 @@ import { makeDirectory } from '../../../support/temporary.ts';
 import { quick_limits } from '../../../support/drivers/vendorradio-lab.ts';
 import { freePort } from '../../../support/ports.ts';
 
-/** Serves numbers below one OID, one after another, to `snmpd` (snmpd.conf(5), pass). */
-const airos = `#!/bin/sh
-base=.1.3.6.1.4.1.41112.1.4
-rows="1.1.4.1 integer 5800
-5.1.5.1 integer -61
-5.1.7.1 integer 91
-5.1.8.1 integer -96
-5.1.9.1 integer 300000000
-5.1.10.1 integer 270000000
-5.1.14.1 integer 40
-7.1.1.1 octet 020000aabb02
-7.1.3.1 integer -62
-7.1.4.1 integer -95
-7.1.11.1 integer 130000000
-7.1.12.1 integer 117000000"
+/** What `snmpd` answers below these roots in place of its own, in the order of the OIDs (snmpd.conf(5), pass). */
+interface Walk {
+  readonly roots: readonly string[];
+  /** OID, type and value; the value `grows` is a counter of a megabyte in each second. */
+  readonly rows: readonly string[];
+}
+
+const walkScript = ({ rows }: Walk): string => `#!/bin/sh
+rows="${rows.join('\n')}"
 found=
 echo "$rows" | while read -r oid type value; do
+  oid=.$oid
   if [ "$1" = -n ] && [ -z "$found" ]; then
-    [ "$2" = "$base" ] && found=1
-    [ "$2" = "$base.$oid" ] && { found=1; continue; }
-    case "$base.$oid" in "$2".*) found=1 ;; esac
+    [ "$2" = "$oid" ] && { found=1; continue; }
+    case "$oid" in "$2".*) found=1 ;; esac
   fi
-  [ "$1" = -g ] && { [ "$2" = "$base.$oid" ] && found=1 || continue; }
+  [ "$1" = -g ] && { [ "$2" = "$oid" ] && found=1 || continue; }
   [ -z "$found" ] && continue
-  [ "$type" = octet ] && { type=string; value=02:00:00:aa:bb:02; }
-  printf '%s\\n%s\\n%s\\n' "$base.$oid" "$type" "$value"
+  [ "$value" = grows ] && value=$(($(date +%s%N) / 1000 % 4294967296))
+  printf '%s\\n%s\\n%s\\n' "$oid" "$type" "$value"
   break
 done
 `;
+
+const below = (base: string, ...rows: readonly string[]): readonly string[] =>
+  rows.map((row) => `${base}.${row}`);
+
+/** Its agent has no other tables of interfaces; HC counters are missing. */
+const interfaces = '1.3.6.1.2.1.2.2';
+const high_counters = '1.3.6.1.2.1.31';
+
+/** The maker's MIB. */
+const airos: Walk = {
+  roots: ['1.3.6.1.4.1.41112.1.4'],
+  rows: below(
+    '1.3.6.1.4.1.41112.1.4',
+    '1.1.4.1 integer 5800',
+    '5.1.5.1 integer -61',
+    '5.1.7.1 integer 91',
+    '5.1.8.1 integer -96',
+    '5.1.9.1 integer 300000000',
+    '5.1.10.1 integer 270000000',
+    '5.1.14.1 integer 40',
+    '7.1.1.1 string 02:00:00:aa:bb:02',
+    '7.1.3.1 integer -62',
+    '7.1.4.1 integer -95',
+    '7.1.11.1 integer 130000000',
+    '7.1.12.1 integer 117000000',
+  ),
+};
+
+/** Of librenms/librenms, tests/snmpsim/airos_airos8.snmprec, as far as it is read; addresses are ours. */
+const litebeam: Walk = {
+  roots: [interfaces, high_counters, '1.3.6.1.4.1.41112'],
+  rows: [
+    ...below(
+      `${interfaces}.1`,
+      '2.2 string eth0',
+      '2.6 string wifi0',
+      '2.7 string ath0',
+      '2.8 string br0',
+      '3.2 integer 6',
+      '3.6 integer 1',
+      '3.7 integer 6',
+      '3.8 integer 6',
+      '6.2 string 02:00:00:c9:66:b2',
+      '6.7 string 02:00:00:c8:66:b2',
+      '6.8 string 02:00:00:c8:66:b2',
+      '10.2 counter 2055946673',
+      '10.7 counter grows',
+      '16.2 counter 3352696952',
+      '16.7 counter 707218017',
+    ),
+    ...below(
+      '1.3.6.1.4.1.41112.1.4',
+      '1.1.4.1 integer 5780',
+      '5.1.5.1 integer -70',
+      '5.1.7.1 integer 33',
+      '5.1.8.1 integer -91',
+      '5.1.9.1 integer 39000000',
+      '5.1.10.1 integer 52000000',
+    ),
+  ],
+};
+
+/** Of librenms/librenms, tests/snmpsim/airos-af.snmprec (version 4.0.3): interfaces that count the management alone. */
+const airfiber: Walk = {
+  roots: [interfaces, high_counters, '1.3.6.1.4.1.41112'],
+  rows: [
+    ...below(
+      `${interfaces}.1`,
+      '2.3 string eth0',
+      '2.4 string air0',
+      '3.3 integer 6',
+      '3.4 integer 6',
+      '6.3 string 02:00:00:af:56:43',
+      '6.4 string 02:00:00:af:56:44',
+      '10.3 counter 0',
+      '10.4 counter grows',
+      '16.3 counter 0',
+      '16.4 counter grows',
+    ),
+    ...below(
+      '1.3.6.1.4.1.41112.1.3.2.1',
+      '5.1 integer 686400640',
+      '6.1 integer 684856960',
+      '8.1 integer 22',
+      '11.1 integer -42',
+    ),
+  ],
+};
+
+/** The maker's MIB (librenms/librenms#6892); the address is the index of the row, and readable in no column. */
+const mikrotik: Walk = {
+  roots: ['1.3.6.1.4.1.14988'],
+  rows: below(
+    '1.3.6.1.4.1.14988.1.1.1.2.1',
+    '3.2.0.0.170.187.2.5 integer -67',
+    '8.2.0.0.170.187.2.5 gauge 130000000',
+    '9.2.0.0.170.187.2.5 gauge 117000000',
+  ),
+};
 
 /** Whether a UDP socket of the loopback has this port. */
 function isBound(port: number): boolean {
@@ -96,7 +189,7 @@ afterEach(async () => {
 });
 
 interface AgentOptions {
-  readonly isAiros?: boolean;
+  readonly walk?: Walk;
   /** Only this version may read, as with airMAX and airFiber. */
   readonly only?: 'v1';
   /** Further lines of snmpd.conf(5). */
@@ -111,12 +204,11 @@ const readersOnly = (version: string): readonly string[] => [
   `access readers "" ${version} noauth exact all none none`,
 ];
 
-async function agent({ isAiros = false, only, lines = [] }: AgentOptions = {}) {
+async function agent({ walk, only, lines = [] }: AgentOptions = {}) {
   const dir = await makeDirectory();
   const port = await freePort();
-  const script = join(dir, 'airos');
-  await writeFile(script, airos);
-  await chmod(script, 0o755);
+  const script = join(dir, 'walk');
+  await writeFile(script, walkScript(walk ?? { roots: [], rows: [] }));
   // Not snmpd.conf: the agent keeps a file of that name in its own folder, and would replace ours.
   const conf = join(dir, 'agent.conf');
   const users = ['createUser watcher SHA authentication1 AES encryption1', 'rouser watcher priv'];
@@ -125,7 +217,7 @@ async function agent({ isAiros = false, only, lines = [] }: AgentOptions = {}) {
     ...(only ? readersOnly(only) : ['rocommunity readers 127.0.0.1']),
     'sysName bridge',
     ...lines,
-    ...(isAiros ? [`pass .1.3.6.1.4.1.41112.1.4 /bin/sh ${script}`] : []),
+    ...(walk?.roots ?? []).map((root) => `pass -p 10 .${root} /bin/sh ${script}`),
   ];
   await writeFile(conf, [...settings, ...users].join('\n'));
   const [command, ...args] = [
@@ -160,9 +252,7 @@ async function agent({ isAiros = false, only, lines = [] }: AgentOptions = {}) {
     return join(dir, name);
   };
   // A shell for each value: on a busy machine an answer takes seconds, and each repeated request makes the next one later.
-  const limits = isAiros
-    ? { ...quick_limits, snmp_timeout_ms: 14_000, snmp_answer_ms: 60_000 }
-    : quick_limits;
+  const limits = walk ? { ...quick_limits, snmp_timeout_ms: 14_000, snmp_answer_ms: 60_000 } : quick_limits;
   const lab = hubLab({ configured: ['radios'], state_dir: join(dir, 'state'), rates: { default: 1_000 } });
   stops.push(async () => lab.stop());
   return {
@@ -396,22 +486,58 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     expect(peer.lab.hub.assets()).toEqual([]);
   });
 
-  it('of airOS reports its signal and its stations by the OIDs of the preset', async () => {
-    const peer = await agent({ isAiros: true });
-    peer.run(await peer.v2c());
+  it.each(['v1', 'v2c'] as const)(
+    '%s: of airOS reports its signal and its stations by the OIDs of the preset',
+    async (version) => {
+      const peer = await agent({ walk: airos });
+      peer.run(await peer[version]());
+      await eventually('it is online', () => peer.status() === 'online');
+      expect(peer.feed('link').at(-1)).toMatchObject({
+        freq_mhz: 5800,
+        bandwidth_mhz: 40,
+        quality_pct: 91,
+        noise: -96,
+        peers: 1,
+      });
+      expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -62, noise: -95, peer: '02:00:00:aa:bb:02' });
+    },
+  );
+
+  it.each(['v1', 'v2c'] as const)(
+    '%s: of airOS counts what goes over the air, not its Ethernet port, and keeps its identity',
+    async (version) => {
+      const peer = await agent({ walk: litebeam });
+      peer.run({ ...(await peer[version]()), device: undefined, identity: undefined });
+      await eventually('it is online', () => peer.status() === 'online');
+      await eventually('it is counted', () =>
+        peer.feed('link').some((link) => Number(link?.['rx_bps']) > 0 && link?.['tx_bps'] === 0),
+      );
+      expect(peer.feed('link').at(-1)).toMatchObject({ freq_mhz: 5780, noise: -91, quality_pct: 33 });
+      expect(peer.lab.outbox.drafts.map(({ data }) => data?.['asset_key'])).toContain('radio:020000c966b2');
+    },
+  );
+
+  it('of airFiber reports signal and capacity, and no throughput, since it counts its management alone', async () => {
+    const peer = await agent({ walk: airfiber });
+    peer.run({ ...(await peer.v1()), device: undefined, identity: undefined });
+    await eventually('it was read often', () => peer.feed('link').length > 2);
+    expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -42 });
+    expect(peer.feed('link').at(-1)).toMatchObject({ tx_rate_bps: 684_856_960, rx_rate_bps: 686_400_640 });
+    expect(peer.feed('link').every((link) => link?.['tx_bps'] === null && link['rx_bps'] === null)).toBe(
+      true,
+    );
+  });
+
+  it('of RouterOS reports its stations, whose addresses are in the index', async () => {
+    const peer = await agent({ walk: mikrotik });
+    peer.run({ ...(await peer.v2c()), preset: 'mikrotik' });
     await eventually('it is online', () => peer.status() === 'online');
-    expect(peer.feed('link').at(-1)).toMatchObject({
-      freq_mhz: 5800,
-      bandwidth_mhz: 40,
-      quality_pct: 91,
-      noise: -96,
-      peers: 1,
-    });
-    expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -62, noise: -95, peer: '02:00:00:aa:bb:02' });
+    expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: -67, peer: '02:00:00:aa:bb:02' });
+    expect(peer.feed('link').at(-1)).toMatchObject({ tx_rate_bps: 130_000_000, peers: 1 });
   });
 
   it('takes OIDs of the configuration before those of the preset, with their scale', async () => {
-    const peer = await agent({ isAiros: true });
+    const peer = await agent({ walk: airos });
     peer.run({
       ...(await peer.v2c()),
       preset: 'generic',
