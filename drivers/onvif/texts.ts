@@ -62,6 +62,7 @@ export const texts = {
   not_switched: (reason: string) => `${reason}; nothing was switched`,
   unknown_source: (unknown: string, known: string) =>
     `sources names ${unknown}, which the camera does not list; it lists ${known}`,
+  no_signal: 'the device reports no video signal',
   source_gone: 'the device does not list this video source now',
   several_sources: 'camera has several video sources; each is an asset',
   cancelled_stopped: 'cancelled; the camera was stopped',

@@ -222,12 +222,18 @@ async function shownSources(
     if (plan.tokens.length > 1) {
       host.log.info({ camera: camera.name, sources: plan.tokens.join(', ') }, texts.several_sources);
     }
+    const ends = plan.tokens.map(endOf);
+    // What the options do not choose any more, or what another device had.
+    for (const end of remembered.map(endOf).filter((each) => !ends.includes(each))) {
+      const left = { asset_key: `${asset_key}${end}`, name: camera.name, type: 'camera' } as const;
+      host.announce({ ...left, protocol: 'onvif', offline_reason: texts.source_gone }).remove();
+    }
     await memory.change({ sources: [...plan.tokens] });
   }
   const { manufacturer: vendor, model, firmware } = information;
   const describe = (token: string, index: number): Shown => {
     const source = sources.find((each) => each.token === token) ?? bare(token);
-    const end = index === 0 ? '' : `:source:${token}`;
+    const end = endOf(token, index);
     const { stream, stream_unread, takePicture } = source;
     const numbered = index === 0 ? camera.name : `${camera.name} ${index + 1}`;
     const about = {
@@ -246,6 +252,10 @@ async function shownSources(
   };
   const [main, ...others] = plan.tokens.map(describe);
   return [main ?? describe('', 0), ...others.filter(({ source: { token } }) => listed.includes(token))];
+}
+
+function endOf(token: string, index: number): string {
+  return index === 0 ? '' : `:source:${token}`;
 }
 
 function quoted(tokens: readonly string[]): string {

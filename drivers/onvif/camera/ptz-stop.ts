@@ -75,15 +75,16 @@ export async function settled(
   signal: AbortSignal,
   hasArrived: Arrived = () => true,
 ): Promise<boolean | undefined> {
-  const deadline_ms = performance.now() + ms;
+  const end_ms = performance.now() + ms;
   while (!signal.aborted) {
     const asked = operation('ptz', 'GetStatus', profileToken(profile));
-    const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms: move_deadline_ms }), signal);
+    const deadline_ms = Math.max(move_deadline_ms, end_ms - performance.now());
+    const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms }), signal);
     const status =
       outcome?.kind === 'reply' ? find(outcome.body, 'getStatusResponse', 'ptzStatus') : undefined;
     const moving = isMoving(status, axis);
     const isEnd = moving === undefined || (!moving && hasArrived(status));
-    if (!signal.aborted && (isEnd || performance.now() > deadline_ms)) return moving;
+    if (!signal.aborted && (isEnd || performance.now() > end_ms)) return moving;
     await sleep(check_every_ms, signal);
   }
   return undefined;

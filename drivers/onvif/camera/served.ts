@@ -77,14 +77,20 @@ export class Served {
       this.#sink = host.announce({ ...asset, offline_reason }, others);
     };
     this.#asset_key = asset_key;
-    const online = !described.offline_reason;
+    let online = !described.offline_reason;
     const beat = (): void => sink.publish('status', { online, timestamp: now() });
     beat();
     every(heartbeat_ms, signal, beat);
     this.#detections = new Detections({
       hold_max_ms: motion_hold_max_ms,
       signal,
-      edge: (feed, edge) => publishEdge(sink, feed, edge),
+      edge: (feed, edge) => {
+        publishEdge(sink, feed, edge);
+        // A channel of a recorder that lists all of them (onvif/specs#470); the device itself answers.
+        if (feed !== 'picture_fault' || !described.parent_key || described.offline_reason) return;
+        online = !edge.types.includes('signal_loss');
+        if (this.#detections) sink.setOnline(online, texts.no_signal);
+      },
     });
     return this.#detections;
   }
@@ -102,9 +108,10 @@ export class Served {
 
   /** Publishes the loss of the camera, once for all failed attempts. */
   lose(reason: string): void {
-    if (!this.#detections) return;
-    this.#detections.forget(reason);
+    const detections = this.#detections;
+    if (!detections) return;
     this.#detections = undefined;
+    detections.forget(reason);
     this.#sink?.publish('status', { online: false, timestamp: now() });
     this.#sink?.setOnline(false, reason);
   }

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { divide, planSources } from '../../../../drivers/onvif/camera/sources.ts';
 import { profilesOf } from '../../../../drivers/onvif/camera/media.ts';
-import type { Limits } from '../../../../drivers/onvif/limits.ts';
 import { readEnvelope } from '../../../../drivers/onvif/soap/envelope.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import type { FakeCamera, FakeCameraSettings } from '../../../fakes/fake-onvif-camera.ts';
@@ -21,11 +20,11 @@ async function start(settings: Partial<FakeCameraSettings>): Promise<FakeCamera>
   return lab.start({ snapshot: '/snap.jpg', ...settings });
 }
 
-async function open(camera: FakeCamera, entry: object = {}, limits: Partial<Limits> = {}) {
+async function open(camera: FakeCamera, entry: object = {}, more: Parameters<typeof lab.run>[1] = {}) {
   const streams = new Map<string, string | null>();
   const running = lab.run(
     { cameras: [await lab.entry(camera, { name: 'Yard', ...entry })], ptz: { move_s: 0.2 } },
-    { limits, streams: { want: (key, url) => void streams.set(key, url), urlOf: () => null } },
+    { ...more, streams: { want: (key, url) => void streams.set(key, url), urlOf: () => null } },
   );
   const assets = () =>
     running.hub
@@ -108,6 +107,29 @@ describe('A device with two video sources', () => {
     expect(running.motion('Gate')).toEqual([true, false]);
   });
 
+  it('has the others removed when a reload chooses some', async () => {
+    const camera = await start({ sources: [...two, { token: 'vs3', ptz: false }] });
+    const running = await open(camera);
+    await online(3, running);
+    const entry = await lab.entry(camera, { name: 'Yard', sources: [{ token: 'vs2' }] });
+    running.hub.changeOptions('cameras', { pull_s: 5, ptz: { move_s: 0.2 }, cameras: [entry] });
+    await eventually('one is left', () => running.assets().join() === 'Yard online DEVICE');
+    expect(running.streams.get(device_key)).toMatch(/vs2-sub$/u);
+  });
+
+  it('has the others of an earlier run removed when the options choose some', async () => {
+    const camera = await start({ sources: two });
+    const first = await open(camera);
+    await online(2, first);
+    await first.stop();
+    const announced = first.outbox.drafts
+      .filter(({ channel }) => /^asset\/[^/]+$/u.test(channel))
+      .map(({ channel, data }) => ({ channel, body: JSON.stringify(data) }));
+    const second = await open(camera, { sources: [{ token: 'vs2' }] }, { announced });
+    await eventually('one is left', () => second.assets().join() === 'Yard online DEVICE');
+    expect(second.log.at('error')).toEqual([]);
+  });
+
   it('is offline with the sources that there are when the options name another', async () => {
     const camera = await start({ sources: two });
     const { log } = await open(camera, { sources: [{ token: 'vs2' }, { token: 'vs9' }] });
@@ -123,7 +145,7 @@ describe('A device with two video sources', () => {
     await online(2, first);
     await first.stop();
     camera.settings.sources = [{ token: 'vs2', ptz: true }];
-    const second = await open(camera, {}, { presets_again_ms: 100 });
+    const second = await open(camera, {}, { limits: { presets_again_ms: 100 } });
     await online(2, second);
     expect(second.assets()).toEqual(['Yard online DEVICE', 'Yard 2 online DEVICE:source:vs2']);
     expect(second.streams.get(device_key)).toBe(null);
@@ -132,7 +154,7 @@ describe('A device with two video sources', () => {
 
   it('has a channel that is plugged in later, and one that is unplugged is offline', async () => {
     const camera = await start({ sources: two });
-    const running = await open(camera, {}, { presets_again_ms: 100 });
+    const running = await open(camera, {}, { limits: { presets_again_ms: 100 } });
     await online(2, running);
     camera.settings.sources = [...two, { token: 'vs3', ptz: false }];
     await online(3, running);
@@ -174,6 +196,24 @@ describe('A recorder with 16 channels and 4 cameras', () => {
     expect(camera.count('GetStreamUri')).toBe(4);
   });
 
+  it('shows a channel without a signal as offline, where it lists all of them', async () => {
+    // onvif/specs#470.
+    const camera = await start({ sources: two });
+    const running = await open(camera);
+    await online(2, running);
+    await camera.next('PullMessages');
+    const lost = (value: string, source: string): void =>
+      camera.events.set('tns1:VideoSource/SignalLoss', 'State', value, source);
+    lost('true', 'vs2');
+    await eventually('it is offline', () => running.hub.assets()[1]?.reason === texts.no_signal);
+    lost('false', 'vs2');
+    await online(2, running);
+    // The device itself answers.
+    lost('true', 'vs1');
+    await running.outbox.until(said('picture_fault', ({ detected }) => detected === true));
+    await online(2, running);
+  });
+
   it('shows a channel whose stream it refuses as offline, with its words', async () => {
     const camera = await start({ sources: two });
     camera.misbehave('GetStreamUri', () =>
@@ -195,6 +235,23 @@ describe('A camera with one picture', () => {
     await online(1, running);
     expect(running.assets()).toEqual(['Yard online DEVICE']);
     expect(camera.count('GetVideoSources')).toBe(0);
+  });
+
+  it('is one asset with one motor where a lens has several views, or two lenses share a source', async () => {
+    // A fisheye camera with a motor for each view (blakeblackshear/frigate#17919). So are a Bosch FLEXIDOME panoramic 5100i, with three
+    // configurations of one source, and a Reolink TrackMix, whose lens that follows is a third profile (EthanFlower1/onvif-go, testdata/captures).
+    const camera = await start({});
+    const view = (token: string, width: number) =>
+      `<trt:Profiles token="${token}"><tt:VideoSourceConfiguration token="view-${token}"><tt:SourceToken>VS0</tt:SourceToken></tt:VideoSourceConfiguration><tt:VideoEncoderConfiguration token="e"><tt:Encoding>H264</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>480</tt:Height></tt:Resolution></tt:VideoEncoderConfiguration><tt:PTZConfiguration token="ptzc-${token}"><tt:NodeToken>N</tt:NodeToken></tt:PTZConfiguration></trt:Profiles>`;
+    camera.misbehave('GetProfiles', {
+      body: `<trt:GetProfilesResponse>${view('1', 1920)}${view('2', 640)}</trt:GetProfilesResponse>`,
+    });
+    const running = await open(camera);
+    await online(1, running);
+    expect([...running.streams].map(([, url]) => url?.replace(/^.*\//u, ''))).toEqual(['2']);
+    const moved = camera.next('ContinuousMove');
+    await running.command('Yard', 'ptz_move').read({ direction: 'left' }).run(context());
+    expect((await moved).body).toContain('<ProfileToken>2</ProfileToken>');
   });
 
   it('stays one asset where it names a source for each stream and lists one (onvif/specs#164)', async () => {

@@ -128,6 +128,13 @@ describe('A camera that holds the answer to GetStatus until it stands still', ()
     expect(camera.motor.isMoving).toBe(false);
   });
 
+  it('is seen to have arrived by that answer, however long the way is', async () => {
+    const { run } = await serve({ holdsStatus: true });
+    camera.motor.way_ms = 3_500;
+    expect(await run('ptz_preset', { preset_token: '1' })).toMatchObject({ reached: 'seen' });
+    expect(camera.count('GetStatus')).toBe(1);
+  });
+
   it('is stopped before it has answered the movement, and again after that', async () => {
     const { run } = await serve({}, 5);
     let answer = (): void => undefined;
@@ -235,9 +242,9 @@ describe('What cannot move', () => {
 
 describe('What a camera switches', () => {
   it('is offered as it announces it, and sent as it stands', async () => {
-    // Made up of DS-2DE (tt:), of a firmware that writes Irlamp, and of one with words of its own.
+    // Reserved ones are those of ONVIF Core, section 8.6; others are named freely there: Aux_Lighting (quatanium/python-onvif#111).
     const { run, named } = await serve({
-      auxiliary: ['tt:Wiper|On', 'tt:Wiper|Off', 'tt:Irlamp|On', 'lighton'],
+      auxiliary: ['tt:Wiper|On', 'tt:Wiper|Off', 'tt:Irlamp|On', 'Aux_Lighting'],
       device_auxiliary: ['tt:IRLamp|Auto'],
     });
     expect(named('auxiliary').input_schema).toMatchObject({
@@ -247,18 +254,18 @@ describe('What a camera switches', () => {
             { const: 'tt:Wiper|On', title: 'Wiper: On' },
             { const: 'tt:Wiper|Off', title: 'Wiper: Off' },
             { const: 'tt:Irlamp|On', title: 'Irlamp: On' },
-            { const: 'lighton', title: 'lighton' },
+            { const: 'Aux_Lighting', title: 'Aux_Lighting' },
             { const: 'tt:IRLamp|Auto', title: 'IRLamp: Auto' },
           ],
         },
       },
     });
-    for (const command of ['tt:Wiper|On', 'lighton', 'tt:IRLamp|Auto']) {
+    for (const command of ['tt:Wiper|On', 'Aux_Lighting', 'tt:IRLamp|Auto']) {
       expect(await run('auxiliary', { command })).toEqual({ command, switched: 'accepted' });
     }
     expect([...camera.switched]).toEqual([
       ['tt:Wiper', 'On'],
-      ['lighton', ''],
+      ['Aux_Lighting', ''],
       ['tt:IRLamp', 'Auto'],
     ]);
     expect(() => named('auxiliary').read({ command: 'tt:Heater|On' })).toThrow(/Invalid option/u);
@@ -269,6 +276,7 @@ describe('What a camera switches', () => {
     expect(offered()).toEqual(['relay', 'auxiliary']);
   });
 
+  // With the elements of the device service in both (home-assistant/core PR 161480).
   it.each([
     ['the device service', ['media', 'ptz', 'events']],
     ['Device IO', ['media', 'ptz', 'events', 'deviceio']],
