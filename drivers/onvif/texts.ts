@@ -1,14 +1,19 @@
 /** Sentences of the driver that people read; tests refer to them by name. */
+const address_chars_max = 200;
+
 export const texts = {
   no_identity: 'it reports neither a serial number nor a MAC address; set identity in the configuration',
-  no_picture: (status: number) =>
-    status === 401 || status === 403
-      ? `refuses the login for its picture (HTTP status ${status}); pictures need HTTP digest, or Basic over TLS`
-      : `returns no picture (HTTP status ${status})`,
-  profiles_refused: 'camera refused its profiles; no stream, snapshot or movement',
-  profiles_remedy: 'give the user the rights of an operator or administrator at the camera',
+  /** `others`: the logins that the camera asks for, where HTTP digest is not among them. */
+  no_picture: (status: number, others = '') => {
+    if (status !== 401 && status !== 403) return `returns no picture (HTTP status ${status})`;
+    return others === ''
+      ? `refuses the login for its picture (HTTP status ${status}); check the rights of its user`
+      : `asks for another login for its picture (${others}); pictures need HTTP digest, or Basic over TLS`;
+  },
+  profiles_refused: 'camera did not list its profiles; no stream, snapshot or movement',
+  rights_remedy: 'give the user the rights of an operator or administrator at the camera',
+  create_profile: 'create a media profile at the camera',
   stream_refused: 'camera reported no stream; its video is not shown',
-  stream_remedy: 'check that RTSP is switched on at the camera, and the rights of the user',
   no_profiles: 'lists no media profile',
   complete_again: 'camera accepts requests that it had refused, or has other video sources; reading it again',
   refused_remedy: 'check its power, host and port, and that ONVIF is switched on',
@@ -16,6 +21,10 @@ export const texts = {
   check_port: 'check port and path, and that ONVIF is switched on',
   account_locked: (username: string, answer: string) =>
     `camera locked the account of "${username}"${answer}; unlock it or restart the camera, and correct the password file`,
+  address_unusable: (address: string, reason: string) =>
+    `reports an address that cannot be used: ${address.slice(0, address_chars_max)} (${reason})`,
+  events_remedy:
+    'end other clients of its events or restart the camera; events: off on its entry where it has none',
   no_picture_address: 'reports no snapshot address',
   serial_changed: 'camera reported another serial number than before; identified by its MAC address',
   serial_shared: 'another camera has the same serial number; identified by its MAC address',
@@ -35,6 +44,7 @@ export const texts = {
   nothing_sent: 'no request was sent',
   subscription_lost: 'event subscription lost: not renewed',
   not_renewed: (reason: string) => `the subscription was not renewed: ${reason}`,
+  not_called_yet: 'subscribed by webhook; the camera has not called yet',
   no_event_service: 'the camera has no event service',
   events_off: 'events are switched off',
   cannot_listen: (reason: string) => `cannot listen on webhook.listen and webhook.port: ${reason}`,

@@ -5,6 +5,8 @@ export const texts = {
   no_channels: 'does not report its channels',
   owed_failed: 'stop of an earlier move, or of a siren or light, failed; retrying',
   no_identity: 'reports neither a UID nor a MAC address; set identity to the serial number on its label',
+  no_detector: 'has no detector that it reports',
+  rtsp_off: 'RTSP is switched off at the camera',
   no_longer_reported: 'the camera no longer reports it',
   served_elsewhere: 'camera ignored; another host already serves it',
   unknown_format: (cmd: string) => `answers ${cmd} in an unknown format`,

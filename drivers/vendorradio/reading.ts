@@ -120,6 +120,8 @@ export interface Reading {
   readonly stations: readonly Station[] | undefined;
   readonly health: HealthReading;
   readonly position: PositionReading | null;
+  /** What it refuses to report of its peers or itself, with its answer; undefined: nothing. */
+  readonly gap?: string | undefined;
 }
 
 /** Identity of the radio; stable over restarts and changes of address. */

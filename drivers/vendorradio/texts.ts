@@ -17,7 +17,7 @@ export const texts = {
     `answers ${answered} of ${asked} calls; its firmware may not support batches`,
   session_taken: 'a session that another client ended',
   contested:
-    'another client with the same user ends the sessions of this radio; give each kit a separate user',
+    'sessions of this radio end early, as when another client logs in with the same user; give each kit a separate user',
   not_json: 'does not offer ubus at this address: its answer is not JSON; check path',
   no_ubus: (what: string, other: string) => `${what} at the path of ubus; ${other}`,
   answer_page: 'answers with a page, which is not JSON,',
@@ -25,7 +25,7 @@ export const texts = {
   no_status: 'an answer without a status',
   web_server_timeout: 'a timeout in its web server',
   error_code: (code: number, message: string) => `error ${code} ${message}`,
-  no_right: 'no right in the ACL of the login',
+  no_right: 'access denied: no right in the ACL of the login, or no such method',
   no_object: 'no such object; its plugin is not installed',
   no_permission: (username: string) =>
     `does not permit user ${username} to call "iwinfo info"; install the ACL of the README on it`,
@@ -34,6 +34,7 @@ export const texts = {
   no_interfaces: 'reports no Wi-Fi interface; set device',
   no_mac: (device: string, path: string) =>
     `does not report the MAC address of ${device}; grant "file read ${path}", or set identity`,
+  gap_remedy: 'install the ACL of the README, with these rights for its user',
   call_restored: 'radio call restored',
   not_identified: 'is not identified yet',
   without_info: 'radio reports no channel and power',

@@ -43,10 +43,11 @@ export function ubusSource(parts: UbusRadioParts): RadioSource {
     },
     async poll() {
       if (!found) throw new DeviceUnreachable(texts.not_identified);
-      const bodies = await asking.ask(questionsFor(found, ubus));
+      const questions = questionsFor(found, ubus);
+      const bodies = await asking.ask(questions);
       if (ubus.contested >= contested_min && !isContested) log.warn({ radio: radio.name }, texts.contested);
       isContested = ubus.contested >= contested_min;
-      return readingOf(found, bodies);
+      return { ...readingOf(found, bodies), gap: gapIn(questions, asking) };
     },
     farewell: async () => led.restore(),
     close: parts.close,
@@ -84,6 +85,19 @@ function questionsFor({ device, profile }: Found, { grants }: Ubus): Readonly<Re
     ask('longitude', file(meshrider_files.longitude, texts.without_position));
   }
   return questions;
+}
+
+/** Of what makes the state of a radio: its peers, and the radio itself. */
+function gapIn(questions: Readonly<Record<string, Question>>, asking: Asking): string | undefined {
+  const gaps = Object.entries({ stations: texts.without_peers, system: texts.without_uptime }).flatMap(
+    ([key, without]) => {
+      const refusal = key in questions ? asking.refusalOf(key) : { words: texts.no_right, isRight: true };
+      return refusal === undefined ? [] : [{ ...refusal, without }];
+    },
+  );
+  if (gaps.length === 0) return undefined;
+  const what = gaps.map(({ without, words }) => `${without} (${words})`).join(', ');
+  return gaps.some(({ isRight }) => isRight) ? `${what}; ${texts.gap_remedy}` : what;
 }
 
 function readingOf({ profile }: Found, bodies: ReadonlyMap<string, unknown>): Reading {
@@ -161,10 +175,20 @@ interface AskingParts {
 export class Asking {
   readonly #parts: AskingParts;
   /** By key of the question: the failed answer, and until when the call is skipped. */
-  readonly #lacking = new Map<string, { readonly words: string; readonly until_ms: number }>();
+  readonly #lacking = new Map<
+    string,
+    { readonly words: string; readonly until_ms: number; readonly answer: Answer }
+  >();
 
   constructor(parts: AskingParts) {
     this.#parts = parts;
+  }
+
+  /** The answer of a radio that has this and does not report it. */
+  refusalOf(key: string): { readonly words: string; readonly isRight: boolean } | undefined {
+    const { words, answer } = this.#lacking.get(key) ?? {};
+    if (words === undefined || answer === undefined || isAbsent(answer)) return undefined;
+    return { words, isRight: isRefused(answer) };
   }
 
   /** Bodies of the answered questions, by key. Rejects when the radio does not answer at all. */
@@ -203,6 +227,7 @@ export class Asking {
     }
     this.#lacking.set(key, {
       words,
+      answer,
       until_ms: isLasting(answer) ? performance.now() + limits.lacking_ms : 0,
     });
   }
@@ -217,6 +242,17 @@ const lasting_codes: ReadonlySet<number> = new Set([
   ubus_status.permission_denied,
   ubus_status.not_supported,
 ]);
+
+/** The radio does not have it. */
+function isAbsent(answer: Answer): boolean {
+  return isLasting(answer) && !isRefused(answer);
+}
+
+function isRefused(answer: Answer): boolean {
+  return (
+    answer.kind === 'denied' || (answer.kind === 'status' && answer.code === ubus_status.permission_denied)
+  );
+}
 
 function isLasting(answer: Answer): boolean {
   if (answer.kind === 'status') return lasting_codes.has(answer.code);

@@ -3,6 +3,13 @@
 const counted = (count: number, one: string, many: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
+/** By item of `assetHealth`. */
+const not_delivered: ReadonlyMap<string, string> = new Map([
+  ['state', 'incomplete state'],
+  ['stream', 'no video'],
+  ['still', 'no pictures'],
+]);
+
 export const texts = {
   unwritable: (path: string, reason: string, remedy: string) => `cannot write ${path} (${reason}); ${remedy}`,
   dir_unwritable: (dir: string, user: string, remedy: string) =>
@@ -12,6 +19,10 @@ export const texts = {
   kit: 'kit',
   task: 'task',
   unknown: 'unknown',
+  /** An asset that is online and does not deliver everything. */
+  degraded: 'degraded',
+  not_delivered: (item: string) => not_delivered.get(item) ?? `no ${item}`,
+  next_try: (at: string) => `next try ${at}`,
   /** After an argument too many. */
   config_hint: 'A configuration file is named by --config FILE.',
   no_position: 'no driver has reported a position yet',

@@ -37,6 +37,7 @@ import type {
 import {
   assetDetails,
   byType,
+  isDegraded,
   commandResource,
   createdAsset,
   findLink,
@@ -152,9 +153,13 @@ export class Service {
     throw new RequestProblem('not-found', texts.no_link(name, known));
   }
 
-  async assets(principal: Principal, kit_id: string): Promise<AssetResource[]> {
+  /** `degraded`: only assets that are, or are not; left out: all. */
+  async assets(principal: Principal, kit_id: string, degraded?: boolean): Promise<AssetResource[]> {
     await this.#kit(principal, kit_id);
-    return [...(await this.#parts.store.assets(kit_id))].sort(byType).map(listedAsset);
+    const assets = (await this.#parts.store.assets(kit_id)).filter(
+      (asset) => degraded === undefined || isDegraded(asset) === degraded,
+    );
+    return assets.sort(byType).map(listedAsset);
   }
 
   async asset(principal: Principal, kit_id: string, asset_id: string): Promise<AssetDetails> {

@@ -33,6 +33,43 @@ export const latitude = z.number().min(-90).max(90).describe('degrees, WGS-84');
 export const longitude = z.number().min(-180).max(180).describe('degrees, WGS-84');
 export const altitude_m = z.number().describe('metres above the WGS-84 ellipsoid');
 
+const itemHealth = z.strictObject({
+  state: z
+    .enum(['works', 'not_offered', 'fails'])
+    .describe('not_offered: the device does not have it, or the configuration of the kit switches it off'),
+  reason: z
+    .string()
+    .max(sentence_chars_max)
+    .nullable()
+    .describe(
+      'in the words of the device where it gave some, with the remedy where it is known; of `works`: what is not proven yet',
+    ),
+  next_try_at: z.iso
+    .datetime()
+    .max(time_chars_max)
+    .nullable()
+    .describe('of `fails`: the next try; null: within five minutes, or none is planned'),
+});
+
+/**
+ * What an asset delivers while it is online. A driver reports what it knows: what it leaves out is unknown. Nothing is
+ * concluded from silence: a camera that sees nothing sends no event.
+ */
+export const assetHealth = z.strictObject({
+  state: itemHealth.optional().describe('what it reports of itself, such as the stations of a radio'),
+  events: itemHealth.optional(),
+  stream: itemHealth
+    .optional()
+    .describe('the address that viewers use; the picture is fetched only for them'),
+  still: itemHealth
+    .optional()
+    .describe('pictures; fails after two in a row that were asked for and did not come'),
+  commands: itemHealth.optional(),
+});
+export type AssetHealth = z.output<typeof assetHealth>;
+export type HealthItem = keyof AssetHealth;
+export const health_items = assetHealth.keyof().options;
+
 /** What the connector knows of an asset. Retained; an empty payload on the topic means that the asset is gone. */
 export const announcement = z.strictObject({
   id: z.uuid().describe('UUIDv5 of asset_key in the namespace kit_id'),
@@ -53,6 +90,9 @@ export const announcement = z.strictObject({
     .max(sentence_chars_max)
     .nullable()
     .describe('why it is offline, for the technician'),
+  health: assetHealth
+    .optional()
+    .describe('whether it delivers what it should; absent while it is offline and before contract 1.2'),
   last_seen_at: z.iso.datetime().max(time_chars_max),
   first_seen_at: z.iso.datetime().max(time_chars_max).optional().describe('absent before contract 1.1'),
   parent_id: z.uuid().nullable(),

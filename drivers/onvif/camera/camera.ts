@@ -24,6 +24,7 @@ import {
   readDevice,
   type Source,
 } from './device.ts';
+import { healthOf } from './health.ts';
 import type { Unread } from './media.ts';
 import type { Detections } from '../events/detections.ts';
 import { receiveEvents } from '../events/events.ts';
@@ -156,6 +157,7 @@ async function serveOnce(
       detections: [...detections.values()],
       reading: { own: ownTopics(options.events, camera.name), onUnread: (topic) => unread.note(topic) },
       divide: (body) => messagesOf(body, device, detections),
+      onHealth: (health) => served.setEvents(health),
       signal: AbortSignal.any([signal, whenChanged(parts, device, soap, signal)]),
     });
     if (!signal.aborted) throw new RetryLater(texts.complete_again, 0);
@@ -207,10 +209,11 @@ interface Shown {
 
 /** The assets of the device, the first one with its key. Rejects when the options name a source that it never had. */
 async function shownSources(
-  { camera, host, memory }: CameraRun,
-  { sources, information }: Device,
+  { camera, host, memory, limits }: CameraRun,
+  device: Device,
   asset_key: string,
 ): Promise<readonly [Shown, ...Shown[]]> {
+  const { sources, information } = device;
   const listed = sources.map(({ token }) => token);
   const remembered = memory.facts.sources;
   const chosen = camera.sources?.map(({ token }) => token);
@@ -243,8 +246,9 @@ async function shownSources(
       vendor,
       model,
       firmware,
-      ...stream,
+      rtsp_url: stream?.rtsp_url,
       takePicture,
+      health: healthOf(device, source, limits),
       // The device itself answers, whatever it shows.
       offline_reason: index === 0 ? null : (stream_unread?.fault ?? null),
     };
@@ -343,11 +347,11 @@ async function connect(
 
 /** Once for each connection: rights of the user at the camera are a usual cause. */
 function logUnread({ camera, host }: CameraRun, { profiles_unread, sources }: Device): void {
-  const log = ({ fault: reason }: Unread, remedy: string, sentence: string): void =>
+  const log = ({ fault: reason, remedy }: Unread, sentence: string): void =>
     host.log.warn({ camera: camera.name, reason, remedy }, sentence);
-  if (profiles_unread) log(profiles_unread, texts.profiles_remedy, texts.profiles_refused);
+  if (profiles_unread) log(profiles_unread, texts.profiles_refused);
   const unread = sources.find(({ stream_unread }) => stream_unread)?.stream_unread;
-  if (unread) log(unread, texts.stream_remedy, texts.stream_refused);
+  if (unread) log(unread, texts.stream_refused);
 }
 
 /** Aborts once the camera, which may have been booting, answers what it had refused, or a recorder has other channels. */

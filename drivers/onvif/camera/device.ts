@@ -1,6 +1,8 @@
 /** Reads what a camera is: login, services, identity, profiles. */
 import { isDeepStrictEqual } from 'node:util';
 import type { TakePicture } from '../../../src/toolkit/driver/driver.ts';
+import type { Health } from '../../../src/toolkit/driver/health.ts';
+import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
 import {
   addressesOf,
@@ -35,6 +37,8 @@ export interface Device {
   readonly information: DeviceInformation;
   /** Address of each service. */
   readonly services: ReadonlyMap<ServiceName, string>;
+  /** Why the address that it reported for a service is not used. */
+  readonly unusable: ReadonlyMap<ServiceName, string>;
   /** All of them. */
   readonly profiles: readonly Profile[];
   /** Several of a recorder, an encoder or a camera with two lenses; none where the profiles are not known. */
@@ -54,6 +58,8 @@ export interface Source {
   readonly stream: DeviceStream | undefined;
   readonly stream_unread: Unread | undefined;
   readonly takePicture: TakePicture | undefined;
+  /** Why it gives no pictures, where its media service was asked for them. */
+  readonly still: Health | undefined;
 }
 
 /** Answer to the login. */
@@ -65,7 +71,7 @@ export async function readDevice(
   { information, local_address }: LoggedIn,
   options: CameraOptions,
 ): Promise<Device> {
-  const services = await readServices(soap);
+  const { services, unusable } = await readServices(soap);
   const network = await readNetwork(soap);
   const asset_keys = cameraKeys(information, network, options.identity);
   const read = await readProfiles(soap, services);
@@ -78,13 +84,14 @@ export async function readDevice(
     sources.push(media && isChosen ? await readSource(soap, services, media, source) : bare(source.token));
   }
   const profiles_unread = read && 'fault' in read ? read : undefined;
-  const found = { services, profiles, sources, profiles_unread };
+  const found = { services, unusable, profiles, sources, profiles_unread };
   return { asset_keys, mac: network.mac, information, ...found, local_address };
 }
 
 /** What a source that cannot be shown is. */
 export function bare(token: string): Source {
-  return { token, ptz: undefined, stream: undefined, stream_unread: undefined, takePicture: undefined };
+  const none = { stream: undefined, stream_unread: undefined, takePicture: undefined, still: undefined };
+  return { token, ptz: undefined, ...none };
 }
 
 async function readSource(
@@ -100,13 +107,16 @@ async function readSource(
   const motor = moving.find(({ configuration }) => configuration === shown?.configuration) ?? moving[0];
   const reported = await readStream(soap, url, { service, profiles });
   const isUnread = reported !== undefined && 'fault' in reported;
+  // Pictures have the size of the stream: those of a sub stream are small.
+  const picture = shown && (await pictureOf({ soap, service, url, profile: shown.token }));
+  const hasPictures = typeof picture === 'function';
   return {
     token,
     ptz: motor && { profile: motor.token, node: motor.ptz_node ?? '' },
     stream: isUnread ? undefined : reported,
     stream_unread: isUnread ? reported : undefined,
-    // Pictures have the size of the stream: those of a sub stream are small.
-    takePicture: shown && (await pictureOf({ soap, service, url, profile: shown.token })),
+    takePicture: hasPictures ? picture : undefined,
+    still: hasPictures ? undefined : picture,
   };
 }
 
@@ -139,46 +149,57 @@ export async function logIn(soap: Soap, options: LoginOptions): Promise<LoggedIn
 }
 
 /** Reads GetServices, else GetCapabilities of older devices; both where the first lacks services that the second may list. */
-async function readServices(soap: Soap): Promise<ReadonlyMap<ServiceName, string>> {
-  const services = new Map<ServiceName, string>();
+async function readServices(soap: Soap): Promise<FoundServices> {
+  const found: FoundServices = { services: new Map(), unusable: new Map() };
+  const { services } = found;
   const asked = operation('device', 'GetServices', '<IncludeCapability>false</IncludeCapability>');
   const modern = await soap.call(asked);
-  if (modern.kind === 'reply') addServices(services, modern.body, soap);
+  if (modern.kind === 'reply') addServices(found, modern.body, soap);
   const hasMedia = services.has('media') || services.has('media2');
-  if (hasMedia && services.has('ptz') && services.has('events')) return services;
+  if (hasMedia && services.has('ptz') && services.has('events')) return found;
   const old = await soap.call(operation('device', 'GetCapabilities', '<Category>All</Category>'));
   // A device with the device service alone is accepted.
   const isKnown = services.size > 1 || (old.kind === 'fault' && modern.kind === 'reply');
   if (old.kind === 'reply' || !isKnown) {
-    addCapabilities(services, expectReply(old, 'GetCapabilities').body, soap);
+    addCapabilities(found, expectReply(old, 'GetCapabilities').body, soap);
   }
-  return services;
+  return found;
 }
 
-function addServices(services: Map<ServiceName, string>, body: XmlNode, soap: Soap): void {
+interface FoundServices {
+  readonly services: Map<ServiceName, string>;
+  /** Why addresses are not used. */
+  readonly unusable: Map<ServiceName, string>;
+}
+
+function addServices(found: FoundServices, body: XmlNode, soap: Soap): void {
   for (const service of all(find(body, 'getServicesResponse'), 'service')) {
     const namespace = textAt(service, 'namespace')?.replace(/\/$/u, '');
     const name = serviceNames.find((each) => namespaces[each] === namespace);
     const address = textAt(service, 'xaddr');
-    if (name && address !== undefined) addService(services, name, address, soap);
+    if (name && address !== undefined) addService(found, name, address, soap);
   }
 }
 
-function addCapabilities(services: Map<ServiceName, string>, body: XmlNode, soap: Soap): void {
+function addCapabilities(found: FoundServices, body: XmlNode, soap: Soap): void {
   const capabilities = find(body, 'getCapabilitiesResponse', 'capabilities');
   for (const name of serviceNames) {
     const address = textAt(capabilities, name, 'xaddr') ?? textAt(capabilities, 'extension', name, 'xaddr');
-    if (address !== undefined && !services.has(name)) addService(services, name, address, soap);
+    if (address !== undefined && !found.services.has(name)) addService(found, name, address, soap);
   }
 }
 
 function addService(
-  services: Map<ServiceName, string>,
+  { services, unusable }: FoundServices,
   name: ServiceName,
   address: string,
-  soap: Soap,
+  { connection }: Soap,
 ): void {
-  const url = reachable(address, soap.connection);
+  const onRefused: OnRefused = (reported, reason) => {
+    unusable.set(name, texts.address_unusable(reported, reason));
+    connection.onRefused?.(reported, reason);
+  };
+  const url = reachable(address, { ...connection, onRefused });
   if (url !== undefined) services.set(name, url);
 }
 

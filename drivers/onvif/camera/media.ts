@@ -1,8 +1,11 @@
 /** Reads the media profiles of a camera, their streams and their pictures. */
 import { isIP } from 'node:net';
 import { deviceAddress, namesOwnHost, type OwnAddress } from '../../../src/toolkit/driver/device-address.ts';
+import { fails, type Health, notOffered } from '../../../src/toolkit/driver/health.ts';
+import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { type DeviceStream, streamWithLogin } from '../../../src/toolkit/driver/stream-login.ts';
 import { texts as driver_texts } from '../../../src/toolkit/driver/texts.ts';
+import { digestChallenges, offersBasic } from '../soap/digest-login.ts';
 import { all, attribute, escapeXml, find, textAt, type XmlNode } from '../soap/xml.ts';
 import {
   call_deadline_ms,
@@ -48,6 +51,8 @@ export interface Unread {
   readonly fault: string;
   /** It may be read later without a change of the configuration, as when the camera is booting. */
   readonly may_pass: boolean;
+  /** Undefined: only the camera knows. */
+  readonly remedy: string | undefined;
 }
 
 /** Profiles by Media (ver10), else by Media2; undefined where the camera has neither. */
@@ -65,15 +70,22 @@ export async function readProfiles(
     const outcome = await soap.call({ ...asked, url });
     const profiles = outcome.kind === 'reply' ? profilesOf(outcome.body) : [];
     if (profiles.length > 0) return { service, profiles };
-    unread = outcome.kind === 'reply' ? { fault: texts.no_profiles, may_pass: true } : unreadOf(outcome);
+    unread =
+      outcome.kind === 'reply'
+        ? { fault: texts.no_profiles, may_pass: true, remedy: texts.create_profile }
+        : unreadOf(outcome);
   }
   return unread;
 }
 
 /** A login that lacks a right is not tried again: cameras lock accounts. */
 function unreadOf(outcome: Exclude<SoapOutcome, { kind: 'reply' }>): Unread {
-  const isFinal = outcome.kind === 'fault' && /NotAuthorized|NotSupported/u.test(outcome.code);
-  return { fault: describe(outcome), may_pass: !isFinal };
+  const code = outcome.kind === 'fault' ? outcome.code : '';
+  return {
+    fault: describe(outcome),
+    may_pass: !/NotAuthorized|NotSupported/u.test(code),
+    remedy: code === 'NotAuthorized' ? texts.rights_remedy : undefined,
+  };
 }
 
 export function profilesOf(body: XmlNode): readonly Profile[] {
@@ -130,12 +142,13 @@ export async function readStream(
 }
 
 /** Uses the configured host, as for the services: cameras behind a router report their internal address. */
-function withLogin(reported: string, { connection }: Soap): DeviceStream | undefined {
+function withLogin(reported: string, { connection }: Soap): DeviceStream | Unread {
   const { username, password = '', secure, allow_plain_rtsp, onRefused } = connection;
   const found = deviceAddress(reported, streamPlace(reported, connection));
   if ('refused' in found) {
     onRefused?.(reported, found.refused);
-    return undefined;
+    const fault = texts.address_unusable(reported, found.refused);
+    return { fault, may_pass: false, remedy: undefined };
   }
   if (mayBeAnothers(reported, connection)) return { rtsp_url: null, stream_fault: driver_texts.shared_host };
   const login = username === undefined ? undefined : { username, password };
@@ -172,20 +185,28 @@ export interface PictureParts {
 
 const picture_deadline_ms = call_deadline_ms;
 
-/** How pictures are taken; undefined where the camera reports no address for them. */
-export async function pictureOf(parts: PictureParts): Promise<TakePicture | undefined> {
+/** How pictures are taken, else why the camera gives none. */
+export async function pictureOf(parts: PictureParts): Promise<TakePicture | Health> {
   const first = await snapshotUrl(parts);
-  return 'url' in first ? async () => takePicture(parts) : undefined;
+  if ('url' in first) return async () => takePicture(parts);
+  return first.isOffered ? fails(first.fault) : notOffered(first.fault);
 }
 
 /** The address is asked for each time: some are valid for a minute only. */
 async function takePicture(parts: PictureParts): Promise<Buffer> {
+  const { soap } = parts;
   const found = await snapshotUrl(parts);
   if ('fault' in found) throw new DeviceUnreachable(found.fault);
   const limits = { deadline_ms: picture_deadline_ms, bytes_max: picture_bytes_max };
-  const answer = await parts.soap.fetch(found.url, limits);
+  const answer = await soap.fetch(found.url, limits);
   if ('kind' in answer) throw new DeviceUnreachable(answer.reason);
-  if (answer.status !== 200) throw new DeviceUnreachable(texts.no_picture(answer.status));
+  if (answer.status !== 200) {
+    const { status, challenges } = answer;
+    const isMet =
+      digestChallenges(challenges).length > 0 || (soap.connection.secure && offersBasic(challenges));
+    const others = challenges.map((each) => each.trim().split(/[\s,]/u, 1)[0]).join(', ');
+    throw new DeviceUnreachable(texts.no_picture(status, isMet ? '' : others));
+  }
   return expectPicture(answer.bytes, answer.type);
 }
 
@@ -195,13 +216,25 @@ async function snapshotUrl({
   service,
   url,
   profile,
-}: PictureParts): Promise<{ readonly url: string } | { readonly fault: string }> {
+}: PictureParts): Promise<
+  { readonly url: string } | { readonly fault: string; readonly isOffered: boolean }
+> {
   const inner = `<ProfileToken>${escapeXml(profile)}</ProfileToken>`;
   const asked = operation(service, 'GetSnapshotUri', inner);
   const outcome = await soap.call({ ...asked, url });
-  if (outcome.kind !== 'reply') return { fault: describe(outcome) };
+  if (outcome.kind !== 'reply') {
+    // Cameras without pictures refuse the question in many ways.
+    const isOffered = outcome.kind === 'failure' || outcome.code === 'NotAuthorized';
+    return { fault: describe(outcome), isOffered };
+  }
   const answer = find(outcome.body, 'getSnapshotUriResponse');
   const reported = textAt(answer, 'mediaUri', 'uri') ?? textAt(answer, 'uri') ?? '';
-  const found = reported === '' ? undefined : reachable(reported, soap.connection);
-  return found === undefined ? { fault: texts.no_picture_address } : { url: found };
+  if (reported === '') return { fault: texts.no_picture_address, isOffered: false };
+  let fault: string = texts.no_picture_address;
+  const onRefused: OnRefused = (address, reason) => {
+    fault = texts.address_unusable(address, reason);
+    soap.connection.onRefused?.(address, reason);
+  };
+  const found = reachable(reported, { ...soap.connection, onRefused });
+  return found === undefined ? { fault, isOffered: true } : { url: found };
 }

@@ -3,6 +3,7 @@ import { feed_list_max } from '../../../src/contract/limits.ts';
 import { onvifAiType, type onvifFeeds, pictureFault } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
 import type { AssetDescription, AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import type { Health } from '../../../src/toolkit/driver/health.ts';
 import { every } from '../../../src/platform/time.ts';
 import { Detections, type Edge } from '../events/detections.ts';
 import type { EventFeed } from '../events/topic-table.ts';
@@ -36,6 +37,11 @@ export class ServedSources {
   /** The camera is lost. */
   lose(reason: string): void {
     for (const served of this.#served.values()) served.lose(reason);
+  }
+
+  /** Reports whether events come. */
+  setEvents(health: Health): void {
+    for (const served of this.#served.values()) served.setEvents(health);
   }
 
   /** The camera does not list the video sources of the others. */
@@ -98,6 +104,10 @@ export class Served {
   /** Replaces the commands of a camera that is served. */
   offer(commands: readonly Command[]): void {
     if (this.#detections) this.#announce(commands);
+  }
+
+  setEvents(health: Health): void {
+    this.#sink?.setHealth('events', health);
   }
 
   /** The camera answers, without this video source. */

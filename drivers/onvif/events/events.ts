@@ -1,5 +1,6 @@
 /** Receives a camera's events by pull or webhook; checks only that it answers where it supports neither. */
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import { fails, type Health, notOffered, works } from '../../../src/toolkit/driver/health.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { Detections } from './detections.ts';
 import type { CameraOptions } from '../options.ts';
@@ -25,6 +26,8 @@ interface EventDevice {
   readonly services: ReadonlyMap<ServiceName, string>;
   /** Address of the gateway on this connection, for events that the camera sends. */
   readonly local_address: string | undefined;
+  /** Why the address that it reported for a service is not used. */
+  readonly unusable: ReadonlyMap<ServiceName, string>;
 }
 
 export interface EventParts {
@@ -40,6 +43,8 @@ export interface EventParts {
   readonly detections: readonly Detections[];
   /** The messages of a reply, by the video source that they are about. */
   readonly divide: (body: XmlNode) => readonly (readonly [Detections, XmlNode])[];
+  /** Whether events come now. */
+  readonly onHealth: (health: Health) => void;
   readonly webhook: Webhook;
   readonly memory: SubscriptionMemory;
   readonly limits: Pick<Limits, 'events_again_ms' | 'events_seldom_ms'>;
@@ -96,10 +101,12 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     expectAlive,
     memory,
     limits,
+    onHealth,
   } = parts;
   const url = device.services.get('events');
   let logged: string | undefined;
   let failures = 0;
+  let isDelivering = false;
   const loss = new Loss(detections, signal);
   const listener: EventListener = {
     soap,
@@ -113,6 +120,8 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
       if (logged !== undefined) log.info({ camera: camera.name }, texts.events_available);
       logged = undefined;
       failures = 0;
+      isDelivering = true;
+      onHealth(works);
       for (const [own, messages] of divide(body)) {
         const notes = notesOf(messages, reading);
         if (notes.length > 0) loss.end();
@@ -122,34 +131,55 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     onSubscribed(ask) {
       for (const each of detections) each.confirmWith(ask);
     },
-    onLost: (reason) => loss.begin(reason),
+    onLost(reason) {
+      // Before the first event the other ways are tried.
+      if (isDelivering) onHealth(fails(reason));
+      loss.begin(reason);
+    },
   };
   if (url !== undefined) await endKept(listener);
   while (!signal.aborted) {
     const { reason, isLoginRefused } =
       url === undefined
-        ? { reason: texts.no_event_service, isLoginRefused: false }
+        ? { reason: device.unusable.get('events') ?? texts.no_event_service, isLoginRefused: false }
         : await tryWays(parts, listener);
     if (signal.aborted) return;
     if (reason !== logged) log.warn({ camera: camera.name, reason }, texts.events_unavailable);
     logged = reason;
-    const again_ms = isLoginRefused ? undefined : limits.events_again_ms[failures];
-    await checkAlive(listener, again_ms ?? limits.events_seldom_ms);
+    const soon_ms = isLoginRefused ? undefined : limits.events_again_ms[failures];
+    const again_ms = soon_ms ?? limits.events_seldom_ms;
+    onHealth(healthWithout(parts, reason, again_ms));
+    await checkAlive(listener, again_ms);
     failures += 1;
   }
 }
 
+function healthWithout(
+  { camera, device: { services, unusable } }: EventParts,
+  reason: string,
+  again_ms: number,
+): Health {
+  if (camera.events === 'off') return notOffered(reason);
+  if (services.has('events')) return fails(`${reason}; ${texts.events_remedy}`, again_ms);
+  return unusable.has('events') ? fails(reason, again_ms) : notOffered(reason);
+}
+
 /** Runs while one of the configured ways works; resolves with why none does, in the words of each. */
 async function tryWays(
-  { camera, webhook, device }: EventParts,
+  { camera, webhook, device, onHealth }: EventParts,
   listener: EventListener,
 ): Promise<Pick<WayEnd, 'reason' | 'isLoginRefused'>> {
+  const onSubscribed: EventListener['onSubscribed'] = (ask) => {
+    listener.onSubscribed(ask);
+    // Whether its calls arrive is known with the first one: some report no state when they are subscribed.
+    onHealth({ state: 'works', reason: texts.not_called_yet });
+  };
   const all_ways = [
     { name: 'pull', title: texts.pull_point, run: async () => pullEvents(listener) },
     {
       name: 'webhook',
       title: texts.webhook,
-      run: async () => receiveCalls(listener, webhook, device.local_address),
+      run: async () => receiveCalls({ ...listener, onSubscribed }, webhook, device.local_address),
     },
   ];
   const ways = all_ways.filter(({ name }) => camera.events === 'auto' || camera.events === name);

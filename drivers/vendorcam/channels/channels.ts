@@ -7,10 +7,12 @@ import type {
   AssetDescription,
   AssetSink,
   DriverHost,
+  ReportedHealth,
   TakePicture,
 } from '../../../src/toolkit/driver/driver.ts';
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
+import { fails, notOffered, works } from '../../../src/toolkit/driver/health.ts';
 import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
 import { type ChannelFacts, channelKey } from './channel-list.ts';
 import { type HostFacts, streamOf } from './describe.ts';
@@ -86,16 +88,18 @@ export class ChannelLayout {
     const presets = await this.#presets(facts, served);
     if (facts.isRecorder) {
       this.#recorder = this.#announce(
-        describe(facts),
+        { ...describe(facts), health: { commands: notOffered() } },
         hostCommands(this.#parts.controls, facts.abilities.canReboot),
       );
     }
     const found = new Map<number, Channel>();
     for (const channel of served) {
+      const stream = streams.get(channel.channel);
       const about = {
         ...this.#describeChannel(facts, channel),
-        ...streams.get(channel.channel),
+        rtsp_url: stream?.rtsp_url,
         takePicture: this.#pictureOf(facts, channel),
+        health: healthOf(facts, stream),
       };
       const away = whyAway(channel);
       const publisher = this.#publisher(
@@ -128,6 +132,7 @@ export class ChannelLayout {
       if ('alarms' in told) {
         channel.failures = 0;
         const isOvertaken = asked_mono_ms < channel.reported_mono_ms + this.#parts.settle_ms;
+        channel.publisher.setEvents(told.alarms);
         if (!isOvertaken) isNews = channel.publisher.see(told.alarms) || isNews;
       } else {
         channel.failures += 1;
@@ -294,6 +299,13 @@ function describe({ asset_key, name, model, firmware }: HostFacts): AssetDescrip
   return { ...common, asset_key, name, model, firmware };
 }
 
+/** Why the stream, pictures or commands are missing. */
+function healthOf({ rtsp_port }: HostFacts, stream: DeviceStream | undefined): ReportedHealth {
+  const fault = stream?.stream_fault ?? null;
+  const none = notOffered(rtsp_port === null ? texts.rtsp_off : undefined);
+  return { stream: fault === null ? none : fails(fault), still: notOffered(), commands: notOffered() };
+}
+
 function isDetection({ motion, visitor, ai = [] }: Reported): boolean {
   return motion === true || visitor === true || ai.length > 0;
 }
@@ -306,7 +318,7 @@ function whyAway({ online, asleep }: ChannelFacts): string | undefined {
 
 // Converts detections of a channel into feed messages: edges at once, the status also as a rare heartbeat; a loss ends detections.
 
-type Sink = Pick<AssetSink<typeof vendorcamFeeds>, 'publish' | 'setOnline'>;
+type Sink = Pick<AssetSink<typeof vendorcamFeeds>, 'publish' | 'setOnline' | 'setHealth'>;
 
 export class Publisher {
   readonly #sink: Sink;
@@ -337,6 +349,11 @@ export class Publisher {
     this.#visitor = visitor;
     this.#tell({ online: true, motion_alarm: motion, ai_alarm: ai && ai.length > 0 });
     return before.some((earlier, at) => earlier !== null && earlier !== after[at]);
+  }
+
+  /** Reports whether it detects anything at all. */
+  setEvents({ motion, ai }: Pick<Alarms, 'motion' | 'ai'>): void {
+    this.#sink.setHealth('events', motion === null && ai === null ? notOffered(texts.no_detector) : works);
   }
 
   /** The camera pushes these detections. Only detectors that a poll has shown count, else the next poll would end them. */

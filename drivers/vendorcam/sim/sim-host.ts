@@ -86,6 +86,8 @@ export class SimHost extends SimServer {
   /** A camera with several lenses calls itself IPC. */
   kind: 'NVR' | 'IPC' = 'NVR';
   serial = '00000000065536';
+  /** 0: RTSP is switched off. */
+  rtspEnable: 0 | 1 = 1;
   /** Its user may restart it. */
   isAdmin = true;
   /** Of its interface. */
@@ -180,7 +182,7 @@ export class SimHost extends SimServer {
       case 'GetP2p':
         return this.uid === undefined ? undefined : okReply(cmd, { P2p: { enable: 1, uid: this.uid } });
       case 'GetNetPort':
-        return okReply(cmd, { NetPort: { rtspEnable: 1, rtspPort: 554, httpsEnable: 1 } });
+        return okReply(cmd, { NetPort: { rtspEnable: this.rtspEnable, rtspPort: 554, httpsEnable: 1 } });
       case 'GetChannelstatus':
         if (this.channels.length === 1 || this.channel_list === 'missing') return undefined;
         return okReply(cmd, this.#channelStatus());

@@ -1,6 +1,7 @@
 /** The asset of one radio: announces it, publishes its feeds at each poll, and reports when it is offline. */
 import type { vendorradioFeeds } from '../../../src/contract/feeds.ts';
 import type { AssetSink, DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import { fails, notOffered, works } from '../../../src/toolkit/driver/health.ts';
 import {
   type Context,
   gpsMessage,
@@ -69,6 +70,7 @@ export class RadioAsset {
       model: identity.model,
       firmware: identity.firmware,
       configured: true,
+      health: { commands: notOffered() },
     } as const;
     this.#announced = { identity, key, sink: host.announce(description, commands) };
     this.#before = undefined;
@@ -82,6 +84,7 @@ export class RadioAsset {
     registry.report(identity.mac, reading.at_mono_ms, reading.stations);
     const context = this.#context(identity, reading);
     if (!this.#isOnline) sink.setOnline(true);
+    sink.setHealth('state', reading.gap === undefined ? works : fails(reading.gap));
     sink.publish('radio', radioMessage(context, primaryOf(context)));
     sink.publish('link', linkMessage(context));
     const mesh = meshMessage(context);

@@ -6,6 +6,7 @@ import { balance } from '../status/view.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
 import { texts } from './texts.ts';
+import { texts as cli_texts } from '../texts.ts';
 import { localTime } from '../../platform/local-time.ts';
 import { texts as vendorcamTexts } from '../../../drivers/vendorcam/texts.ts';
 
@@ -21,7 +22,13 @@ export function kitFindings(
     ...brokerFindings(report.degraded),
     ...rightsFindings(report, refused),
     ...bufferFindings(report.outbox),
-    ...report.drivers.flatMap((driver) => [driverFinding(driver), ...deviceFindings(driver)]),
+    ...report.drivers.flatMap((driver) => [
+      driverFinding(
+        driver,
+        report.assets.filter((asset) => asset.driver === driver.name && fails(asset)),
+      ),
+      ...deviceFindings(driver),
+    ]),
     ...assetFindings(report),
   ];
 }
@@ -121,22 +128,26 @@ const disk_remedies = {
   other: texts.check_disk_buffering,
 } as const;
 
-function driverFinding({
-  name,
-  driver,
-  state,
-  since,
-  reason,
-  next_try_at = null,
-  facts,
-  devices = [],
-}: StatusReport['drivers'][number]): Finding {
+/** `degraded`: its assets that do not deliver everything. */
+function driverFinding(
+  {
+    name,
+    driver,
+    state,
+    since,
+    reason,
+    next_try_at = null,
+    facts,
+    devices = [],
+  }: StatusReport['drivers'][number],
+  degraded: StatusReport['assets'],
+): Finding {
   const what = name === driver ? `driver ${name}` : `driver ${name} (${driver})`;
   const why = plain(reason ?? 'unknown reason');
   const [fault, remedy] = remedied(why, next_try_at);
   switch (state) {
     case 'up':
-      return upFinding(what, upText(localTime(since), devices), facts);
+      return upFinding(what, upText(localTime(since), devices), facts, degraded.length);
     case 'starting':
       if (devices.some((device) => device.reason !== null)) {
         return warn(what, texts.no_device_online, texts.see_devices);
@@ -164,7 +175,13 @@ function remedied(
 }
 
 /** A driver may be connected to a device that gives nothing, such as a receiver without a fix; it reports why. */
-function upFinding(what: string, up: string, { reason }: StatusReport['drivers'][number]['facts']): Finding {
+function upFinding(
+  what: string,
+  up: string,
+  { reason }: StatusReport['drivers'][number]['facts'],
+  degraded: number,
+): Finding {
+  if (degraded > 0) return warn(what, texts.not_all_delivered(up, degraded), texts.see_assets);
   if (typeof reason !== 'string') return ok(what, up);
   const [fault, remedy = texts.check_device] = halves(plain(reason));
   return warn(what, `${up}; ${fault}`, remedy);
@@ -218,7 +235,7 @@ function deviceFinding(driver: string, device: DeviceReport, driver_next: string
   return warn(what, texts.device_not_served(plain(tried), at, answer), cure.join('; '));
 }
 
-/** Assets that are offline; assets of a device that has its own finding are left out. */
+/** Assets that are offline, or do not deliver everything; assets of a device that has its own finding are left out. */
 function assetFindings({ assets, drivers }: StatusReport): readonly Finding[] {
   const explained = new Set(
     drivers
@@ -226,7 +243,25 @@ function assetFindings({ assets, drivers }: StatusReport): readonly Finding[] {
       .filter(({ state }) => state === 'offline' || state === 'rejected')
       .map(({ asset_key }) => asset_key),
   );
-  return assets.filter(({ status, key }) => status === 'offline' && !explained.has(key)).map(assetFinding);
+  return assets.flatMap((asset) => {
+    if (asset.status === 'online') return healthFindings(asset);
+    return explained.has(asset.key) ? [] : [assetFinding(asset)];
+  });
+}
+
+function fails({ health = {} }: AssetReport): boolean {
+  return Object.values(health).some(({ state }) => state === 'fails');
+}
+
+/** One for each thing that it does not deliver, with the words of the device. */
+function healthFindings({ name, key, type, health = {} }: AssetReport): readonly Finding[] {
+  return Object.entries(health)
+    .filter(([, { state }]) => state === 'fails')
+    .map(([item, { reason, next_try_at }]) => {
+      const [fault, remedy] = remedied(plain(reason ?? cli_texts.unknown), next_try_at);
+      const finding = `${cli_texts.not_delivered(item)}: ${fault}`;
+      return warn(`${type} ${plain(name)} (${key})`, finding, remedy(texts.check_offer));
+    });
 }
 
 function assetFinding({ name, key, type, reason, last_seen_at }: AssetReport): Finding {

@@ -97,6 +97,10 @@ export const texts = {
   up_with_devices: (since: string, online: number, all: number) =>
     `up since ${since}, ${online} of ${all} devices online`,
   events_not_read: (topics: string) => `not read: ${topics}`,
+  not_all_delivered: (up: string, assets: number) =>
+    `${up}; ${assets} ${assets === 1 ? 'asset does' : 'assets do'} not deliver everything`,
+  see_assets: 'see its assets below',
+  check_offer: 'check its settings and its firmware',
   no_device_online: 'none of its devices is online',
   see_devices: 'see its devices below',
   device_rejected: (tried: string, at: string, answer: string) => `rejected${at} by ${tried}: ${answer}`,

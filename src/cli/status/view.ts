@@ -160,16 +160,33 @@ function assetLines(
   paint: Paint,
   columns: number | undefined,
 ): readonly string[] {
-  const rows = assets.map(({ key, name, type, status, reason, feeds }) => [
+  const missing = assets.map(missingOf);
+  const rows = assets.map(({ key, name, type, status, reason, feeds }, at) => [
     name,
     type,
-    paint(status === 'online' ? 'good' : 'bad', status),
+    missing[at]?.length === 0
+      ? paint(status === 'online' ? 'good' : 'bad', status)
+      : paint('warn', texts.degraded),
     [reason, ...Object.entries(feeds).map(([feed, { age_s }]) => `${feed} ${duration(age_s)} ago`)]
       .filter(Boolean)
       .join(', '),
     key,
   ]);
-  return section('assets', 'none yet', rows, { paint, columns });
+  const [title = '', ...lines] = section('assets', 'none yet', rows, { paint, columns });
+  const below = missing.map((texts_of) =>
+    texts_of.flatMap((text) => fold(`    ${paint('warn', '!')} ${text}`, columns, 6)),
+  );
+  return [title, ...lines.flatMap((line, at) => [line].concat(below[at] ?? []))];
+}
+
+/** What the asset does not deliver, each with the words of the device and the next try. */
+function missingOf({ health = {} }: StatusReport['assets'][number]): readonly string[] {
+  return Object.entries(health)
+    .filter(([, { state }]) => state === 'fails')
+    .map(([item, { reason, next_try_at }]) => {
+      const next = next_try_at === null ? '' : `  ${texts.next_try(localTime(next_try_at))}`;
+      return oneLine(`${texts.not_delivered(item)}: ${reason ?? texts.unknown}${next}`);
+    });
 }
 
 function taskLines(

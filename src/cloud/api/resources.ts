@@ -1,6 +1,13 @@
 /** The resources of the Kit, Asset and Telemetry Service, as its clients read them. */
 import { z } from '@hono/zod-openapi';
-import { assetStatus, commandDefinition, latitude, longitude, riskLevel } from '../../contract/assets.ts';
+import {
+  assetHealth,
+  assetStatus,
+  commandDefinition,
+  latitude,
+  longitude,
+  riskLevel,
+} from '../../contract/assets.ts';
 import { jsonObject } from '../../contract/json.ts';
 import { taskStatus } from '../../contract/tasks.ts';
 import {
@@ -123,6 +130,9 @@ export const asset = z
     lat: latitude.nullable(),
     lon: longitude.nullable(),
     whep_url: z.string().nullable(),
+    health: assetHealth
+      .optional()
+      .describe('what it delivers while it is online; absent where the kit does not report it'),
   })
   .openapi('Asset');
 export type AssetResource = z.output<typeof asset>;

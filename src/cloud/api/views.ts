@@ -174,7 +174,7 @@ function queueFields({ reason, software, outbox, degraded, said_ms }: NonNullabl
 
 export function assetResource(asset: StoredAsset): AssetResource {
   const { id, asset_key, name, type, vendor, model, protocol, status, last_seen_at, parent_id } = asset;
-  const { lat, lon, whep_url } = asset;
+  const { lat, lon, whep_url, health } = asset;
   return {
     id,
     asset_key,
@@ -189,7 +189,13 @@ export function assetResource(asset: StoredAsset): AssetResource {
     lat,
     lon,
     whep_url,
+    ...(health && status === 'online' && { health }),
   };
+}
+
+/** Whether it is online and fails to deliver something. */
+export function isDegraded({ status, health = {} }: Pick<StoredAsset, 'status' | 'health'>): boolean {
+  return status === 'online' && Object.values(health).some((each) => each?.state === 'fails');
 }
 
 /**

@@ -6,6 +6,7 @@ import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
 import {
   assetParams,
+  assetQuery,
   changeProblem,
   createdJson,
   type Env,
@@ -27,7 +28,7 @@ const listAssets = createRoute({
   description:
     'Returns the assets of the kit, by type, then by name: assets that the kit announces and assets of partners.',
   tags,
-  request: { params: kitParams },
+  request: { params: kitParams, query: assetQuery },
   responses: { 200: okJson(assetList, 'by type, then by name'), ...readProblem },
 });
 const addAsset = createRoute({
@@ -87,7 +88,8 @@ export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<E
   const routes = newRoutes();
   routes.openapi(listAssets, async (c) => {
     const { kit_id } = c.req.valid('param');
-    return c.json({ assets: await service.assets(c.var.principal, kit_id) }, 200);
+    const { degraded } = c.req.valid('query');
+    return c.json({ assets: await service.assets(c.var.principal, kit_id, degraded) }, 200);
   });
   routes.openapi(addAsset, async (c) => {
     demandScope(c.var.principal, 'assets:write');

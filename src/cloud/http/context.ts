@@ -37,6 +37,22 @@ export const linkParams = kitParams.extend({
 export const assetParams = kitParams.extend({
   asset_id: param('asset_id', uuid, 'id of the asset'),
 });
+export const assetQuery = z.object({
+  degraded: z
+    .enum(['true', 'false'])
+    .optional()
+    .transform((text) => (text === undefined ? undefined : text === 'true'))
+    .openapi({
+      type: 'boolean',
+      param: {
+        name: 'degraded',
+        in: 'query',
+        required: false,
+        description:
+          'only assets that are online and fail to deliver something (`health`); false: only the others',
+      },
+    }),
+});
 export const commandParams = assetParams.extend({
   command_name: param('command_name', z.string().min(1).max(128), 'as List Commands names it'),
 });

@@ -26,6 +26,25 @@ const devices: typeof english = {
     noFeeds: 'Dieses Gerät liefert keine Werte.',
     andMore: (n) => `${n} weitere`,
   },
+  health: {
+    item: {
+      state: 'Zustand',
+      events: 'Ereignisse',
+      stream: 'Video',
+      still: 'Bilder',
+      commands: 'Befehle',
+    },
+    missing: {
+      state: 'Zustand unvollständig',
+      events: 'Keine Ereignisse',
+      stream: 'Kein Video',
+      still: 'Keine Bilder',
+      commands: 'Keine Befehle',
+    },
+    works: 'verfügbar',
+    not_offered: 'nicht angeboten',
+    nextTry: (time_ms) => `Nächster Versuch ${clock(time_ms)}.`,
+  },
   drone: {
     armed: 'scharf',
     disarmed: 'gesichert',
@@ -320,6 +339,7 @@ export const de: Words = {
   },
   state: {
     online: 'Online',
+    degraded: 'Eingeschränkt',
     offline: 'Offline',
     inUse: 'Aktiv',
     standby: 'Bereit',

@@ -110,6 +110,25 @@ export const devices = {
     noFeeds: 'This asset has no feeds.',
     andMore: (n: number) => `${n} more`,
   },
+  health: {
+    item: {
+      state: 'State',
+      events: 'Events',
+      stream: 'Video',
+      still: 'Pictures',
+      commands: 'Commands',
+    },
+    missing: {
+      state: 'Incomplete state',
+      events: 'No events',
+      stream: 'No video',
+      still: 'No pictures',
+      commands: 'No commands',
+    },
+    works: 'available',
+    not_offered: 'not offered',
+    nextTry: (time_ms: number) => `Next try ${clock(time_ms)}.`,
+  },
   drone: {
     armed: 'armed',
     disarmed: 'disarmed',
@@ -357,6 +376,7 @@ export const en = {
   },
   state: {
     online: 'Online',
+    degraded: 'Degraded',
     offline: 'Offline',
     inUse: 'In use',
     standby: 'Standby',

@@ -60,6 +60,16 @@ export function assetState(asset: LiveAsset, now: Now): 'online' | 'offline' | '
   return isAssetReachable(asset, now) ? 'online' : 'was online';
 }
 
+/** What the asset fails to deliver while it is online, in the order in which it is shown. */
+export function missingOf({ status, health = {} }: LiveAsset) {
+  if (status !== 'online') return [];
+  return health_items.flatMap((item) => {
+    const { state, reason = null, next_try_at = null } = health[item] ?? {};
+    return state === 'fails' ? [{ item, reason, next_try_at }] : [];
+  });
+}
+export const health_items = ['state', 'events', 'stream', 'still', 'commands'] as const;
+
 export function feedFreshness(asset: LiveAsset, feed: string, now: Now): Freshness {
   const message = now.world.feeds.get(asset.id)?.[feed];
   return freshness(message?.time, feedLimit(now.world, asset.id, feed), now, isAssetReachable(asset, now));

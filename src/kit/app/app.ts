@@ -34,6 +34,8 @@ import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
 import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
 import type { Streams } from '../hub/assets/assets.ts';
+import { notOffered } from '../../toolkit/driver/health.ts';
+import { texts } from './texts.ts';
 import { go2rtc } from '../media/go2rtc.ts';
 import { createMedia, type MediaOptions, templateMedia } from '../media/media.ts';
 import { mediaMtx } from '../media/mediamtx.ts';
@@ -402,7 +404,11 @@ function linkInUse(hub: Hub, uplink: Uplink) {
   return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
 }
 
-const no_streams: Streams = { want: () => undefined, urlOf: () => null };
+const no_streams: Streams = {
+  want: () => undefined,
+  urlOf: () => null,
+  healthOf: () => notOffered(texts.no_media),
+};
 
 interface StreamsParts extends Omit<MediaOptions, 'server' | 'log'> {
   readonly log: Log;

@@ -1,5 +1,6 @@
 /** Reasons for a degraded kit: one sentence each, what is wrong and what to do. */
 import type { AssetView } from '../hub/assets/asset.ts';
+import { failing } from '../hub/assets/health.ts';
 import type { StorageFault } from '../../platform/errors.ts';
 import type { DriverView } from '../hub/hub.ts';
 import type { Dropping } from '../outbox/live/drops.ts';
@@ -19,7 +20,7 @@ export interface DegradedFacts {
   readonly broker: readonly string[];
   readonly refused: readonly RefusedKind[];
   readonly drivers: readonly DriverView[];
-  readonly assets: readonly Pick<AssetView, 'name' | 'stream_fault'>[];
+  readonly assets: readonly Pick<AssetView, 'name' | 'health'>[];
   readonly clock_synced: boolean;
   /** Why power is saved; null: it is not. */
   readonly low_battery: string | null;
@@ -37,7 +38,7 @@ export function degradedReasons(facts: DegradedFacts): string[] {
     ...facts.broker,
     ...facts.conditions,
     ...facts.drivers.flatMap(driverReasons),
-    ...withheldStreams(facts.assets),
+    ...healthReasons(facts.assets),
     ...facts.warnings,
     ...(facts.clock_synced ? [] : [texts.clock_not_set]),
     ...(facts.low_battery === null ? [] : [facts.low_battery]),
@@ -86,18 +87,23 @@ function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {
   return reasons;
 }
 
-/** One sentence for each fault, however many cameras have it. */
-export function withheldStreams(assets: DegradedFacts['assets']): string[] {
+/** One sentence for each fault of an item, however many assets have it. */
+export function healthReasons(assets: DegradedFacts['assets']): string[] {
   const names = new Map<string, string[]>();
-  for (const { name, stream_fault } of assets) {
-    if (stream_fault !== null) names.set(stream_fault, [...(names.get(stream_fault) ?? []), name]);
+  for (const { name, health } of assets) {
+    for (const [item, { reason }] of failing(health)) {
+      const sentence = texts.not_delivered[item](named_here, reason ?? texts.no_reason);
+      names.set(sentence, [...(names.get(sentence) ?? []), name]);
+    }
   }
-  return Array.from(names, ([fault, all]) => {
-    const more = all.length > named_cameras_max ? texts.and_more(all.length - named_cameras_max) : '';
-    return texts.no_video(all.slice(0, named_cameras_max).join(', ') + more, fault);
+  return Array.from(names, ([sentence, all]) => {
+    const more = all.length > named_assets_max ? texts.and_more(all.length - named_assets_max) : '';
+    return sentence.replace(named_here, () => all.slice(0, named_assets_max).join(', ') + more);
   });
 }
-const named_cameras_max = 4;
+/** Stands for the names of the assets. */
+const named_here = '\0';
+const named_assets_max = 4;
 
 function driverReasons(driver: DriverView): string[] {
   const weaknesses = driver.devices?.flatMap(({ weakness = [] }) => weakness) ?? [];

@@ -4,6 +4,7 @@ import type { KitTelemetry } from '../../contract/kit.ts';
 import type { Streams } from '../hub/assets/assets.ts';
 import type { FeedRates } from '../hub/rate.ts';
 import type { Log } from '../../platform/log/log.ts';
+import { notOffered } from '../../toolkit/driver/health.ts';
 import { texts } from './texts.ts';
 
 /** A charger that comes and goes, as the sun does, must not switch feeds and video all the time. */
@@ -100,6 +101,8 @@ export class LowBattery {
         inner.want(asset_key, this.#hidesVideo ? null : rtsp_url);
       },
       urlOf: (asset_key) => (this.#hidesVideo ? null : inner.urlOf(asset_key)),
+      healthOf: (asset_key) =>
+        this.#hidesVideo ? notOffered(texts.command_saved('video')) : inner.healthOf(asset_key),
     };
   }
 

@@ -59,7 +59,11 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
       facts: { ...driver.facts },
       devices: [...devices],
     })),
-    assets: Array.from(hub.assets(), (asset) => ({ ...asset, feeds: { ...asset.feeds } })),
+    assets: Array.from(hub.assets(), (asset) => ({
+      ...asset,
+      health: { ...asset.health },
+      feeds: { ...asset.feeds },
+    })),
     kit: { ...hub.kit() },
     links: [...hub.links()],
     location: hub.location(),

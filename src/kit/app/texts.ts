@@ -11,6 +11,7 @@ export const texts = {
   events_only: 'cameras report events only',
   battery_low: (pct: number | null, savings: string) =>
     `the battery is low${pct === null ? '' : ` (${pct} %)`}: ${savings}; charge it`,
+  no_media: 'this kit has no media server that could show it (media)',
   command_saved: (name: string) =>
     `${name} is off while the battery of the kit is low (low_battery); charge it`,
 
@@ -52,7 +53,13 @@ export const texts = {
     `broker refuses messages of kind ${kind} (${reason}): they wait in the buffer; check its access rules`,
   accounting_mismatch:
     'the accounting of the buffer does not balance: report this with the output of status --json',
-  no_video: (cameras: string, fault: string) => `no video of ${cameras}: ${fault}`,
+  not_delivered: {
+    state: (assets: string, fault: string) => `incomplete state of ${assets}: ${fault}`,
+    events: (assets: string, fault: string) => `no events of ${assets}: ${fault}`,
+    stream: (assets: string, fault: string) => `no video of ${assets}: ${fault}`,
+    still: (assets: string, fault: string) => `no pictures of ${assets}: ${fault}`,
+    commands: (assets: string, fault: string) => `no commands of ${assets}: ${fault}`,
+  },
   and_more: (more: number) => ` and ${more} more`,
   driver_rejected: (name: string, reason: string) =>
     `driver ${name} was rejected: ${reason}; correct its options, then reload`,

@@ -141,7 +141,11 @@ function sinkOf(
       if (online && door.open && asset?.forgotten) assets.revive(asset);
       const alive = live();
       if (online) alive?.touch();
+      if (online && alive?.online === false) assets.takeHealth(alive);
       alive?.setOnline(online, reason);
+    },
+    setHealth(item, health) {
+      live()?.setHealth(item, health);
     },
     remove() {
       const alive = live();

@@ -11,6 +11,7 @@ import type {
   DriverHost,
   DriverLog,
 } from '../../toolkit/driver/driver.ts';
+import type { Health } from '../../toolkit/driver/health.ts';
 import { CommandRefused } from '../../platform/errors.ts';
 import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
@@ -143,8 +144,9 @@ export function createHub(options: HubOptions): Hub {
     if (ready) options.observe(activity);
   };
   const { picturePath: pathOf } = options;
-  const pictures = pathOf && new Pictures({ clock, pathOf, signal });
-  const assets = new Assets({ ...options, pacer, observe, pictures });
+  const onOutcome = (asset_id: string, health: Health): void => assets.pictureTaken(asset_id, health);
+  const pictures = pathOf && new Pictures({ clock, pathOf, onOutcome, signal });
+  const assets: Assets = new Assets({ ...options, pacer, observe, pictures });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
   const takers = new Map<string, TakeOptions>();

@@ -100,6 +100,13 @@ const driverReport = z.object({
   devices: z.array(deviceReport).optional(),
 });
 
+const itemHealth = z.object({
+  /** `works`, `not_offered`, `fails`. */
+  state: z.string(),
+  reason: z.string().nullable(),
+  next_try_at: time.nullable(),
+});
+
 const assetReport = z.object({
   id: z.string(),
   key: z.string(),
@@ -108,6 +115,10 @@ const assetReport = z.object({
   status: z.enum(['online', 'offline']),
   reason: z.string().nullable(),
   last_seen_at: time.nullable(),
+  /** The driver instance that serves it; absent from older daemons, as is the health. */
+  driver: z.string().optional(),
+  /** While it is online: what it delivers, by item of `assetHealth`, with the time of each next try. */
+  health: z.record(z.string(), itemHealth).optional(),
   feeds: z.record(
     z.string(),
     z.object({

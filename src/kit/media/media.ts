@@ -1,5 +1,6 @@
 /** Keeps the streams of all cameras configured on the kit's media server, and returns their addresses for viewers. */
 import type { DriverLog } from '../../toolkit/driver/driver.ts';
+import type { Health } from '../../toolkit/driver/health.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { sleep } from '../../platform/time.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
@@ -28,14 +29,16 @@ export interface Media {
   readonly want: (asset_key: string, rtsp_url: string | null) => void;
   /** Where viewers find it, or null while they do not. */
   readonly urlOf: (asset_key: string) => string | null;
+  /** Whether viewers find it; undefined before the server has answered. */
+  readonly healthOf: (asset_key: string) => Health | undefined;
 }
 
 interface Wanted extends Stream {
   readonly asset_key: string;
   /** The server has it. */
   readonly ready: boolean;
-  /** The last reason for a refusal that was logged. */
-  readonly refused: string | null;
+  /** Why the server does not have it: it was refused, or the server does not answer. */
+  readonly fault: string | null;
 }
 
 /** Only what is a stream of a camera: go2rtc would also run programs (`exec:`), and obeys what follows a fragment sign. */
@@ -74,7 +77,7 @@ class StreamRegistry implements Media {
     } else {
       const name = streamName(asset_key);
       this.#unwanted.delete(name);
-      this.#wanted.set(asset_key, { asset_key, name, rtsp_url, ready: known?.ready ?? false, refused: null });
+      this.#wanted.set(asset_key, { asset_key, name, rtsp_url, ready: known?.ready ?? false, fault: null });
     }
     this.#wake.abort();
   }
@@ -82,6 +85,13 @@ class StreamRegistry implements Media {
   urlOf(asset_key: string): string | null {
     const stream = this.#wanted.get(asset_key);
     return stream?.ready ? this.#options.server.whepUrl(stream.name) : null;
+  }
+
+  healthOf(asset_key: string): Health | undefined {
+    const stream = this.#wanted.get(asset_key);
+    if (stream?.ready) return { state: 'works' };
+    const reason = stream?.fault ?? null;
+    return reason === null ? undefined : { state: 'fails', reason, retry_ms: this.#pace.look_every_ms };
   }
 
   async run(): Promise<void> {
@@ -111,23 +121,23 @@ class StreamRegistry implements Media {
     const { server, signal, log } = this.#options;
     try {
       if (!(await server.has(stream, signal))) await server.put(stream, signal);
-      this.#settle(stream, { ready: true, refused: null });
+      this.#settle(stream, { ready: true, fault: null });
     } catch (err) {
       if (!(err instanceof StreamRefused)) throw err;
       const reason = withoutCredentials(err.message);
-      if (stream.refused !== reason) {
+      if (stream.fault !== reason) {
         const { asset_key } = stream;
         log.warn({ asset_key, reason }, texts.stream_rejected(server.name));
       }
-      this.#settle(stream, { ready: false, refused: reason });
+      this.#settle(stream, { ready: false, fault: reason });
     }
   }
 
-  #settle(stream: Wanted, news: Pick<Wanted, 'ready' | 'refused'>): void {
+  #settle(stream: Wanted, news: Pick<Wanted, 'ready' | 'fault'>): void {
     // The driver may have named another stream meanwhile.
     if (this.#wanted.get(stream.asset_key) !== stream) return;
     this.#wanted.set(stream.asset_key, { ...stream, ...news });
-    if (stream.ready !== news.ready) this.#options.onUrl(stream.asset_key);
+    if (stream.ready !== news.ready || stream.fault !== news.fault) this.#options.onUrl(stream.asset_key);
   }
 
   #noteUp(): void {
@@ -139,15 +149,15 @@ class StreamRegistry implements Media {
   #noteDown(err: unknown): void {
     const { server, log } = this.#options;
     const now_ms = performance.now();
+    const reason = withoutCredentials(causeOf(err));
     this.#down_since_ms ??= now_ms;
     if (!this.#isDownLogged) {
-      const reason = withoutCredentials(causeOf(err));
       log.warn({ reason }, texts.api_unreachable(server.name));
       this.#isDownLogged = true;
     }
     if (now_ms - this.#down_since_ms < this.#pace.lost_after_ms) return;
     for (const stream of this.#wanted.values()) {
-      this.#settle(stream, { ready: false, refused: stream.refused });
+      this.#settle(stream, { ready: false, fault: texts.server_silent(server.name, reason) });
     }
   }
 }
@@ -189,5 +199,6 @@ export function templateMedia(url: string, onUrl: (asset_key: string) => void): 
     },
     urlOf: (asset_key) =>
       wanted.has(asset_key) ? url.replaceAll(name_placeholder, streamName(asset_key)) : null,
+    healthOf: (asset_key) => (wanted.has(asset_key) ? { state: 'works' } : undefined),
   };
 }

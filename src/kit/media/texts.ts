@@ -4,6 +4,8 @@ export const texts = {
   stream_rejected: (server: string) => `${server} rejected the camera stream; no video`,
   api_restored: (server: string) => `${server} API connection restored`,
   api_unreachable: (server: string) => `${server} API unreachable; retrying, check media.api_url`,
+  server_silent: (server: string, reason: string) =>
+    `${server} does not answer (${reason}); check that it runs, and media.api_url`,
   api_refused_login: (status: number) =>
     `the API refused the login (HTTP ${status}); check username and password in the media section`,
   address_rejected: 'it rejected the stream address',

@@ -11,7 +11,6 @@ const sentences_by_code: Readonly<Record<string, string>> = {
   EAI_AGAIN: texts.host_unresolved,
   ECONNRESET: texts.connection_closed,
   EPIPE: texts.connection_closed,
-  EPROTO: texts.not_tls,
 };
 
 /** Undefined for an error that is not one of a connection. Failures of several addresses arrive as one error without a message. */
@@ -22,13 +21,22 @@ export function connectionFault(error: unknown, refused_remedy: string): string 
   if (code === 'ECONNREFUSED') return texts.connection_refused(refused_remedy);
   if (isLegacyTls(code)) return texts.legacy_tls_only;
   if (code.startsWith('HPE_')) return texts.not_http;
-  const sentence = sentences_by_code[code.startsWith('ERR_SSL') ? 'EPROTO' : code];
-  return sentence ?? texts.request_failed(messageOf(first));
+  if (code.startsWith('ERR_SSL') || code === 'EPROTO') {
+    return isNotTls(`${code} ${messageOf(first)}`)
+      ? texts.not_tls
+      : texts.tls_failed(code === 'EPROTO' ? messageOf(first) : code);
+  }
+  return sentences_by_code[code] ?? texts.request_failed(messageOf(first));
 }
 
 /** Whether a handshake failed because the device has TLS 1.0 or 1.1 only. */
 export function isLegacyTls(code: string): boolean {
   return /UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION|VERSION_TOO_LOW/u.test(code);
+}
+
+/** What answers is no TLS at all. Any other failure of a handshake is told as OpenSSL tells it. */
+function isNotTls(words: string): boolean {
+  return /WRONG.VERSION.NUMBER|HTTP.REQUEST|PACKET.LENGTH.TOO.LONG|UNKNOWN.PROTOCOL/iu.test(words);
 }
 
 function codeOf(error: unknown): string | undefined {

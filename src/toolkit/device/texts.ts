@@ -25,6 +25,7 @@ export const texts = {
   legacy_tls: (name: string) =>
     `the login of ${name} is sent over TLS 1.0 or 1.1, which the configuration allows; update its firmware or replace it`,
   not_http: 'answers with data that is not HTTP; check port',
+  tls_failed: (reason: string) => `the TLS handshake failed (${reason})`,
   not_tls: 'does not use TLS on this port; check port and tls',
 
   // Pictures

@@ -1,9 +1,10 @@
 /** Definition of a driver: one function that runs until its signal aborts. Everything else belongs to the hub. */
 import type { z } from 'zod';
-import type { AssetType, Protocol } from '../../contract/assets.ts';
+import type { AssetType, HealthItem, Protocol } from '../../contract/assets.ts';
 import type { FeedSet, gatewayFeeds } from '../../contract/feeds.ts';
 import type { KitPart, Link, LinkCause, LinkType, Location } from '../../contract/kit.ts';
 import type { Command } from './command.ts';
+import type { Health } from './health.ts';
 
 /** The part of a logger that a driver uses: facts first, then a fixed sentence. */
 export interface DriverLog {
@@ -28,9 +29,12 @@ export interface AssetDescription {
    * Where the kit's media server fetches the picture, H.264 preferred, with the credentials in it. Never published: the
    * connector turns it into `whep_url`, as its `media` section specifies.
    */
-  readonly rtsp_url?: string | null;
-  /** Why the stream of the device is withheld, and what to do; the kit is then degraded. */
-  readonly stream_fault?: string | null;
+  readonly rtsp_url?: string | null | undefined;
+  /**
+   * What of `assetHealth` the device delivers; what fails makes the kit degraded. Of `stream`, `still` and `commands` only why
+   * they are missing: `rtsp_url`, `takePicture` and commands show that they are there. Left out: nothing is reported.
+   */
+  readonly health?: ReportedHealth | undefined;
   /** Why a known device cannot be reached now, such as a channel of a recorder without its camera. */
   readonly offline_reason?: string | null;
   /** The configuration of the driver names it, so it always has a place among the kit's assets. */
@@ -38,6 +42,8 @@ export interface AssetDescription {
   /** Takes a picture of what the camera sees: `snapshot` and `snapshot.jpg` of the kit's service. Left out: it has none. */
   readonly takePicture?: TakePicture | undefined;
 }
+
+export type ReportedHealth = Readonly<Partial<Record<HealthItem, Health>>>;
 
 /** Resolves with a JPEG (see `expectPicture`); rejects when the camera gives none. The hub limits how often it is called. */
 export type TakePicture = (signal: AbortSignal) => Promise<Buffer>;
@@ -81,6 +87,11 @@ export interface AssetSink<F extends FeedSet> {
   setPosition(position: { readonly lat: number; readonly lon: number; readonly alt_m?: number }): void;
   /** Reports that the device was lost or is back; `reason` is for the technician. */
   setOnline(online: boolean, reason?: string): void;
+  /**
+   * Reports whether it delivers this from now on, until it is offline. Cheap when nothing changed; what had worked is shown as
+   * failing only once it lasts, so a subscription may be lost and made again.
+   */
+  setHealth(item: HealthItem, health: Health): void;
   /** The asset is no longer part of the kit. */
   remove(): void;
 }

@@ -203,6 +203,7 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
         },
         setPosition: () => undefined,
         setOnline: () => undefined,
+        setHealth: () => undefined,
         remove: () => undefined,
       };
     },

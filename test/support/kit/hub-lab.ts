@@ -43,7 +43,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     cityOf: () => null,
     allow: () => true,
     observe: () => undefined,
-    streams: { want: () => undefined, urlOf: () => null },
+    streams: { want: () => undefined, urlOf: () => null, healthOf: () => undefined },
     picturePath: (id) => `/pictures/${id}`,
     broken: (error) => void broken.push(error),
     signal: stopping.signal,

@@ -1,4 +1,5 @@
 /** A healthy kit as its status sees it, and everything that makes it degraded, in the sentences of the parts themselves. */
+import { health_items, type HealthItem } from '../../../src/contract/assets.ts';
 import { Conditions, type DegradedFacts } from '../../../src/kit/app/degraded.ts';
 import { texts } from '../../../src/kit/app/texts.ts';
 import { texts as link_texts } from '../../../drivers/links/texts.ts';
@@ -40,6 +41,15 @@ const { stream_fault: plain_rtsp_fault } = streamWithLogin(
   { username: 'x', password: 'x' },
   { needs_tls: true },
 );
+
+/** An asset that does not deliver this. */
+export function failingAsset(
+  name: string,
+  item: HealthItem,
+  reason: string,
+): DegradedFacts['assets'][number] {
+  return { name, health: { [item]: { state: 'fails', reason, next_try_at: null } } };
+}
 
 export const a_driver = {
   name: 'x',
@@ -115,7 +125,7 @@ export const troubles: readonly Partial<DegradedFacts>[] = [
   condition('metrics', texts.metrics_off('port in use')),
   { drivers: [{ ...a_driver, state: 'rejected' }] },
   { drivers: [{ ...a_driver, state: 'hung' }] },
-  { assets: [{ name: 'Gate', stream_fault: plain_rtsp_fault }] },
+  ...health_items.map((item) => ({ assets: [failingAsset('Gate', item, plain_rtsp_fault ?? '')] })),
   {
     drivers: [
       { ...a_driver, state: 'up', devices: [{ ...a_device, weakness: device_texts.legacy_tls('Gate') }] },

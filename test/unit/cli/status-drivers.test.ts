@@ -35,6 +35,29 @@ it('folds sentences on a narrow terminal, so that nothing of them is lost', () =
   expect(below).toEqual(['    Falcon (system 1): GUIDED, armed,', '      battery 76 %']);
 });
 
+it('shows below an asset what it does not deliver, with the words of the device and the next try', () => {
+  const [asset] = statusOf().assets;
+  if (!asset) throw new Error('the sample has an asset');
+  const health = {
+    events: { state: 'fails', reason: 'no room; wait', next_try_at: drones.since },
+    stream: { state: 'works', reason: null, next_try_at: null },
+  };
+  const all = statusLines(
+    statusOf({
+      assets: [
+        { ...asset, status: 'online', health },
+        { ...asset, key: 'other' },
+      ],
+    }),
+    (_colour, text) => text,
+    undefined,
+  );
+  const at = all.indexOf('assets');
+  expect(all[at + 1]).toMatch(/ {2}degraded {2}/u);
+  expect(all[at + 2]).toMatch(/^ {4}! no events: no room; wait {2}next try \S/u);
+  expect(all[at + 3]).toContain('other');
+});
+
 it('shows the reason of a device that is not served once, with what was tried', () => {
   const device = {
     name: 'gate',

@@ -77,6 +77,27 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(lab.complaints).toEqual([]);
   });
 
+  it('marks an asset that is online and does not deliver everything, and shows why on its page', async () => {
+    const lab = await show();
+    const reason = 'Maximum number of pull points reached';
+    const next_try_at = new Date(Date.now() + 900_000).toISOString();
+    const health = {
+      events: { state: 'fails', reason, next_try_at },
+      stream: { state: 'not_offered', reason: 'RTSP is switched off', next_try_at: null },
+    };
+    await announce(lab.lab, ids.silent, { name: 'Gate', type: 'camera', health });
+    const row = lab.page.locator('.asset-row', { hasText: 'Gate' });
+    await row.locator('.state', { hasText: word('state.degraded') }).waitFor();
+    expect(await row.innerText()).toContain(word('health.missing.events'));
+    await row.click();
+    const box = lab.page.locator('.notice', { hasText: word('state.degraded') });
+    await box.waitFor();
+    expect(await box.innerText()).toContain(reason);
+    expect(await lab.page.locator('#about').innerText()).toContain('RTSP is switched off');
+    expect(await faultsOf(lab.page)).toEqual([]);
+    expect(lab.complaints).toEqual([]);
+  });
+
   it('shows new values automatically, and marks old ones alike in list, detail and map', async () => {
     const lab = await show();
     await openDrone(lab);

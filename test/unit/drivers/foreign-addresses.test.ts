@@ -68,6 +68,7 @@ function vehicleStream(uri: string): string | undefined {
         publish: () => undefined,
         setPosition: () => undefined,
         setOnline: () => undefined,
+        setHealth: () => undefined,
         remove: () => undefined,
       };
     },

@@ -29,7 +29,11 @@ interface Shown {
 async function shown(driver: Driver, options: unknown, state_dir: string): Promise<Shown> {
   const streams: (string | null)[] = [];
   const want = (_key: string, url: string | null): void => void streams.push(url);
-  const lab = hubLab({ configured: ['cameras'], state_dir, streams: { want, urlOf: () => null } });
+  const lab = hubLab({
+    configured: ['cameras'],
+    state_dir,
+    streams: { want, urlOf: () => null, healthOf: () => ({ state: 'works' }) },
+  });
   ends.push(lab.stop);
   void lab.run(driver, 'cameras', { options });
   await eventually('the camera is online', () => lab.hub.assets()[0]?.status === 'online');
@@ -62,7 +66,8 @@ describe('a camera of onvif that is reached over TLS', () => {
         dir,
       );
       expect(streams).toEqual([null]);
-      expect(asset?.stream_fault).toContain('allow_plain_rtsp: true');
+      expect(asset?.health.stream).toMatchObject({ state: 'fails' });
+      expect(asset?.health.stream?.reason).toContain('allow_plain_rtsp: true');
       expect(warnings.filter((sentence) => sentence === withheld)).toHaveLength(1);
     });
   });
@@ -73,7 +78,7 @@ describe('a camera of onvif that is reached over TLS', () => {
       const entry = await lab.entry(camera, { tls, allow_plain_rtsp: true });
       const { asset, streams } = await shown(onvif, { cameras: [entry] }, dir);
       expect(streams).toEqual([expect.stringMatching(/^rtsp:\/\/kit:/u)]);
-      expect(asset?.stream_fault).toBeNull();
+      expect(asset?.health.stream?.state).toBe('works');
     });
   });
 });
@@ -91,7 +96,8 @@ describe('a camera of vendorcam', () => {
     const { driver, options, dir, certificate_sha256 } = await pinned();
     const { asset, streams, warnings } = await shown(driver, options({ certificate_sha256 }), dir);
     expect(streams).toEqual([null]);
-    expect(asset?.stream_fault).toContain('allow_plain_rtsp: true');
+    expect(asset?.health.stream).toMatchObject({ state: 'fails' });
+    expect(asset?.health.stream?.reason).toContain('allow_plain_rtsp: true');
     expect(warnings).toContain(withheld);
   });
 
@@ -105,6 +111,6 @@ describe('a camera of vendorcam', () => {
     const { driver, options, dir, certificate_sha256 } = await pinned();
     const { asset, streams } = await shown(driver, options(entry(certificate_sha256)), dir);
     expect(streams).toEqual([expect.stringMatching(/^rtsp:\/\/admin:/u)]);
-    expect(asset?.stream_fault).toBeNull();
+    expect(asset?.health.stream?.state).toBe('works');
   });
 });

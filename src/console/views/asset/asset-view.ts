@@ -1,6 +1,6 @@
 /** The page of one asset: its first part by type, then commands, tasks and all values. */
 import { own, isRecord, parseJson } from '../../json.ts';
-import { assetState, isAssetReachable, feedFreshness } from '../../world/age.ts';
+import { assetState, health_items, isAssetReachable, feedFreshness, missingOf } from '../../world/age.ts';
 import { duration, clock, heightIn, measureText } from '../../units.ts';
 import { placeText } from '../../world/geo.ts';
 import { placeOfAsset } from '../../world/places.ts';
@@ -56,7 +56,7 @@ export function assetScreen(view: View) {
 
 function bodyOf(asset: LiveAsset, view: View) {
   const shared = {
-    first: html`${lostBox(view)}${pastBox(view)}${offlineBox(asset, view)}`,
+    first: html`${lostBox(view)}${pastBox(view)}${offlineBox(asset, view)}${missingBox(asset)}`,
     way: trackBar(asset, view),
     past: html`${hasTrack(asset) ? '' : rangeChips(view)}${historyCard(asset, view)}`,
     commands: commandsCard(asset, view),
@@ -96,6 +96,21 @@ function offlineBox(asset: LiveAsset, view: View) {
   </section>`;
 }
 
+/** What it does not deliver although it is online, in the words of the device. */
+function missingBox(asset: LiveAsset) {
+  const missing = missingOf(asset);
+  if (missing.length === 0) return '';
+  return html`<section key="missing" class="card notice warn">
+    <b>${t.state.degraded}</b>
+    ${missing.map(({ item, reason, next_try_at }) => {
+      const next = next_try_at === null ? '' : ` ${t.health.nextTry(Date.parse(next_try_at))}`;
+      return html`<span key=${item}
+        >${t.health.missing[item]}: ${name(reason ?? t.attention.noReason)}${next}</span
+      >`;
+    })}
+  </section>`;
+}
+
 /** Assets without a special page begin with where they are. */
 function aboutFirst(asset: LiveAsset, view: View) {
   const place = placeOfAsset(asset, view);
@@ -126,11 +141,19 @@ function aboutCard(asset: LiveAsset, view: View) {
       ${fact(t.asset.model, maker === '' ? t.notReported : name(maker))}
       ${fact(t.asset.protocol, plain(protocol))}
       ${fact(t.asset.type, own(t.type, asset.type) ?? plain(asset.type))}
+      ${health_items.map((item) => healthFact(asset, item))}
       ${fact(t.asset.lastSeen, `${clock(seen_ms, { isExact: true })} (${duration(view.time_ms - seen_ms)})`)}
       ${fact(t.asset.position, text === '' ? t.notReported : html`<span class="place">${text}</span>${copyButton}`, place)}
       ${place && typeof asset.alt_m === 'number' ? fact(t.asset.altitude, t.asset.aboveEllipsoid(measureText(heightIn(asset.alt_m)))) : ''}
     </dl>`,
   );
+}
+
+function healthFact({ health = {} }: LiveAsset, item: (typeof health_items)[number]) {
+  const { state, reason } = health[item] ?? {};
+  if (state !== 'works' && state !== 'not_offered') return '';
+  const word = t.health[state];
+  return fact(t.health.item[item], reason ? html`${word}: ${name(reason)}` : word);
 }
 
 function tasksCard(asset: LiveAsset, view: View) {

@@ -11,7 +11,7 @@ import { outcome } from '../command/command-view.ts';
 import { fieldsOf } from '../command/form.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
-import { age, card, isWideNow } from '../parts/marks.ts';
+import { age, card, isWideNow, name } from '../parts/marks.ts';
 import { PtzPad } from './ptz.ts';
 import { Video } from './video.ts';
 import type { LiveAsset, Option, View } from '../../types.d.ts';
@@ -30,7 +30,9 @@ export function cameraBody(asset: LiveAsset, view: View, { first, past, commands
 function videoCard(asset: LiveAsset, view: View) {
   if (!asset.whep_url)
     return html`<section key="video" class="card">
-      <p class="empty no-video">${t.camera.noVideo}</p>
+      <p class="empty no-video">
+        ${asset.health?.stream?.reason ? name(asset.health.stream.reason) : t.camera.noVideo}
+      </p>
     </section>`;
   const seen = seenNow(asset, view);
   return html`<section key="video" class="video-card" aria-label=${t.camera.video}>

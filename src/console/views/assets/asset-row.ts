@@ -1,5 +1,12 @@
 /** One row of an asset: what it is, its most important values (current ones first, then old ones), its state and age. */
-import { assetState, freshness, isAssetReachable, lastMessageTime, feedFreshness } from '../../world/age.ts';
+import {
+  assetState,
+  freshness,
+  isAssetReachable,
+  lastMessageTime,
+  feedFreshness,
+  missingOf,
+} from '../../world/age.ts';
 import { duration, heightIn, measureText } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { assetTree, fieldOf, numberOf } from '../../world/world.ts';
@@ -43,7 +50,8 @@ export function assetsCard(view: View) {
 /** The state of an asset as a word of the page. */
 export function stateWord(asset: LiveAsset, view: View) {
   const now = assetState(asset, view);
-  return now === 'was online' ? 'wasOnline' : now;
+  if (now === 'was online') return 'wasOnline';
+  return now === 'online' && missingOf(asset).length > 0 ? 'degraded' : now;
 }
 
 export function assetRow(asset: LiveAsset, depth: number, view: View) {
@@ -87,7 +95,8 @@ function summaryOf(asset: LiveAsset, view: View): Summary {
   const current = facts.filter(({ isOld }) => !isOld).map(({ text }) => text);
   const old = facts.filter(({ isOld }) => isOld).map(({ text }) => text);
   const reason = asset.status === 'offline' && asset.status_reason ? [plain(asset.status_reason)] : [];
-  const first = [...reason, ...current];
+  const missing = missingOf(asset).map(({ item }) => t.health.missing[item]);
+  const first = [...reason, ...missing, ...current];
   if (first.length === 0 && old.length === 0) first.push(modelOf(asset));
   return { current: first.join(', '), old: old.join(', ') };
 }

@@ -1,6 +1,7 @@
 /** All assets of the kit by their place in the tree, with filters. */
 import { own } from '../../json.ts';
 import { plain } from '../../world/text.ts';
+import { missingOf } from '../../world/age.ts';
 import { assetTree } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { lostBox } from '../parts/marks.ts';
@@ -40,6 +41,7 @@ function registerButton({ choices, act }: View) {
 
 function passes(asset: LiveAsset, filter: string) {
   if (filter === 'offline') return asset.status === 'offline';
+  if (filter === 'degraded') return missingOf(asset).length > 0;
   return filter === 'all' || asset.type === filter.slice('type '.length);
 }
 
@@ -47,9 +49,13 @@ function filters({ world, choices, act }: View) {
   const assets = [...world.assets.values()];
   const types = [...Map.groupBy(assets, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
   const offline = assets.filter(({ status }) => status === 'offline').length;
+  const degraded = assets.filter((asset) => missingOf(asset).length > 0).length;
   const buttons = [
     { key: 'all', text: t.assets.filterAll, count: assets.length },
     { key: 'offline', text: t.state.offline, count: offline },
+    ...(degraded > 0 || choices.filter === 'degraded'
+      ? [{ key: 'degraded', text: t.state.degraded, count: degraded }]
+      : []),
     ...types.map(([type, list]) => ({
       key: `type ${type}`,
       text: own(t.type, type) ?? plain(type),

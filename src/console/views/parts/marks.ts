@@ -33,6 +33,7 @@ const looks: Readonly<Record<string, readonly [kind: Kind, shape: Shape]>> = {
   flying: ['good', 'on'],
   completed: ['good', 'on'],
   attention: ['warn', 'warn'],
+  degraded: ['warn', 'warn'],
   warning: ['warn', 'warn'],
   standby: ['idle', 'half'],
   pending: ['idle', 'half'],

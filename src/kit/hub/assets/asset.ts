@@ -1,12 +1,20 @@
 /** One asset: its current values, and those last published to the cloud. */
-import type { Announcement, AssetStatus, CommandDefinition, CommandList } from '../../../contract/assets.ts';
+import type {
+  Announcement,
+  AssetStatus,
+  CommandDefinition,
+  CommandList,
+  HealthItem,
+} from '../../../contract/assets.ts';
 import { cut } from '../../../contract/limits.ts';
 import { channels } from '../../../contract/topics.ts';
 import type { Command } from '../../../toolkit/driver/command.ts';
-import type { TakePicture } from '../../../toolkit/driver/driver.ts';
+import type { ReportedHealth, TakePicture } from '../../../toolkit/driver/driver.ts';
+import type { Health } from '../../../toolkit/driver/health.ts';
 import type { Appender } from '../../outbox/api.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { cleanText } from '../../../platform/foreign-text.ts';
+import { HealthOfAsset, type ShownHealth } from './health.ts';
 import type { ObserveAssets, ObservedAsset } from '../activity.ts';
 import type { CommandTarget } from '../commands.ts';
 import type { FeedGate, FeedView } from '../feed-gate.ts';
@@ -15,7 +23,7 @@ import { stableJson } from '../stable-json.ts';
 /** The fields that the driver sets at the announcement; the others change by themselves. */
 export type AssetFacts = Omit<
   Announcement,
-  'status' | 'status_reason' | 'last_seen_at' | 'first_seen_at' | 'lat' | 'lon' | 'alt_m'
+  'status' | 'status_reason' | 'health' | 'last_seen_at' | 'first_seen_at' | 'lat' | 'lon' | 'alt_m'
 >;
 
 export interface Position {
@@ -28,6 +36,7 @@ export interface AssetParts {
   readonly outbox: Appender;
   readonly clock: Clock;
   readonly observe: ObserveAssets;
+  readonly signal: AbortSignal;
 }
 
 /** Between two announcements that differ only in the position or the time last seen. */
@@ -46,13 +55,14 @@ export class Asset {
   rtsp_url: string | null = null;
   /** Undefined: it gives no pictures. */
   takePicture: TakePicture | undefined;
-  /** Why its stream is withheld. */
-  stream_fault: string | null = null;
+  /** What its driver described as missing; undefined: it reports no health. */
+  missing: ReportedHealth | undefined;
   configured = false;
   /** Its sinks ignore every call. */
   removed = false;
   /** It was evicted, or a technician removed it: it may come back. */
   forgotten = false;
+  readonly health: HealthOfAsset;
   readonly #parts: AssetParts;
   #status: AssetStatus = 'offline';
   #status_reason: string | null = null;
@@ -74,6 +84,7 @@ export class Asset {
 
   constructor(parts: AssetParts, facts: AssetFacts, last_seen_ms: number) {
     this.#parts = parts;
+    this.health = new HealthOfAsset({ ...parts, onLasting: () => this.announce() });
     this.facts = facts;
     this.#last_seen_ms = last_seen_ms;
     this.#first_seen_ms = last_seen_ms;
@@ -83,7 +94,17 @@ export class Asset {
 
   /** The asset as an earlier run announced it: offline until its driver announces it again. */
   static restore(parts: AssetParts, earlier: Announcement, commands: CommandList | undefined): Asset {
-    const { status, status_reason, last_seen_at, first_seen_at, lat, lon, alt_m, ...facts } = earlier;
+    const {
+      status,
+      status_reason,
+      health: _,
+      last_seen_at,
+      first_seen_at,
+      lat,
+      lon,
+      alt_m,
+      ...facts
+    } = earlier;
     const asset = new Asset(parts, facts, Date.parse(last_seen_at));
     // What an earlier version announced has no such time, and was not asked for one.
     asset.#wasKnown = first_seen_at === undefined || seenFor_ms(earlier) >= known_after_ms;
@@ -127,10 +148,12 @@ export class Asset {
   }
 
   announcement(): Announcement {
+    const health = this.online ? this.health.announced() : undefined;
     return {
       ...this.facts,
       status: this.#status,
       status_reason: this.#status_reason,
+      ...(health && { health }),
       last_seen_at: new Date(this.#last_seen_ms).toISOString(),
       first_seen_at: new Date(this.#first_seen_ms).toISOString(),
       lat: this.#position?.lat ?? null,
@@ -174,6 +197,11 @@ export class Asset {
     if (this.#turn(online, reason)) this.#observeEdge();
   }
 
+  /** Ignored while it is offline: nothing is delivered then. */
+  setHealth(item: HealthItem, health: Health): void {
+    if (this.online && this.health.set(item, health)) this.announce();
+  }
+
   /** Its driver does not serve it any more; the reason is the connector's. */
   lose(reason: string): void {
     if (!this.online) return;
@@ -187,6 +215,7 @@ export class Asset {
     // The first reason of an outage is the useful one; later ones only follow from it.
     if (!isEdge) return false;
     this.#status = status;
+    if (!online) this.health.clear();
     this.#explained = 'first';
     this.#status_reason = reason === undefined ? null : cut(cleanText(reason), reason_chars_max);
     this.announce();
@@ -356,8 +385,8 @@ export interface AssetView {
   readonly status: 'online' | 'offline';
   readonly reason: string | null;
   readonly last_seen_at: string;
-  /** Why its stream is withheld. */
-  readonly stream_fault: string | null;
+  /** While it is online. */
+  readonly health: ShownHealth;
   readonly feeds: Readonly<Record<string, FeedView>>;
 }
 
@@ -365,7 +394,7 @@ export interface AssetView {
 export function viewOf(asset: Asset): AssetView {
   const { id, asset_key, name, type, driver, status, status_reason, last_seen_at } = asset.announcement();
   const feeds = asset.gate?.view() ?? {};
-  const { stream_fault } = asset;
+  const health = asset.online ? asset.health.view() : {};
   const reason = status_reason;
-  return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, stream_fault, feeds };
+  return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, health, feeds };
 }

@@ -1,5 +1,5 @@
 /** The assets of the kit: who announced which, and what an earlier run left announced. */
-import { announcement, commandList } from '../../../contract/assets.ts';
+import { announcement, commandList, health_items, type HealthItem } from '../../../contract/assets.ts';
 import type { FeedSet, GatewayFeed } from '../../../contract/feeds.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
 import { assetId } from '../../../contract/identity.ts';
@@ -7,6 +7,7 @@ import { cut, name_chars_max } from '../../../contract/limits.ts';
 import { channelKind, channels } from '../../../contract/topics.ts';
 import type { Command } from '../../../toolkit/driver/command.ts';
 import type { AssetDescription, DeviceReport, DriverLog } from '../../../toolkit/driver/driver.ts';
+import type { Health } from '../../../toolkit/driver/health.ts';
 import type { Opened } from '../../outbox/protocol.ts';
 import { cleanText } from '../../../platform/foreign-text.ts';
 import { every } from '../../../platform/time.ts';
@@ -39,13 +40,14 @@ interface AssetsParts extends AssetParts {
   readonly pacer: Pacer;
   readonly broken: (error: unknown) => void;
   readonly log: DriverLog;
-  readonly signal: AbortSignal;
 }
 
 /** The media server: turns the RTSP stream of an asset into the address for viewers. */
 export interface Streams {
   readonly want: (asset_key: string, rtsp_url: string | null) => void;
   readonly urlOf: (asset_key: string) => string | null;
+  /** Whether viewers find it; undefined while that is not known yet. */
+  readonly healthOf: (asset_key: string) => Health | undefined;
 }
 
 /** Who announces. */
@@ -119,7 +121,6 @@ export class Assets {
     asset.configured = about.configured === true;
     asset.rtsp_url = about.rtsp_url ?? null;
     this.#parts.streams.want(about.asset_key, asset.rtsp_url);
-    noteStreamFault(owner, asset, about);
     asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
     asset.takePicture = about.takePicture;
     const snapshot = this.#parts.pictures?.commandOf(asset) ?? [];
@@ -129,9 +130,12 @@ export class Assets {
       asset.gate = createFeedGate({ ...this.#parts, asset_id: facts.id, feeds: owner.feeds });
     }
     if (isNew) observe({ kind: 'added', asset: asset.observed() });
+    noteWithheld(owner, asset, about);
+    asset.missing = about.health;
     if (about.offline_reason) {
       asset.begin(about.offline_reason);
     } else {
+      this.takeHealth(asset);
       asset.touch();
       asset.setOnline(true);
     }
@@ -146,7 +150,39 @@ export class Assets {
     const asset = this.#assets.get(asset_key);
     if (!asset?.claimed) return;
     asset.facts = { ...asset.facts, whep_url: this.#parts.streams.urlOf(asset_key) };
+    if (asset.online) this.#takeStreamHealth(asset);
     asset.announce();
+  }
+
+  /** Of an asset that is online from now on, or announced again: what is there, and why the rest is not. */
+  takeHealth(asset: Asset): void {
+    const { missing, health } = asset;
+    if (!missing) return;
+    const there: Partial<Record<HealthItem, boolean>> = {
+      stream: asset.rtsp_url !== null,
+      still: asset.takePicture !== undefined,
+      commands: asset.commands.length > 0 && missing.commands?.state !== 'fails',
+    };
+    for (const item of health_items) {
+      const why = there[item] === true ? undefined : missing[item];
+      if (why) health.set(item, why);
+    }
+    if (there.commands === true) health.set('commands', { state: 'works' });
+    // What the last picture has shown stays, also when other commands are announced.
+    if (there.still === true && !health.has('still')) {
+      const { pictures } = this.#parts;
+      health.set(
+        'still',
+        pictures ? { state: 'works' } : { state: 'not_offered', reason: texts.no_pictures },
+      );
+    }
+    this.#takeStreamHealth(asset);
+  }
+
+  /** A picture of this asset came, or two in a row did not: `fault` has the words of the camera. */
+  pictureTaken(asset_id: string, health: Health): void {
+    const asset = this.named(asset_id);
+    if (asset?.missing) asset.setHealth('still', health);
   }
 
   /** Commands of the kit's gateway that another driver than the gateway's own serves. */
@@ -293,6 +329,12 @@ export class Assets {
     return [...this.#assets.values()].map(viewOf);
   }
 
+  #takeStreamHealth(asset: Asset): void {
+    if (asset.rtsp_url === null || !asset.missing) return;
+    const health = this.#parts.streams.healthOf(asset.facts.asset_key);
+    if (health) asset.health.set('stream', health);
+  }
+
   #gateway(): Asset | undefined {
     return this.#assets.values().find((asset) => asset.facts.type === 'gateway');
   }
@@ -345,17 +387,17 @@ export class Assets {
   }
 }
 
-/** Keeps and logs, once, why the stream of the asset is withheld. */
-function noteStreamFault(
+/** Logs once why the stream of the asset is withheld. */
+function noteWithheld(
   owner: Owner,
   asset: Asset,
-  { asset_key, name, stream_fault }: AssetDescription,
+  { asset_key, name, rtsp_url, health }: AssetDescription,
 ): void {
-  const fault = stream_fault ?? null;
-  if (fault !== null && fault !== asset.stream_fault) {
-    owner.log.warn({ asset_key, name, reason: fault }, texts.stream_withheld);
-  }
-  asset.stream_fault = fault;
+  const stream = health?.stream;
+  const before = asset.missing?.stream;
+  if (rtsp_url !== null || stream?.state !== 'fails') return;
+  if (before?.state === 'fails' && before.reason === stream.reason) return;
+  owner.log.warn({ asset_key, name, reason: stream.reason }, texts.stream_withheld);
 }
 
 /** An address of a picture is not for people, and a key is an identity: neither is cut. */

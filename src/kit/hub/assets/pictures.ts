@@ -2,7 +2,8 @@
 import { picture_bytes_max, snapshotCommand } from '../../../toolkit/device/pictures/picture.ts';
 import type { Command } from '../../../toolkit/driver/command.ts';
 import type { TakePicture } from '../../../toolkit/driver/driver.ts';
-import { CommandRefused, DeviceUnreachable } from '../../../platform/errors.ts';
+import type { Health } from '../../../toolkit/driver/health.ts';
+import { CommandRefused, DeviceUnreachable, messageOf } from '../../../platform/errors.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { within } from '../../../platform/time.ts';
 import type { Asset } from './asset.ts';
@@ -19,6 +20,8 @@ export interface PicturesParts {
   readonly clock: Pick<Clock, 'stamp'>;
   /** Path at the kit's service where the newest picture of this asset is fetched. */
   readonly pathOf: (asset_id: string) => string;
+  /** A picture came, or a second one in a row did not. */
+  readonly onOutcome: (asset_id: string, health: Health) => void;
   /** Ends every request for a picture. */
   readonly signal: AbortSignal;
 }
@@ -123,9 +126,13 @@ export class Pictures {
       this.#failing.delete(asset_id);
       const picture = { jpeg, taken_ms, mono_ms };
       if (!signal.aborted && this.#shots.has(asset_id)) this.#keep(asset_id, picture);
+      this.#parts.onOutcome(asset_id, { state: 'works' });
       return picture;
     } catch (error) {
       // A camera that was forgotten meanwhile has no shot.
+      if (this.#failing.has(asset_id) && !signal.aborted) {
+        this.#parts.onOutcome(asset_id, { state: 'fails', reason: messageOf(error) });
+      }
       if (this.#shots.has(asset_id)) this.#failing.add(asset_id);
       throw error;
     } finally {

@@ -53,6 +53,33 @@ test('a refused password, a camera without an answer and a weakness are named, w
   expect(findings.filter(({ what }) => what.includes(`(${asset.key})`))).toEqual([]);
 });
 
+// ZoneMinder #4191: only the log showed whether the events of a camera were subscribed.
+test('a camera that is online and does not deliver its events is a warning, and its driver is not well', () => {
+  const { drivers, assets } = statusOf();
+  const [driver] = drivers;
+  const [asset] = assets;
+  if (!driver || !asset) throw new Error('the sample has a driver and an asset');
+  const reason = 'camera refused the request (Maximum number of pull points); end other clients';
+  const health = {
+    events: { state: 'fails', reason, next_try_at: time },
+    stream: { state: 'works', reason: null, next_try_at: null },
+    commands: { state: 'not_offered', reason: null, next_try_at: null },
+  };
+  const gate = { ...asset, name: 'Gate', type: 'camera', status: 'online' as const, driver: 'onvif', health };
+  const device = { name: 'Gate', tried: '10.0.0.5:80', asset_key: gate.key, state: 'online', reason: null };
+  const devices = [{ ...device, tried_at: null, next_try_at: null }];
+  const onvif = { ...driver, name: 'onvif', driver: 'onvif', state: 'up', devices };
+  const about = kitFindings(statusOf({ drivers: [onvif], assets: [gate] }), []).slice(-2);
+  expect(about[0]).toMatchObject({ level: 'warn', what: 'driver onvif' });
+  expect(about[0]?.finding).toContain('1 asset does not deliver everything');
+  expect(about[1]).toMatchObject({
+    level: 'warn',
+    what: `camera Gate (${gate.key})`,
+    finding: 'no events: camera refused the request (Maximum number of pull points)',
+  });
+  expect(about[1]?.remedy).toMatch(/^end other clients; next attempt at/u);
+});
+
 test('a driver with one device names its answer and the next attempt, and why a connected device gives nothing', () => {
   const [driver] = statusOf().drivers;
   if (!driver) throw new Error('the sample has a driver');

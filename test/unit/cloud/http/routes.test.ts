@@ -101,6 +101,32 @@ describe('assets', () => {
     expect(pointers).toEqual(expect.arrayContaining(['#/name', '#/type']));
   });
 
+  it('shows what an asset does not deliver while it is online, and lists those alone that fail', async () => {
+    await reportKit();
+    const fails = { state: 'fails', reason: 'no room for a subscription', next_try_at: null };
+    const without = { state: 'not_offered', reason: null, next_try_at: null };
+    const announced = { ...samples['announcement'], health: { events: fails, still: without } };
+    await lab.publish(channels.asset(asset_id), announced);
+    const asset = `${kit}/assets/${asset_id}`;
+    expect((await ask(asset)).body).toMatchObject({
+      status: 'online',
+      health: { events: fails, still: without },
+    });
+    const listed = async (query: string) => (await ask(`${kit}/assets${query}`)).body.assets.length;
+    expect(await Promise.all(['', '?degraded=true', '?degraded=false'].map(listed))).toEqual([1, 1, 0]);
+    expect((await ask(`${kit}/assets?degraded=yes`)).status).toBe(400);
+    await lab.publish(channels.event(asset_id, 'asset_status'), { status: 'offline', reason: 'silent' });
+    expect((await ask(asset)).body).not.toHaveProperty('health');
+    expect(await Promise.all(['?degraded=true', '?degraded=false'].map(listed))).toEqual([0, 1]);
+    // What a later minor version adds is left out, and the rest is taken.
+    const later = { ...announced, health: { events: { ...without, since: 'x' }, sound: fails } };
+    await lab.publish(channels.asset(asset_id), later);
+    expect((await ask(asset)).body).toMatchObject({ health: { events: without } });
+    // Kits of before report none.
+    await lab.publish(channels.asset(asset_id), samples['announcement'] ?? {});
+    expect((await ask(asset)).body).not.toHaveProperty('health');
+  });
+
   it('takes no location for an asset of the kit, and removes none', async () => {
     await announceDrone();
     expect((await ask(`${kit}/assets/${asset_id}/location`, { body: { lat: 1, lon: 1 } })).status).toBe(409);

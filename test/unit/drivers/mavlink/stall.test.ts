@@ -27,6 +27,7 @@ describe('A component of a vehicle', () => {
         publish: () => undefined,
         setPosition: () => undefined,
         setOnline: (online) => void states.push(online),
+        setHealth: () => undefined,
         remove: () => undefined,
       }),
       request: () => undefined,

@@ -49,7 +49,13 @@ async function serve(move_s = 0.2) {
     log: recordingLog(),
     announce: (_, commands = []) => {
       resolve(commands);
-      return { publish: nothing, setPosition: nothing, setOnline: nothing, remove: nothing };
+      return {
+        publish: nothing,
+        setPosition: nothing,
+        setOnline: nothing,
+        setHealth: nothing,
+        remove: nothing,
+      };
     },
     retract: nothing,
     reportKit: nothing,

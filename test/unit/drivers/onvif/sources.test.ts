@@ -24,7 +24,14 @@ async function open(camera: FakeCamera, entry: object = {}, more: Parameters<typ
   const streams = new Map<string, string | null>();
   const running = lab.run(
     { cameras: [await lab.entry(camera, { name: 'Yard', ...entry })], ptz: { move_s: 0.2 } },
-    { ...more, streams: { want: (key, url) => void streams.set(key, url), urlOf: () => null } },
+    {
+      ...more,
+      streams: {
+        want: (key, url) => void streams.set(key, url),
+        urlOf: () => null,
+        healthOf: () => undefined,
+      },
+    },
   );
   const assets = () =>
     running.hub

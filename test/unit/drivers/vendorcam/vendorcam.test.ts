@@ -63,7 +63,11 @@ describe('a camera', () => {
     const wanted: (string | null)[] = [];
     const { driver, options, camera } = await running();
     const { hubLab } = await import('../../../support/kit/hub-lab.ts');
-    const streams = { want: (_key: string, url: string | null) => void wanted.push(url), urlOf: () => null };
+    const streams = {
+      want: (_key: string, url: string | null) => void wanted.push(url),
+      urlOf: () => null,
+      healthOf: () => undefined,
+    };
     const hub = hubLab({ configured: ['cameras'], streams, state_dir: lab?.dir ?? '' });
     void hub.run(driver, 'cameras', { options: options() });
     await eventually('the stream is told', () => wanted.length > 0);

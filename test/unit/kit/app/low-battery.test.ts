@@ -33,6 +33,7 @@ function start(options: object = {}) {
   const streams = low.streams({
     want: (key, url) => void wants.push([key, url]),
     urlOf: (key) => `whep/${key}`,
+    healthOf: () => ({ state: 'works' }),
   });
   /** Whether it is low when it has been like this for `after_ms`. */
   const at = (pct: number | null, isCharging: boolean | null = false, after_ms = charging_min_ms) => {

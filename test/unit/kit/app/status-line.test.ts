@@ -43,7 +43,7 @@ function partsOf({ last_error, url = 'mqtts://broker.example.com:8883', ...troub
     hub: {
       assets: () =>
         [...known.assets, { status: 'online' }, { status: 'offline' }].map((asset) => ({
-          stream_fault: null,
+          health: {},
           ...asset,
         })),
       drivers: () => known.drivers,

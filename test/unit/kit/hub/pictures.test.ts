@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Asset } from '../../../../src/kit/hub/assets/asset.ts';
 import { kept_bytes_max, picture_gap_ms, Pictures } from '../../../../src/kit/hub/assets/pictures.ts';
+import type { Health } from '../../../../src/toolkit/driver/health.ts';
 import { CommandRefused, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { texts } from '../../../../src/kit/hub/texts.ts';
 import { recordingOutbox } from '../../../support/recording-outbox.ts';
@@ -13,10 +14,13 @@ function lab() {
   const clock = { boot_id: '', stamp: () => ({ time_ms: now_ms, mono_ms: now_ms, synced: true }) };
   const stopping = new AbortController();
   const pathOf = (id: string): string => `/at/${id}`;
-  const pictures = new Pictures({ clock, pathOf, signal: stopping.signal });
+  const outcomes: string[] = [];
+  const onOutcome = (_id: string, { state }: Health): void => void outcomes.push(state);
+  const pictures = new Pictures({ clock, pathOf, onOutcome, signal: stopping.signal });
   let asked = 0;
   return {
     pictures,
+    outcomes,
     clock,
     stopping,
     pass: (ms: number) => {
@@ -68,6 +72,16 @@ describe('Pictures', () => {
     expect(asked()).toBe(1);
     pass(picture_gap_ms);
     expect((await pictures.get('a', camera, 0)).jpeg).toHaveLength(10);
+  });
+
+  // Frigate #15104, go2rtc #1498: what worked once must not be shown as working for ever; one late frame is no outage.
+  it('reports a camera that gives no picture twice in a row, and the next picture', async () => {
+    const { pictures, refuse, camera, outcomes, pass } = lab();
+    for (const take of [refuse, camera, refuse, refuse, camera]) {
+      await pictures.get('a', take, 0).catch(() => undefined);
+      pass(picture_gap_ms);
+    }
+    expect(outcomes).toEqual(['works', 'fails', 'works']);
   });
 
   it('asks four cameras at the same time at most', async () => {
@@ -125,10 +139,10 @@ describe('Pictures', () => {
   });
 
   it('gives clients no picture that the local policy forbids, and none of an offline camera', async () => {
-    const { pictures, camera, clock, asked } = lab();
+    const { pictures, camera, clock, stopping, asked } = lab();
     const facts = { id: 'a', asset_key: 'a', name: 'Gate', type: 'camera', protocol: 'onvif' } as const;
     const more = { vendor: null, model: null, firmware: null, parent_id: null, whep_url: null };
-    const parts = { outbox: recordingOutbox(), clock, observe: () => undefined };
+    const parts = { outbox: recordingOutbox(), clock, observe: () => undefined, signal: stopping.signal };
     const asset = new Asset(parts, { ...facts, ...more, feeds: [], driver: 'cameras' }, 0);
     asset.takePicture = camera;
     const [command] = pictures.commandOf(asset);

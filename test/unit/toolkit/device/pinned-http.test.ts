@@ -250,6 +250,14 @@ describe('what goes wrong', () => {
     expect(device.requests).toBe(0);
   });
 
+  // A device that asks for a certificate, or whose ciphers are too old, does use TLS.
+  it('tells a handshake that fails for another reason as it failed', async () => {
+    const alert = Buffer.from([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28]);
+    const device = await listen(createTcpServer((socket) => socket.once('data', () => socket.end(alert))));
+    const error = await failureOf(client(device.port, { tls: true }).post('/', 'password', limits));
+    expect(String(error)).toMatch(/: the TLS handshake failed \(ERR_SSL_\S*HANDSHAKE_FAILURE\)$/u);
+  });
+
   it.each([
     ['before the answer', ''],
     ['within the answer', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf'],

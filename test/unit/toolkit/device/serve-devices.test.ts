@@ -30,6 +30,7 @@ function hostOf(signal: AbortSignal, assets: string[]): Host {
       publish: unused,
       setPosition: unused,
       setOnline: (_online, reason) => void assets.push(`${asset_key} offline: ${reason}`),
+      setHealth: () => undefined,
       remove: () => void assets.push(`${asset_key} removed`),
     }),
     retract: unused,

@@ -9,6 +9,7 @@ const sink = {
   publish: () => undefined,
   setPosition: () => undefined,
   setOnline: () => undefined,
+  setHealth: () => undefined,
   remove: () => undefined,
 };
 

@@ -145,7 +145,11 @@ describe('A camera at an IPv6 address with a zone', () => {
     const at = relay.address();
     const port = typeof at === 'object' && at !== null ? at.port : 0;
     const urls: (string | null)[] = [];
-    const streams = { want: (_key: string, url: string | null) => void urls.push(url), urlOf: () => null };
+    const streams = {
+      want: (_key: string, url: string | null) => void urls.push(url),
+      urlOf: () => null,
+      healthOf: () => undefined,
+    };
     const entry = await lab.entry(camera, { host: '::1%lo', port });
     const { outbox } = lab.run({ cameras: [entry] }, { streams });
     await outbox.until(isStatus('online'));

@@ -120,7 +120,11 @@ it('shows where viewers find the stream, and never the address of the stream its
   const urls = new Map<string, string>();
   const wanted: (string | null)[] = [];
   const lab = hubLab({
-    streams: { want: (_key, url) => void wanted.push(url), urlOf: (key) => urls.get(key) ?? null },
+    streams: {
+      want: (_key, url) => void wanted.push(url),
+      urlOf: (key) => urls.get(key) ?? null,
+      healthOf: () => undefined,
+    },
   });
   const rtsp_url = 'rtsp://viewer:s3cret@192.0.2.7/sub';
   const drones = held(drone('drone-1', { rtsp_url }));
