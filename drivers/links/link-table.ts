@@ -17,7 +17,7 @@ import { calendar } from './usage/calendar.ts';
 import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './interfaces/inventory.ts';
 import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
-import { type LinksOptions, wanOptions } from './options.ts';
+import type { LinksOptions, WanOptions } from './options.ts';
 import type { Availability, Boot, ProbeReading, ProbeTarget } from './probe/api.ts';
 import type { Nat64 } from './probe/nat64.ts';
 import { type Check, labelOf } from './checks/api.ts';
@@ -34,9 +34,10 @@ import {
   routedInterfaces,
   type Routing,
   selectedInterfaces,
+  serverOnly,
 } from './routes/routing.ts';
 import { DeadRoutes, type RoutedLink } from './dead-route.ts';
-import { arphrd, Interfaces } from './interfaces/sysfs.ts';
+import { arphrd, Interfaces, type Nature } from './interfaces/sysfs.ts';
 import { type CapReading, capOf } from './usage/cap.ts';
 import { empty_ledger, usageOf } from './usage/usage.ts';
 import type { OwnConnection } from '../../src/platform/linux/own-connections.ts';
@@ -74,6 +75,8 @@ interface Snapshot {
   readonly isRefused: boolean;
   /** PPP interfaces over Ethernet. */
   readonly pppoe: ReadonlySet<string>;
+  /** Of all interfaces. */
+  readonly names: readonly string[];
   readonly isTunnelIndex: (ifindex: number) => boolean;
   /** Asked of the kernel at most once, and only where it matters. */
   readonly connections: () => readonly OwnConnection[];
@@ -102,6 +105,10 @@ export class LinkTable {
   readonly #offline = new Set<string>();
   /** Since when a link could carry traffic and nothing that is configured can be asked over it. */
   readonly #assumed = new Map<string, number>();
+  /** Interfaces by the alternative names of the configuration, also while they are away. */
+  readonly #named = new Map<string, string>();
+  /** Options by interface. */
+  #wan: ReadonlyMap<string, WanOptions> = new Map();
   #left_out = '';
 
   constructor(parts: LinkTableParts) {
@@ -132,13 +139,17 @@ export class LinkTable {
       const nature = byIndex.get(ifindex);
       return nature !== undefined && isTunnel(nature);
     };
-    const nameOf = (ifindex: number): string | undefined => byIndex.get(ifindex)?.name;
+    const nameOf = (ifindex: number | undefined): string | undefined =>
+      ifindex === undefined ? undefined : byIndex.get(ifindex)?.name;
     for (const name of memory.followRenames(this.#parts.boot.id, nameOf)) this.#offline.delete(name);
+    const realName = (name: string): string => this.#realName(name, natures, nameOf(routing.named.get(name)));
+    this.#wan = new Map(Object.entries(options.wan).map(([name, wan]) => [realName(name), wan]));
     const stateOf = remembering((name: string) => this.#interfaces.state(name));
     const pppoe = readPppoe(options.roots.proc, natures, stateOf);
-    const below_tunnel = carriersOfTunnel(routing, isTunnelIndex);
-    const routed = routedInterfaces(routing, below_tunnel);
-    const selected = selectedInterfaces(routing, isTunnelIndex, below_tunnel);
+    const carriers = carriersOfTunnel(routing, isTunnelIndex);
+    const below_tunnel = serverOnly(routing, carriers);
+    const routed = routedInterfaces(routing, carriers);
+    const selected = selectedInterfaces(routing, isTunnelIndex, carriers);
     const order = failoverOrder(routing, isTunnelIndex, selected);
     const { wans, left_out } = findWans({
       natures,
@@ -146,8 +157,8 @@ export class LinkTable {
       routed,
       order,
       pppoe,
-      configured: Object.keys(options.wan),
-      ignored: options.ignore,
+      configured: [...this.#wan.keys()],
+      ignored: options.ignore.map(realName),
       remembered: memory.newestFirst(),
     });
     this.#logLeftOut(left_out);
@@ -161,6 +172,7 @@ export class LinkTable {
       traffic: selected.length > 0 ? 'carried' : refusesTraffic(routing) ? 'refused' : 'unrouted',
       isRefused: isEachOf(refusedFamilies(routing), options.probe.targets),
       pppoe: pppoe.links,
+      names: [...natures.values()].filter(({ kind }) => kind !== arphrd.loopback).map(({ name }) => name),
       isTunnelIndex,
       connections: once(this.#parts.connections),
       askedOver: remembering((ifindex: number) => this.#askedOver(ifindex, routing, at.mono_ms)),
@@ -176,6 +188,13 @@ export class LinkTable {
     return this.#dead_routes.explain(inOrder(links, order), at.mono_ms);
   }
 
+  /** A name of the configuration may be an alternative name of the interface. */
+  #realName(name: string, natures: ReadonlyMap<string, Nature>, named: string | undefined): string {
+    if (natures.has(name)) return name;
+    if (named !== undefined) this.#named.set(name, named);
+    return this.#named.get(name) ?? name;
+  }
+
   #remember(wans: readonly Wan[], { at, day, pppoe }: Snapshot): void {
     const seen_ms = day === null ? null : at.wall_ms;
     const { options, memory } = this.#parts;
@@ -184,10 +203,15 @@ export class LinkTable {
     for (const { name, present } of evident) {
       if (present) memory.update(name, typeOf(present.nature, pppoe), { seen_ms });
     }
-    const hidden = memory.names().filter((name) => !known.includes(name) && !options.ignore.includes(name));
+    const hidden = memory
+      .names()
+      .filter(
+        (name) =>
+          !known.includes(name) && !options.ignore.some((each) => (this.#named.get(each) ?? each) === name),
+      );
     // What stands below another link for now is not listed, and comes back when that link goes.
     const kept = new Set([...known, ...hidden.filter((name) => !this.#isMember(name))]);
-    memory.prune(kept, new Set([...evident.map(({ name }) => name), ...Object.keys(options.wan)]), seen_ms);
+    memory.prune(kept, new Set([...evident.map(({ name }) => name), ...this.#wan.keys()]), seen_ms);
   }
 
   /** Once for each set of them. */
@@ -206,8 +230,8 @@ export class LinkTable {
   }
 
   #typeOf({ name, present }: Wan, pppoe: ReadonlySet<string>) {
-    const { options, memory } = this.#parts;
-    const configured = wanOptions(options, name)?.type;
+    const { memory } = this.#parts;
+    const configured = this.#wan.get(name)?.type;
     if (configured) return configured;
     if (present) return typeOf(present.nature, pppoe);
     return memory.get(name)?.type ?? typeByName(name);
@@ -221,7 +245,7 @@ export class LinkTable {
     const addresses = this.#addressesOf(wan.present.nature.ifindex, routing);
     // A verdict from before an outage of the interface does not apply to the link after it.
     if (interfaceFault(wan.present.state, addresses) !== null) return [];
-    const isMetered = wanOptions(options, wan.name)?.metered ?? this.#typeOf(wan, pppoe) === 'cellular';
+    const isMetered = this.#wan.get(wan.name)?.metered ?? this.#typeOf(wan, pppoe) === 'cellular';
     const pace = isMetered ? 'metered_interval_s' : 'interval_s';
     const interval_ms = probe[pace] * 1_000;
     const check_interval_ms = checks[pace] * 1_000;
@@ -263,7 +287,7 @@ export class LinkTable {
       name,
       type,
       status,
-      isp: wanOptions(options, name)?.isp,
+      isp: this.#wan.get(name)?.isp,
       ip: this.#ip({ name, ifindex, addresses, isUsable: status !== 'offline' }, snapshot.at),
       ...tally.rates,
       ...tally.peaks,
@@ -271,12 +295,6 @@ export class LinkTable {
       availability_pct: availability.pct(name),
       usage,
     };
-    const notes = [
-      reason,
-      status === 'offline' ? null : probed?.note,
-      wan.counted_on === null ? null : texts.counted_on(wan.counted_on),
-      snapshot.day === null ? texts.clock_not_set : null,
-    ];
     return {
       link,
       cause,
@@ -285,17 +303,28 @@ export class LinkTable {
       isSelected,
       isBalanced: this.#isBalanced(name),
       cap: this.#capOf(name, { usage, days: counted.days, day: snapshot.day }),
-      reason: notes.filter(Boolean).join('; ') || null,
+      reason: this.#reasonOf(wan, snapshot, [reason, status === 'offline' ? null : (probed?.note ?? null)]),
     };
   }
 
+  #reasonOf({ name, present, counted_on }: Wan, { names, day }: Snapshot, known: readonly (string | null)[]) {
+    const wasNeverThere = present === null && this.#parts.memory.get(name) === undefined;
+    const notes = [
+      ...known,
+      wasNeverThere ? texts.name_matches_nothing(names) : null,
+      counted_on === null ? null : texts.counted_on(counted_on),
+      day === null ? texts.clock_not_set : null,
+    ];
+    return notes.filter(Boolean).join('; ') || null;
+  }
+
   #isBalanced(name: string): boolean {
-    return wanOptions(this.#parts.options, name)?.balanced ?? false;
+    return this.#wan.get(name)?.balanced ?? false;
   }
 
   #capOf(name: string, counted: Pick<CapReading, 'usage' | 'days' | 'day'>): DataCap | null {
     const { options } = this.#parts;
-    const { cap_gb, cap_warn_pct = 80 } = wanOptions(options, name) ?? {};
+    const { cap_gb, cap_warn_pct = 80 } = this.#wan.get(name) ?? {};
     if (cap_gb === undefined) return null;
     const { month_starts_on } = options.usage;
     return capOf({ ...counted, name, limits: { cap_gb, warn_pct: cap_warn_pct }, month_starts_on });

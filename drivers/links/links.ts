@@ -41,7 +41,8 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
   const wake = new Wake();
   try {
     const { roots, interval_s } = options;
-    const source = await openRouteSource({ roots, signal, log: host.log, onChange: wake.trigger });
+    const names = [...Object.keys(options.wan), ...options.ignore];
+    const source = await openRouteSource({ roots, signal, log: host.log, names, onChange: wake.trigger });
     // Other roots show another network than the one that this process is in.
     const connections = source.kind === 'netlink' ? await ownConnections() : () => [];
     const table = openTable({

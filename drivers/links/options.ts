@@ -6,8 +6,8 @@ import { linkType, wans_max } from '../../src/contract/kit.ts';
 import type { Check } from './checks/api.ts';
 import { isDnsName } from './checks/dns.ts';
 
-/** Also of the kernel: an interface name has 15 bytes at most. */
-const interfaceName = z.string().min(1).max(15);
+/** Also of the kernel: an alternative name of an interface has 127 bytes at most, the name itself 15. */
+const interfaceName = z.string().min(1).max(127);
 const ip = z.string().refine((text) => isIP(text) !== 0, 'must be an IPv4 or IPv6 address, not a name');
 const port = z.int().min(1).max(65_535);
 
@@ -233,7 +233,9 @@ export const linksOptions = z
       .record(interfaceName, wan)
       .default({})
       .refine((all) => Object.keys(all).length <= wans_max, `at most ${wans_max} links`)
-      .describe('WAN links by interface name, always listed; others are detected'),
+      .describe(
+        'WAN links by the name or an alternative name of the interface, always listed; others are detected',
+      ),
     ignore: z.array(interfaceName).default([]).describe('interfaces that are never a WAN link'),
     probe,
     checks: linkChecks,
@@ -247,10 +249,7 @@ export const linksOptions = z
   });
 export type LinksOptions = z.output<typeof linksOptions>;
 
-/** Configuration of this link; an interface may have any name, also that of an object's built-in property. */
-export function wanOptions({ wan }: LinksOptions, name: string): LinksOptions['wan'][string] | undefined {
-  return Object.hasOwn(wan, name) ? wan[name] : undefined;
-}
+export type WanOptions = LinksOptions['wan'][string];
 
 function isTimeZone(zone: string): boolean {
   if (zone === utc) return true;

@@ -1,6 +1,9 @@
 const set_up_failover =
   'set up failover (connectivity check of NetworkManager, mwan3), or give a link that answers the lower metric';
 
+/** Interfaces that a sentence names. */
+const names_max = 8;
+
 /** Sentences of the links driver that people read; tests refer to them by name. */
 export const texts = {
   // Links
@@ -36,6 +39,11 @@ export const texts = {
   no_address: 'no address',
   no_default_route: 'no default route uses it',
   interface_missing: 'interface not found',
+  name_matches_nothing: (names: readonly string[]) => {
+    const named = names.slice(0, names_max).join(', ');
+    const rest = names.length - names_max;
+    return `no interface has had this name or alternative name; there are ${rest > 0 ? texts.and_more(named, rest) : named}`;
+  },
   interface_down: 'the interface is switched off',
   no_carrier: 'no carrier: check cable, dish or modem',
   not_connected: (operstate: string) => `not connected (${operstate})`,
@@ -52,7 +60,7 @@ export const texts = {
 
   /** What a technician does about a link that is offline, by its cause. */
   remedies: {
-    removed: 'plug it in again, or remove it from options.wan',
+    removed: 'plug it in again, or correct or remove its name in options.wan',
     switched_off: 'switch it on (ip link set up), and check what has switched it off',
     no_carrier: 'check its cable and the power of its dish or modem',
     not_connected: 'check the connection of its modem or its Wi-Fi',

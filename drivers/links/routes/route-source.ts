@@ -20,17 +20,19 @@ interface SourceSpec {
   readonly roots: LinksOptions['roots'];
   readonly signal: AbortSignal;
   readonly log: DriverLog;
+  /** Names of interfaces in the configuration. */
+  readonly names: readonly string[];
   /** Something changed, or the source has ended. */
   readonly onChange: () => void;
 }
 
 /** Netlink shows the network of this process: where other roots are configured, their /proc is read instead. */
 export async function openRouteSource(spec: SourceSpec): Promise<RouteSource> {
-  const { roots, signal, log, onChange } = spec;
+  const { roots, signal, log, onChange, names } = spec;
   const isOwn = roots.proc === '/proc' && roots.sys === '/sys';
   if (!isOwn) return procSource(roots, false);
   try {
-    const watch = await watchRouting(signal, onChange);
+    const watch = await watchRouting({ signal, onChange, names });
     let failure: Error | undefined;
     watch.done.catch((error: unknown) => {
       failure = error instanceof Error ? error : new Error(messageOf(error));
@@ -92,6 +94,8 @@ export function procRouting(
       return ifindex === undefined ? [] : [toRoute(route, [ifindex])];
     }),
     host_routed: [],
+    ways: [],
+    named: new Map(),
     rules: plain_rules,
     addresses,
   };

@@ -31,8 +31,19 @@ export interface Rule {
   readonly skips_defaults: boolean;
 }
 
-/** The kernel's tables. */
+/** Where the kernel sends unmarked packets of this process to one address of the internet. */
+export interface Way {
+  readonly family: Family;
+  readonly ifindex: number;
+  readonly table: number;
+}
+
+/** The kernel's tables, and what it makes of them. */
 export interface Routing {
+  /** Of addresses all over the internet; empty: the kernel cannot be asked, or has none. */
+  readonly ways: readonly Way[];
+  /** Configured names that are alternative names of interfaces, with the index of each. */
+  readonly named: ReadonlyMap<string, number>;
   readonly routes: readonly DefaultRoute[];
   readonly rules: readonly Rule[];
   /** Interfaces with a route to a single host through a router: the server of a VPN stands behind one. */
@@ -55,9 +66,13 @@ export const plain_rules: readonly Rule[] = families.map((family) => ({
   skips_defaults: false,
 }));
 
-/** Interfaces with a default route in any table, and the carriers of a VPN that has the only default route. */
-export function routedInterfaces({ routes }: Routing, below_tunnel: readonly number[]): ReadonlySet<number> {
-  return new Set([...routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex)), ...below_tunnel]);
+/** Interfaces with a default route in any table, those that the kernel sends packets to, and the carriers of a VPN. */
+export function routedInterfaces(routing: Routing, carriers: readonly number[]): ReadonlySet<number> {
+  return new Set([...defaultInterfaces(routing), ...routing.ways.map(({ ifindex }) => ifindex), ...carriers]);
+}
+
+function defaultInterfaces({ routes }: Routing): readonly number[] {
+  return routes.flatMap(({ paths }) => paths.map(({ ifindex }) => ifindex));
 }
 
 /**
@@ -83,20 +98,45 @@ export function familiesOf(ifindex: number, { routes, addresses }: Routing): rea
 export function selectedInterfaces(
   routing: Routing,
   isTunnel: (ifindex: number) => boolean,
-  below_tunnel: readonly number[],
+  carriers: readonly number[],
 ): readonly number[] {
   const direct = directInterfaces(routing, isTunnel);
-  return direct.length > 0 ? direct : below_tunnel;
+  return direct.length > 0 ? direct : carriers;
 }
 
-/** Where all default routes lead into a tunnel, the interfaces that carry it: a host route leads to its server. */
+/** The interfaces that carry a tunnel with all of the traffic, as far as a host route to its server shows them. */
 export function carriersOfTunnel(
   routing: Routing,
   isTunnel: (ifindex: number) => boolean,
 ): readonly number[] {
-  if (directInterfaces(routing, isTunnel).length > 0 || refusesTraffic(routing)) return [];
+  const in_main = families.flatMap((family) => carriersInMain(family, routing, isTunnel));
+  if (directInterfaces(routing, isTunnel).length > 0 || refusesTraffic(routing)) return [...new Set(in_main)];
   const isTunnelled = directInterfaces(routing, () => false).length > 0;
-  return isTunnelled ? routing.host_routed.filter((ifindex) => !isTunnel(ifindex)) : [];
+  return isTunnelled ? hostRouted(routing, isTunnel) : [];
+}
+
+/**
+ * A VPN in the main table reaches its server by a host route, since its own packets would be sent into it else. One in a table of
+ * its own marks them instead, and they follow the default routes.
+ */
+function carriersInMain(
+  family: Family,
+  routing: Routing,
+  isTunnel: (ifindex: number) => boolean,
+): readonly number[] {
+  const ways = routing.ways.filter((way) => way.family === family);
+  const isInMain = ways.length > 0 && ways.every((way) => way.table === table_main && isTunnel(way.ifindex));
+  return isInMain ? hostRouted(routing, isTunnel) : [];
+}
+
+/** Carriers over which nothing but the server of the tunnel can answer, since no default route leads there. */
+export function serverOnly(routing: Routing, carriers: readonly number[]): readonly number[] {
+  const routed = new Set(defaultInterfaces(routing));
+  return carriers.filter((ifindex) => !routed.has(ifindex));
+}
+
+function hostRouted({ host_routed }: Routing, isTunnel: (ifindex: number) => boolean): readonly number[] {
+  return host_routed.filter((ifindex) => !isTunnel(ifindex));
 }
 
 function directInterfaces(routing: Routing, isTunnel: (ifindex: number) => boolean): readonly number[] {
@@ -128,8 +168,9 @@ export function refusesTraffic(routing: Routing): boolean {
 }
 
 /** Where a default route or rule that refuses (`blackhole`, `unreachable`, `prohibit`) precedes every path of unmarked traffic. */
-export function refusedFamilies({ routes, rules }: Routing): readonly Family[] {
+export function refusedFamilies({ routes, rules, ways }: Routing): readonly Family[] {
   return families.filter((family) => {
+    if (ways.some((way) => way.family === family)) return false;
     for (const { table } of rulesOf(family, rules)) {
       if (table === null) return true;
       const found = routes.filter((route) => route.family === family && route.table === table);
@@ -147,12 +188,22 @@ function rulesOf(family: Family, rules: readonly Rule[]): readonly Rule[] {
     .sort((a, b) => a.priority - b.priority);
 }
 
+/**
+ * The default routes and rules of the tables, which name all paths, unless the kernel sends packets elsewhere: by routes that are
+ * more specific and cover the internet together (0.0.0.0/1 and 128.0.0.0/1), or by rules that the tables do not show.
+ */
 function selectedOf(
   family: Family,
   routing: Routing,
   isTunnel: (ifindex: number) => boolean,
 ): readonly number[] {
-  return waysOf(family, routing, isTunnel)[0] ?? [];
+  const by_tables = waysOf(family, routing, isTunnel)[0] ?? [];
+  const ways = routing.ways.filter((way) => way.family === family);
+  const direct = ways.map(({ ifindex }) => ifindex).filter((ifindex) => !isTunnel(ifindex));
+  if (direct.length > 0) return direct.every((ifindex) => by_tables.includes(ifindex)) ? by_tables : direct;
+  const carriers = carriersInMain(family, routing, isTunnel);
+  const isExplained = carriers.length === 0 || carriers.some((ifindex) => by_tables.includes(ifindex));
+  return isExplained ? by_tables : carriers;
 }
 
 /** The interfaces of each way out, in the order in which the kernel tries them, the heavier path first; up to a refusal. */

@@ -1,4 +1,7 @@
 /** Caches the kernel's addresses, default routes and rules: reads all of them again after each change. */
+import { libc } from '../../../src/platform/linux/libc.ts';
+import { interfaceNamed } from '../../../src/platform/linux/netlink-ask.ts';
+import { wayFinder } from '../../../src/platform/linux/route-lookup.ts';
 import { listenNetlink } from '../../../src/platform/linux/netlink.ts';
 import { dumpTable } from '../../../src/platform/linux/netlink-dump.ts';
 import { sleep } from '../../../src/platform/time.ts';
@@ -10,6 +13,7 @@ import {
   type Family,
   type Path,
   type Rule,
+  type Way,
   table_local,
 } from './routing.ts';
 import {
@@ -240,10 +244,18 @@ interface RoutingWatch {
   readonly done: Promise<void>;
 }
 
+interface WatchSpec {
+  readonly signal: AbortSignal;
+  readonly onChange: () => void;
+  /** Names of interfaces in the configuration. */
+  readonly names: readonly string[];
+}
+
 /** Reads once, then again after each change, calling `onChange`. Rejects with `DeviceUnreachable` without netlink. */
-export async function watchRouting(signal: AbortSignal, onChange: () => void): Promise<RoutingWatch> {
+export async function watchRouting({ signal, onChange, names }: WatchSpec): Promise<RoutingWatch> {
   const news = new Wake();
   await listenNetlink({ protocol: netlink_route, groups, onNews: news.trigger, signal });
+  const readRouting = await routingReader(names);
   let routing = await readRouting();
   const follow = async (): Promise<void> => {
     while (!signal.aborted) {
@@ -260,7 +272,41 @@ export async function watchRouting(signal: AbortSignal, onChange: () => void): P
   return { read: () => routing, done };
 }
 
-async function readRouting(): Promise<Routing> {
+/**
+ * Addresses of the internet, one in each quarter of IPv4 and three of IPv6: to these a machine has no routes of their own. Nothing is
+ * sent there.
+ */
+const anywhere = [
+  '4.0.0.1',
+  '73.0.0.1',
+  '133.0.0.1',
+  '203.0.112.1',
+  '2400::1',
+  '2600::1',
+  '2a00::1',
+] as const;
+
+async function routingReader(names: readonly string[]): Promise<() => Promise<Routing>> {
+  const c = await libc();
+  const wayOf = await wayFinder();
+  const findWays = (): readonly Way[] => {
+    const found = anywhere.flatMap((ip) => {
+      const way = wayOf({ ip });
+      return way ? [{ family: ip.includes(':') ? (6 as const) : (4 as const), ...way }] : [];
+    });
+    return [...new Map(found.map((way) => [`${way.family} ${way.ifindex}`, way])).values()];
+  };
+  const findNames = (): Routing['named'] =>
+    new Map(
+      names.flatMap((name) => {
+        const ifindex = interfaceNamed(c, name);
+        return ifindex === null ? [] : [[name, ifindex] as const];
+      }),
+    );
+  return async () => ({ ...(await readTables()), ways: findWays(), named: findNames() });
+}
+
+async function readTables(): Promise<Omit<Routing, 'ways' | 'named'>> {
   const addresses = (await dumpTable(tables.addresses)).flatMap((body) => decodeAddress(body) ?? []);
   const listed_routes = await dumpTable(tables.routes);
   const pathsOf = nexthopPaths(listed_routes.some(namesNexthop) ? await dumpTable(tables.nexthops) : []);

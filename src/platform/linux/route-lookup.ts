@@ -1,9 +1,10 @@
 /** Asks the kernel which way it would send a packet (RTM_GETROUTE of rtnetlink(7)), and reports changes of its tables. */
 import { sleep } from '../time.ts';
-import { type Libc, libc } from './libc.ts';
+import { libc } from './libc.ts';
+import { askNetlink, attribute } from './netlink-ask.ts';
 import { listenNetlink } from './netlink.ts';
 import { deviceName } from './bound-fd.ts';
-import { aligned, readAttributes, readMessages, uint32 } from './netlink-message.ts';
+import { readAttributes, uint32 } from './netlink-message.ts';
 import { canonicalIp, encodeSocketAddress, familyOf, type Family, ipv6Text } from './socket-address.ts';
 
 /** The way of a packet. */
@@ -39,22 +40,17 @@ export interface Routes {
   readonly watch: (onChange: () => void, signal: AbortSignal) => Promise<void>;
 }
 
-const af_netlink = 16;
-const sock_raw_nonblock_cloexec = 3 | 0o4000 | 0o2000000;
 const netlink_route = 0;
 /** Links, and of both families addresses, routes and rules. */
 const groups = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x4_0000;
 const settle_ms = 50;
 
 const message = { get_route: 26, new_route: 24 } as const;
-const nlm_f_request = 0x1;
-const header_bytes = 16;
 const route_header_bytes = 12;
 /** Offset of `rtm_flags`, and the flag that asks for the table in which the route stands. */
 const flags_at = 8;
 const rtm_f_lookup_table = 0x1000;
 const rta = { dst: 1, src: 2, oif: 4, gateway: 5, prefsrc: 7, table: 15, via: 18 } as const;
-const answer_bytes_max = 8_192;
 const family_number: Readonly<Record<Family, number>> = { 4: 2, 6: 10 };
 
 export const kernelRoutes: Routes = { find: findRoute, watch: watchRoutes };
@@ -73,7 +69,7 @@ export async function wayFinder(): Promise<(query: RouteQuery) => Way | null> {
     const family = familyOf(ip);
     if (family === null) return null;
     const usesSource = source_ip !== undefined && familyOf(source_ip) === family;
-    const answer = ask(c, request(family, ip, usesSource ? source_ip : undefined));
+    const answer = askNetlink(c, request(family, ip, usesSource ? source_ip : undefined));
     if (answer === null) return null;
     const attributes = readAttributes(answer, route_header_bytes);
     const ifindex = uint32(attributes, rta.oif);
@@ -89,44 +85,16 @@ export async function wayFinder(): Promise<(query: RouteQuery) => Way | null> {
   };
 }
 
-/** One request with its answer, on a separate socket; null for a refusal, which is how the kernel reports no route. */
-function ask(c: Libc, bytes: Buffer): Buffer | null {
-  const fd = c.socket(af_netlink, sock_raw_nonblock_cloexec, netlink_route);
-  if (fd < 0) return null;
-  try {
-    if (c.sendto(fd, bytes, bytes.length, 0, null, 0) < 0) return null;
-    const room = Buffer.alloc(answer_bytes_max);
-    const length = c.recvfrom(fd, room, room.length, 0, null, null);
-    const messages = length < 0 ? [] : readMessages(room.subarray(0, length));
-    return messages.find(({ type }) => type === message.new_route)?.body ?? null;
-  } finally {
-    c.close(fd);
-  }
-}
-
-function request(family: Family, ip: string, source_ip: string | undefined): Buffer {
+function request(family: Family, ip: string, source_ip: string | undefined) {
   const attributes = [attribute(rta.dst, addressBytes(ip))];
   if (source_ip !== undefined) attributes.push(attribute(rta.src, addressBytes(source_ip)));
-  const header = Buffer.alloc(header_bytes + route_header_bytes);
+  const header = Buffer.alloc(route_header_bytes);
   const bits = family === 4 ? 32 : 128;
-  header[header_bytes] = family_number[family];
-  header[header_bytes + 1] = bits;
-  header[header_bytes + 2] = source_ip === undefined ? 0 : bits;
-  header.writeUInt32LE(rtm_f_lookup_table, header_bytes + flags_at);
-  const whole = Buffer.concat([header, ...attributes]);
-  whole.writeUInt32LE(whole.length, 0);
-  whole.writeUInt16LE(message.get_route, 4);
-  whole.writeUInt16LE(nlm_f_request, 6);
-  whole.writeUInt32LE(1, 8);
-  return whole;
-}
-
-function attribute(type: number, value: Uint8Array): Buffer {
-  const bytes = Buffer.alloc(aligned(4 + value.length));
-  bytes.writeUInt16LE(4 + value.length, 0);
-  bytes.writeUInt16LE(type, 2);
-  bytes.set(value, 4);
-  return bytes;
+  header[0] = family_number[family];
+  header[1] = bits;
+  header[2] = source_ip === undefined ? 0 : bits;
+  header.writeUInt32LE(rtm_f_lookup_table, flags_at);
+  return { ask: message.get_route, answer: message.new_route, header, attributes };
 }
 
 /** The address within `sockaddr_in` or `sockaddr_in6`. */

@@ -88,7 +88,12 @@ it('reports the links, the one in use first, with the reason of each status', as
         expect(lab.hub.links()).toMatchObject([
           { name: 'wwan0', type: 'cellular', status: 'online', reason: texts.not_probed },
           { name: 'eth0', type: 'satellite', status: 'standby', isp: 'Skylink' },
-          { name: 'ppp0', type: 'cellular', status: 'offline', reason: texts.interface_missing },
+          {
+            name: 'ppp0',
+            type: 'cellular',
+            status: 'offline',
+            reason: `${texts.interface_missing}; ${texts.name_matches_nothing(['eth0', 'eth9', 'wwan0'])}`,
+          },
         ]);
         await machine.setRoutes([
           { device: 'wwan0', metric: 500 },

@@ -1,5 +1,5 @@
 /** Which links the kernel's rules and default routes select. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   carriersOfTunnel,
   type DefaultRoute,
@@ -11,6 +11,7 @@ import {
   type Routing,
   type Rule,
   selectedInterfaces,
+  serverOnly,
   table_main,
 } from '../../../../drivers/links/routes/routing.ts';
 
@@ -31,7 +32,14 @@ const rule = (more: Partial<Rule>): Rule => ({
   ...more,
 });
 const selected = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) => {
-  const routing: Routing = { routes, rules: [...rules, ...plain_rules], host_routed: [], addresses: null };
+  const routing: Routing = {
+    routes,
+    rules: [...rules, ...plain_rules],
+    host_routed: [],
+    ways: [],
+    named: new Map(),
+    addresses: null,
+  };
   return selectedInterfaces(routing, (ifindex) => ifindex === vpn, []);
 };
 
@@ -63,7 +71,14 @@ it('selects the first of several IPv4 routes with one metric, and all of IPv6', 
 it('orders the links as the kernel would take them, one after the other', () => {
   const order = (routes: readonly DefaultRoute[], rules: readonly Rule[] = []) =>
     failoverOrder(
-      { routes, rules: [...rules, ...plain_rules], host_routed: [], addresses: null },
+      {
+        routes,
+        rules: [...rules, ...plain_rules],
+        host_routed: [],
+        ways: [],
+        named: new Map(),
+        addresses: null,
+      },
       (ifindex) => ifindex === vpn,
       selected(routes, rules),
     );
@@ -88,7 +103,14 @@ it('orders hundreds of links while it looks at each a few times only', () => {
     looks += 1;
     return false;
   };
-  const routing = { routes, rules: plain_rules, host_routed: [], addresses: null };
+  const routing = {
+    routes,
+    rules: plain_rules,
+    host_routed: [],
+    ways: [],
+    named: new Map(),
+    addresses: null,
+  };
   const order = failoverOrder(routing, isTunnel, selectedInterfaces(routing, isTunnel, []));
   expect(order).toEqual(Array.from({ length: count }, (_, at) => count - at));
   expect(looks).toBeLessThanOrEqual(2 * count);
@@ -96,7 +118,14 @@ it('orders hundreds of links while it looks at each a few times only', () => {
 
 it('detects a default route that refuses all traffic, and none behind a usable one', () => {
   const refuses = (...routes: readonly DefaultRoute[]) =>
-    refusesTraffic({ routes, rules: plain_rules, host_routed: [], addresses: null });
+    refusesTraffic({
+      routes,
+      rules: plain_rules,
+      host_routed: [],
+      ways: [],
+      named: new Map(),
+      addresses: null,
+    });
   const blackhole = route(0, { paths: [], metric: 5 });
   expect(refuses(blackhole, route(sat, { metric: 100 }))).toBe(true);
   expect(refuses({ ...blackhole, metric: 500 }, route(sat, { metric: 100 }))).toBe(false);
@@ -108,6 +137,8 @@ it('detects a rule that refuses all traffic before the main table, in its family
     routes: [route(sat), route(sat, { family: 6 })],
     rules: [...rules, ...plain_rules],
     host_routed: [],
+    ways: [],
+    named: new Map(),
     addresses: null,
   });
   const refusal = rule({ table: null });
@@ -138,6 +169,8 @@ it('finds the link below a tunnel that has the only default route by the host ro
     routes,
     rules: plain_rules,
     host_routed: [cell, vpn],
+    ways: [],
+    named: new Map(),
     addresses: null,
   });
   const only = routing([route(vpn)]);
@@ -155,4 +188,75 @@ it('selects nothing where a default refuses', () => {
 
 it('selects for each family on its own', () => {
   expect(selected([route(sat), route(cell, { family: 6, metric: 1_024 })])).toEqual([sat, cell]);
+});
+
+describe('what the kernel answers for addresses all over the internet', () => {
+  const isTunnel = (ifindex: number): boolean => ifindex === vpn;
+  const way = (ifindex: number, table = table_main) => ({ family: 4 as const, ifindex, table });
+  const chosen = (routing: Partial<Routing>) => {
+    const whole = { ...none, rules: plain_rules, ...routing };
+    const carriers = carriersOfTunnel(whole, isTunnel);
+    return {
+      selected: selectedInterfaces(whole, isTunnel, carriers),
+      only_server: serverOnly(whole, carriers),
+    };
+  };
+  const none: Routing = {
+    routes: [],
+    rules: [],
+    host_routed: [],
+    ways: [],
+    named: new Map(),
+    addresses: null,
+  };
+
+  it.each<readonly [string, Partial<Routing>, readonly number[], readonly number[]]>([
+    // openwrt/packages#29198: 0.0.0.0/1 and 128.0.0.0/1 over a plain link.
+    ['more specific than a default', { routes: [route(sat)], ways: [way(cell)] }, [cell], []],
+    ['half here, half there', { routes: [route(sat)], ways: [way(cell), way(sat)] }, [cell, sat], []],
+    [
+      'one path of several, as for each packet',
+      {
+        routes: [route(0, { paths: [sat, cell].map((ifindex) => ({ ifindex, weight: 1, alive: true })) })],
+        ways: [way(cell)],
+      },
+      [sat, cell],
+      [],
+    ],
+    // ics-openvpn#175: redirect-gateway def1 beside the default route of another link.
+    [
+      'a VPN in the main table whose server has a host route',
+      { routes: [route(sat)], ways: [way(vpn)], host_routed: [cell] },
+      [cell],
+      [cell],
+    ],
+    [
+      'the same, by a link with a default route of its own',
+      { routes: [route(sat), route(cell, { metric: 7 })], ways: [way(vpn)], host_routed: [cell] },
+      [cell],
+      [],
+    ],
+    [
+      'a VPN whose host route leads where the default route does',
+      { routes: [route(sat)], ways: [way(vpn)], host_routed: [sat, cell] },
+      [sat],
+      [],
+    ],
+    // wg-quick: its own packets are marked and follow the default routes.
+    [
+      'a VPN in a table of its own',
+      { routes: [route(sat)], ways: [way(vpn, 51_820)], host_routed: [cell] },
+      [sat],
+      [],
+    ],
+  ])('decides: %s', (_name, routing, links, only_server) => {
+    const { selected: found, only_server: below } = chosen(routing);
+    expect(found).toEqual(links);
+    expect(below.filter((ifindex) => found.includes(ifindex))).toEqual(only_server);
+  });
+
+  it('shows that nothing is refused', () => {
+    const refusal = { ...none, rules: plain_rules, routes: [route(0, { paths: [] })], ways: [way(cell)] };
+    expect(refusedFamilies(refusal)).toEqual([]);
+  });
 });
