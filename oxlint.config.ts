@@ -179,7 +179,7 @@ export default defineConfig({
         'vitest/no-standalone-expect': 'off',
         'vitest/expect-expect': [
           'error',
-          { assertFunctionNames: ['expect', 'eventually', 'soon', 'fc.assert', 'forAll'] },
+          { assertFunctionNames: ['expect', 'expectTo*', 'eventually', 'soon', 'fc.assert', 'forAll'] },
         ],
         'import/no-named-as-default-member': 'off',
       },

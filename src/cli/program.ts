@@ -128,7 +128,10 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
     .command('setup')
     .description('ask for the settings of the kit, scan for devices and write the configuration')
     .option('-c, --config <file>', 'configuration file to write', config_file_default)
-    .option('--broker <url>', 'mqtts://host:port; "none" keeps everything in the buffer')
+    .option(
+      '--broker <url>',
+      'mqtts://host:port or wss://host:port/path; "none" keeps everything in the buffer',
+    )
     .option('--username <name>', 'user name at the broker; default: the kit id')
     .option('--password-file <file>', 'file with the password for the broker; it is copied')
     .option('--ca <file>', 'CA certificate of the broker, PEM')

@@ -122,7 +122,8 @@ export const texts = {
   ask_broker: 'broker, such as mqtts://broker.example.com:8883',
   invalid_kit_id: (answer: string) =>
     `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`,
-  invalid_broker: (answer: string) => `"${answer}" is not a broker address; write mqtts://host:port, or none`,
+  invalid_broker: (answer: string) =>
+    `"${answer}" is not a broker address; write mqtts://host:port, wss://host:port/path, or none`,
   empty_none: 'empty: none',
   empty_keeps: 'empty: keep the previous one',
   ask_password: (words: string) => `password for the broker (${words}): `,

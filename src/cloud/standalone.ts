@@ -1,7 +1,7 @@
 /** Runs the service for many kits: with its own database, connected to a broker. */
 import { InvariantBroken } from '../platform/errors.ts';
 import type { BrokerOptions } from '../mqtt/broker.ts';
-import type { OpenBrokerSocket } from '../mqtt/socket.ts';
+import type { OpenTransport } from '../mqtt/socket.ts';
 import { every } from '../platform/time.ts';
 import { Attention } from './attention.ts';
 import { Acks } from './broker/acks.ts';
@@ -38,8 +38,8 @@ export interface StandaloneOptions extends Omit<
   readonly replicationFault?: OpenedStore['replicationFault'];
   /** Looks whether a message is stored; left out: the shared subscription is not looked at. */
   readonly isReceived?: OpenedStore['isReceived'];
-  /** Left out: a socket of the operating system. */
-  readonly openSocket?: OpenBrokerSocket | undefined;
+  /** Left out: sockets of the operating system. */
+  readonly openTransport?: OpenTransport | undefined;
 }
 
 export interface StandaloneService extends RunningService {
@@ -56,7 +56,7 @@ export async function startStandalone({
   followReplicas,
   replicationFault,
   isReceived,
-  openSocket,
+  openTransport,
   ...options
 }: StandaloneOptions): Promise<StandaloneService> {
   const { log, store } = options;
@@ -65,7 +65,7 @@ export async function startStandalone({
   const changes = new Changes();
   const attention = new Attention(log);
   const link = await linkOf(
-    { broker, amqp, client_id, share, openSocket },
+    { broker, amqp, client_id, share, openTransport },
     {
       log,
       take: async (reception) => service.take(reception),
@@ -100,7 +100,7 @@ export async function startStandalone({
   };
 }
 
-type LinkOptions = Pick<StandaloneOptions, 'broker' | 'amqp' | 'client_id' | 'share' | 'openSocket'>;
+type LinkOptions = Pick<StandaloneOptions, 'broker' | 'amqp' | 'client_id' | 'share' | 'openTransport'>;
 interface LinkParts extends ReceiverParts {
   readonly log: ServiceOptions['log'];
   readonly shareCheck: ShareCheck | undefined;
@@ -125,12 +125,12 @@ function shareCheckOf({ share, isReceived, store, attention }: Sharing): ShareCh
 
 /** AMQP is loaded only where it is configured. */
 async function linkOf(
-  { broker, amqp, client_id, share, openSocket }: LinkOptions,
+  { broker, amqp, client_id, share, openTransport }: LinkOptions,
   parts: LinkParts,
 ): Promise<CloudLink> {
   if (amqp) return new (await import('./amqp/amqp-link.ts')).AmqpLink({ ...parts, amqp });
   if (!broker) throw new InvariantBroken('the service has neither a broker nor a queue');
-  return new BrokerLink({ ...parts, broker, client_id, share, openSocket });
+  return new BrokerLink({ ...parts, broker, client_id, share, openTransport });
 }
 
 /** While the database does not answer, what is known stays. */

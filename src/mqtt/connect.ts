@@ -10,7 +10,7 @@ import type { BrokerOptions, ProtocolVersion } from './broker.ts';
 import { FailureNotes } from './connect-failed.ts';
 import type { Oversize } from './frames.ts';
 import { PacketIds } from './publisher.ts';
-import { openBrokerSocket, type OpenBrokerSocket } from './socket.ts';
+import { openTransport, type OpenTransport, type Transport } from './socket.ts';
 import { MqttStream } from './stream.ts';
 import { texts } from './texts.ts';
 
@@ -56,8 +56,8 @@ export interface ConnectOptions {
    */
   readonly unhandled_max?: number | undefined;
   readonly will?: Will | undefined;
-  /** Left out: a socket of the operating system. */
-  readonly openSocket?: OpenBrokerSocket | undefined;
+  /** Left out: sockets of the operating system. */
+  readonly openTransport?: OpenTransport | undefined;
 }
 
 export interface Connection {
@@ -89,65 +89,80 @@ export async function connectOnce<T>(
   signal: AbortSignal,
   hold: (connection: Connection) => T,
 ): Promise<T> {
+  const { broker, openTransport: open = openTransport } = options;
+  const failure = new FailureNotes();
+  const time = new AbortController();
+  const timer = setTimeout(() => {
+    failure.timeIsUp();
+    time.abort();
+  }, broker.connect_timeout_ms);
+  const stop = AbortSignal.any([signal, time.signal]);
+  try {
+    const transport = await open(broker, stop).catch((error: unknown) => {
+      if (!stop.aborted) failure.note(error instanceof Error ? error : new Error(String(error)));
+      throw failure.conclude(false);
+    });
+    return await greet(options, transport, { failure, stop, hold });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Sends CONNECT and waits for the answer. */
+async function greet<T>(
+  options: ConnectOptions,
+  transport: Transport,
+  attempt: {
+    readonly failure: FailureNotes;
+    readonly stop: AbortSignal;
+    readonly hold: (connection: Connection) => T;
+  },
+): Promise<T> {
   const { broker, protocol } = options;
-  const attempt = {
-    stream: undefined as MqttStream | undefined,
-    disconnect: undefined as IDisconnectPacket | undefined,
-  };
+  const { failure, stop, hold } = attempt;
+  const stream = openStream(options, transport);
   const packet_ids = new PacketIds();
-  const client = new MqttClient(
-    () => (attempt.stream = openStream(options)),
-    clientOptions(options, packet_ids),
-  );
+  const client = new MqttClient(() => stream, clientOptions(options, packet_ids));
+  let disconnect: IDisconnectPacket | undefined;
   return new Promise((resolve, reject) => {
-    const failure = new FailureNotes();
-    const over = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', fail);
-    };
     const fail = (): void => {
-      over();
+      stop.removeEventListener('abort', fail);
       client.on('error', () => undefined);
       client.end(true);
-      attempt.stream?.destroy();
-      if (attempt.stream?.failure) failure.note(attempt.stream.failure);
-      reject(failure.conclude(attempt.stream?.connected ?? false));
+      stream.destroy();
+      if (stream.failure) failure.note(stream.failure);
+      reject(failure.conclude(true));
     };
-    const timer = setTimeout(() => {
-      failure.timeIsUp();
-      fail();
-    }, broker.connect_timeout_ms);
     const note = (error: Error): void => {
       failure.note(error);
       // After a packet that MQTT.js cannot read, the connection is unusable.
-      attempt.stream?.destroy();
+      stream.destroy();
     };
-    signal.addEventListener('abort', fail, { once: true });
+    stop.addEventListener('abort', fail, { once: true });
     client.on('packetreceive', (packet) => {
       if (packet.cmd === 'connack') failure.answered(packet);
     });
     client.on('error', note);
     // MQTT.js reports a DISCONNECT that comes at once before it reports the connection.
-    client.once('disconnect', (packet) => (attempt.disconnect = packet));
+    client.once('disconnect', (packet) => (disconnect = packet));
     client.once('close', fail);
     client.once('connect', (connack) => {
-      const { stream, disconnect } = attempt;
-      if (!stream || stream.destroyed) return;
-      over();
+      if (stream.destroyed) return;
+      stop.removeEventListener('abort', fail);
       client.removeListener('close', fail);
       client.removeListener('error', note);
       keepAlive(stream, (connack.properties?.serverKeepAlive ?? broker.keepalive_s) * 1000);
       resolve(hold({ protocol, client, stream, packet_ids, connack, disconnect }));
     });
-    if (signal.aborted) fail();
+    if (stop.aborted) fail();
     else client.connect();
   });
 }
 
-function openStream(options: ConnectOptions): MqttStream {
-  const { broker, protocol, packet_bytes_max, onOversize, openSocket = openBrokerSocket } = options;
+function openStream(options: ConnectOptions, transport: Transport): MqttStream {
+  const { protocol, packet_bytes_max, onOversize } = options;
   const handle = handling(options, () => stream);
-  const stream: MqttStream = new MqttStream(openSocket(broker), {
+  const stream: MqttStream = new MqttStream(transport, {
     protocol,
     packet_bytes_max,
     onMessage: handle,

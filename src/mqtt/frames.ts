@@ -227,6 +227,11 @@ function publishHead(
   return { topic_end, head_end };
 }
 
+/** `HTTP/1.1 400 Bad Request`, as web servers, login pages of networks and proxies answer a CONNECT of MQTT. */
+function isHttp(bytes: Buffer, at: number): boolean {
+  return bytes.toString('latin1', at, at + 5) === 'HTTP/';
+}
+
 /** Undefined while its bytes have not all arrived. */
 function readHeader(bytes: Buffer, at: number): Header | undefined {
   const first = bytes.readUInt8(at);
@@ -234,7 +239,8 @@ function readHeader(bytes: Buffer, at: number): Header | undefined {
   const qos = (first >> 1) & 3;
   const flags = flags_by_type.get(type);
   const isValid = flags_by_type.has(type) && (flags === undefined ? qos < 3 : flags === (first & 15));
-  if (!isValid) throw new MalformedPacket(texts.not_mqtt(first.toString(16)));
+  if (!isValid)
+    throw new MalformedPacket(isHttp(bytes, at) ? texts.speaks_http : texts.not_mqtt(first.toString(16)));
   let body_bytes = 0;
   for (let n = 0; n < 4; n++) {
     if (at + 1 + n >= bytes.length) return undefined;

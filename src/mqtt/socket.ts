@@ -1,72 +1,182 @@
-/** Opens the socket that an MQTT session runs on. */
+/** Opens the stream that an MQTT session runs on: TCP, through a proxy where one is configured, TLS, and WebSocket. */
+import { once } from 'node:events';
 import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { createWebSocketStream, WebSocket } from 'ws';
 import { address_attempt_ms } from '../platform/address-attempts.ts';
 import { trustSystemAuthorities } from '../platform/authorities.ts';
+import { brokerPlace, isTls, isWebSocket, type Place } from '../platform/broker-address.ts';
 import type { BrokerOptions } from './broker.ts';
 import { broker_addresses, type BrokerAddresses } from './broker-addresses.ts';
+import { proxyOf, tunnel } from './proxy.ts';
+import { texts } from './texts.ts';
 
-export type BrokerEndpoint = Pick<BrokerOptions, 'url' | 'ca' | 'cert' | 'key'>;
-
-/** Opens the stream that a session runs on. It is connected, or what is written waits until it is. */
-export type OpenBrokerSocket = (endpoint: BrokerEndpoint) => Duplex;
-
-const port_default = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
+export type BrokerEndpoint = Pick<
+  BrokerOptions,
+  'url' | 'ca' | 'cert' | 'key' | 'proxy' | 'alpn' | 'tls_name' | 'websocket'
+>;
 
 export type BrokerSocket = Socket;
 
-/** A TCP socket that was made already, and the address of the broker that it is to be connected to. */
+/** What a session runs on: connected, with all handshakes below MQTT done. */
+export interface Transport {
+  readonly stream: Duplex;
+  /** What the bytes leave by; left out where there is no socket of the operating system. */
+  readonly tcp?: Socket;
+}
+
+/** Rejects with the error of the first step that failed, and when `signal` aborts; nothing stays open then. */
+export type OpenTransport = (endpoint: BrokerEndpoint, signal: AbortSignal) => Promise<Transport>;
+
+/** A TCP socket that was made already, and the address that it is to be connected to. */
 export interface OwnSocket {
   readonly fd: number;
   readonly ip: string;
 }
 
-/** Name or address, without the brackets of IPv6. */
-export function hostOf({ url }: Pick<BrokerEndpoint, 'url'>): string {
-  return new URL(url).hostname.replace(/^\[(.*)\]$/u, '$1');
+interface Ways {
+  readonly addresses?: Pick<BrokerAddresses, 'lookup' | 'connected'>;
+  /** To be connected, in place of a new one. */
+  readonly own?: OwnSocket | undefined;
+  /** Called with the socket before it is connected. */
+  readonly onTcp?: (tcp: Socket) => void;
 }
 
-/** A connected or connecting socket; small packets leave at once. `own`: to be connected, in place of a new one. */
-export function openBrokerSocket(
-  { url: address, ca, cert, key }: BrokerEndpoint,
-  addresses: Pick<BrokerAddresses, 'lookup' | 'connected'> = broker_addresses,
-  own?: OwnSocket,
-): Socket {
-  const url = new URL(address);
-  const host = hostOf({ url: address });
-  const secure = url.protocol === 'mqtts:';
-  const port = Number(url.port) || port_default[secure ? 'mqtts:' : 'mqtt:'];
-  const target = {
-    host,
-    port,
-    lookup: addresses.lookup,
-    autoSelectFamilyAttemptTimeout: address_attempt_ms,
-  };
-  // With a name it would be read from before it is connected, which fails.
-  const tcp = own && new Socket({ fd: own.fd }).connect({ host: own.ip, port }).setNoDelay(true);
-  const remember = (socket: Socket): void => {
-    if (socket.remoteAddress !== undefined) addresses.connected(host, socket.remoteAddress);
-  };
-  if (!secure) {
-    const socket = tcp ?? connectTcp({ ...target, noDelay: true });
-    return socket.once('connect', () => remember(socket));
+const default_websocket = { subprotocol: 'mqtt', headers: {} } as const;
+/** The largest message of a WebSocket. Brokers send a packet in each, or less. */
+const websocket_bytes_max = 16 * 1024 * 1024;
+
+/** Where packets to the broker are sent: the proxy, or the broker itself. */
+export function nextPlace(endpoint: Pick<BrokerEndpoint, 'url' | 'proxy'>): Place {
+  return proxyOf(endpoint) ?? brokerPlace(new URL(endpoint.url));
+}
+
+/** Small packets leave at once. */
+export async function openTransport(
+  endpoint: BrokerEndpoint,
+  signal: AbortSignal,
+  ways: Ways = {},
+): Promise<Transport> {
+  const url = new URL(endpoint.url);
+  return opened(endpoint, signal, ways, async (tunnelled) => {
+    let stream = tunnelled;
+    if (isTls(url)) {
+      if (endpoint.ca === undefined) trustSystemAuthorities();
+      stream = await secured(connectTls({ socket: stream, ...tlsOptions(endpoint) }), signal);
+    }
+    return isWebSocket(url) ? upgraded(stream, endpoint, signal) : stream;
+  });
+}
+
+/** As `openTransport`, without TLS and WebSocket: bytes reach the broker as they are written. */
+export async function openTunnel(
+  endpoint: BrokerEndpoint,
+  signal: AbortSignal,
+  ways: Ways = {},
+): Promise<Transport> {
+  return opened(endpoint, signal, ways, async (stream) => stream);
+}
+
+async function opened(
+  endpoint: BrokerEndpoint,
+  signal: AbortSignal,
+  { addresses = broker_addresses, own, onTcp }: Ways,
+  finish: (stream: Duplex) => Promise<Duplex>,
+): Promise<Transport> {
+  const proxy = proxyOf(endpoint);
+  const broker = brokerPlace(new URL(endpoint.url));
+  const { host, port } = proxy ?? broker;
+  const tcp = own
+    ? // With a name it would be read from before it is connected, which fails.
+      new Socket({ fd: own.fd }).connect({ host: own.ip, port })
+    : connectTcp({
+        host,
+        port,
+        lookup: addresses.lookup,
+        autoSelectFamilyAttemptTimeout: address_attempt_ms,
+      });
+  tcp.setNoDelay(true);
+  onTcp?.(tcp);
+  let failure: Error | undefined;
+  tcp.on('error', (error) => (failure ??= error));
+  const stop = (): unknown => tcp.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await once(tcp, 'connect', { signal });
+    const first = proxy?.kind === 'https' ? await securedProxy(tcp, proxy.host, signal) : tcp;
+    const stream = await finish(proxy ? await tunnel(first, proxy, broker, signal) : first);
+    if (tcp.remoteAddress !== undefined) addresses.connected(host, tcp.remoteAddress);
+    return { stream, tcp };
+  } catch (error) {
+    tcp.destroy();
+    throw failure ?? error;
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
-  if (ca === undefined) trustSystemAuthorities();
-  const way = tcp ? { socket: tcp, host } : target;
-  const socket = connectTls({ ...way, ...tlsOptions(host, { ca, cert, key }) });
-  socket.setNoDelay(true);
-  return socket.once('secureConnect', () => remember(socket));
 }
 
-function tlsOptions(host: string, { ca, cert, key }: Omit<BrokerEndpoint, 'url'>): ConnectionOptions {
+/** Resolves once a socket that is not one of the operating system is connected. */
+export async function transportOver(stream: Duplex, signal: AbortSignal): Promise<Transport> {
+  try {
+    await once(stream, 'connect', { signal });
+    return { stream };
+  } catch (error) {
+    stream.on('error', () => undefined).destroy();
+    throw error;
+  }
+}
+
+async function securedProxy(tcp: Socket, host: string, signal: AbortSignal): Promise<Duplex> {
+  trustSystemAuthorities();
+  return secured(connectTls({ socket: tcp, ...(isIP(host) === 0 && { servername: host }), host }), signal);
+}
+
+/** Resolves after the handshake. */
+async function secured(socket: TLSSocket, signal: AbortSignal): Promise<Duplex> {
+  // It ends with the socket below it, also while nobody else listens.
+  socket.on('error', () => undefined);
+  await once(socket, 'secureConnect', { signal });
+  return socket;
+}
+
+/** The options of TLS with the broker, whatever the environment says. */
+export function tlsOptions(endpoint: BrokerEndpoint): ConnectionOptions {
+  const { ca, cert, key, alpn, tls_name } = endpoint;
+  const host = tls_name ?? brokerPlace(new URL(endpoint.url)).host;
   return {
     minVersion: 'TLSv1.2',
-    // Regardless of the environment.
     rejectUnauthorized: true,
+    // The name that is checked.
+    host,
     ...(isIP(host) === 0 && { servername: host }),
+    ...(alpn !== undefined && { ALPNProtocols: [...alpn] }),
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
   };
+}
+
+/** A server that answers the request for a WebSocket with something else. */
+export class NoWebSocket extends Error {
+  override readonly name = 'NoWebSocket';
+  readonly code = 'NO_WEBSOCKET';
+}
+
+/** MQTT 5 section 6, the same in 3.1.1: binary messages of the subprotocol `mqtt`, whose limits are not those of packets. */
+async function upgraded(stream: Duplex, endpoint: BrokerEndpoint, signal: AbortSignal): Promise<Duplex> {
+  const { subprotocol, headers } = endpoint.websocket ?? default_websocket;
+  const socket = new WebSocket(endpoint.url, subprotocol, {
+    createConnection: () => stream,
+    headers: { ...headers },
+    perMessageDeflate: false,
+    maxPayload: websocket_bytes_max,
+  });
+  socket.once('unexpected-response', (asked, { statusCode = 0, headers: { location } }) => {
+    asked.destroy();
+    socket.emit('error', new NoWebSocket(texts.no_websocket(statusCode, location)));
+  });
+  socket.on('error', () => undefined);
+  await once(socket, 'open', { signal });
+  return createWebSocketStream(socket);
 }

@@ -2,10 +2,10 @@
  * The stream between a socket and MQTT.js: bounds what arrives, counts every byte of it as a sign of life, and keeps the messages and
  * their acknowledgements for our own code.
  */
-import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { plainIp } from '../platform/networks.ts';
 import type { IPublishPacket } from 'mqtt-packet';
+import type { Transport } from './socket.ts';
 import { FrameFilter, type Oversize, type PubackPacket } from './frames.ts';
 
 export interface MqttStreamOptions {
@@ -32,6 +32,9 @@ export class MqttStream extends Duplex {
   sent_ms = performance.now();
   #last_received_ms = performance.now();
   readonly #socket: Duplex;
+  readonly #tcp: Transport['tcp'];
+  /** Received by the socket of the operating system when that was last looked at. */
+  #tcp_bytes = 0;
   readonly #frames: FrameFilter;
   #onPuback: ((puback: PubackPacket) => void) | undefined;
   /** Has arrived, and waits for the next turn; nothing more is read meanwhile, but the end may come. */
@@ -42,20 +45,18 @@ export class MqttStream extends Duplex {
   #is_held = false;
   #isDue = false;
   #is_corked = false;
-  #connected: boolean;
   #ended = false;
   #failure: Error | undefined;
 
-  constructor(socket: Duplex, options: MqttStreamOptions) {
+  constructor({ stream: socket, tcp }: Transport, options: MqttStreamOptions) {
     super({ allowHalfOpen: false });
     this.#socket = socket;
+    this.#tcp = tcp;
     this.#frames = new FrameFilter({
       ...options,
       isHeld: () => this.#is_held,
       onPuback: (puback) => this.#onPuback?.(puback),
     });
-    this.#connected = !('connecting' in socket && socket.connecting === true);
-    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => (this.#connected = true));
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.once('end', () => {
       this.#ended = true;
@@ -66,24 +67,25 @@ export class MqttStream extends Duplex {
     socket.once('close', () => {
       if (!this.#ended) this.destroy();
     });
+    // It may have ended between its handshakes and this.
+    if (socket.destroyed) this.destroy();
+    else socket.resume();
   }
 
   /** Monotonic time of the last byte from the broker; now while this side does not read, since bytes may be waiting. */
   get last_received_ms(): number {
+    // TLS and WebSocket pass on what is complete: a part of it is a sign of life, too.
+    const bytes = this.#tcp?.bytesRead ?? 0;
+    if (bytes !== this.#tcp_bytes) this.#last_received_ms = performance.now();
+    this.#tcp_bytes = bytes;
     return this.#socket.isPaused() ? performance.now() : this.#last_received_ms;
   }
 
   /** Addresses of the connection, IPv4 in its own form; null where the transport has none, or before and after it. */
   get endpoints(): Endpoints | null {
-    if (!(this.#socket instanceof Socket)) return null;
-    const { localAddress, remoteAddress } = this.#socket;
+    const { localAddress, remoteAddress } = this.#tcp ?? {};
     if (localAddress === undefined || remoteAddress === undefined) return null;
     return { local_ip: withoutZone(localAddress), remote_ip: withoutZone(remoteAddress) };
-  }
-
-  /** Whether the connection of the transport was ever made, its TLS handshake included. */
-  get connected(): boolean {
-    return this.#connected;
   }
 
   /** Why this side ended the connection, if it did. */

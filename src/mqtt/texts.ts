@@ -1,10 +1,29 @@
 /** Sentences about the connection to the broker that people read; those of reason codes stand in codes.ts and those of errors in faults.ts; tests refer to them by name. */
+const proxy_remedies: Readonly<Record<number, string>> = {
+  407: 'it requires a login; set broker.proxy_username and broker.proxy_password_file',
+  502: 'it does not reach the broker; check the host and port in broker.url',
+  503: 'it does not reach the broker; check the host and port in broker.url',
+  504: 'it does not reach the broker; check the host and port in broker.url',
+};
+
 export const texts = {
   // Connecting
   no_answer: 'the broker accepted the connection and did not answer',
   no_connection: 'no connection within the time limit',
   closed_early: 'the broker closed the connection before it answered',
   attempt_aborted: 'the attempt was aborted',
+  proxy_refused: (proxy: string, place: string, reason: string, status: number) =>
+    `the proxy ${proxy} answered ${reason} to the request for ${place}; ${proxy_remedies[status] ?? 'ask who runs it to allow connections to this host and port'}`,
+  environment_proxy:
+    'https_proxy, http_proxy or all_proxy of the environment is not the address of a proxy; correct it, or set broker.proxy (none: no proxy)',
+  proxy_unclear: (proxy: string, reason: string) =>
+    `the proxy ${proxy} did not answer as an HTTP proxy does (${reason}); check its address and kind in broker.proxy`,
+  socks_refused: (proxy: string, place: string, reason: string) =>
+    `the proxy ${proxy} made no connection to ${place} (${reason}); check broker.proxy, its login, and that it allows this host and port`,
+  no_websocket: (status: number, location: string | undefined) =>
+    location === undefined
+      ? `the server answered HTTP status ${status} instead of opening a WebSocket; check the path in broker.url`
+      : `the server answered HTTP status ${status} and points to ${location}: a login page of this network, or another address of the broker; log in there, or correct broker.url`,
 
   // Sessions
   closed_by_broker: 'the broker closed the connection',
@@ -23,5 +42,7 @@ export const texts = {
   topic_cut: 'the broker sent a message that ends within its topic or packet id',
   topic_alias: 'the broker sent a message with a topic alias, which was not agreed on',
   not_mqtt: (first: string) => `the broker sent data that is not an MQTT packet (first byte 0x${first})`,
+  speaks_http:
+    'an HTTP server answers on this port; for MQTT over WebSocket write wss:// (or ws://) and its path in broker.url, else correct the port',
   length_unreadable: 'the broker sent a packet with an invalid length',
 } as const;

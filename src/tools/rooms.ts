@@ -65,9 +65,9 @@ export const rooms: readonly Room[] = [
   {
     folder: 'src/mqtt',
     purpose:
-      'one MQTT session for kit, service and doctor: broker options, socket, TLS, MQTT.js, packet ids, reconnecting',
+      'one MQTT session for kit, service and doctor: broker options, proxies, TLS, WebSocket, MQTT.js, packet ids, reconnecting',
     imports: ['platform'],
-    packages: ['mqtt', 'mqtt-packet'],
+    packages: ['mqtt', 'mqtt-packet', 'socks', 'ws'],
   },
   {
     folder: 'src/kit/uplink',

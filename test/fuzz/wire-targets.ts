@@ -190,7 +190,7 @@ async function readConnection(input: Buffer): Promise<void> {
         client_id: 'fuzz',
         session_expiry_s: 0,
         receive_maximum: 16,
-        openSocket: () => socket,
+        openTransport: async () => ({ stream: socket }),
         onOversize: () => undefined,
         onMessage: async ({ payload }) => {
           readJson(payload, message_limits);

@@ -3,12 +3,17 @@ import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
 import type { BrokerConfig } from '../../kit/config/broker.ts';
 import { validityWarning } from '../../kit/config/secrets.ts';
 import { messageOf, systemReason } from '../../platform/errors.ts';
 import { trustSystemAuthorities } from '../../platform/authorities.ts';
 import { plainFault } from '../../mqtt/faults.ts';
+import { proxyOf } from '../../mqtt/proxy.ts';
+import { openTunnel, tlsOptions } from '../../mqtt/socket.ts';
+import { brokerPlace, isTls } from '../../platform/broker-address.ts';
+import { nameOfProxy, type Proxy } from '../../platform/proxy.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
 import { texts } from './texts.ts';
@@ -25,21 +30,37 @@ export async function checkNetwork(
   places: Places = keys_only,
 ): Promise<readonly Finding[]> {
   const url = new URL(broker.url);
-  const host = url.hostname.replace(/^\[(.*)\]$/u, '$1');
-  const port = Number(url.port);
+  let proxy: Proxy | undefined;
+  try {
+    proxy = proxyOf(broker);
+  } catch (error) {
+    return [refusedTunnel(error, signal)];
+  }
+  const { host, port } = proxy ?? brokerPlace(url);
   const findings: Finding[] = broker.cert === undefined ? [] : [ownFinding(broker.cert, Date.now())];
   if (isIP(host) === 0) {
     const found = await resolveName(host);
     findings.push(found);
     if (found.level !== 'ok') return findings;
   }
-  const reached = await reach('broker tcp', host, port, signal);
+  const reached = await reach(proxy ? 'proxy tcp' : 'broker tcp', host, port, signal);
   findings.push(reached);
-  if (reached.level === 'ok' && url.protocol === 'mqtts:') {
-    const socket = tlsTo(broker, host, port);
-    findings.push(...(await checkTls(socket, host, places, signal)));
-  }
+  if (reached.level !== 'ok') return findings;
+  const tunnel = await openTunnel(broker, signal).catch((error: unknown) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
+  if (tunnel instanceof Error) return [...findings, refusedTunnel(tunnel, signal)];
+  if (proxy) findings.push(ok('proxy', texts.proxy_connects(nameOfProxy(proxy), brokerPlace(url))));
+  if (isTls(url)) findings.push(...(await checkTls(tunnel.stream, broker, places, signal)));
+  tunnel.stream.on('error', () => undefined).destroy();
   return findings;
+}
+
+function refusedTunnel(error: unknown, signal: AbortSignal): Finding {
+  const [finding = '', remedy = texts.check_host] = plain(
+    signal.aborted ? 'timed out' : error instanceof Error ? plainFault(error) : messageOf(error),
+  ).split('; ');
+  return fail('proxy', finding, remedy);
 }
 
 async function resolveName(host: string): Promise<Finding> {
@@ -88,27 +109,16 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : plain(messageOf(error));
 }
 
-function tlsTo({ ca, cert, key }: BrokerConfig, host: string, port: number): TLSSocket {
-  if (ca === undefined) trustSystemAuthorities();
-  return connectTls({
-    host,
-    port,
-    minVersion: 'TLSv1.2',
-    rejectUnauthorized: false,
-    ...(isIP(host) === 0 && { servername: host }),
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
-  });
-}
-
 /** The handshake with the configured certificates; verification errors are findings, so the handshake itself accepts them. */
 async function checkTls(
-  socket: TLSSocket,
-  host: string,
+  stream: Duplex,
+  broker: BrokerConfig,
   places: Places,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
+  if (broker.ca === undefined) trustSystemAuthorities();
+  const socket = connectTls({ socket: stream, ...tlsOptions(broker), rejectUnauthorized: false });
+  const host = broker.tls_name ?? brokerPlace(new URL(broker.url)).host;
   const stop = (): Socket => socket.destroy(new Error('timed out'));
   signal.addEventListener('abort', stop, { once: true });
   try {

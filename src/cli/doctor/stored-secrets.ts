@@ -18,21 +18,32 @@ export async function credentialStore(store = credential_store): Promise<Store> 
 }
 
 const prefix = 'kit-connector.';
-const names = { password: 'mqtt-password', ca: 'mqtt-ca', cert: 'mqtt-cert', key: 'mqtt-key' } as const;
+const names = {
+  password: 'mqtt-password',
+  proxy_password: 'mqtt-proxy-password',
+  ca: 'mqtt-ca',
+  cert: 'mqtt-cert',
+  key: 'mqtt-key',
+} as const;
 
 /** The options, with missing secrets from the store; files that cannot be read are omitted. */
 export async function withStoredSecrets(
   broker: BrokerConfig,
   store = credential_store,
 ): Promise<BrokerConfig> {
+  const { proxy } = broker;
+  const known = { ...broker, proxy_password: proxy?.password };
   const read = async (name: keyof typeof names): Promise<string | undefined> =>
-    broker[name] ??
+    known[name] ??
     (await readTextUpTo(join(store, prefix + names[name]), small_bytes_max).catch(() => undefined));
-  const [password, ca, cert, key] = await Promise.all([
-    read('password'),
+  const line = async (name: 'password' | 'proxy_password'): Promise<string | undefined> =>
+    (await read(name))?.replace(/\r?\n$/u, '');
+  const [password, proxy_password, ca, cert, key] = await Promise.all([
+    line('password'),
+    line('proxy_password'),
     read('ca'),
     read('cert'),
     read('key'),
   ]);
-  return { ...broker, password: password?.replace(/\r?\n$/u, ''), ca, cert, key };
+  return { ...broker, password, ca, cert, key, proxy: proxy && { ...proxy, password: proxy_password } };
 }

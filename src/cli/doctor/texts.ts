@@ -138,6 +138,8 @@ export const texts = {
   host_not_found: (host: string, reason: string) => `${host} not found (${reason})`,
   check_name_and_link:
     'check the name in broker.url, and that a WAN link is up and provides a name server (resolvectl status)',
+  proxy_connects: (proxy: string, { host, port }: { readonly host: string; readonly port: number }) =>
+    `${proxy} connects to ${host} port ${port}`,
   answers_within: (place: string, took_ms: number) => `${place} answers within ${took_ms} ms`,
   check_port: 'check the port, and that the service runs; the host is reachable but the port is closed',
   check_host_name: 'check the host name, and the name server of this machine',

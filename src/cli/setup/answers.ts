@@ -136,7 +136,7 @@ function noUuid(answer: string): string | undefined {
 /** Detects typing errors; everything else is validated with the whole file. */
 function noBrokerAddress(answer: string): string | undefined {
   const url = URL.canParse(answer) ? new URL(answer) : undefined;
-  const isAddress = url !== undefined && /^mqtts?:$/u.test(url.protocol) && url.hostname !== '';
+  const isAddress = url !== undefined && /^(?:mqtt|ws)s?:$/u.test(url.protocol) && url.hostname !== '';
   return answer === no_broker || isAddress ? undefined : texts.invalid_broker(answer);
 }
 

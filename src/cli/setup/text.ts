@@ -14,7 +14,7 @@ export interface Answers {
   /** Undefined: created at the first start, and not in the file. */
   readonly kit_id: string | undefined;
   readonly kit_name: string | undefined;
-  /** `mqtts://host:port`, or `none`. */
+  /** `mqtts://host:port`, `wss://host:port/path`, or `none`. */
   readonly broker_url: string;
   readonly username: string | undefined;
   /** Undefined when systemd passes the secret as a credential, or when there is none. */

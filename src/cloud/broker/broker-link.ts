@@ -6,8 +6,9 @@ import { messageOf } from '../../platform/errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, reasonOf } from '../../mqtt/codes.ts';
 import { keepConnected, service_retry } from '../../mqtt/reconnect.ts';
+import { wayTo } from '../../mqtt/proxy.ts';
 import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
-import type { OpenBrokerSocket } from '../../mqtt/socket.ts';
+import type { OpenTransport } from '../../mqtt/socket.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
@@ -35,8 +36,8 @@ export interface BrokerLinkParts extends ReceiverParts {
   /** Name of the shared subscription of the replicas: each message goes to one of them. Undefined: a single service. */
   readonly share: string | undefined;
   readonly log: ServiceLog;
-  /** Left out: a socket of the operating system. */
-  readonly openSocket?: OpenBrokerSocket | undefined;
+  /** Left out: sockets of the operating system. */
+  readonly openTransport?: OpenTransport | undefined;
   /** Looks whether the shared subscription delivers; left out: it is not looked at. */
   readonly shareCheck?: ShareCheck | undefined;
   /** Time for the retained messages to arrive. Left out: 15 s. */
@@ -130,13 +131,13 @@ export class BrokerLink implements CloudLink {
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
-    const { broker, client_id, share, log, openSocket } = this.#parts;
+    const { broker, client_id, share, log, openTransport } = this.#parts;
     return openSession(
       {
         broker,
         client_id,
         protocol,
-        openSocket,
+        openTransport,
         // A session of a removed replica would hold messages that no other replica receives.
         session_expiry_s: share === undefined ? session_expiry_s : 0,
         receive_maximum,
@@ -166,7 +167,7 @@ export class BrokerLink implements CloudLink {
       this.#session = session;
       this.#isDownLogged = false;
       this.#parts.count?.('connected');
-      log.info({ broker: broker.url, protocol: session.protocol }, texts.log_connected);
+      log.info({ broker: wayTo(broker), protocol: session.protocol }, texts.log_connected);
       const ends = new AbortController();
       if (share !== undefined) void this.#followShare(session, AbortSignal.any([signal, ends.signal]));
       await Promise.race([session.closed, aborted(signal)]);
@@ -210,7 +211,7 @@ export class BrokerLink implements CloudLink {
     if (this.#isDownLogged) return;
     this.#isDownLogged = true;
     const { broker, log } = this.#parts;
-    log.warn({ broker: broker.url, reason }, texts.log_connect_failed);
+    log.warn({ broker: wayTo(broker), reason }, texts.log_connect_failed);
   }
 }
 

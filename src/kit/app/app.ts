@@ -22,7 +22,8 @@ import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
 import type { StartStore } from '../outbox/live/store-client.ts';
 import { kit_retry } from '../../mqtt/reconnect.ts';
-import type { OpenBrokerSocket } from '../../mqtt/socket.ts';
+import { wayTo } from '../../mqtt/proxy.ts';
+import type { OpenTransport } from '../../mqtt/socket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
 import type { LogRoot, Log } from '../../platform/log/log.ts';
@@ -63,7 +64,7 @@ export interface AppDeps {
   /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
   readonly routes?: Routes;
   /** How the broker is reached; left out: over a socket of the operating system. */
-  readonly openSocket?: OpenBrokerSocket;
+  readonly openTransport?: OpenTransport;
   /** The stalls of the process, for kits that share one; default: a record for this kit alone. */
   readonly stalls?: Stalls;
 }
@@ -233,7 +234,7 @@ interface Foundation {
 /** Hub, tasks and uplink share only what is passed here. */
 function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): ReportParts {
   const { outbox, pace, low_battery, ends, own, broken } = foundation;
-  const { log, clock, broker, openSocket, routes } = deps;
+  const { log, clock, broker, openTransport, routes } = deps;
   const [{ config }, { signal }] = [live, ends.hub];
   const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
   const facts = processFacts(deps, low_battery, signal);
@@ -275,7 +276,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     onConnected: announceTo(outbox, hub, own),
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
     log: log.child({ part: 'uplink' }),
-    openSocket,
+    openTransport,
     routes,
   });
   const drain = measureDrain({ outbox, uplink, clock, own }, log, signal);
@@ -325,7 +326,7 @@ function openTasks({ clock, log }: AppDeps, { outbox, hub, activity_log, signal 
 function processFacts({ version, broker, clock }: AppDeps, low_battery: LowBattery, signal: AbortSignal) {
   return {
     version,
-    broker_url: broker.url,
+    broker_url: wayTo(broker),
     started: clock.stamp(),
     clock,
     lag: measureLoopLag(signal),

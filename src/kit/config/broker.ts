@@ -5,15 +5,9 @@ import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { hasCode } from '../../platform/errors.ts';
 import type { BrokerOptions } from '../../mqtt/broker.ts';
+import { readUrl, readWay } from './broker-way.ts';
 import type { configFile } from './schema.ts';
-import {
-  isThisMachine,
-  type Read,
-  readCertificates,
-  readKey,
-  readSecret,
-  validityWarning,
-} from './secrets.ts';
+import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
 import type { FaultList, Source } from './source.ts';
 import { texts } from './texts.ts';
 
@@ -46,9 +40,9 @@ export async function readBroker(
   checkLogin(section, secrets, context);
   if (!url) return undefined;
   if (url === no_broker) context.warnings.push(texts.no_broker(context.source.file));
-  else checkTransport(url, section, secrets, context);
+  const way = url === no_broker ? { url } : await readWay(url, section, secrets, context);
   return {
-    url: url === no_broker ? no_broker : addressOf(url),
+    ...way,
     username: section.username === '' ? undefined : (section.username ?? kit_id),
     password: secrets.password?.text.replace(/\r?\n$/, ''),
     ca: secrets.ca?.text,
@@ -68,48 +62,27 @@ function checkLogin(section: BrokerSection, secrets: Secrets, { faults }: Broker
   else if (!secrets.cert) faults.add(['broker', 'username'], texts.no_login);
 }
 
-function addressOf({ protocol, hostname, port }: URL): string {
-  return `${protocol}//${hostname}:${port || (protocol === 'mqtts:' ? '8883' : '1883')}`;
-}
-
-/** Without a scheme, the host would be taken for one. */
-function parsed(text: string): URL | undefined {
-  return text.includes('//') && URL.canParse(text) ? new URL(text) : undefined;
-}
-
-function readUrl(text: string, faults: FaultList): URL | undefined {
-  const fault = (sentence: string): undefined => {
-    faults.add(['broker', 'url'], sentence);
-  };
-  const url = parsed(text);
-  if (!url) return fault(texts.no_address(text.replace(/[^/]*@/, '***@')));
-  if (url.username !== '' || url.password !== '') {
-    return fault(texts.credentials_in_url);
-  }
-  if (url.protocol !== 'mqtt:' && url.protocol !== 'mqtts:') {
-    return fault(texts.unknown_scheme(url.protocol));
-  }
-  if (url.hostname === '') return fault(texts.no_host);
-  if ((url.pathname !== '' && url.pathname !== '/') || url.search !== '' || url.hash !== '') {
-    return fault(texts.text_after_port);
-  }
-  return url;
-}
-
 const secretFiles = {
   password: { key: 'password_file', credential: 'mqtt-password', secret: true },
   ca: { key: 'ca_file', credential: 'mqtt-ca', secret: false },
   cert: { key: 'cert_file', credential: 'mqtt-cert', secret: false },
   key: { key: 'key_file', credential: 'mqtt-key', secret: true },
+  proxy_password: { key: 'proxy_password_file', credential: 'mqtt-proxy-password', secret: true },
 } as const;
 type SecretName = keyof typeof secretFiles;
-const secretNames = ['password', 'ca', 'cert', 'key'] as const satisfies readonly SecretName[];
+const secretNames = [
+  'password',
+  'ca',
+  'cert',
+  'key',
+  'proxy_password',
+] as const satisfies readonly SecretName[];
 
 interface SecretText {
   readonly file: string;
   readonly text: string;
 }
-type Secrets = { [K in SecretName]?: SecretText };
+export type Secrets = { [K in SecretName]?: SecretText };
 
 /** A file that the section names comes before the credential of the same purpose. */
 async function readSecrets(section: BrokerSection, context: BrokerContext): Promise<Secrets> {
@@ -177,20 +150,4 @@ function checkCertificates(
     if (warning) context.warnings.push(warning);
   }
   return certificates;
-}
-
-/** What makes no sense without encryption. */
-function checkTransport(
-  url: URL,
-  section: BrokerSection,
-  secrets: Secrets,
-  { faults, warnings }: BrokerContext,
-): void {
-  if (url.protocol === 'mqtts:') return;
-  for (const key of ['ca_file', 'cert_file', 'key_file'] as const) {
-    if (section[key] !== undefined) faults.add(['broker', key], texts.no_effect_without_tls);
-  }
-  if (secrets.password && !isThisMachine(url.hostname)) {
-    warnings.push(texts.password_in_clear(url.host, texts.write_mqtts));
-  }
 }

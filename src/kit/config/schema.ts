@@ -21,7 +21,7 @@ const broker = z.strictObject({
   url: z
     .string()
     .describe(
-      'mqtts://host:port, or mqtt://host:port without encryption; none: keep everything in the buffer',
+      'mqtts://host:port, over WebSocket wss://host:port/path, or without encryption mqtt:// and ws://; none: keep everything in the buffer',
     ),
   username: z
     .string()
@@ -31,6 +31,38 @@ const broker = z.strictObject({
   ca_file: path.optional().describe('PEM; the certificates of the system count when left out'),
   cert_file: path.optional().describe('PEM; the client certificate'),
   key_file: path.optional().describe('PEM; the private key of the client certificate'),
+  proxy: z
+    .string()
+    .optional()
+    .describe(
+      'http://host:port (CONNECT), https:// or socks5://; left out: what https_proxy, http_proxy, all_proxy and no_proxy of the environment say; none: no proxy',
+    ),
+  proxy_username: z.string().min(1).optional().describe('the login at the proxy'),
+  proxy_password_file: path
+    .optional()
+    .describe('holds the password at the proxy and nothing else (chmod 640)'),
+  alpn: z
+    .array(z.string().min(1).max(255))
+    .min(1)
+    .max(8)
+    .optional()
+    .describe(
+      'protocols to ask for in the TLS handshake (ALPN); left out: none, and on port 443 of AWS IoT Core what it expects',
+    ),
+  tls_name: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the name in the certificate of the broker, where it is not the host of url'),
+  websocket: z
+    .strictObject({
+      subprotocol: z.string().min(1).default('mqtt').describe('mqttv3.1 for some old servers'),
+      headers_file: path
+        .optional()
+        .describe('headers of the request, "Name: value" a line, such as a token of a gateway (chmod 640)'),
+    })
+    .optional()
+    .describe('for ws:// and wss://'),
   protocol: z.literal(['auto', 5, '3.1.1']).default('auto').describe('auto: MQTT 5 where the broker has it'),
   keepalive_s: z.int().min(5).max(3_600).default(30).describe('MQTT keepalive'),
   connect_timeout_s: z.int().min(1).max(300).default(15).describe('for one attempt to connect'),

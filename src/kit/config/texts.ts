@@ -52,14 +52,24 @@ export const texts = {
   credentials_in_url:
     'holds credentials; move the name to broker.username and the password to a file named by broker.password_file',
   unknown_scheme: (protocol: string) =>
-    `begins with ${protocol}//, which is not supported; write mqtts:// (or mqtt:// without encryption)`,
+    `begins with ${protocol}//, which is not supported; write mqtts:// or wss:// (mqtt:// or ws:// without encryption)`,
   no_host: 'has no host; write it like mqtts://broker.example.com:8883',
-  text_after_port: 'has text after the port; write only mqtts://host:port',
+  text_after_port:
+    'has text after the port; write only mqtts://host:port, or wss://host:port/path for WebSocket',
   half_pair: (other_key: string) => `has no effect alone; set broker.${other_key} too`,
-  no_effect_without_tls: 'has no effect on an mqtt:// address; write mqtts:// in broker.url',
+  no_effect_without_tls: 'has no effect without TLS; write mqtts:// or wss:// in broker.url',
+  no_effect_without_websocket: 'has no effect without WebSocket; write wss:// in broker.url',
+  no_effect_without_proxy: 'has no effect without broker.proxy; set it, or remove this',
+  no_proxy_address: (text: string) =>
+    `is "${text}", which is not the address of a proxy; write http://host:port, https://host:port or socks5://host:port`,
+  credentials_in_proxy:
+    'holds credentials; move the name to broker.proxy_username and the password to a file named by broker.proxy_password_file',
+  proxy_password_without_name: 'is not set, but a password is; set the user name, or remove the password',
+  no_header: (file: string) => `names ${file}, which has a line that is not "Name: value"; correct it`,
   password_in_clear: (where: string, remedy: string) =>
     `the password crosses the network unencrypted to ${where}; ${remedy}`,
   write_mqtts: 'write mqtts:// in broker.url',
+  write_wss: 'write wss:// in broker.url',
 
   // Certificates and keys
   no_certificate: (file: string) =>

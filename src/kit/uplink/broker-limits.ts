@@ -7,9 +7,10 @@ import { broker_addresses } from '../../mqtt/broker-addresses.ts';
 import {
   type BrokerEndpoint,
   type BrokerSocket,
-  hostOf,
-  openBrokerSocket,
+  nextPlace,
+  openTransport,
   type OwnSocket,
+  type Transport,
 } from '../../mqtt/socket.ts';
 import { knockTcp } from '../../platform/linux/bound-tcp.ts';
 import { type SegmentLook, type Segments, segments } from '../../platform/linux/tcp-info.ts';
@@ -149,25 +150,27 @@ export class LargePackets {
   }
 
   /**
-   * Opens a socket to the broker. `end` is called with the reason when its connection is of no use; `isOtherDue`: the next one may
+   * Connects to the broker. `end` is called with the reason when its connection is of no use; `isOtherDue`: the next one may
    * be of use, since it has packets of another size.
    */
-  open(
+  async open(
     endpoint: BrokerEndpoint,
-    end: (socket: BrokerSocket, reason: string, how: { readonly isOtherDue: boolean }) => void,
-  ): BrokerSocket {
+    signal: AbortSignal,
+    end: (tcp: BrokerSocket, reason: string, how: { readonly isOtherDue: boolean }) => void,
+  ): Promise<Transport> {
     void this.#load();
-    const host = hostOf(endpoint);
+    const { host } = nextPlace(endpoint);
     const own = this.#ownSocket(host);
     this.#is_unconnected = own !== undefined;
-    const socket = openBrokerSocket(endpoint, broker_addresses, own);
-    socket.once('connect', () => (this.#is_unconnected = false));
-    this.#watch(socket, host, (reason) => {
-      // Where even small packets are lost, the hole is smaller than these: nothing but its remedy helps.
-      const isOtherDue = own === undefined || this.#limit === undefined;
-      end(socket, reason, { isOtherDue });
-    });
-    return socket;
+    const onTcp = (tcp: BrokerSocket): void => {
+      tcp.once('connect', () => (this.#is_unconnected = false));
+      this.#watch(tcp, host, (reason) => {
+        // Where even small packets are lost, the hole is smaller than these: nothing but its remedy helps.
+        const isOtherDue = own === undefined || this.#limit === undefined;
+        end(tcp, reason, { isOtherDue });
+      });
+    };
+    return openTransport(endpoint, signal, { own, onTcp });
   }
 
   /** Without the kernel's figures, nothing is recognised. */

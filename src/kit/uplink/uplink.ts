@@ -7,8 +7,9 @@ import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords } from '../../mqtt/codes.ts';
 import { ConnectFailed } from '../../mqtt/connect-failed.ts';
 import { keepConnected, type RetrySpans } from '../../mqtt/reconnect.ts';
+import { wayTo } from '../../mqtt/proxy.ts';
 import { openSession, type Session } from '../../mqtt/session.ts';
-import type { BrokerSocket, OpenBrokerSocket } from '../../mqtt/socket.ts';
+import type { BrokerSocket, OpenTransport } from '../../mqtt/socket.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
 import { aborted, every, sleep, within } from '../../platform/time.ts';
 import { BrokerLimits, LargePackets } from './broker-limits.ts';
@@ -60,8 +61,8 @@ export interface UplinkOptions {
   readonly log: UplinkLog;
   /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
   readonly routes?: Routes | undefined;
-  /** Left out: a socket of the operating system. */
-  readonly openSocket?: OpenBrokerSocket | undefined;
+  /** Left out: sockets of the operating system. */
+  readonly openTransport?: OpenTransport | undefined;
 }
 
 export interface UplinkStatus extends ConnectionStatus {
@@ -96,7 +97,7 @@ export class Uplink {
     const now = options.now ?? (() => performance.now());
     this.#options = options;
     this.#now = now;
-    this.#state = new ConnectionState({ ...options, broker_url: options.broker.url, now });
+    this.#state = new ConnectionState({ ...options, broker_url: wayTo(options.broker), now });
     this.#problems = new Problems(now, options.log);
     this.#limits = new BrokerLimits(this.#problems);
     this.#takeovers = new Takeovers(now, this.#problems);
@@ -202,14 +203,14 @@ export class Uplink {
       onRoom: () => opened.session?.destroy('fetching the dispatches that were left at the broker'),
     });
     const end = (
-      socket: BrokerSocket,
+      tcp: BrokerSocket,
       reason: string,
       { isOtherDue }: { readonly isOtherDue: boolean },
     ): void => {
       this.#is_next_due = isOtherDue;
       if (opened.session) opened.session.destroy(reason);
       // MQTT.js reports no error without a code.
-      else socket.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));
+      else tcp.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));
     };
     const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
     const session = await openSession(
@@ -223,7 +224,9 @@ export class Uplink {
         will: { ...will, delay_s: will_delay_s },
         onMessage: async (message) => inbox.receive(message),
         onOversize: (message) => noteTooLarge(message, this.#problems),
-        openSocket: this.#options.openSocket ?? ((endpoint) => this.#large_packets.open(endpoint, end)),
+        openTransport:
+          this.#options.openTransport ??
+          (async (endpoint, stop) => this.#large_packets.open(endpoint, stop, end)),
       },
       signal,
     );

@@ -14,6 +14,7 @@ import type { Clock } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
 import { Stalls } from '../../../src/platform/stalls.ts';
 import type { Duplex } from 'node:stream';
+import { transportOver } from '../../../src/mqtt/socket.ts';
 import { BufferSize } from '../checks/buffer-size.ts';
 import type { Devices } from './devices.ts';
 import { Disk } from './disk.ts';
@@ -211,7 +212,7 @@ export class Kit {
           }),
           ack: settings.ack,
         },
-        openSocket,
+        openTransport: async (_endpoint, stop) => transportOver(openSocket(), stop),
         stalls: new Stalls(),
         startStore: simulatedStore({
           world,

@@ -1,6 +1,7 @@
 /** The service on a machine of its own: the real ingest and the real store, whose thread and network are the simulator's. */
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { transportOver } from '../../../src/mqtt/socket.ts';
 import { messageOf, StorageUnavailable } from '../../../src/platform/errors.ts';
 import type { Service } from '../../../src/cloud/service.ts';
 import { startStandalone } from '../../../src/cloud/standalone.ts';
@@ -153,7 +154,7 @@ export class ServiceHost {
         version: '0',
         log,
         history: { retention: history_retention, every_ms: server_round_ms, divides_all: true },
-        openSocket,
+        openTransport: async (_endpoint, stop) => transportOver(openSocket(), stop),
         serve: async (_at, parts) => {
           run.service = parts.service;
           return { url: '', closed: Promise.resolve() };

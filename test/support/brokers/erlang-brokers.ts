@@ -11,6 +11,8 @@ import { freePort } from '../ports.ts';
 
 export interface ErlangBroker {
   readonly port: number;
+  /** Of MQTT over WebSocket. */
+  readonly ws_port: number;
   readonly username: string;
   readonly password: string;
   stop(): Promise<void>;
@@ -86,7 +88,7 @@ export async function end(child: ChildProcess): Promise<void> {
 
 export async function startEjabberd(): Promise<ErlangBroker> {
   const dir = await makeDirectory();
-  const port = await freePort();
+  const [port, ws_port] = [await freePort(), await freePort()];
   const config = join(dir, 'ejabberd.yml');
   await mkdir(join(dir, 'spool'));
   // JSON is YAML.
@@ -95,7 +97,15 @@ export async function startEjabberd(): Promise<ErlangBroker> {
     JSON.stringify({
       hosts: ['localhost'],
       loglevel: 'info',
-      listen: [{ port, ip: '127.0.0.1', module: 'mod_mqtt' }],
+      listen: [
+        {
+          port: ws_port,
+          ip: '127.0.0.1',
+          module: 'ejabberd_http',
+          request_handlers: { '/mqtt': 'mod_mqtt' },
+        },
+        { port, ip: '127.0.0.1', module: 'mod_mqtt' },
+      ],
       modules: {
         mod_mqtt: {
           access_publish: { 'k1/#': [{ allow: 'all' }] },
@@ -118,5 +128,5 @@ export async function startEjabberd(): Promise<ErlangBroker> {
     { command: [...command, '-mnesia', 'dir', `"${join(dir, 'spool')}"`, '-s', 'ejabberd'], env, started },
   ]);
   // It knows no passwords, and accepts any but an empty one.
-  return { port, username: 'guest', password: 'any', stop };
+  return { port, ws_port, username: 'guest', password: 'any', stop };
 }

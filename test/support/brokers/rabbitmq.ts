@@ -28,8 +28,9 @@ export async function startRabbitmq(): Promise<Rabbitmq> {
   const names_port = await freePort();
   const epmd = [program('epmd'), '-address', '127.0.0.1', '-port', String(names_port)];
   const stopNames = await runAll(dir, [{ command: epmd }]);
-  const [port, amqp_port, nodes_port] = [await freePort(), await freePort(), await freePort()];
-  const { kill, start } = await nodeAt(dir, { mqtt_port: port, amqp_port, nodes_port, names_port });
+  const [port, ws_port] = [await freePort(), await freePort()];
+  const [amqp_port, nodes_port] = [await freePort(), await freePort()];
+  const { kill, start } = await nodeAt(dir, { mqtt_port: port, ws_port, amqp_port, nodes_port, names_port });
   const stop = async (): Promise<void> => {
     await kill();
     await stopNames();
@@ -42,11 +43,12 @@ export async function startRabbitmq(): Promise<Rabbitmq> {
     throw error;
   }
   const amqp_url = `amqp://127.0.0.1:${amqp_port}`;
-  return { port, amqp_url, username: 'guest', password: 'guest', kill, start, stop };
+  return { port, ws_port, amqp_url, username: 'guest', password: 'guest', kill, start, stop };
 }
 
 interface Ports {
   readonly mqtt_port: number;
+  readonly ws_port: number;
   readonly amqp_port: number;
   readonly nodes_port: number;
   readonly names_port: number;
@@ -54,12 +56,14 @@ interface Ports {
 
 async function nodeAt(
   dir: string,
-  { mqtt_port, amqp_port, nodes_port, names_port }: Ports,
+  { mqtt_port, ws_port, amqp_port, nodes_port, names_port }: Ports,
 ): Promise<Pick<Rabbitmq, 'kill' | 'start'>> {
-  await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt].\n');
+  await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt,rabbitmq_web_mqtt].\n');
   const lines = [
     `listeners.tcp.1 = 127.0.0.1:${amqp_port}`,
     `mqtt.listeners.tcp.1 = 127.0.0.1:${mqtt_port}`,
+    'web_mqtt.tcp.ip = 127.0.0.1',
+    `web_mqtt.tcp.port = ${ws_port}`,
     'loopback_users = none',
     'disk_free_limit.absolute = 1MB',
   ];

@@ -8,7 +8,8 @@ import type { AckRule } from '../../../src/kit/outbox/api.ts';
 import { openOutbox, type Outbox } from '../../../src/kit/outbox/live/outbox.ts';
 import type { StoreLimits } from '../../../src/kit/outbox/protocol.ts';
 import { vouched, systemClock, type Clock } from '../../../src/platform/clock.ts';
-import type { OpenBrokerSocket } from '../../../src/mqtt/socket.ts';
+import type { OpenTransport } from '../../../src/mqtt/socket.ts';
+import type { Proxy } from '../../../src/platform/proxy.ts';
 import type { Routes } from '../../../src/platform/linux/route-lookup.ts';
 import { Uplink } from '../../../src/kit/uplink/uplink.ts';
 import { test_drones, test_kit } from '../gps.ts';
@@ -22,6 +23,8 @@ export interface ConnectorOptions {
   readonly password?: string;
   /** Path of the authority's certificate. */
   readonly ca?: string;
+  /** Left out: none. */
+  readonly proxy?: Proxy | null;
   readonly ack?: AckRule;
   readonly protocol?: 'auto' | '5' | '3.1.1';
   readonly clock?: Clock;
@@ -36,7 +39,7 @@ export interface ConnectorOptions {
   readonly routes?: Routes;
   /** Monotonic time of the uplink. */
   readonly now?: () => number;
-  readonly openSocket?: OpenBrokerSocket;
+  readonly openTransport?: OpenTransport;
   /** The first pause before another attempt; the longest is ten times as long. */
   readonly retry_ms?: number;
   readonly connect_timeout_ms?: number;
@@ -101,7 +104,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
     },
     retry: { first_ms: retry_ms, max_ms: 10 * retry_ms },
     now: options.now,
-    openSocket: options.openSocket,
+    openTransport: options.openTransport,
     epoch: () => outbox.epoch,
     wait_ms: options.wait_ms,
     clock,
@@ -147,6 +150,7 @@ function brokerOf(options: ConnectorOptions) {
     ca: ca === undefined ? undefined : readFileSync(ca, 'utf8'),
     cert: undefined,
     key: undefined,
+    proxy: options.proxy ?? null,
     protocol: options.protocol ?? 'auto',
     keepalive_s: 30,
     connect_timeout_ms: options.connect_timeout_ms ?? 5_000,

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { askServers, BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
-import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
+import { openTransport } from '../../../src/mqtt/socket.ts';
 
 const host = 'broker.example.org';
 const v4 = (address: string): LookupAddress => ({ address, family: 4 });
@@ -119,12 +119,9 @@ describe('the addresses of a broker', () => {
     const port = typeof at === 'object' && at !== null ? at.port : 0;
     const { addresses, sources } = lab();
     sources.system = async () => [{ address: '::1', family: 6 }, v4('127.0.0.1')];
-    const socket = openBrokerSocket(
-      { url: `mqtt://${host}:${port}`, ca: undefined, cert: undefined, key: undefined },
-      addresses,
-    );
-    await once(socket, 'connect');
-    socket.destroy();
+    const endpoint = { url: `mqtt://${host}:${port}`, ca: undefined, cert: undefined, key: undefined };
+    const { stream } = await openTransport(endpoint, new AbortController().signal, { addresses });
+    stream.destroy();
     expect((await addresses.find(host))[0]).toEqual(v4('127.0.0.1'));
     const plain = await new Promise((resolve) => {
       addresses.lookup(host, { family: 6 }, (...answer) => resolve(answer));

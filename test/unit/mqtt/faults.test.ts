@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer as createTls, type TlsOptions } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { plainFault } from '../../../src/mqtt/faults.ts';
-import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
+import { openTransport } from '../../../src/mqtt/socket.ts';
 import { makeCertificates, type Certificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -15,15 +15,19 @@ async function faultAt(server: ReturnType<typeof createPlain>, ca: string): Prom
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const socket = openBrokerSocket({ url: `mqtts://localhost:${port}`, ca, cert: undefined, key: undefined });
+  const endpoint = { url: `mqtts://localhost:${port}`, ca, cert: undefined, key: undefined };
   try {
+    const { stream } = await openTransport(endpoint, new AbortController().signal);
+    // With TLS 1.3 a server refuses a client certificate after the handshake.
     return await new Promise((resolve, reject) => {
-      socket.on('error', (error) => resolve(plainFault(error)));
-      socket.on('close', () => reject(new Error('closed without an error')));
-      socket.write('\u0010\u0000');
+      stream.on('error', (error) => resolve(plainFault(error)));
+      stream.on('close', () => reject(new Error('closed without an error')));
+      stream.resume().write('\u0010\u0000');
     });
+  } catch (error) {
+    if (error instanceof Error) return plainFault(error);
+    throw error;
   } finally {
-    socket.destroy();
     server.close();
   }
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:tls';
 import { expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
-import { openBrokerSocket } from '../../../src/mqtt/socket.ts';
+import { openTransport } from '../../../src/mqtt/socket.ts';
 import { segments } from '../../../src/platform/linux/tcp-info.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { withDirectory } from '../../support/temporary.ts';
@@ -25,18 +25,19 @@ it.each(['localhost', ip])(
       const { openSmall } = await segments();
       const never = async (): Promise<never> => Promise.reject(new Error('asked'));
       const addresses = new BrokerAddresses({ system: never, servers: never });
-      const open = () =>
-        openBrokerSocket({ url, ca: read(ca), cert: undefined, key: undefined }, addresses, {
-          fd: openSmall(ip),
-          ip,
+      const endpoint = { url, ca: read(ca), cert: undefined, key: undefined };
+      const open = async () =>
+        openTransport(endpoint, new AbortController().signal, {
+          addresses,
+          own: { fd: openSmall(ip), ip },
         });
-      const socket = open();
-      await once(socket, 'secureConnect');
-      socket.write('x'.repeat(5_000));
-      await once(socket, 'data');
-      socket.destroy();
+      const { stream, tcp } = await open();
+      expect(tcp?.remoteAddress).toBe(ip);
+      stream.write('x'.repeat(5_000));
+      await once(stream, 'data');
+      stream.destroy();
       server.close();
-      await expect(once(open(), 'secureConnect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      await expect(open()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     });
   },
 );

@@ -8,6 +8,7 @@ import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/d
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import type { BrokerConfig } from '../../../../src/kit/config/broker.ts';
 import { startMosquitto } from '../../../support/brokers/broker.ts';
+import { startTinyproxy } from '../../../support/brokers/proxies.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
@@ -60,6 +61,40 @@ describe.skipIf(peerMissing('openssl'))('the certificate of the kit', () => {
       expect(await read(client.cert)).toMatchObject({ level: 'warn', finding: holding('expires on') });
       expect(await read(expired.cert)).toMatchObject({ level: 'fail', finding: holding('it expired on') });
       expect(ownFinding('no PEM', Date.now())).toMatchObject({ level: 'fail', what: 'kit certificate' });
+    });
+  });
+});
+
+describe.skipIf(peerMissing('mosquitto', 'openssl', 'tinyproxy'))('through a proxy', () => {
+  test('the proxy and the certificate of the broker behind it are judged, and what it refuses is named', async () => {
+    await withDirectory(async (dir) => {
+      const { ca, server } = await makeCertificates(dir, kit_id);
+      const broker = await startMosquitto({ tls: { ca, pair: server } });
+      const open = await startTinyproxy(dir);
+      const narrow = await startTinyproxy(dir, { ports: [443] });
+      const through = (port: number, changes: Partial<BrokerConfig> = {}): BrokerConfig =>
+        optionsFor(broker.url, { proxy: { kind: 'http', host: '127.0.0.1', port }, ...changes });
+      try {
+        const trusting = through(open.port, { ca: await readFile(ca, 'utf8') });
+        expect(await levelsOf(checkNetwork(trusting, never))).toEqual([
+          'ok proxy tcp',
+          'ok proxy',
+          'ok broker tls',
+          'warn broker certificate',
+        ]);
+        expect(await levelsOf(checkBrokerSession(kit_id, trusting, never))).toContain('ok broker login');
+        expect(await checkNetwork(through(narrow.port), never)).toMatchObject([
+          { what: 'proxy tcp' },
+          {
+            level: 'fail',
+            what: 'proxy',
+            finding: holding('answered 403'),
+            remedy: holding('this host and port'),
+          },
+        ]);
+      } finally {
+        for (const each of [broker, open, narrow]) await each.stop();
+      }
     });
   });
 });

@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     'an unknown key',
     `${id}broker:\n  url: mqtts://b\n  colour: red\n`,
     [
-      'config.yaml:4:3 broker.colour: unknown key; remove it (known here: url, username, password_file, ca_file, cert_file, key_file, protocol, keepalive_s, connect_timeout_s, ack)',
+      'config.yaml:4:3 broker.colour: unknown key; remove it (known here: url, username, password_file, ca_file, cert_file, key_file, proxy, proxy_username, proxy_password_file, alpn, tls_name, websocket, protocol, keepalive_s, connect_timeout_s, ack)',
     ],
   ],
   ['a number for a text', `${id}kit_name: 7\n`, ['config.yaml:2:1 kit_name: is 7; write a text in quotes']],
@@ -102,14 +102,14 @@ const cases: readonly Case[] = [
     'a broker without address',
     `${id}broker:\n  username: x\n`,
     [
-      'config.yaml:2:1 broker.url: is missing; add it (mqtts://host:port, or mqtt://host:port without encryption; none: keep everything in the buffer)',
+      'config.yaml:2:1 broker.url: is missing; add it (mqtts://host:port, over WebSocket wss://host:port/path, or without encryption mqtt:// and ws://; none: keep everything in the buffer)',
     ],
   ],
   [
     'an address of another scheme',
     `${id}broker:\n  url: https://broker.example.com\n`,
     [
-      'config.yaml:3:3 broker.url: begins with https://, which is not supported; write mqtts:// (or mqtt:// without encryption)',
+      'config.yaml:3:3 broker.url: begins with https://, which is not supported; write mqtts:// or wss:// (mqtt:// or ws:// without encryption)',
     ],
   ],
   [
@@ -142,6 +142,26 @@ const cases: readonly Case[] = [
     'a path in the address',
     `${id}broker:\n  url: mqtts://b:8883/mqtt\n`,
     [`config.yaml:3:3 broker.url: ${texts.text_after_port}`],
+  ],
+  [
+    'what belongs to WebSocket, TLS or a proxy, without it',
+    `${id}broker:\n  url: mqtt://b\n  alpn: [mqtt]\n  tls_name: b.example\n  proxy_username: kit\n  websocket: {}\n`,
+    [
+      `config.yaml:4:3 broker.alpn: ${texts.no_effect_without_tls}`,
+      `config.yaml:5:3 broker.tls_name: ${texts.no_effect_without_tls}`,
+      `config.yaml:6:3 broker.proxy_username: ${texts.no_effect_without_proxy}`,
+      `config.yaml:7:3 broker.websocket: ${texts.no_effect_without_websocket}`,
+    ],
+  ],
+  [
+    'a proxy that is none',
+    `${id}broker:\n  url: wss://b\n  proxy: ftp://u:p@proxy\n`,
+    [`config.yaml:4:3 broker.proxy: ${texts.no_proxy_address('ftp://***@proxy')}`],
+  ],
+  [
+    'credentials in the address of the proxy',
+    `${id}broker:\n  url: wss://b\n  proxy: http://u:p@proxy\n`,
+    [`config.yaml:4:3 broker.proxy: ${texts.credentials_in_proxy}`],
   ],
   [
     'a password in the file',

@@ -4,7 +4,7 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../../src/mqtt/broker-addresses.ts';
-import { openBrokerSocket } from '../../../../src/mqtt/socket.ts';
+import { openTransport } from '../../../../src/mqtt/socket.ts';
 import { segments } from '../../../../src/platform/linux/tcp-info.ts';
 import { kernelRoutes } from '../../../../src/platform/linux/route-lookup.ts';
 import { descriptorOf } from '../../../../src/platform/linux/unsent-bytes.ts';
@@ -93,10 +93,10 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
         servers: async () => Promise.reject(new Error('not asked')),
       });
       const url = `mqtt://broker.test:${broker_port}`;
-      const socket = openBrokerSocket({ url, ca: undefined, cert: undefined, key: undefined }, addresses);
-      await once(socket, 'connect');
-      expect(socket.remoteAddress).toBe(lab_targets[0]);
-      socket.destroy();
+      const endpoint = { url, ca: undefined, cert: undefined, key: undefined };
+      const { tcp } = await openTransport(endpoint, new AbortController().signal, { addresses });
+      expect(tcp?.remoteAddress).toBe(lab_targets[0]);
+      tcp?.destroy();
       await lab.set('sat0', { rtt_ms: 100 });
     });
 

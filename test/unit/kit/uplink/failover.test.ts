@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../../src/mqtt/broker-addresses.ts';
-import type { OpenBrokerSocket } from '../../../../src/mqtt/socket.ts';
+import { type OpenTransport, transportOver } from '../../../../src/mqtt/socket.ts';
 import type { Route, Routes } from '../../../../src/platform/linux/route-lookup.ts';
 import { texts } from '../../../../src/kit/uplink/texts.ts';
 import {
@@ -34,13 +34,15 @@ function kernel() {
     find: async ({ source_ip = way.source_ip }) => ({ ...way, source_ip }),
     watch: async (onChange) => void (report = onChange),
   };
-  const openSocket: OpenBrokerSocket = ({ url }) => {
+  const openTransport: OpenTransport = async ({ url }, signal) => {
     const { hostname: host, port } = new URL(url);
-    return connect({ host, port: Number(port), localAddress: way.source_ip ?? '', noDelay: true, lookup });
+    const localAddress = way.source_ip ?? '';
+    const tcp = connect({ host, port: Number(port), localAddress, noDelay: true, lookup });
+    return { ...(await transportOver(tcp, signal)), tcp };
   };
   return {
     routes,
-    openSocket,
+    openTransport,
     move: (next: Route) => {
       way = next;
       report();
@@ -72,7 +74,7 @@ describe('a change of the route', () => {
       file: join(await makeDirectory(), 'buffer.db'),
       url,
       routes: tables.routes,
-      openSocket: tables.openSocket,
+      openTransport: tables.openTransport,
       now: () => 0,
       retry_ms: hour_ms,
       connect_timeout_ms: hour_ms,

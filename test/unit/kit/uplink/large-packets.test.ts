@@ -58,15 +58,16 @@ async function lab() {
   /** Connects and lets the connection end by itself, or ends it at once where nothing is missing; resolves with the reason. */
   const connect = async ({ closesItself } = { closesItself: false }): Promise<string> => {
     let reason = '';
-    const socket = large_packets.open(
+    const { tcp: socket } = await large_packets.open(
       { url, ca: undefined, cert: undefined, key: undefined },
+      new AbortController().signal,
       (lost, why, { isOtherDue }) => {
         reason = why;
         world.isOtherDue = isOtherDue;
         lost.destroy();
       },
     );
-    await once(socket, 'connect');
+    if (!socket) throw new Error('no socket');
     const before = looks;
     if (!world.answers) await eventually('looked at often enough', () => looks > before + 10);
     if (closesItself) await eventually('seen', () => looks > before + 2);
