@@ -40,6 +40,8 @@ export class Path {
   #changed_ms: number | null = null;
   #signal: AbortSignal | undefined;
   #isPutOff = false;
+  #isLooking = false;
+  #isLookDue = false;
 
   constructor(options: PathOptions) {
     this.#options = options;
@@ -94,7 +96,19 @@ export class Path {
     await this.#lookAtSession(followed, route);
   }
 
+  /** One look at a time: a late answer of an earlier one would stand for the last. */
   async #look(): Promise<void> {
+    this.#isLookDue = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    while (this.#isLookDue) {
+      this.#isLookDue = false;
+      await this.#lookOnce();
+    }
+    this.#isLooking = false;
+  }
+
+  async #lookOnce(): Promise<void> {
     const before = this.#route;
     const route = await this.#find();
     this.#note(route);

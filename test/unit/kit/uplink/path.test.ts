@@ -72,6 +72,31 @@ describe('the path to the broker', () => {
     expect(lab.moves()).toBe(1);
   });
 
+  it('names the interface of the last change, however late the kernel answers about an earlier one', async () => {
+    const answers: (() => void)[] = [];
+    const state = { way: eth, isSlow: false, changed: (): void => undefined };
+    const find = async ({ source_ip }: RouteQuery): Promise<Route> => {
+      const { way, isSlow } = state;
+      if (isSlow && source_ip !== undefined) await new Promise<void>((resolve) => void answers.push(resolve));
+      return way;
+    };
+    const watch = async (onChange: () => void): Promise<void> => void (state.changed = onChange);
+    const path = new Path({ routes: { find, watch }, now: () => 0, log: recordingLog() });
+    const end = new AbortController();
+    await path.run(end.signal);
+    await path.follow(endpoints, () => undefined, end.signal);
+    state.isSlow = true;
+    state.changed();
+    await nextTurn();
+    state.way = { ...sat, source_ip: eth.source_ip };
+    state.isSlow = false;
+    state.changed();
+    await nextTurn();
+    for (const answer of answers) answer();
+    await nextTurn();
+    expect(path.interface).toBe('sat0');
+  });
+
   it('leaves a session whose address is gone from its interface', async () => {
     const lab = await followed();
     await lab.change({ ...eth, source_ip: '10.0.0.9' }, null);
