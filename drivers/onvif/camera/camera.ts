@@ -225,9 +225,9 @@ async function shownSources(
     if (plan.tokens.length > 1) {
       host.log.info({ camera: camera.name, sources: plan.tokens.join(', ') }, texts.several_sources);
     }
-    const ends = plan.tokens.map(endOf);
+    const ends = new Set(plan.tokens.map(endOf));
     // What the options do not choose any more, or what another device had.
-    for (const end of remembered.map(endOf).filter((each) => !ends.includes(each))) {
+    for (const end of remembered.map(endOf).filter((each) => !ends.has(each))) {
       const left = { asset_key: `${asset_key}${end}`, name: camera.name, type: 'camera' } as const;
       host.announce({ ...left, protocol: 'onvif', offline_reason: texts.source_gone }).remove();
     }
