@@ -89,6 +89,10 @@ const cameraOptions = z
       .describe(
         'which video sources of a recorder, an encoder or a camera with several lenses are assets; all',
       ),
+    alarm_picture: z
+      .boolean()
+      .default(false)
+      .describe('send a small picture (24 KiB at most) with each alarm; not on metered links'),
     identity: z
       .string()
       .regex(/^[\w.-]{1,64}$/u, 'letters, digits, dot, dash and underscore')

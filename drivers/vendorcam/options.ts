@@ -45,6 +45,10 @@ const hostOptions = z.strictObject({
     .describe(
       'with certificate_sha256: fetch streams over rtsp:// too, which sends the password without TLS',
     ),
+  alarm_picture: z
+    .boolean()
+    .default(false)
+    .describe('send a small picture (24 KiB at most) with each alarm; not on metered links'),
   rtsp_port: z
     .int()
     .min(1)

@@ -34,6 +34,7 @@ export const texts = {
   /** A cleared retained topic. */
   cleared: 'cleared',
   memory: ' % memory',
+  picture_size: (kib: number) => `picture of ${kib} KiB`,
   assets: (count: number) => counted(count, 'asset', 'assets'),
   clients: (count: number) => counted(count, 'client', 'clients'),
   battery: (percent: number, charging: boolean | null | undefined) =>

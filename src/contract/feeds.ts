@@ -10,6 +10,7 @@ import { altitude, count, heading, percent, speed, volt } from './feed-units.ts'
 import type { Lane } from './lanes.ts';
 import {
   address_chars_max,
+  feed_chars_max,
   feed_list_max,
   key_chars_max,
   name_chars_max,
@@ -35,6 +36,26 @@ export const onvifAiType = z.enum([...aiType.options, 'line_crossing', 'intrusio
 /** What is wrong with the picture of a camera, as the camera reports it. */
 export const pictureFault = z.enum(['signal_loss', 'blurry', 'dark', 'bright']);
 
+/** Of the JPEG of an alarm. */
+export const alarm_picture_bytes_max = 24 * 1024;
+const alarms_of_picture_max = 16;
+
+/** A small picture that was taken at an alarm, or why there is none. Since 1.2. */
+const alarm_picture = z.looseObject({
+  alarms: z
+    .array(z.looseObject({ feed: z.string().max(feed_chars_max), timestamp }))
+    .min(1)
+    .max(alarms_of_picture_max)
+    .describe('messages of this asset that it belongs to, by their feed and `timestamp`'),
+  jpeg: z
+    .string()
+    .max((alarm_picture_bytes_max / 3) * 4)
+    .nullable()
+    .describe('Base64; null: there is none, for the reason given'),
+  taken_at: timestamp.nullable(),
+  reason: z.string().max(sentence_chars_max).nullable().describe('why there is no picture'),
+});
+
 export const vendorcamFeeds = {
   status: z.looseObject({
     online: z.boolean(),
@@ -51,6 +72,7 @@ export const vendorcamFeeds = {
     timestamp,
   }),
   doorbell,
+  alarm_picture,
 } as const satisfies FeedSet;
 
 export const onvifFeeds = {
@@ -84,6 +106,7 @@ export const onvifFeeds = {
   }),
   /** The memory card or disk of the camera failed or is full. */
   storage_fault: z.looseObject({ detected: z.boolean(), timestamp }),
+  alarm_picture,
 } as const satisfies FeedSet;
 
 const dbm = z.number().min(-200).max(60).nullable().describe('dBm');
@@ -273,12 +296,17 @@ export const edgeEvents = {
   }),
 } as const satisfies FeedSet;
 
-const alarms: ReadonlySet<string> = new Set([
-  ...Object.keys(vendorcamFeeds),
-  ...Object.keys(onvifFeeds),
-  ...Object.keys(edgeEvents),
-  'data_cap' satisfies GatewayFeed,
-]);
+/** Large, and of use beside what it belongs to: sent after everything that is live, at the pace of the backlog. */
+export const feed_behind = 'alarm_picture' satisfies keyof typeof onvifFeeds & keyof typeof vendorcamFeeds;
+
+const alarms: ReadonlySet<string> = new Set(
+  [
+    ...Object.keys(vendorcamFeeds),
+    ...Object.keys(onvifFeeds),
+    ...Object.keys(edgeEvents),
+    'data_cap' satisfies GatewayFeed,
+  ].filter((feed) => feed !== feed_behind),
+);
 
 /** `alarm`: published on `event/{asset_id}/{feed}` and never thinned. `feed`: on `feed/{asset_id}/{feed}`. */
 export function laneOfFeed(feed: string): Extract<Lane, 'alarm' | 'feed'> {

@@ -83,12 +83,12 @@ export class FakeVendorCamera extends SimHost {
     await super.serve(request, response);
   }
 
-  /** What it sends in place of its picture. */
+  /** What it sends in place of its picture, but for one of a given width. */
   file: FakeFile | undefined;
 
   protected override async servePicture(asked: URLSearchParams, response: ServerResponse): Promise<void> {
     const { file } = this;
-    if (!file) return super.servePicture(asked, response);
+    if (!file || asked.has('width')) return super.servePicture(asked, response);
     response.writeHead(200, { 'content-type': file.type }).end(file.bytes);
     return undefined;
   }

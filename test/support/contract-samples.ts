@@ -143,6 +143,12 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   vendorcamMotion: { detected: true, timestamp: time },
   vendorcamDoorbell: { detected: true, timestamp: time },
   vendorcamAiDetection: { detected: true, types: ['people', 'dog_cat'], timestamp: time },
+  vendorcamAlarmPicture: {
+    alarms: [{ feed: 'motion', timestamp: time }],
+    jpeg: null,
+    taken_at: null,
+    reason: 'returned no picture within 12 s',
+  },
   onvifStatus: { online: true, timestamp: time },
   onvifMotion: { detected: false },
   onvifTamper: { detected: true, timestamp: time },
@@ -152,6 +158,12 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   onvifSound: { detected: true, timestamp: time },
   onvifPictureFault: { detected: true, types: ['signal_loss'], timestamp: time },
   onvifStorageFault: { detected: false, timestamp: time },
+  onvifAlarmPicture: {
+    alarms: [{ feed: 'ai_detection', timestamp: time }],
+    jpeg: '/9j/4AAQSkZJRgABAQAAAQABAAD/2Q==',
+    taken_at: time,
+    reason: null,
+  },
   vendorradioRadio: {
     rssi: -61,
     remote_rssi: -64,

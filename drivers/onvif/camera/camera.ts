@@ -237,7 +237,7 @@ async function shownSources(
   const describe = (token: string, index: number): Shown => {
     const source = sources.find((each) => each.token === token) ?? bare(token);
     const end = endOf(token, index);
-    const { stream, stream_unread, takePicture } = source;
+    const { stream, stream_unread, takePicture, takeAlarmPicture } = source;
     const numbered = index === 0 ? camera.name : `${camera.name} ${index + 1}`;
     const about = {
       asset_key: `${asset_key}${end}`,
@@ -249,6 +249,7 @@ async function shownSources(
       rtsp_url: stream?.rtsp_url,
       takePicture,
       health: healthOf(device, source, limits),
+      takeAlarmPicture,
       // The device itself answers, whatever it shows.
       offline_reason: index === 0 ? null : (stream_unread?.fault ?? null),
     };

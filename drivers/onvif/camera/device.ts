@@ -16,10 +16,13 @@ import {
 import {
   type Media,
   pictureOf,
+  type PictureParts,
   type Profile,
   readProfiles,
   readStream,
+  smallestProfile,
   streamProfile,
+  takePicture,
   type Unread,
 } from './media.ts';
 import { readSources, type VideoSource } from './sources.ts';
@@ -60,6 +63,8 @@ export interface Source {
   readonly takePicture: TakePicture | undefined;
   /** Why it gives no pictures, where its media service was asked for them. */
   readonly still: Health | undefined;
+  /** Undefined where the configuration asks for none. */
+  readonly takeAlarmPicture: TakePicture | undefined;
 }
 
 /** Answer to the login. */
@@ -81,7 +86,8 @@ export async function readDevice(
   for (const source of listed) {
     // A recorder has up to a hundred: what is not chosen costs no request.
     const isChosen = options.sources?.some(({ token }) => token === source.token) ?? true;
-    sources.push(media && isChosen ? await readSource(soap, services, media, source) : bare(source.token));
+    if (!media || !isChosen) sources.push(bare(source.token));
+    else sources.push(await readSource(soap, { ...source, services, media, options }));
   }
   const profiles_unread = read && 'fault' in read ? read : undefined;
   const found = { services, unusable, profiles, sources, profiles_unread };
@@ -90,15 +96,19 @@ export async function readDevice(
 
 /** What a source that cannot be shown is. */
 export function bare(token: string): Source {
-  const none = { stream: undefined, stream_unread: undefined, takePicture: undefined, still: undefined };
-  return { token, ptz: undefined, ...none };
+  const none = { stream: undefined, stream_unread: undefined, still: undefined };
+  return { token, ptz: undefined, ...none, takePicture: undefined, takeAlarmPicture: undefined };
+}
+
+interface SourceParts extends VideoSource {
+  readonly services: ReadonlyMap<ServiceName, string>;
+  readonly media: Media;
+  readonly options: CameraOptions;
 }
 
 async function readSource(
   soap: Soap,
-  services: ReadonlyMap<ServiceName, string>,
-  { service }: Media,
-  { token, profiles }: VideoSource,
+  { token, profiles, services, media: { service }, options }: SourceParts,
 ): Promise<Source> {
   const url = services.get(service) ?? '';
   const shown = streamProfile(profiles);
@@ -117,7 +127,14 @@ async function readSource(
     stream_unread: isUnread ? reported : undefined,
     takePicture: hasPictures ? picture : undefined,
     still: hasPictures ? undefined : picture,
+    takeAlarmPicture: options.alarm_picture ? smallPicture({ soap, service, url }, profiles) : undefined,
   };
+}
+
+/** Of a camera that gives none, each alarm says why. */
+function smallPicture(media: Omit<PictureParts, 'profile'>, profiles: readonly Profile[]): TakePicture {
+  const { token: profile = '' } = smallestProfile(profiles) ?? {};
+  return async () => takePicture({ ...media, profile });
 }
 
 /** Resolves with whether the camera reports something that it had refused, or other video sources. */

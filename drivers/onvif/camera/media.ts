@@ -122,6 +122,12 @@ export function streamProfile<P extends Encoded>(profiles: readonly P[]): P | un
   return h264.find(isShown) ?? h264.at(-1) ?? bySize.find(({ encoding }) => encoding !== undefined);
 }
 
+/** That of the smallest pictures. */
+export function smallestProfile(profiles: readonly Profile[]): Profile | undefined {
+  const bySize = profiles.toSorted((a, b) => a.pixels - b.pixels);
+  return bySize.find(({ pixels }) => pixels > 0) ?? bySize[0];
+}
+
 /** Reads the stream address; undefined when the camera has none or none that is used. */
 export async function readStream(
   soap: Soap,
@@ -193,7 +199,7 @@ export async function pictureOf(parts: PictureParts): Promise<TakePicture | Heal
 }
 
 /** The address is asked for each time: some are valid for a minute only. */
-async function takePicture(parts: PictureParts): Promise<Buffer> {
+export async function takePicture(parts: PictureParts): Promise<Buffer> {
   const { soap } = parts;
   const found = await snapshotUrl(parts);
   if ('fault' in found) throw new DeviceUnreachable(found.fault);

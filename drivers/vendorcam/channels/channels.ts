@@ -1,14 +1,13 @@
 /** The assets of one host: the announced descriptions, its channels, and the last detections of each. */
 import { StateFile, stateFileName } from '../../../src/toolkit/device/state-file.ts';
 import type { DeviceName } from '../../../src/toolkit/device/device-name.ts';
-import type { AiType, vendorcamFeeds } from '../../../src/contract/feeds.ts';
+import { type AiType, alarm_picture_bytes_max, type vendorcamFeeds } from '../../../src/contract/feeds.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
 import type {
   AssetDescription,
   AssetSink,
   DriverHost,
   ReportedHealth,
-  TakePicture,
 } from '../../../src/toolkit/driver/driver.ts';
 import { channelCommands, type Controls, hostCommands } from '../commands/commands.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
@@ -98,7 +97,7 @@ export class ChannelLayout {
       const about = {
         ...this.#describeChannel(facts, channel),
         rtsp_url: stream?.rtsp_url,
-        takePicture: this.#pictureOf(facts, channel),
+        ...this.#picturesOf(facts, channel),
         health: healthOf(facts, stream),
       };
       const away = whyAway(channel);
@@ -242,10 +241,18 @@ export class ChannelLayout {
     return facts.isRecorder ? own : [...own, ...hostCommands(controls, abilities.canReboot)];
   }
 
-  #pictureOf({ abilities }: HostFacts, { channel }: ChannelFacts): TakePicture | undefined {
+  #picturesOf(
+    { abilities }: HostFacts,
+    { channel }: ChannelFacts,
+  ): Pick<AssetDescription, 'takePicture' | 'takeAlarmPicture'> {
     const { device, options } = this.#parts;
     const isOffered = options.commands.includes('snapshot') && abilities.ofChannel(channel).hasPictures;
-    return isOffered ? async (signal) => device.picture(channel, signal) : undefined;
+    return {
+      takePicture: isOffered ? async (signal) => device.picture(channel, signal) : undefined,
+      takeAlarmPicture: options.alarm_picture
+        ? async (signal) => device.smallPicture(channel, alarm_picture_bytes_max, signal)
+        : undefined,
+    };
   }
 
   /** An offline asset keeps its description: announcing it again would set it online. */

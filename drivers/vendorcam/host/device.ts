@@ -100,20 +100,26 @@ export class Device {
   }
 
   /** A picture of this channel, asked for once more when the device was not ready. Rejects when the device gives none. */
-  async picture(channel: number, signal: AbortSignal): Promise<Buffer> {
-    let answer = await this.#picture(channel, signal);
+  async picture(channel: number, signal: AbortSignal, size: 'sub' | 'scaled' = 'sub'): Promise<Buffer> {
+    let answer = await this.#picture(channel, signal, size);
     if (isOf(answer, 'passing')) await sleep(this.#parts.limits.again_ms, signal);
-    if (isOf(answer, 'passing', 'session')) answer = await this.#picture(channel, signal);
+    if (isOf(answer, 'passing', 'session')) answer = await this.#picture(channel, signal, size);
     if (Buffer.isBuffer(answer)) return answer;
     throw pictureFailure(answer, this.#parts.limits);
   }
 
-  async #picture(channel: number, signal: AbortSignal): Promise<Buffer | Fault> {
+  /** Some firmware ignores that the picture of the sub stream was asked for (reolink_aio#64), and scales to a size. */
+  async smallPicture(channel: number, bytes_max: number, signal: AbortSignal): Promise<Buffer> {
+    const sub = await this.picture(channel, signal);
+    return sub.length <= bytes_max ? sub : this.picture(channel, signal, 'scaled');
+  }
+
+  async #picture(channel: number, signal: AbortSignal, size: 'sub' | 'scaled'): Promise<Buffer | Fault> {
     const { http, limits } = this.#parts;
     const token = await this.session.token();
     const reply = await this.#line.take('read', async (giveUp) => {
       const within = { deadline_ms: limits.request_ms, signal: AbortSignal.any([giveUp, signal]) };
-      return http.get(`${this.#path}${pictureQuery(channel, token)}`, within);
+      return http.get(`${this.#path}${pictureQuery(channel, token, size)}`, within);
     });
     const answer = pictureIn(reply);
     if (isOf(answer, 'session')) this.session.forget(token);
@@ -284,9 +290,10 @@ function nameOf({ cmd, param }: Command): string {
 // Takes a picture of one channel: `Snap` of the vendor's HTTP API guide, a GET whose answer is a JPEG or an error as JSON.
 
 /** `rs` keeps answers out of caches. The sub stream is small enough for slow links. */
-export function pictureQuery(channel: number, token: string): string {
+export function pictureQuery(channel: number, token: string, size: 'sub' | 'scaled'): string {
   const rs = randomBytes(8).toString('hex');
-  return `?cmd=Snap&channel=${channel}&snapType=sub&rs=${rs}&token=${encodeURIComponent(token)}`;
+  const scaled = size === 'scaled' ? '&width=640&height=480' : '';
+  return `?cmd=Snap&channel=${channel}&snapType=sub${scaled}&rs=${rs}&token=${encodeURIComponent(token)}`;
 }
 
 /** Returns the picture, or the fault that the device answers; throws `DeviceUnreachable` for anything else. */

@@ -23,6 +23,11 @@ const reported = z.looseObject({
   status: taskStatus,
   result: z.record(z.string(), z.json()),
 });
+const pictured = z.looseObject({
+  alarms: z.array(z.looseObject({ feed: z.string() })),
+  jpeg: z.string().nullable(),
+  reason: z.string().nullable(),
+});
 const listed = z.looseObject({ assets: z.array(z.string()) });
 
 type Summary = (data: JsonObject, paint: Paint) => readonly string[] | undefined;
@@ -58,6 +63,13 @@ const summaries: Readonly<Record<string, Summary>> = {
     const rows = new Map<string, number>();
     for (const drop of report.drops) rows.set(drop.reason, (rows.get(drop.reason) ?? 0) + drop.rows);
     return [paint('warn', Array.from(rows, ([reason, count]) => `${count} ${reason}`).join(', '))];
+  },
+  alarm_picture(data) {
+    const { data: picture } = pictured.safeParse(data);
+    if (!picture) return undefined;
+    const { alarms, jpeg, reason } = picture;
+    const size = jpeg === null ? '' : texts.picture_size(Math.ceil((jpeg.length * 3) / 4 / 1_024));
+    return [alarms.map(({ feed }) => feed).join(', '), reason ?? size];
   },
   telemetry(data, paint) {
     const { data: kit } = kitTelemetry.safeParse(data);

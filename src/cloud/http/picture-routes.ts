@@ -1,4 +1,4 @@
-/** Pictures of cameras, as JPEG. They stay at the kit: only the service inside the daemon has a source of them (decision 0028). */
+/** Pictures of cameras, as JPEG: those that stay at the kit (decision 0028), and the small ones that come with alarms (0048). */
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
 import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
@@ -56,6 +56,32 @@ const getSnapshot = createRoute({
   },
 });
 
+const getAlarmPicture = createRoute({
+  method: 'get',
+  path: '/api/kits/{kit_id}/assets/{asset_id}/alarm-picture.jpg',
+  operationId: 'getAlarmPicture',
+  summary: 'Get the picture of the last alarm of a camera',
+  description:
+    'Returns the newest small picture that the kit sent with an alarm; the feed `alarm_picture` names the alarms that it belongs to. `Last-Modified` is the time of the picture. 404 with the reason where the newest alarm has none, as where the configuration of the kit (`alarm_picture`) asks for none.',
+  tags: ['assets'],
+  request: { params: assetParams },
+  responses: {
+    200: {
+      description: 'the picture',
+      headers: z.object({ 'Last-Modified': z.string().describe('when the picture was taken') }),
+      content: { 'image/jpeg': { schema: z.string().openapi({ format: 'binary' }), example: 'JPEG' } },
+    },
+    ...readProblem,
+  },
+});
+
+/** As kits publish it; what another says is no picture. */
+const alarmPicture = z.looseObject({
+  jpeg: z.base64().nullable(),
+  taken_at: z.iso.datetime().nullable(),
+  reason: z.string().nullish(),
+});
+
 /** `pictures`: undefined at a service that is not the kit's own. */
 export function pictureRoutes(service: Service, pictures: PictureSource | undefined): OpenAPIHono<Env> {
   const routes = newRoutes();
@@ -71,6 +97,18 @@ export function pictureRoutes(service: Service, pictures: PictureSource | undefi
       'content-type': 'image/jpeg',
       'cache-control': 'private, no-cache',
       'last-modified': new Date(taken_ms).toUTCString(),
+    });
+  });
+  routes.openapi(getAlarmPicture, async (c) => {
+    const { kit_id, asset_id } = c.req.valid('param');
+    const { alarm_picture } = await service.feeds(c.var.principal, kit_id, asset_id);
+    const { jpeg = null, taken_at = null, reason } = alarmPicture.safeParse(alarm_picture).data ?? {};
+    if (jpeg === null || taken_at === null)
+      throw new RequestProblem('not-found', reason ?? 'no alarm of this asset has a picture');
+    return c.body(new Uint8Array(Buffer.from(jpeg, 'base64')), 200, {
+      'content-type': 'image/jpeg',
+      'cache-control': 'private, no-cache',
+      'last-modified': new Date(taken_at).toUTCString(),
     });
   });
   return routes;

@@ -93,6 +93,8 @@ const devices: typeof english = {
     nothingSeen: 'Nichts erkannt',
     quiet: (time) => `keine Bewegung seit ${time}`,
     seen: 'Gesehen',
+    pictureOf: ({ what, time }) => `Bild zum Alarm um ${time}: ${what}`,
+    noPictureOf: ({ what, time, why }) => `Kein Bild zum Alarm um ${time} (${what}): ${why}`,
     seenHint: (time) => `letzte Meldung vor ${time}`,
     move: 'Kamera bewegen',
     pad: 'Kamera bewegen: Pfeil oder Pfeiltaste halten',
@@ -216,6 +218,7 @@ const devices: typeof english = {
 
 const history: Words['history'] = {
   event: {
+    ai_detection: 'Erkennung',
     tamper: 'Sabotage',
     doorbell: 'Türklingel',
     motion: 'Bewegung',

@@ -182,6 +182,9 @@ export const devices = {
     nothingSeen: 'Nothing detected',
     quiet: (time: string) => `no motion for ${time}`,
     seen: 'Seen',
+    pictureOf: ({ what, time }: { what: string; time: string }) => `Picture of the alarm at ${time}: ${what}`,
+    noPictureOf: ({ what, time, why }: { what: string; time: string; why: string }) =>
+      `No picture of the alarm at ${time} (${what}): ${why}`,
     seenHint: (time: string) => `last report ${time} ago`,
     move: 'Move the camera',
     pad: 'Move the camera: hold an arrow or an arrow key',
@@ -297,6 +300,7 @@ const reason: Readonly<Record<string, string>> = {
   discarded: 'discarded on the kit',
 };
 const event: Readonly<Record<string, string>> = {
+  ai_detection: 'Detection',
   tamper: 'Tampering',
   doorbell: 'Doorbell',
   motion: 'Motion',

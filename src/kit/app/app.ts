@@ -259,6 +259,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     },
     // The path at the kit's own service; a change of `service` needs a restart.
     picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
+    alarmPicturesOff: () => (pace.isMetered ? texts.metered_link : undefined),
     broken,
     signal,
   });

@@ -66,10 +66,16 @@ export class PacePolicy {
   }
 
   packetMs(): number {
-    const { packet_ms, metered } = this.#config().uplink;
+    const { packet_ms } = this.#config().uplink;
+    return this.isMetered ? Math.max(packet_ms, metered_packet_ms) : packet_ms;
+  }
+
+  /** Whether the link in use is paid for by the byte. */
+  get isMetered(): boolean {
     const link = this.#linkInUse();
-    const isMetered = link !== undefined && [...metered, ...(this.#cloud.metered ?? [])].includes(link);
-    return isMetered ? Math.max(packet_ms, metered_packet_ms) : packet_ms;
+    return (
+      link !== undefined && [...this.#config().uplink.metered, ...(this.#cloud.metered ?? [])].includes(link)
+    );
   }
 
   /** kbit/s that the backlog may use on the link in use; 0: no cap. */

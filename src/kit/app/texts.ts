@@ -6,6 +6,7 @@ export const texts = {
   partner_failed: 'partner asset not published; the next change or sync repeats it',
   saving_power: 'battery low; saving power as configured',
   power_back: 'battery charging or charged; power saving ended',
+  metered_link: 'the link in use is metered (uplink.metered)',
   rates_reduced: 'rates are reduced',
   no_speed_tests: 'speed tests are off',
   events_only: 'cameras report events only',

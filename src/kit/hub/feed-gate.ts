@@ -1,7 +1,7 @@
 /** What every feed message of one asset passes before it reaches the outbox: schema, then rate. */
 import type { z } from 'zod';
 import { channels } from '../../contract/topics.ts';
-import { type FeedSet, laneOfFeed } from '../../contract/feeds.ts';
+import { feed_behind, type FeedSet, laneOfFeed } from '../../contract/feeds.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { fit } from '../../contract/fit.ts';
 import type { JsonObject } from '../../contract/json.ts';
@@ -94,7 +94,7 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
       const { channel, lane } = counters;
       const send = (): void => {
         try {
-          outbox.append({ channel, lane, data, stamp });
+          outbox.append({ channel, lane, data, stamp, ...(feed === feed_behind && { is_behind: true }) });
           counters.messages += 1;
         } catch (error) {
           // Not even an outbox that is out of order may be taken for a bad message.

@@ -129,7 +129,7 @@ function sinkOf(
   return {
     publish(feed, message) {
       const alive = live();
-      if (alive?.gate?.publish(feed, message, log)) alive.touch();
+      if (alive) assets.publish(alive, feed, message, log);
     },
     setPosition({ lat, lon, alt_m }) {
       const alive = live();

@@ -17,6 +17,7 @@ import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { AssetActivity, ObserveAssets } from './activity.ts';
+import { AlarmPictures } from './assets/alarm-pictures.ts';
 import type { AssetView } from './assets/asset.ts';
 import { Assets, type Streams } from './assets/assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
@@ -52,6 +53,8 @@ export interface HubOptions extends TelemetryPace {
   readonly streams: Streams;
   /** Path at the kit's service of the picture of an asset; undefined: there is no service, and no pictures. */
   readonly picturePath?: ((asset_id: string) => string) | undefined;
+  /** Why alarms have no pictures now, as on a metered link; undefined: they have. */
+  readonly alarmPicturesOff: () => string | undefined;
   /** Called when a part contradicts itself: the process has to start again. */
   readonly broken: (error: unknown) => void;
   readonly observe: ObserveAssets;
@@ -146,7 +149,8 @@ export function createHub(options: HubOptions): Hub {
   const { picturePath: pathOf } = options;
   const onOutcome = (asset_id: string, health: Health): void => assets.pictureTaken(asset_id, health);
   const pictures = pathOf && new Pictures({ clock, pathOf, onOutcome, signal });
-  const assets: Assets = new Assets({ ...options, pacer, observe, pictures });
+  const alarm_pictures = new AlarmPictures(options);
+  const assets: Assets = new Assets({ ...options, pacer, observe, pictures, alarm_pictures });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
   const takers = new Map<string, TakeOptions>();

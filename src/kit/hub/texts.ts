@@ -20,6 +20,13 @@ export const texts = {
   driver_abandoned: 'driver did not stop in time; abandoned',
   no_pictures: 'this kit runs no service that can serve pictures',
   pictures_busy: 'pictures of other cameras are being taken; ask again',
+  alarm_pictures_off: 'alarms have no pictures now',
+  alarm_pictures_on: 'alarms have pictures again',
+  alarm_picture_missing: 'alarm has no picture',
+  alarm_picture_gap: (seconds: number) => `the camera had a picture of an alarm ${seconds} s before`,
+  alarm_pictures_many: 'alarms of this kit had too many pictures; one more follows each minute',
+  alarm_picture_large: (bytes: number, max: number) =>
+    `the smallest picture of the camera has ${Math.ceil(bytes / 1_024)} KiB, and ${max / 1_024} KiB is the most; lower the resolution or quality of its smallest stream`,
   picture_offline: (name: string, reason: string | null) =>
     `${name} is offline${reason === null ? '' : `: ${reason}`}`,
   picture_late: (seconds: number) => `returned no picture within ${seconds} s`,

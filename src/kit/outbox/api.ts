@@ -16,6 +16,8 @@ export interface Draft {
   readonly stamp?: Stamp;
   /** It is sent, and shown to the local parts, only once it is on disk: also while the disk fails. */
   readonly from_disk_only?: boolean;
+  /** It may wait: sent when nothing live waits, and no more important message for the disk, at the pace of the backlog. */
+  readonly is_behind?: boolean;
 }
 
 export interface Appender {

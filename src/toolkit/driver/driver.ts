@@ -41,6 +41,8 @@ export interface AssetDescription {
   readonly configured?: boolean;
   /** Takes a picture of what the camera sees: `snapshot` and `snapshot.jpg` of the kit's service. Left out: it has none. */
   readonly takePicture?: TakePicture | undefined;
+  /** The smallest that the camera gives, for its alarms. Left out: they have none; the configuration asks for them. */
+  readonly takeAlarmPicture?: TakePicture | undefined;
 }
 
 export type ReportedHealth = Readonly<Partial<Record<HealthItem, Health>>>;

@@ -45,6 +45,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     observe: () => undefined,
     streams: { want: () => undefined, urlOf: () => null, healthOf: () => undefined },
     picturePath: (id) => `/pictures/${id}`,
+    alarmPicturesOff: () => undefined,
     broken: (error) => void broken.push(error),
     signal: stopping.signal,
     ...more,

@@ -39,9 +39,11 @@ describe('an envelope', () => {
 });
 
 describe('lanes', () => {
-  it('of camera feeds and of edges are alarms, those of all drone feeds are not', () => {
+  it('of camera feeds and of edges are alarms but for pictures, those of all drone feeds are not', () => {
     const { drone, vendorcam, onvif } = publishedFeeds;
-    const alarms = [vendorcam, onvif, edgeEvents].flatMap((feeds) => Object.keys(feeds));
+    const all = [vendorcam, onvif, edgeEvents].flatMap((feeds) => Object.keys(feeds));
+    const alarms = all.filter((feed) => feed !== 'alarm_picture');
+    expect(laneOfFeed('alarm_picture')).toBe('feed');
     expect(new Set(alarms.map(laneOfFeed))).toEqual(new Set(['alarm']));
     expect(new Set(Object.keys(drone).map(laneOfFeed))).toEqual(new Set(['feed']));
     expect(laneOfFeed('temperature')).toBe('feed');

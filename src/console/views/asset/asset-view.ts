@@ -187,8 +187,13 @@ const list_shown_max = 12;
 
 /** All values of an asset with their ages, folded away: what the pages by type do not show stands here. */
 function feedsCard(asset: LiveAsset, view: View) {
-  const feeds = Object.entries(view.world.feeds.get(asset.id) ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  const missing = asset.feed_names.filter((feed) => !feeds.some(([known]) => known === feed));
+  // A picture is no value.
+  const feeds = Object.entries(view.world.feeds.get(asset.id) ?? {})
+    .filter(([feed]) => feed !== 'alarm_picture')
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const missing = asset.feed_names.filter(
+    (feed) => feed !== 'alarm_picture' && !feeds.some(([known]) => known === feed),
+  );
   return html`<section class="card" id="values">
     <details>
       <summary class="sec">${t.asset.allValues}</summary>

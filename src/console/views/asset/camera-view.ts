@@ -1,9 +1,9 @@
 /** The page of a camera: its video first, then moving it, its presets by name, its detector, and what it saw. */
 import { feedFreshness } from '../../world/age.ts';
 import { duration, clock } from '../../units.ts';
-import { isRecord, own } from '../../json.ts';
+import { field, isRecord, listIn, own, textIn } from '../../json.ts';
 import { detectionText, other_detections } from '../../world/history/log.ts';
-import { plain } from '../../world/text.ts';
+import { label, plain } from '../../world/text.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { lockReason } from '../command/about.ts';
@@ -54,6 +54,27 @@ function seenNow(asset: LiveAsset, view: View): string {
   return fieldOf(motion, 'detected') === true && !feedFreshness(asset, 'motion', view).isOld
     ? t.camera.motion
     : '';
+}
+
+/** The picture of the newest alarm that has one, or why it has none. */
+function alarmPicture(asset: LiveAsset, view: View) {
+  const message = view.world.feeds.get(asset.id)?.['alarm_picture'];
+  if (!message) return '';
+  const [alarm] = listIn(fieldOf(message, 'alarms'));
+  const feed = textIn(field(alarm, 'feed'));
+  const time = clock(Date.parse(textIn(field(alarm, 'timestamp'))));
+  const what = plain(own(t.history.event, feed) ?? label(feed));
+  const jpeg = textIn(fieldOf(message, 'jpeg'));
+  if (jpeg === '')
+    return html`<p class="cap pad">
+      ${t.camera.noPictureOf({ what, time, why: plain(fieldOf(message, 'reason')) })}
+    </p>`;
+  if (!/^[\w+/]+=*$/u.test(jpeg)) return '';
+  const text = t.camera.pictureOf({ what, time });
+  return html`<figure class="alarm-picture">
+    <img src=${`data:image/jpeg;base64,${jpeg}`} alt=${text} />
+    <figcaption class="cap">${text}</figcaption>
+  </figure>`;
 }
 
 function padCard(asset: LiveAsset, view: View) {
@@ -131,14 +152,15 @@ function seenCard(asset: LiveAsset, view: View) {
     'seen',
     t.camera.seen,
     html`<ul class="rows">
-      ${rows.map(({ feed, sign, text }) => {
-        const time_ms = Date.parse(feeds[feed]?.time ?? '');
-        return html`<li key=${feed} class="event">
-          <time>${clock(time_ms)}</time
-          >${icon(sign)}<span>${text}</span>${age(feedFreshness(asset, feed, view))}
-        </li>`;
-      })}
-    </ul>`,
+        ${rows.map(({ feed, sign, text }) => {
+          const time_ms = Date.parse(feeds[feed]?.time ?? '');
+          return html`<li key=${feed} class="event">
+            <time>${clock(time_ms)}</time
+            >${icon(sign)}<span>${text}</span>${age(feedFreshness(asset, feed, view))}
+          </li>`;
+        })}
+      </ul>
+      ${alarmPicture(asset, view)}`,
     html`<span class="age"
       >${t.camera.seenHint(duration(view.time_ms - Math.max(...rows.map(({ feed }) => Date.parse(feeds[feed]?.time ?? '')))))}</span
     >`,

@@ -57,6 +57,8 @@ export class Asset {
   takePicture: TakePicture | undefined;
   /** What its driver described as missing; undefined: it reports no health. */
   missing: ReportedHealth | undefined;
+  /** Undefined: its alarms have no pictures. */
+  takeAlarmPicture: TakePicture | undefined;
   configured = false;
   /** Its sinks ignore every call. */
   removed = false;

@@ -24,6 +24,7 @@ import {
 } from './asset.ts';
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from '../commands.ts';
 import { createFeedGate } from '../feed-gate.ts';
+import type { AlarmPictures } from './alarm-pictures.ts';
 import type { Pictures } from './pictures.ts';
 import type { Pacer } from '../rate.ts';
 import { texts } from '../texts.ts';
@@ -37,6 +38,7 @@ interface AssetsParts extends AssetParts {
   readonly streams: Streams;
   /** Undefined where no service could serve them. */
   readonly pictures: Pictures | undefined;
+  readonly alarm_pictures: AlarmPictures;
   readonly pacer: Pacer;
   readonly broken: (error: unknown) => void;
   readonly log: DriverLog;
@@ -123,6 +125,7 @@ export class Assets {
     this.#parts.streams.want(about.asset_key, asset.rtsp_url);
     asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
     asset.takePicture = about.takePicture;
+    asset.takeAlarmPicture = about.takeAlarmPicture;
     const snapshot = this.#parts.pictures?.commandOf(asset) ?? [];
     asset.commands = usableCommands([...commands, ...snapshot], owner.log);
     if (asset.gate?.feeds !== owner.feeds) {
@@ -207,9 +210,17 @@ export class Assets {
     this.#gateway_news.clear();
   }
 
+  /** One message of a feed of this asset. */
+  publish(asset: Asset, feed: string, message: unknown, log: DriverLog): void {
+    if (asset.gate?.publish(feed, message, log) !== true) return;
+    asset.touch();
+    this.#parts.alarm_pictures.published(asset, feed, message, log);
+  }
+
   remove(asset: Asset, reason: string): void {
     this.#parts.streams.want(asset.facts.asset_key, null);
     this.#parts.pictures?.forget(asset.facts.id);
+    this.#parts.alarm_pictures.forget(asset.facts.id);
     this.#assets.delete(asset.facts.asset_key);
     if (this.#removed.size < removed_max) this.#removed.add(asset.facts.id);
     asset.remove(reason);

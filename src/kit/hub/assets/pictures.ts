@@ -117,12 +117,9 @@ export class Pictures {
   async #take(asset_id: string, take: TakePicture): Promise<Picture> {
     const { clock, signal } = this.#parts;
     const { time_ms: taken_ms, mono_ms } = clock.stamp();
-    const over = new AbortController();
     this.#under_way.add(asset_id);
     try {
-      const work = take(AbortSignal.any([over.signal, signal]));
-      const jpeg = await within(picture_deadline_ms, work, signal);
-      if (!jpeg) throw new DeviceUnreachable(texts.picture_late(picture_deadline_ms / 1_000));
+      const jpeg = await takeInTime(take, signal);
       this.#failing.delete(asset_id);
       const picture = { jpeg, taken_ms, mono_ms };
       if (!signal.aborted && this.#shots.has(asset_id)) this.#keep(asset_id, picture);
@@ -137,7 +134,6 @@ export class Pictures {
       throw error;
     } finally {
       this.#under_way.delete(asset_id);
-      over.abort();
     }
   }
 
@@ -150,5 +146,17 @@ export class Pictures {
       this.#kept.delete(oldest);
       bytes -= jpeg.length;
     }
+  }
+}
+
+/** Rejects with `DeviceUnreachable` when the camera gives none in time. */
+export async function takeInTime(take: TakePicture, signal: AbortSignal): Promise<Buffer> {
+  const over = new AbortController();
+  try {
+    const jpeg = await within(picture_deadline_ms, take(AbortSignal.any([over.signal, signal])), signal);
+    if (!jpeg) throw new DeviceUnreachable(texts.picture_late(picture_deadline_ms / 1_000));
+    return jpeg;
+  } finally {
+    over.abort();
   }
 }

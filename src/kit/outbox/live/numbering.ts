@@ -79,9 +79,9 @@ export class Numbering {
       mono_ms: synced ? null : mono_ms,
       body: JSON.stringify(draft.data),
     };
-    const { from_disk_only = false } = draft;
+    const { from_disk_only = false, is_behind = false } = draft;
     const since_ms = this.#now();
-    return { row, since_ms, state: first_state, order: 0, from_disk_only };
+    return { row, since_ms, state: first_state, order: 0, from_disk_only, is_behind };
   }
 
   /** Continues with the first number of this epoch. */

@@ -19,6 +19,8 @@ export interface Live {
   order: number;
   /** Never sent from memory before it is on disk, whatever its lane allows. */
   readonly from_disk_only: boolean;
+  /** Sent when nothing else waits. */
+  readonly is_behind: boolean;
 }
 
 /** What a message on the wire stands for. */
@@ -43,7 +45,7 @@ export interface OutgoingMessage {
   readonly removal: boolean;
   /** Messages inside. */
   readonly rows: number;
-  /** From the buffer: it goes at the backlog's pace, not at that of live messages. */
+  /** From the buffer, or behind all others: it goes at the backlog's pace, not at that of live messages. */
   readonly backlog: boolean;
   readonly content: Content;
 }
@@ -146,7 +148,7 @@ function single(
     retain: retain && !removal,
     removal,
     rows: 1,
-    backlog: content.kind === 'row',
+    backlog: content.kind === 'row' || content.live.is_behind,
     content,
   };
 }

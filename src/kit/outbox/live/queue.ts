@@ -17,6 +17,8 @@ const beside_backlog: readonly Lane[] = ['kit', 'feed'];
  */
 export class LiveLanes {
   readonly #queues = new Map<Lane, Fifo<Live>>(lanes.map((lane) => [lane, new Fifo<Live>()]));
+  /** Of the lane `feed`, and behind all lanes. */
+  readonly #behind = new Fifo<Live>();
   #rows = 0;
   #bytes = 0;
 
@@ -30,7 +32,7 @@ export class LiveLanes {
   }
 
   rowsOf(lane: Lane): number {
-    return this.#queue(lane).length;
+    return this.#queue(lane).length + (lane === 'feed' ? this.#behind.length : 0);
   }
 
   get full(): boolean {
@@ -39,19 +41,24 @@ export class LiveLanes {
 
   /** A message that ends in another way stays in the queue and is skipped. */
   push(live: Live): void {
-    this.#queue(live.row.lane).push(live);
+    (live.is_behind ? this.#behind : this.#queue(live.row.lane)).push(live);
     this.#rows += 1;
     this.#bytes += live.row.body.length;
   }
 
   /** The next of the lanes that go before the backlog. */
   shiftUrgent(): Live | undefined {
-    return this.#shiftOf(before_backlog);
+    return this.#shiftOf(before_backlog.map((lane) => this.#queue(lane)));
   }
 
   /** The next of the lanes that share the connection with the backlog. */
   shiftTelemetry(): Live | undefined {
-    return this.#shiftOf(beside_backlog);
+    return this.#shiftOf(beside_backlog.map((lane) => this.#queue(lane)));
+  }
+
+  /** The next of those that wait behind all lanes. */
+  shiftBehind(): Live | undefined {
+    return this.#shiftOf([this.#behind]);
   }
 
   /** Telemetry that has waited for `age_ms`, all of it together with what came after, up to `rows_max`. */
@@ -71,10 +78,10 @@ export class LiveLanes {
   /** Takes out the lazy ones that have waited for longer than `age_ms`, and all that is over the limit. */
   shiftOverdue(now_ms: number, age_ms: number): Live[] {
     const overdue: Live[] = [];
-    for (const lane of lanes.toReversed()) {
-      const queue = this.#queue(lane);
+    for (const queue of [this.#behind, ...lanes.toReversed().map((lane) => this.#queue(lane))]) {
       for (let live = queue.peek(); live; live = queue.peek()) {
-        const late = laneRules[lane].durability === 'lazy' && now_ms - live.since_ms > age_ms;
+        const isLazy = laneRules[live.row.lane].durability === 'lazy';
+        const late = isLazy && now_ms - live.since_ms > age_ms;
         if (!late && !this.full) break;
         overdue.push(this.#take(queue) ?? live);
       }
@@ -85,12 +92,11 @@ export class LiveLanes {
   drain(): Live[] {
     this.#rows = 0;
     this.#bytes = 0;
-    return lanes.flatMap((lane) => this.#queue(lane).drain());
+    return [...lanes.flatMap((lane) => this.#queue(lane).drain()), ...this.#behind.drain()];
   }
 
-  #shiftOf(some: readonly Lane[]): Live | undefined {
-    for (const lane of some) {
-      const queue = this.#queue(lane);
+  #shiftOf(queues: readonly Fifo<Live>[]): Live | undefined {
+    for (const queue of queues) {
       for (let live = this.#take(queue); live; live = this.#take(queue)) {
         if (live.state.place === 'queued') return live;
       }

@@ -1,5 +1,5 @@
 /** The choice of the next message to send. */
-import { laneRules } from '../../../contract/lanes.ts';
+import { laneRules, lanes } from '../../../contract/lanes.ts';
 import type { Backlog, BatchSize } from './backlog.ts';
 import { type Committer, sync_commit_ms } from './committer.ts';
 import type { Replay, Returns } from './delivery.ts';
@@ -20,6 +20,8 @@ const packet_rows_max = 500;
 const backlog_share = 10;
 /** Acknowledged rows whose deletion waits for the disk; while there are so many, the backlog is not read. */
 const refs_max = 20_000;
+
+const sync_lanes = lanes.filter((lane) => laneRules[lane].durability === 'sync');
 
 interface SelectionOptions {
   readonly committer: Committer;
@@ -64,7 +66,16 @@ export class Selection {
   #nextShared({ backlog }: Now): OutgoingMessage | undefined {
     this.#turn = (this.#turn + 1) % backlog_share;
     const first = backlog && this.#turn === 0 ? this.#nextBacklog() : undefined;
-    return first ?? this.#nextTelemetry() ?? (backlog ? this.#nextBacklog() : undefined);
+    return (
+      first ?? this.#nextTelemetry() ?? (backlog ? (this.#nextBehind() ?? this.#nextBacklog()) : undefined)
+    );
+  }
+
+  /** While a message that is on disk first waits for the disk, what may belong to it waits too. */
+  #nextBehind(): OutgoingMessage | undefined {
+    const { committer, live } = this.#options;
+    const isOvertaking = sync_lanes.some((lane) => committer.writes(lane));
+    return isOvertaking ? undefined : this.#nextLive(() => live.shiftBehind());
   }
 
   #nextReplay(): OutgoingMessage | undefined {

@@ -25,6 +25,40 @@ async function snapshot({ hub, asset }: Awaited<ReturnType<typeof serve>>) {
   return found.command.read({}).run(context());
 }
 
+describe('picture of an alarm', () => {
+  const alarm = 'tns1:VideoSource/MotionAlarm';
+  const watch = async (settings: Partial<FakeCameraSettings> = {}) => {
+    camera = await lab.start(settings);
+    const profile = (token: string, width: number, height: number) =>
+      `<trt:Profiles token="${token}"><tt:VideoEncoderConfiguration token="VE"><tt:Encoding>H264</tt:Encoding><tt:Resolution><tt:Width>${width}</tt:Width><tt:Height>${height}</tt:Height></tt:Resolution></tt:VideoEncoderConfiguration></trt:Profiles>`;
+    const all = [profile('main', 1920, 1080), profile('thumb', 160, 90), profile('sub', 640, 360)];
+    camera.misbehave('GetProfiles', {
+      body: `<trt:GetProfilesResponse>${all.join('')}</trt:GetProfilesResponse>`,
+    });
+    const { outbox } = lab.run({ cameras: [await lab.entry(camera, { alarm_picture: true })] });
+    await camera.next('PullMessages');
+    camera.events.set(alarm, 'State', 'true');
+    return { picture: (await outbox.until(said('alarm_picture'))).data, outbox };
+  };
+
+  it('is that of the smallest profile, and names the alarm', async () => {
+    const { picture, outbox } = await watch();
+    const motion = outbox.drafts.find(said('motion'));
+    expect(picture).toMatchObject({
+      alarms: [{ feed: 'motion', timestamp: motion?.data?.['timestamp'] }],
+      jpeg: samplePicture().toString('base64'),
+      reason: null,
+    });
+    const asked = camera.requests.filter(({ operation }) => operation === 'GetSnapshotUri');
+    expect(asked.at(-1)?.body).toContain('<ProfileToken>thumb<');
+  });
+
+  it('is a sentence where the camera has no address for pictures', async () => {
+    const { picture } = await watch({ snapshot: undefined });
+    expect(picture).toMatchObject({ jpeg: null, reason: texts.request_refused('ActionNotSupported') });
+  });
+});
+
 describe('snapshot of an ONVIF camera', () => {
   it.each(['ws_security', 'digest', 'either', 'none'] as const)(
     'is taken from a camera with the login %s, over HTTP digest where it asks for one',

@@ -1,7 +1,10 @@
 /** Pictures of vendor cameras: one GET in the session, whose answer is a JPEG or an error. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { samplePicture } from '../../../../src/toolkit/device/pictures/sample-picture.ts';
+import type { JsonObject } from '../../../../src/contract/json.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { texts as device_texts } from '../../../../src/toolkit/device/texts.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
 let lab: VendorcamLab | undefined;
@@ -15,6 +18,22 @@ const online = async (...about: Parameters<typeof vendorcamLab>): Promise<Vendor
   await lab.online();
   return lab;
 };
+
+it('sends a picture with an alarm, scaled by firmware that ignores which stream was asked for', async () => {
+  lab = await vendorcamLab();
+  // reolink_aio#64, reolink_cctv#176: RLC-510A and RLC-520 answer with the picture of the main stream.
+  const large = Buffer.concat([samplePicture(), Buffer.alloc(30_000), samplePicture()]);
+  lab.camera.file = { type: 'image/jpeg', bytes: large };
+  lab.start(lab.options({ alarm_picture: true }));
+  const { asset, camera, hub } = lab;
+  await lab.online();
+  const pictures = () =>
+    hub.outbox.on(channels.feed(asset('Gate')?.id ?? '', 'alarm_picture')) as readonly JsonObject[];
+  camera.camera.motion = true;
+  await eventually('it is sent', () => pictures().length === 1);
+  expect(pictures()[0]).toMatchObject({ alarms: [{ feed: 'motion' }], reason: null });
+  expect(camera.count('Snap')).toBe(1);
+});
 
 describe('snapshot of a vendor camera', () => {
   it('is taken in the session of the driver, also over TLS', async () => {

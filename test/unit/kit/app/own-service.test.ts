@@ -278,6 +278,43 @@ it('files of a later version stay as they are, and the kit works without its ser
   });
 });
 
+it('serves the picture that a camera took at an alarm, with the alarm that it belongs to', async () => {
+  await withDirectory(async (dir) => {
+    const camera = await startFakeCamera({ auth: 'none' });
+    const driver = `drivers:\n  - driver: onvif\n    options:\n      cameras: [{ name: Gate, host: 127.0.0.1, port: ${camera.port}, alarm_picture: true }]\n`;
+    const pulled = camera.next('PullMessages');
+    const daemon = await startDaemon(dir, 0, driver);
+    try {
+      const ask = client(daemon);
+      await pulled;
+      const listed = z.object({ assets: z.array(z.looseObject({ id: z.string() })) });
+      const assets = async () => listed.parse((await ask(`${kit}/assets`)).body).assets;
+      await eventually('the camera is listed', async () => (await assets()).length === 1);
+      const path = `${kit}/assets/${(await assets())[0]?.id}`;
+      expect((await ask(`${path}/alarm-picture.jpg`)).status).toBe(404);
+      camera.events.set('tns1:VideoSource/MotionAlarm', 'State', 'true');
+      const feeds = z.looseObject({
+        motion: z.looseObject({ timestamp: z.string() }),
+        alarm_picture: z.looseObject({ alarms: z.array(z.json()), jpeg: z.string() }),
+      });
+      const telemetry = async () => feeds.safeParse((await ask(`${path}/telemetry`)).body).data;
+      await eventually('the picture is there', async () => (await telemetry()) !== undefined);
+      const { motion, alarm_picture } = feeds.parse((await ask(`${path}/telemetry`)).body);
+      expect(alarm_picture.alarms).toEqual([{ feed: 'motion', timestamp: motion.timestamp }]);
+      const key = readFileSync(daemon.app.service?.key_file ?? '', 'utf8').trim();
+      const url = `${daemon.app.service?.url()}${path}/alarm-picture.jpg`;
+      const answer = await fetch(url, { headers: { 'x-api-key': key } });
+      expect(answer.headers.get('content-type')).toBe('image/jpeg');
+      expect(Buffer.from(await answer.arrayBuffer()).equals(samplePicture())).toBe(true);
+      const page = await ask(`${kit}/history?feed=alarm_picture`);
+      expect(z.object({ messages: z.array(z.json()) }).parse(page.body).messages).toHaveLength(1);
+    } finally {
+      await daemon.app.stop();
+      await camera.stop();
+    }
+  });
+});
+
 it('serves pictures of a camera to keys that may read the kit, and names why there is none', async () => {
   await withDirectory(async (dir) => {
     const camera = await startFakeCamera({ auth: 'none' });

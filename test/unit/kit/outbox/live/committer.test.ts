@@ -80,6 +80,7 @@ function live(): Live {
     state: { disk: 'due', place: 'nowhere', is_held: false },
     order: 0,
     from_disk_only: false,
+    is_behind: false,
   };
 }
 

@@ -21,6 +21,28 @@ describe('Dispatch with a broker connection', () => {
     expect(scene.lab.outbox.depth().get('feed')?.rows).toBe(0);
   });
 
+  it('sends what may wait after the alarm before it, after all telemetry, and at the pace of the backlog', async () => {
+    scene.lab.send('alarm', 1);
+    const data = { n: 2 };
+    const channel = 'feed/00000000-0000-4000-8000-000000000001/alarm_picture';
+    scene.lab.outbox.append({ lane: 'feed', channel, data, is_behind: true });
+    // The alarm waits for its disk, and the picture for the alarm.
+    expect(scene.lab.outbox.dispatch.next({ backlog: true })).toBeUndefined();
+    await scene.lab.outbox.committed();
+    scene.lab.send('feed', 3);
+    const urgent = scene.lab.outbox.dispatch.next({ backlog: true });
+    expect(urgent && numbers([urgent])).toEqual([1]);
+    if (urgent) heard(urgent);
+    const live = scene.lab.outbox.dispatch.next({ backlog: true });
+    expect(live && numbers([live])).toEqual([3]);
+    expect(scene.lab.outbox.dispatch.next({ backlog: false })).toBeUndefined();
+    const behind = scene.lab.outbox.dispatch.next({ backlog: true });
+    expect(behind && numbers([behind])).toEqual([2]);
+    expect(behind).toMatchObject({ backlog: true, channel });
+    for (const each of [live, behind]) if (each) heard(each);
+    await soon(() => scene.lab.outbox.ledger().delivered === 3);
+  });
+
   it('sends a task report only after it is on disk, before telemetry that was accepted earlier', async () => {
     scene.lab.send('feed', 1);
     scene.lab.send('task', 2);

@@ -15,6 +15,7 @@ function live(lane: Lane, since_ms = 0, body = '{}'): Live {
     state: { disk: 'no', place: 'queued', is_held: false },
     order: 0,
     from_disk_only: false,
+    is_behind: false,
   };
 }
 

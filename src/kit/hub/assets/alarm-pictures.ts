@@ -1,0 +1,120 @@
+/** Small pictures of what cameras see at an alarm (decision 0048): one at a time for each camera, and not too many of a kit. */
+import { alarm_picture_bytes_max, feed_behind, laneOfFeed } from '../../../contract/feeds.ts';
+import { CommandRefused, messageOf } from '../../../platform/errors.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { TokenBucket } from '../../../platform/token-bucket.ts';
+import { snapshotCommand } from '../../../toolkit/device/pictures/picture.ts';
+import type { DriverLog } from '../../../toolkit/driver/driver.ts';
+import type { Allow } from '../commands.ts';
+import { texts } from '../texts.ts';
+import type { Asset } from './asset.ts';
+import { takeInTime } from './pictures.ts';
+
+export interface AlarmPicturesParts {
+  readonly clock: Pick<Clock, 'stamp'>;
+  /** Local policy: where `snapshot` may not be carried out, no alarm has a picture either. */
+  readonly allow: Allow;
+  /** Why alarms have no pictures now; undefined: they have. */
+  readonly alarmPicturesOff: () => string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Between two pictures of one camera. */
+const gap_ms = 10_000;
+/** Cameras that are asked at the same time. */
+const cameras_max = 4;
+/** Alarms that one picture names. */
+const alarms_max = 16;
+/** Of a kit, so that they fill neither the link nor the buffer: 33 kB a minute, and a series of them. */
+const rate = { perSecond: 1 / 60, burst: 30 } as const;
+
+interface Alarm {
+  readonly feed: string;
+  readonly timestamp: string;
+}
+
+export class AlarmPictures {
+  readonly #parts: AlarmPicturesParts;
+  readonly #bucket = new TokenBucket(rate);
+  /** By asset id: alarms whose picture is being taken. */
+  readonly #under_way = new Map<string, Alarm[]>();
+  /** By asset id, monotonic. */
+  readonly #last_ms = new Map<string, number>();
+  readonly #policy = snapshotCommand(gap_ms, async () => ({}));
+  #off: string | undefined;
+
+  constructor(parts: AlarmPicturesParts) {
+    this.#parts = parts;
+  }
+
+  /** A message of this asset was published. Where it is an alarm, a picture follows, or a sentence why there is none. */
+  published(asset: Asset, feed: string, message: unknown, log: DriverLog): void {
+    const alarm = asset.takeAlarmPicture && alarmIn(feed, message);
+    if (!alarm || this.#isOff(asset, log)) return;
+    const { id } = asset.facts;
+    const others = this.#under_way.get(id);
+    if (others) {
+      if (others.length < alarms_max) others.push(alarm);
+      return;
+    }
+    this.#under_way.set(id, [alarm]);
+    void this.#send(asset, log);
+  }
+
+  forget(asset_id: string): void {
+    this.#last_ms.delete(asset_id);
+  }
+
+  /** Logged when it changes: on a metered link no message says so. */
+  #isOff(asset: Asset, log: DriverLog): boolean {
+    const allowed = this.#parts.allow(asset.target(), this.#policy);
+    const reason = this.#parts.alarmPicturesOff() ?? (allowed === true ? undefined : allowed);
+    if (reason !== this.#off) {
+      if (reason === undefined) log.info({}, texts.alarm_pictures_on);
+      else log.info({ reason }, texts.alarm_pictures_off);
+    }
+    this.#off = reason;
+    return reason !== undefined;
+  }
+
+  /** Never rejects. */
+  async #send(asset: Asset, log: DriverLog): Promise<void> {
+    const { id, name } = asset.facts;
+    const taken_ms = this.#parts.clock.stamp().time_ms;
+    let jpeg: string | null = null;
+    let reason: string | null = null;
+    try {
+      jpeg = await this.#take(asset);
+    } catch (error) {
+      reason = messageOf(error);
+      log.info({ name, reason }, texts.alarm_picture_missing);
+    }
+    const alarms = this.#under_way.get(id);
+    this.#under_way.delete(id);
+    if (asset.removed || this.#parts.signal.aborted) return;
+    const taken_at = jpeg === null ? null : new Date(taken_ms).toISOString();
+    asset.gate?.publish(feed_behind, { alarms, jpeg, taken_at, reason }, log);
+  }
+
+  /** Base64. Rejects with the reason why there is none. */
+  async #take({ facts: { id }, takeAlarmPicture: take }: Asset): Promise<string> {
+    const now_ms = this.#parts.clock.stamp().mono_ms;
+    const since_ms = now_ms - (this.#last_ms.get(id) ?? Number.NEGATIVE_INFINITY);
+    if (since_ms < gap_ms) throw new CommandRefused(texts.alarm_picture_gap(Math.round(since_ms / 1_000)));
+    if (this.#under_way.size > cameras_max) throw new CommandRefused(texts.pictures_busy);
+    if (!take || !this.#bucket.take(now_ms)) throw new CommandRefused(texts.alarm_pictures_many);
+    this.#last_ms.set(id, now_ms);
+    const jpeg = await takeInTime(take, this.#parts.signal);
+    if (jpeg.length > alarm_picture_bytes_max)
+      throw new CommandRefused(texts.alarm_picture_large(jpeg.length, alarm_picture_bytes_max));
+    return jpeg.toString('base64');
+  }
+}
+
+/** Undefined for what is no alarm, and for the end of one. */
+function alarmIn(feed: string, message: unknown): Alarm | undefined {
+  if (laneOfFeed(feed) !== 'alarm' || typeof message !== 'object' || message === null) return undefined;
+  const isDetected = 'detected' in message && message.detected === true;
+  const timestamp = 'timestamp' in message ? message.timestamp : undefined;
+  return isDetected && typeof timestamp === 'string' ? { feed, timestamp } : undefined;
+}
