@@ -26,6 +26,7 @@ import {
 } from './device.ts';
 import { healthOf } from './health.ts';
 import type { Unread } from './media.ts';
+import type { MotorTurns } from './movement.ts';
 import type { Detections } from '../events/detections.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { Limits } from '../limits.ts';
@@ -184,12 +185,13 @@ async function beginAll(
   { device, shown, soap, signal }: Beginning,
 ): Promise<ReadonlyMap<string, Detections>> {
   const detections = new Map<string, Detections>();
+  const turns = new Map<string, MotorTurns>();
   const motor = { owed, move_ms: options.ptz.move_s * 1_000, signal, stopping };
   for (const { source, end, about } of shown) {
     const asset = served.of(end);
     const offer = (commands: readonly Command[]): void => asset.offer(commands);
     const { services } = device;
-    const offered = await commandsOf({ soap, services, source, isDevice: end === '', motor, offer });
+    const offered = await commandsOf({ soap, services, source, isDevice: end === '', motor, turns, offer });
     if (signal.aborted) break;
     detections.set(source.token, asset.begin(about, offered.commands, signal));
     every(limits.presets_again_ms, signal, () => void offered.refresh());

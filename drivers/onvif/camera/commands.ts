@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
 import type { Source } from './device.ts';
-import type { PtzParts } from './movement.ts';
+import { MotorTurns, type PtzParts } from './movement.ts';
 import { auxiliaryCommand, readOutputs, relayCommand } from './outputs.ts';
 import { readPresets } from './presets.ts';
 import { ptzOffer } from './ptz.ts';
@@ -16,6 +16,8 @@ export interface CommandParts {
   /** Relays and functions of the device as a whole are at this source. */
   readonly isDevice: boolean;
   readonly motor: Pick<PtzParts, 'owed' | 'move_ms' | 'signal' | 'stopping'>;
+  /** By node: lenses on one head share its motor (onvif/specs#128). */
+  readonly turns: Map<string, MotorTurns>;
   /** Replaces the commands. */
   readonly offer: (commands: readonly Command[]) => void;
 }
@@ -47,7 +49,11 @@ export async function commandsOf(parts: CommandParts): Promise<Offered> {
     ...commandsNow(abilities),
     ...switches(abilities.auxiliary, profile),
   ];
-  const commandsNow = ptzOffer({ ...place, ...parts.motor, onWithdrawn: () => parts.offer(offered()) });
+  const key = node === '' ? `profile ${profile}` : node;
+  const turns = parts.turns.get(key) ?? new MotorTurns();
+  parts.turns.set(key, turns);
+  const onWithdrawn = (): void => parts.offer(offered());
+  const commandsNow = ptzOffer({ ...place, ...parts.motor, turns, onWithdrawn });
   return {
     commands: offered(),
     async refresh() {

@@ -21,11 +21,32 @@ export interface PtzParts extends Motor {
   readonly endTours?: (() => Promise<string | undefined>) | undefined;
 }
 
-/** What the commands of one motor share. */
+/** The turns of a motor, which several lenses may share: a movement begins when the last one was stopped, whose stop must not end it. */
+export class MotorTurns {
+  #last: Promise<unknown> = Promise.resolve();
+  #now = new AbortController();
+
+  /** The signal aborts when the turn must end. */
+  async take<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal } = this.#now;
+    const mine = this.#last.then(async () => work(signal));
+    this.#last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  /** Ends all turns until now. */
+  interrupt(): void {
+    this.#now.abort();
+    this.#now = new AbortController();
+  }
+}
+
+/** What the commands of one profile share. */
 export interface Control {
   readonly motor: Omit<PtzParts, 'axis'>;
-  /** A new movement begins only when the last one was stopped: its stop must not end this one. `name`: of the command. */
-  readonly inTurn: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+  readonly turns: MotorTurns;
+  /** `name`: of the command. The motor of a turn ends its movement with the turn. */
+  readonly inTurn: <T>(name: string, work: (motor: Omit<PtzParts, 'axis'>) => Promise<T>) => Promise<T>;
 }
 
 /** The camera does not have this movement, whatever it reported of itself. */

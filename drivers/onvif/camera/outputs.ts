@@ -76,7 +76,8 @@ export function auxiliaryCommand({ soap, device, motor }: Auxiliary): Command {
     name: 'auxiliary',
     description:
       'Switches a function of the camera such as a wiper or a lamp; completed once the camera has accepted it, since none reports the effect',
-    risk_level: 'low',
+    // Names of makers may mean anything.
+    risk_level: 'medium',
     input: z.strictObject({ command: z.enum(commands).describe('as the camera announces it') }),
     handle: async ({ command: text }, { signal }) => {
       const data = escapeXml(text);

@@ -24,7 +24,6 @@ export function positionCommands(
   { motor, inTurn }: Control,
   { absolute, relative, hasHome }: Pick<PtzAbilities, 'absolute' | 'relative' | 'hasHome'>,
 ): readonly Command[] {
-  const parts = { ...motor, axis: 'all' } as const;
   const profile = profileToken(motor.profile);
   const ptzAbsolute = defineCommand({
     ...way,
@@ -32,11 +31,13 @@ export function positionCommands(
     description: 'Goes to a position in the coordinates of the camera',
     input: absoluteInput(absolute),
     handle: async (position, context) =>
-      inTurn('ptz_absolute', async () => {
+      inTurn('ptz_absolute', async (turn) => {
         const inner = `${profile}<Position>${vectorOf(absolute, position)}</Position>`;
         const arrival = arrivalAt(absolute, position);
         const asked = operation('ptz', 'AbsoluteMove', inner);
-        const reached = await travel(parts, asked, context, (status) => arrival.hasArrived(status));
+        const reached = await travel({ ...turn, axis: 'all' }, asked, context, (status) =>
+          arrival.hasArrived(status),
+        );
         return jsonOf(position, arrival.isElsewhere() ? 'accepted' : reached);
       }),
   });
@@ -46,9 +47,12 @@ export function positionCommands(
     description: 'Turns or zooms by so much from where the camera looks now',
     input: relativeInput(relative),
     handle: async (distance, context) =>
-      inTurn('ptz_relative', async () => {
+      inTurn('ptz_relative', async (turn) => {
         const inner = `${profile}<Translation>${vectorOf(relative, distance)}</Translation>`;
-        return jsonOf(distance, await travel(parts, operation('ptz', 'RelativeMove', inner), context));
+        return jsonOf(
+          distance,
+          await travel({ ...turn, axis: 'all' }, operation('ptz', 'RelativeMove', inner), context),
+        );
       }),
   });
   const ptzHome = defineCommand({
@@ -57,9 +61,9 @@ export function positionCommands(
     description: 'Goes to the home position of the camera',
     input: noInput,
     handle: async (_none, context) =>
-      inTurn('ptz_home', async () => {
+      inTurn('ptz_home', async (turn) => {
         const asked = operation('ptz', 'GotoHomePosition', profile);
-        return { reached: await travel(parts, asked, context) };
+        return { reached: await travel({ ...turn, axis: 'all' }, asked, context) };
       }),
   });
   return [

@@ -9,7 +9,7 @@ import {
   defineCommand,
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
-import { type Control, MovementUnsupported, move, type PtzParts } from './movement.ts';
+import { type Control, type MotorTurns, MovementUnsupported, move, type PtzParts } from './movement.ts';
 import { positionCommands, way } from './positions.ts';
 import { endTours, goTo, preset_chars_max } from './presets.ts';
 import { type Axis, motorKey } from './ptz-stop.ts';
@@ -39,34 +39,35 @@ const presetInput = z.strictObject({
 type Velocity = readonly [number, number];
 
 interface PtzOfferParts extends Omit<PtzParts, 'axis' | 'endTours'> {
+  readonly turns: MotorTurns;
   /** The camera does not have a movement that was offered. */
   readonly onWithdrawn: () => void;
 }
 
 /** Makes the commands of a camera that moves, for its abilities of now. They run one at a time, also those made earlier. */
 export function ptzOffer({
+  turns,
   onWithdrawn,
   ...parts
 }: PtzOfferParts): (abilities: PtzAbilities) => readonly Command[] {
   const withdrawn = new Set<string>();
-  let turn: Promise<unknown> = Promise.resolve();
-  const inTurn: Control['inTurn'] = async (name, work) => {
-    const mine = turn.then(work);
-    turn = mine.catch(() => undefined);
-    try {
-      return await mine;
-    } catch (error) {
-      if (error instanceof MovementUnsupported) {
-        withdrawn.add(name);
-        onWithdrawn();
-      }
-      throw error;
-    }
-  };
   return (abilities) => {
     const { hasTours } = abilities;
     const motor = { ...parts, endTours: hasTours ? async () => endTours(parts) : undefined };
-    const control = { motor, inTurn };
+    const inTurn: Control['inTurn'] = async (name, work) => {
+      try {
+        return await turns.take(async (end) =>
+          work({ ...motor, signal: AbortSignal.any([motor.signal, end]) }),
+        );
+      } catch (error) {
+        if (error instanceof MovementUnsupported) {
+          withdrawn.add(name);
+          onWithdrawn();
+        }
+        throw error;
+      }
+    };
+    const control = { motor, turns, inTurn };
     const moving = [
       ...velocityCommands(control, abilities),
       ...(abilities.hasPresets ? [presetCommand(control, abilities)] : []),
@@ -106,14 +107,16 @@ function velocityCommands(control: Control, { directions: possible, hasZoom }: P
   return [...(possible.length > 0 ? [ptzMove] : []), ...(hasZoom ? [zoom] : [])];
 }
 
-function presetCommand({ motor, inTurn }: Control, { presets, hasTours }: PtzAbilities): Command {
+function presetCommand({ inTurn }: Control, { presets, hasTours }: PtzAbilities): Command {
   const ptzPreset = defineCommand({
     ...way,
     name: 'ptz_preset',
     description: 'Goes to a stored position of the camera, or starts one of its patrols, which a stop ends',
     input: presetInput,
     handle: async ({ preset_token }, context) =>
-      inTurn('ptz_preset', async () => goTo({ ...motor, axis: 'pan_tilt' }, preset_token, hasTours, context)),
+      inTurn('ptz_preset', async (turn) =>
+        goTo({ ...turn, axis: 'pan_tilt' }, preset_token, hasTours, context),
+      ),
   });
   const choices = presets.map(({ token, name, tour }) => ({
     value: token,
@@ -150,14 +153,16 @@ interface Run {
   readonly velocity: Velocity | undefined;
 }
 
+/** Ends what another lens of the same motor does; the tasks of this one are superseded already. */
 async function run(
-  { motor, inTurn }: Control,
+  { turns, inTurn }: Control,
   { name, axis, velocity }: Run,
   context: CommandContext,
 ): Promise<JsonObject> {
-  return inTurn(name, async () => {
-    const moving = { ...motor, axis };
-    return motor.owed.during(motorKey(moving), async () => move(moving, velocity, context));
+  turns.interrupt();
+  return inTurn(name, async (turn) => {
+    const motor = { ...turn, axis };
+    return motor.owed.during(motorKey(motor), async () => move(motor, velocity, context));
   });
 }
 

@@ -79,12 +79,12 @@ export class Served {
     const asset = { ...described, configured: true, type: 'camera', protocol: 'onvif' } as const;
     const sink = host.announce(asset, commands);
     this.#sink = sink;
-    this.#announce = (others, offline_reason = described.offline_reason ?? null) => {
+    let absence = described.offline_reason ?? null;
+    this.#announce = (others, offline_reason = absence) => {
       this.#sink = host.announce({ ...asset, offline_reason }, others);
     };
     this.#asset_key = asset_key;
-    let online = !described.offline_reason;
-    const beat = (): void => sink.publish('status', { online, timestamp: now() });
+    const beat = (): void => sink.publish('status', { online: absence === null, timestamp: now() });
     beat();
     every(heartbeat_ms, signal, beat);
     this.#detections = new Detections({
@@ -94,8 +94,8 @@ export class Served {
         publishEdge(sink, feed, edge);
         // A channel of a recorder that lists all of them (onvif/specs#470); the device itself answers.
         if (feed !== 'picture_fault' || !described.parent_key || described.offline_reason) return;
-        online = !edge.types.includes('signal_loss');
-        if (this.#detections) sink.setOnline(online, texts.no_signal);
+        absence = edge.types.includes('signal_loss') ? texts.no_signal : null;
+        if (this.#detections) sink.setOnline(absence === null, texts.no_signal);
       },
     });
     return this.#detections;

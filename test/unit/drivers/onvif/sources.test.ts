@@ -20,10 +20,15 @@ async function start(settings: Partial<FakeCameraSettings>): Promise<FakeCamera>
   return lab.start({ snapshot: '/snap.jpg', ...settings });
 }
 
-async function open(camera: FakeCamera, entry: object = {}, more: Parameters<typeof lab.run>[1] = {}) {
+async function open(
+  camera: FakeCamera,
+  entry: object = {},
+  more: Parameters<typeof lab.run>[1] = {},
+  move_s = 0.2,
+) {
   const streams = new Map<string, string | null>();
   const running = lab.run(
-    { cameras: [await lab.entry(camera, { name: 'Yard', ...entry })], ptz: { move_s: 0.2 } },
+    { cameras: [await lab.entry(camera, { name: 'Yard', ...entry })], ptz: { move_s } },
     {
       ...more,
       streams: {
@@ -176,6 +181,34 @@ describe('A device with two video sources', () => {
     const running = await open(camera);
     await online(2, running);
     expect(running.assets()).toHaveLength(2);
+  });
+});
+
+describe('Two lenses on one motor', () => {
+  // An optical and a thermal one, whose profiles have the same PTZ node, as of a DS-2TD8166 (onvif/specs#128).
+  const lenses = [
+    { token: 'optical', ptz: true },
+    { token: 'thermal', ptz: true },
+  ];
+
+  it.each([
+    ['a stop', { direction: 'stop' }, ['ContinuousMove', 'Stop', 'Stop']],
+    ['a movement', { direction: 'up' }, ['ContinuousMove', 'Stop', 'ContinuousMove', 'Stop']],
+  ])('are stopped by %s at the other one, before it begins', async (_, payload, expected) => {
+    const camera = await start({ sources: lenses });
+    const running = await open(camera, {}, {}, 5);
+    await online(2, running);
+    const first = running.command('Yard', 'ptz_move').read({ direction: 'left' }).run(context());
+    const refused = first.catch(String);
+    await eventually('it moves', () => camera.motorOf('optical').x !== 0);
+    const cancel = new AbortController();
+    const second = running.command('Yard 2', 'ptz_move').read(payload).run(context(cancel.signal));
+    expect(await refused).toMatch(/cancelled; the camera was stopped/u);
+    const moves = () => camera.requests.filter(({ operation }) => /Move|Stop/u.test(operation));
+    await eventually('it has its turn', () => moves().some(({ body }) => body.includes('thermal-')));
+    cancel.abort();
+    await second.catch(() => undefined);
+    expect(moves().map(({ operation }) => operation)).toEqual(expected);
   });
 });
 
