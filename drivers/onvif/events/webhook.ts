@@ -120,6 +120,8 @@ export class Webhook {
     this.#open.set(address, open + 1);
     this.#all.add(socket);
     this.#unknown.add(socket);
+    // Before the parser, which has its listener already.
+    socket.prependOnceListener('data', mendRequestLine);
     socket.once('close', () => {
       this.#all.delete(socket);
       this.#unknown.delete(socket);
@@ -168,6 +170,18 @@ export class Webhook {
     await take(xml);
     await sleep(gap_ms, this.#stopping.signal);
   }
+}
+
+const request_line_bytes_max = 512;
+
+/**
+ * Hikvision doorbells and others send a blank behind the version (home-assistant/core#92892, #158823), which the parser takes in front
+ * of it only.
+ */
+function mendRequestLine(chunk: Buffer): void {
+  const head = chunk.toString('latin1', 0, request_line_bytes_max);
+  const [, start, version, blanks] = /^([^\r\n]*) (HTTP\/1\.[01])( +)\r?\n/u.exec(head) ?? [];
+  if (start !== undefined) chunk.write(`${start}${blanks} ${version}`, 'latin1');
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse): void {

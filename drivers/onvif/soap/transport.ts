@@ -101,8 +101,10 @@ export async function exchange(what: Exchange): Promise<Answered> {
     ? httpsRequest(what.url, { ...settings, rejectUnauthorized: what.fingerprint === undefined })
     : httpRequest(what.url, settings);
   limitInterimAnswers(request);
-  const echo = dropEcho(request);
-  request.on('error', (error) => reject(echo.isAll ? new Error(texts.request_echoed) : explain(error, what)));
+  const echo = mendHead(request);
+  request.on('error', (error) =>
+    reject(echo.isEchoAlone ? new Error(texts.request_echoed) : explain(error, what)),
+  );
   // In every state of the exchange: not each of them ends with an event.
   const cancel = (): void => {
     reject(new Error('cancelled'));
@@ -118,25 +120,36 @@ export async function exchange(what: Exchange): Promise<Answered> {
 
 const status_line = /HTTP\/1\.[01] \d{3}[ \r\n]/u;
 const line_feed = 0x0a;
+/** Of a reply; what follows is not mended. */
+const head_bytes_max = 4_096;
 
 /**
- * Some cameras of TP-Link send the head of the request, with NULs between its words, in front of their reply
- * (home-assistant/core#85902, AlexxIT/go2rtc#1589, koush/scrypted#1246). The parser skips line feeds there.
+ * Makes of the first bytes of a reply what the parser takes, in place. Some cameras of TP-Link send the head of the request, with NULs
+ * between its words, in front of it (home-assistant/core#85902, AlexxIT/go2rtc#1589, koush/scrypted#1246): line feeds are skipped there.
  */
-function dropEcho(request: ClientRequest): { readonly isAll: boolean } {
+function mendHead(request: ClientRequest): { readonly isEchoAlone: boolean } {
   const start = Buffer.from(`${request.method} /`);
-  const echo = { isAll: false };
+  const echo = { isEchoAlone: false };
   request.once('socket', (socket) => {
-    const drop = (chunk: Buffer): void => {
-      const isEcho = echo.isAll || chunk.subarray(0, start.length).equals(start);
+    const mend = (chunk: Buffer): void => {
+      const isEcho = echo.isEchoAlone || chunk.subarray(0, start.length).equals(start);
       const end = isEcho ? chunk.toString('latin1').search(status_line) : 0;
-      echo.isAll = end < 0;
-      chunk.fill(line_feed, 0, echo.isAll ? chunk.length : end);
-      if (!echo.isAll) socket.off('data', drop);
+      echo.isEchoAlone = end < 0;
+      chunk.fill(line_feed, 0, end < 0 ? chunk.length : end);
+      if (end < 0) return;
+      mendHeaders(chunk, end);
+      socket.off('data', mend);
     };
-    socket.prependListener('data', drop);
+    socket.prependListener('data', mend);
   });
   return echo;
+}
+
+/** Some send a blank before the colon of a header (home-assistant/core#38673); the parser takes it behind. */
+function mendHeaders(chunk: Buffer, begin: number): void {
+  const [head = ''] = chunk.toString('latin1', begin, begin + head_bytes_max).split(/\r?\n\r?\n/u, 1);
+  const mended = head.replaceAll(/^([\w-]+)( +):/gmu, '$1:$2');
+  if (mended !== head) chunk.write(mended, begin, 'latin1');
 }
 
 function headersOf({ url, body, headers }: Exchange): Record<string, string | number> {

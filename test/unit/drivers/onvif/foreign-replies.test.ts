@@ -126,6 +126,11 @@ describe('a reply', () => {
     ['of HTTP/1.0', after(() => 'HTTP/1.0 200 OK\r\nServer: gSOAP/2.8\r\n\r\n', 'end')],
     ['behind 100 Continue', after((length) => `HTTP/1.1 100 Continue\r\n\r\n${head(length)}`, 'end')],
     ['on a connection that stays open', after((length) => head(length, 'Connection: Keep-Alive'), 'stay')],
+    // home-assistant/core#38673
+    [
+      'with a blank before the colon of a header',
+      after((length) => head(length, 'X-Frame-Options : SAMEORIGIN', 'Connection: close'), 'end'),
+    ],
     ['with line feeds alone', after((length) => head(length).replaceAll('\r', ''), 'end')],
     ['with a status line without words', after((length) => head(length).replace(' OK', ''), 'end')],
     ['with a length that is too long', after((length) => head(length + 2), 'end')],

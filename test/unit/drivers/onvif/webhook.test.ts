@@ -59,6 +59,16 @@ describe('the listener for events of cameras', () => {
     await eventually('it is taken', () => taken.includes('<after-the-continue/>'));
   });
 
+  it('takes the message of a camera that sends a blank behind the version', async () => {
+    // Hikvision doorbells and others (home-assistant/core#92892, #97183, #150524, #158823, #181234).
+    const camera = connect(Number(url.port), url.hostname);
+    sockets.push(camera);
+    camera.end(`POST ${url.pathname} HTTP/1.1 \r\nHost: kit\r\nContent-Length: 8\r\n\r\n<blank/>`);
+    const [answer] = (await once(camera, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /u);
+    await eventually('it is taken', () => taken.includes('<blank/>'));
+  });
+
   it('answers a request with another expectation as any invalid one, and closes the connection', async () => {
     const sent = request(url, { method: 'POST', agent: false, headers: { Expect: 'the unexpected' } });
     sent.end();
