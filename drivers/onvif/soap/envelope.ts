@@ -73,7 +73,8 @@ export function outcomeOf(
   const fault = find(body, 'fault');
   if (fault) return { kind: 'fault', status, ...faultOf(fault) };
   if (status === 401 || status === 403) {
-    return { kind: 'fault', status, code: 'NotAuthorized', reason: texts.http_status(status) };
+    const reason = refusalOf(status, body ? '' : text);
+    return { kind: 'fault', status, code: 'NotAuthorized', reason };
   }
   if (!body || status >= 400) {
     return { kind: 'fault', status, code: `HTTP${status}`, reason: `HTTP status ${status}` };
@@ -117,6 +118,23 @@ function withDetail(reason: string, fault: XmlNode): string {
   const texts = found.filter((text) => !reason.includes(text));
   const detail = [...new Set(texts)].join(', ');
   return [reason, detail].filter((part) => part !== '').join(': ');
+}
+
+/** A refusal may be XML that is no SOAP: a Hikvision sends `<lockStatus>lock</lockStatus><unlockTime>1800</unlockTime>` (ISAPI, userCheck). */
+function refusalOf(status: number, text: string): string {
+  return [texts.http_status(status), ...(/<html/iu.test(text) ? [] : wordsIn(text))].join(': ');
+}
+
+function wordsIn(text: string): readonly string[] {
+  try {
+    const root = Object.values(parseXml(text).children)[0]?.[0];
+    const parts = Object.entries(root?.children ?? {}).map(
+      ([name, [first]]) => `${name} ${first?.text ?? ''}`,
+    );
+    return [parts.slice(0, details_max).join(', ').slice(0, reason_chars_max)].filter((each) => each !== '');
+  } catch {
+    return [];
+  }
 }
 
 function textsIn(node: XmlNode | undefined): readonly string[] {

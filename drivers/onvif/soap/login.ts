@@ -48,8 +48,8 @@ export async function passLogin(soap: Soap, { username, auth }: LoginOptions): P
   throw new LoginRefused(refusalOf(refusals, username));
 }
 
-/** What the device counts, as an Imou does: "You still have 5 attempt(s)" (home-assistant/core#147404, agsh/onvif#112). */
-const last_attempts = /\b[0-2] (?:more )?attempt/iu;
+/** What the device counts: "You still have 5 attempt(s)" of an Imou (home-assistant/core#147404, agsh/onvif#112), `retryLoginTime` of a Hikvision. */
+const last_attempts = /\b[0-2] (?:more )?attempt|retrylogintime [0-2]\b/iu;
 const locked = /\block(?:ed)?\b/iu;
 
 /** Not where the account is or will be locked, nor where the password itself was refused, nor with a clock that agrees with the one of before. */

@@ -113,6 +113,14 @@ describe('a refused login', () => {
       },
       /^camera locked the account of "kit".*after 5 minutes/u,
     ],
+    [
+      'is locked by ISAPI',
+      {
+        raw: '<userCheck version="2.0" xmlns="http://www.isapi.org/ver20/XMLSchema"><statusValue>401</statusValue><lockStatus>lock</lockStatus><unlockTime>1800</unlockTime><retryLoginTime>0</retryLoginTime></userCheck>',
+        status: 401,
+      },
+      /^camera locked the account of "kit".*unlocktime 1800/u,
+    ],
   ])('is not repeated in another way where the camera %s', async (_, how, words) => {
     const camera = await lab.start();
     camera.misbehave('GetDeviceInformation', how);
