@@ -54,12 +54,26 @@ export async function otherInterface(
   deadline_ms: number,
 ): Promise<string | undefined> {
   if (isRutos(refusal.text)) return texts.other_rutos;
+  const get = async (path: string) => http.get(path, { deadline_ms }).catch(() => undefined);
   for (const { path, body, shows } of signs) {
-    const asked =
-      body === undefined ? http.get(path, { deadline_ms }) : http.post(path, body, { deadline_ms });
-    const reply = await asked.catch(() => undefined);
+    const reply =
+      body === undefined
+        ? await get(path)
+        : await http.post(path, body, { deadline_ms }).catch(() => undefined);
     const shown = reply && shows(reply);
     if (shown !== undefined) return shown;
+    // Many start pages lead to that of the login.
+    const next = path === '/' ? pathIn(reply?.location) : undefined;
+    const second = next === undefined ? undefined : await get(next);
+    const shown_there = second && shows(second);
+    if (shown_there !== undefined) return shown_there;
   }
   return undefined;
+}
+
+/** Of an address on the device itself, whatever host it names. */
+function pathIn(location: string | undefined): string | undefined {
+  const url = location === undefined ? null : URL.parse(location, 'http://device/');
+  const path = url ? `${url.pathname}${url.search}` : '/';
+  return path === '/' ? undefined : path;
 }

@@ -46,6 +46,8 @@ export interface HttpReply {
   readonly type: string | undefined;
   /** `Set-Cookie`, each with its name first. */
   readonly cookies: readonly string[];
+  /** `Location`. */
+  readonly location: string | undefined;
 }
 
 interface RequestLimits {
@@ -156,8 +158,8 @@ async function exchange(
 }
 
 function replyOf({ statusCode = 0, headers }: IncomingMessage, bytes: Buffer): HttpReply {
-  const { 'content-type': type, 'set-cookie': cookies = [] } = headers;
-  return { status: statusCode, bytes, text: bytes.toString('utf8'), type, cookies };
+  const { 'content-type': type, 'set-cookie': cookies = [], location } = headers;
+  return { status: statusCode, bytes, text: bytes.toString('utf8'), type, cookies, location };
 }
 
 async function readBytes(response: IncomingMessage, bytes_max: number): Promise<Buffer> {

@@ -146,6 +146,30 @@ describe('a device without ubus', () => {
       { pages: { 'GET /': { body: html(' Mimosa B5c ') } } },
       texts.other_page('Mimosa B5c'),
     ],
+    [
+      // Ubiquiti airOS 6 (CoMPaTech/python-airos, login of v6): its login page sets the cookie.
+      'is airOS by the cookie of the page that it leads to',
+      {
+        pages: {
+          'GET /': { status: 302, headers: { location: '/login.cgi' } },
+          'GET /login.cgi': {
+            body: html('Login'),
+            headers: { 'set-cookie': 'AIROS_0418D6000001=1; Path=/' },
+          },
+        },
+      },
+      texts.other_airos,
+    ],
+    [
+      'is another one, which is named by the title of the page that it leads to, at its own address',
+      {
+        pages: {
+          'GET /': { status: 302, headers: { location: 'http://192.0.2.1/index.asp?a=1' } },
+          'GET /index.asp?a=1': { body: html('cnPilot R201P') },
+        },
+      },
+      texts.other_page('cnPilot R201P'),
+    ],
     ['shows nothing', {}, texts.other_unknown],
     [
       'redirects everything',
