@@ -101,6 +101,8 @@ export const texts = {
   snmp_public:
     'SNMP community is "public", and sent without encryption; use version 3 where the radio has it',
   snmp_clear: 'SNMP community and figures are sent without encryption; use version 3 where the radio has it',
+  snmp_no_interfaces:
+    'reports no interfaces over SNMP; allow the interface tables to this community or user there, unless it is starting',
   snmp_no_interface: 'reports no interface with a MAC address over SNMP; set device',
   snmp_no_such_interface: (device: string, known: string) =>
     `has no interface ${device}; its interfaces are ${known}`,

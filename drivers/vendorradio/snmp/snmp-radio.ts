@@ -139,6 +139,7 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
     type: types.get(index),
     mac: macOfBytes(addresses.get(index)),
   }));
+  if (rows.length === 0) throw new DeviceUnreachable(texts.snmp_no_interfaces);
   const first = (type: number) => rows.find((row) => row.type === type && row.mac !== undefined);
   const row =
     device === undefined

@@ -74,12 +74,12 @@ export function openSnmp(
     session.close();
   };
 
-  /** Null: the agent has an error for one of the OIDs, or for their number. */
+  /** Null: the agent answers with an error for one of the OIDs, as that there is none or no right to it, or for their number. */
   const askOnce = async (send: Send): Promise<Varbinds | null> => {
     if (isClosed) return broken.promise;
     const answered = new Promise<Varbinds | null>((resolve, reject) => {
       send(session, (error, varbinds) => {
-        if (error && isAboutOids(error)) resolve(null);
+        if (error instanceof snmp.RequestFailedError) resolve(null);
         else if (error) reject(failureOf(error, login, guard));
         else resolve(varbinds ?? []);
       });
@@ -215,16 +215,6 @@ function unreadable(error: unknown): DeviceUnreachable {
   return new DeviceUnreachable(texts.snmp_foreign(messageOf(error)), { cause: error });
 }
 
-/** Error states (RFC 1157, RFC 3416) that concern what was asked for: tooBig, noSuchName, badValue, readOnly, genErr. */
-const about_oids_max = 5;
-
-/** noAccess, authorizationError: as of an agent that knows the community in version 1 only. */
-const no_access: ReadonlySet<number> = new Set([6, 16]);
-
-function isAboutOids(error: Error): boolean {
-  return error instanceof snmp.RequestFailedError && error.status <= about_oids_max;
-}
-
 /** What the agent refuses (RFC 3414, section 3.2), in the words of the library. */
 const refusals: readonly (readonly [words: string, remedy: string])[] = [
   ['Unknown User Name', texts.snmp_user_unknown],
@@ -245,10 +235,7 @@ function failureOf(error: Error, login: SnmpLogin, guard: Pick<SocketGuard, 'has
     if (!refusal) return new OutOfStep(texts.snmp_out_of_step(reason), { cause: error });
     return new SnmpRefused(texts.snmp_user_refused(reason, refusal[1]), { cause: error });
   }
-  const reason =
-    error instanceof snmp.RequestFailedError && no_access.has(error.status)
-      ? texts.snmp_nothing_readable
-      : (connectionFault(error, texts.snmp_refused_remedy) ?? texts.snmp_failed(messageOf(error)));
+  const reason = connectionFault(error, texts.snmp_refused_remedy) ?? texts.snmp_failed(messageOf(error));
   return new DeviceUnreachable(reason, { cause: error });
 }
 

@@ -191,20 +191,22 @@ afterEach(async () => {
 interface AgentOptions {
   readonly walk?: Walk;
   /** Only this version may read, as with airMAX and airFiber. */
-  readonly only?: 'v1';
+  readonly only?: 'v1' | 'v2c';
+  /** What it may read then; all when left out. */
+  readonly views?: readonly string[];
   /** Further lines of snmpd.conf(5). */
   readonly lines?: readonly string[];
 }
 
-/** VACM of snmpd.conf(5) for one version of a community. */
-const readersOnly = (version: string): readonly string[] => [
+/** VACM of snmpd.conf(5) for one version of a community, and what it may read with it. */
+const readersOnly = (version: string, views: readonly string[] = ['.1']): readonly string[] => [
   'com2sec reader 127.0.0.1 readers',
   `group readers ${version} reader`,
-  'view all included .1',
-  `access readers "" ${version} noauth exact all none none`,
+  ...views.map((view) => `view some included ${view}`),
+  `access readers "" ${version} noauth exact some none none`,
 ];
 
-async function agent({ walk, only, lines = [] }: AgentOptions = {}) {
+async function agent({ walk, only, views, lines = [] }: AgentOptions = {}) {
   const dir = await makeDirectory();
   const port = await freePort();
   const script = join(dir, 'walk');
@@ -214,7 +216,7 @@ async function agent({ walk, only, lines = [] }: AgentOptions = {}) {
   const users = ['createUser watcher SHA authentication1 AES encryption1', 'rouser watcher priv'];
   const settings = [
     `agentAddress udp:127.0.0.1:${port}`,
-    ...(only ? readersOnly(only) : ['rocommunity readers 127.0.0.1']),
+    ...(only ? readersOnly(only, views) : ['rocommunity readers 127.0.0.1']),
     'sysName bridge',
     ...lines,
     ...(walk?.roots ?? []).map((root) => `pass -p 10 .${root} /bin/sh ${script}`),
@@ -373,6 +375,25 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
     await eventually('it is online', () => peer.status() === 'online');
     expect(peer.feed('status').at(0)).toMatchObject({ voltage: expect.any(Number) as number });
     expect(peer.feed('radio').at(-1)).toMatchObject({ rssi: null, noise: null });
+  });
+
+  const system_view = '.1.3.6.1.2.1.1';
+  it.each(['v1', 'v2c'] as const)('%s: costs only what its community may not read', async (version) => {
+    const peer = await agent({ only: version, views: [system_view, '.1.3.6.1.2.1.2'] });
+    peer.run(await peer[version]());
+    await eventually('its throughput is known', () =>
+      peer.feed('link').some((link) => typeof link?.['rx_bps'] === 'number'),
+    );
+    expect(peer.feed('status').at(0)).toMatchObject({ hostname: 'bridge', uptime_s: null });
+  });
+
+  it.each([
+    ['its interfaces', [system_view], texts.snmp_no_interfaces],
+    ['anything', ['.1.3.6.1.2.1.4'], texts.snmp_nothing_readable],
+  ])('is named where its community may not read %s', async (_what, views, sentence) => {
+    const peer = await agent({ only: 'v2c', views });
+    peer.run(await peer.v2c());
+    await eventually('it is said', () => peer.said(sentence));
   });
 
   it('v2c: with an agent that has version 1 only, another version is the advice', async () => {
