@@ -109,7 +109,7 @@ export const texts = {
   push_flood: (count: number) => `sent more than ${count} event messages in one second`,
   push_no_nonce: 'answers on its event port without a nonce; its firmware may be too old',
   push_refused:
-    'user name or password rejected on its event port; correct username and password_file, then reload the configuration',
+    'login rejected on its event port, though accepted over HTTP; correct push_port where it is set, or set push: never',
   push_login_status: (status: number) => `answers the event login with status ${status}`,
   push_subscribe_status: (status: number) => `answers the event subscription with status ${status}`,
   presets_unknown: 'answers GetPtzPreset in an unknown format',
