@@ -13,7 +13,7 @@ import {
   type TableLink,
 } from './status.ts';
 import { texts } from './texts.ts';
-import { calendar } from './usage/calendar.ts';
+import { calendar, monthStart } from './usage/calendar.ts';
 import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './interfaces/inventory.ts';
 import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
@@ -39,7 +39,7 @@ import {
 import { DeadRoutes, type RoutedLink } from './dead-route.ts';
 import { arphrd, Interfaces, type Nature } from './interfaces/sysfs.ts';
 import { type CapReading, capOf } from './usage/cap.ts';
-import { empty_ledger, usageOf } from './usage/usage.ts';
+import { empty_ledger, type UsageLedger, usageOf } from './usage/usage.ts';
 import type { OwnConnection } from '../../src/platform/linux/own-connections.ts';
 import { isPublicIp } from '../../src/platform/public-ip.ts';
 
@@ -303,7 +303,11 @@ export class LinkTable {
       isSelected,
       isBalanced: this.#isBalanced(name),
       cap: this.#capOf(name, { usage, days: counted.days, day: snapshot.day }),
-      reason: this.#reasonOf(wan, snapshot, [reason, status === 'offline' ? null : (probed?.note ?? null)]),
+      reason: this.#reasonOf(wan, snapshot, [
+        reason,
+        status === 'offline' ? null : (probed?.note ?? null),
+        unknownOf(counted, snapshot.day, options.usage.month_starts_on),
+      ]),
     };
   }
 
@@ -406,6 +410,12 @@ export class LinkTable {
     if (!link.isUsable) return own;
     return this.#parts.public_addresses.of({ name, ifindex, addresses: addresses ?? [] }, at.mono_ms) ?? own;
   }
+}
+
+/** In the billing month in which some bytes are not known. */
+function unknownOf({ unknown_on }: UsageLedger, day: string | null, month_starts_on: number): string | null {
+  if (unknown_on === undefined || day === null || unknown_on < monthStart(day, month_starts_on)) return null;
+  return texts.bytes_unknown(unknown_on);
 }
 
 /** How the kernel's tables see an interface. */

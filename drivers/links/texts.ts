@@ -49,6 +49,7 @@ export const texts = {
   not_connected: (operstate: string) => `not connected (${operstate})`,
   probed: (reason: string, targets: string) => `${reason}; probed ${targets}`,
   counted_on: (link: string) => `its traffic is counted on ${link}`,
+  bytes_unknown: (day: string) => `the byte counters jumped on ${day}: what passed then is not in its usage`,
   clock_not_set: 'usage is added to a day once the clock is set',
 
   // Failover

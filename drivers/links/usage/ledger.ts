@@ -64,7 +64,6 @@ export class Ledger {
       return this.#tally(no_rates, memory.get(wan.name));
     }
     const { speed_bps } = wan.present.state;
-    const rates = this.#rates(wan.name, counters, speed_bps);
     const record = memory.get(wan.name);
     const { boot } = this.#spec;
     const reading = {
@@ -73,10 +72,15 @@ export class Ledger {
       uptime_ms: at.mono_ms + boot.offset_ms,
       isNew: this.#indexes !== null && !this.#indexes.has(counters.ifindex),
       speed_bps,
+      peaks_bps: [record?.peak.rx_bps ?? null, record?.peak.tx_bps ?? null] as const,
       day,
     };
     const before = record?.usage ?? empty_ledger;
-    const usage = wan.counted_on === null ? count(before, reading) : skip(before, reading);
+    const { ledger: usage, isSure } =
+      wan.counted_on === null ? count(before, reading) : { ledger: skip(before, reading), isSure: true };
+    const rates = isSure
+      ? this.#rates(wan.name, counters, speed_bps)
+      : this.#unsure(wan.name, usage, counters);
     const peak = this.#peak(record, rates, day);
     return this.#tally(rates, memory.update(wan.name, type, { usage, peak }));
   }
@@ -97,6 +101,12 @@ export class Ledger {
     const rates = ratesBetween(last?.counters, counters, speed_bps);
     this.#samples.set(name, { counters, rates });
     return rates;
+  }
+
+  /** While a reading is in doubt the next one is compared with the one before it; bytes that are not known are no rate either. */
+  #unsure(name: string, { last }: UsageLedger, counters: Counters): Rates {
+    if (last?.doubts === undefined) this.#samples.set(name, { counters, rates: no_rates });
+    return no_rates;
   }
 
   /** Reset at each billing month; while the clock is not set, the month continues. */

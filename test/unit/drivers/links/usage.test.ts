@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { calendar, monthStart } from '../../../../drivers/links/usage/calendar.ts';
 import {
-  count,
+  count as take,
   type CounterReading,
   days_max,
   empty_ledger,
@@ -25,6 +25,7 @@ const reading = (more: Partial<CounterReading>): CounterReading => ({
   day,
   ...more,
 });
+const count = (ledger: UsageLedger, next: CounterReading): UsageLedger => take(ledger, next).ledger;
 const all = (...readings: readonly Partial<CounterReading>[]): UsageLedger =>
   readings.reduce<UsageLedger>((ledger, more) => count(ledger, reading(more)), empty_ledger);
 
@@ -37,7 +38,7 @@ describe('the accountant of a link', () => {
       month_rx_gb: null,
       month_tx_gb: null,
     });
-    const second = count(first, reading({ rx_bytes: 1.5e9, tx_bytes: 2e6, uptime_ms: 5_000 }));
+    const second = count(first, reading({ rx_bytes: 1.5e9, tx_bytes: 2e6, uptime_ms: 60_000 }));
     expect(usageOf(second, day, 1)).toMatchObject({ today_rx_gb: 0.5, today_tx_gb: 0.002 });
   });
 
@@ -60,13 +61,85 @@ describe('the accountant of a link', () => {
     expect(recreated.days).toEqual({ [day]: [2e6, 0] });
   });
 
-  it('treats a fallen counter as reset, and as wrapped only near the top of 32 bits', () => {
-    const reset = all({ rx_bytes: 1e9 }, { rx_bytes: 1_000, uptime_ms: 5_000 });
-    expect(reset.days[day]?.[0]).toBe(1_000);
-    const wrapped = all({ rx_bytes: 2 ** 32 - 100 }, { rx_bytes: 50, uptime_ms: 5_000 });
-    expect(wrapped.days[day]?.[0]).toBe(150);
-    const wide = all({ rx_bytes: 2 ** 32 + 100 }, { rx_bytes: 50, uptime_ms: 5_000 });
-    expect(wide.days[day]?.[0]).toBe(50);
+  it('treats a fallen counter as reset once it stays, and as wrapped only near the top of 32 bits', () => {
+    const fallen = (from: number, to: number) =>
+      all({ rx_bytes: from }, { rx_bytes: to, uptime_ms: 5_000 }, { rx_bytes: to, uptime_ms: 10_000 }).days[
+        day
+      ]?.[0];
+    expect(fallen(1e9, 1_000)).toBe(1_000);
+    expect(fallen(2 ** 32 - 100, 50)).toBe(150);
+    expect(fallen(2 ** 32 + 100, 50)).toBe(50);
+  });
+
+  // Each as a public report has it, with the bytes that passed; null: some are not known.
+  it.each<readonly [string, readonly number[], number, boolean]>([
+    [
+      'pdreker/fritz_exporter#208: falls a little for one reading',
+      [3_717_324_887, 3_717_616_438, 3_717_611_343, 3_717_798_920, 3_718_060_786],
+      735_899,
+      true,
+    ],
+    [
+      'falls a little and goes on from there',
+      [3_717_324_887, 3_717_616_438, 3_717_611_343, 3_717_611_343, 3_717_798_920, 3_718_060_786],
+      735_899,
+      true,
+    ],
+    [
+      'openwrt/luci#2659: wraps at 32 bits',
+      [4_214_626_826, 4_258_368_365, 44_815_312, 127_007_324, 219_415_755],
+      299_756_225,
+      true,
+    ],
+    [
+      'vergoh/vnstat#249: a modem that is suspended begins again, below 4 GB',
+      [3.4e9, 12e3, 3.4e6, 10e3, 2e6],
+      3.4e6 + 2e6,
+      true,
+    ],
+    ['vergoh/vnstat#224, #40: PPP is dialled again', [3.9e9, 3.9e9 + 5e6, 0, 4e3], 5e6 + 4e3, true],
+    ['reads zero once', [5e9, 5e9 + 1e6, 0, 5e9 + 2e6, 5e9 + 3e6], 3e6, true],
+    ['reads the value of another counter once', [5e8, 5e8 + 1e6, 4.2e9, 5e8 + 2e6], 2e6, true],
+    [
+      'prometheus/node_exporter#1849: reads 1.5e18 once',
+      [1e9, 1_567_490_476_219_662_000, 1e9 + 5e6],
+      5e6,
+      true,
+    ],
+    [
+      'is taken over by the counter of the modem',
+      [5e8, 5e8 + 1e6, 4.2e9, 4.2e9 + 1e6, 4.2e9 + 3e6],
+      4e6,
+      false,
+    ],
+    ['is taken over by the counter of the kernel', [4.2e9, 4.2e9 + 1e6, 2e9, 2e9 + 1e6], 2e6, false],
+    ['goes on fast', [0, 3e9, 6e9], 6e9, true],
+    ['rises fast for one interval', [0, 1e9, 1e9 + 5e3], 1e9 + 5e3, true],
+    ['reads all ones of 32 bits once', [3.7e9, 4_294_967_295, 3.7e9 + 7e3], 7e3, true],
+  ])('counts what passed while a counter %s', (_name, values, passed, isKnown) => {
+    const ledger = all(...values.map((rx_bytes, at) => ({ rx_bytes, uptime_ms: at * 5_000 })));
+    // Sent bytes stand still: one counter does not disturb the other.
+    expect(ledger.days[day]).toEqual([passed, 0]);
+    expect(ledger.unknown_on).toBe(isKnown ? undefined : day);
+  });
+
+  it('adds nothing at the moment at which a reading is wrong, so that no cap is exceeded', () => {
+    const values = [3_717_616_438, 3_717_611_343, 0, 4_294_967_295, 3_717_798_920];
+    const seen = values.map((_value, at) =>
+      all(...values.slice(0, at + 1).map((rx_bytes, n) => ({ rx_bytes, uptime_ms: n * 5_000 }))),
+    );
+    expect(seen.map(({ days }) => days[day]?.[0] ?? 0)).toEqual([0, 0, 0, 0, 182_482]);
+  });
+
+  it('knows the usual rate of a link by its peak', () => {
+    const peaks_bps = [900e6, null] as const;
+    // openwrt/luci#2659 at the pace of the report: 180 MB between two readings.
+    const fast = [4_258_368_365, 44_815_312, 227_007_324].map((rx_bytes, at) => ({
+      rx_bytes,
+      uptime_ms: at * 2_000,
+      peaks_bps,
+    }));
+    expect(all(...fast).days[day]?.[0]).toBe(263_606_255);
   });
 
   it('discards more bytes than the link can carry, and continues from the new count', () => {
@@ -137,10 +210,11 @@ describe('the accountant of a link', () => {
       for (const { bytes, what } of steps) {
         if (what === 'reboot') [rx_bytes, uptime_ms, boots] = [0, 0, boots + 1];
         if (what === 'replug') [rx_bytes, ifindex] = [0, ifindex + 1];
-        // A reset is seen only if the counter is below where it was: it is read at its lowest first.
+        // A reset is seen only if the counter is below where it was, twice: it is read at its lowest first.
         if (what === 'reset') {
           rx_bytes = 0;
-          ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms }));
+          for (let reads = 0; reads < 2; reads += 1)
+            ledger = count(ledger, reading({ boot_id: `${boots}`, ifindex, rx_bytes, uptime_ms }));
         }
         rx_bytes += bytes;
         total += bytes;
