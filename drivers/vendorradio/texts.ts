@@ -26,6 +26,7 @@ export const texts = {
   web_server_timeout: 'a timeout in its web server',
   error_code: (code: number, message: string) => `error ${code} ${message}`,
   no_right: 'access denied: no right in the ACL of the login, or no such method',
+  not_granted: 'no right in the ACL of the login',
   no_object: 'no such object; its plugin is not installed',
   no_permission: (username: string) =>
     `does not permit user ${username} to call "iwinfo info"; install the ACL of the README on it`,

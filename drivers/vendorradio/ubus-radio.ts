@@ -91,7 +91,7 @@ function questionsFor({ device, profile }: Found, { grants }: Ubus): Readonly<Re
 function gapIn(questions: Readonly<Record<string, Question>>, asking: Asking): string | undefined {
   const gaps = Object.entries({ stations: texts.without_peers, system: texts.without_uptime }).flatMap(
     ([key, without]) => {
-      const refusal = key in questions ? asking.refusalOf(key) : { words: texts.no_right, isRight: true };
+      const refusal = key in questions ? asking.refusalOf(key) : { words: texts.not_granted, isRight: true };
       return refusal === undefined ? [] : [{ ...refusal, without }];
     },
   );

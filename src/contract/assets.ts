@@ -60,7 +60,9 @@ export const assetHealth = z.strictObject({
   events: itemHealth.optional(),
   stream: itemHealth
     .optional()
-    .describe('the address that viewers use; the picture is fetched only for them'),
+    .describe(
+      'the media server of the kit has it and the camera takes connections for it; the picture is fetched for viewers alone',
+    ),
   still: itemHealth
     .optional()
     .describe('pictures; fails after two in a row that were asked for and did not come'),

@@ -131,8 +131,8 @@ export class ChannelLayout {
       if ('alarms' in told) {
         channel.failures = 0;
         const isOvertaken = asked_mono_ms < channel.reported_mono_ms + this.#parts.settle_ms;
-        channel.publisher.setEvents(told.alarms);
         if (!isOvertaken) isNews = channel.publisher.see(told.alarms) || isNews;
+        channel.publisher.setEvents(told.alarms);
       } else {
         channel.failures += 1;
         const isGone = told.fault.kind === 'channel_offline' || channel.failures >= channel_failures_max;

@@ -3,6 +3,7 @@ import type { DriverLog } from '../../toolkit/driver/driver.ts';
 import type { Health } from '../../toolkit/driver/health.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { sleep } from '../../platform/time.ts';
+import { portFault } from './rtsp-port.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
 import { createHash } from 'node:crypto';
@@ -21,8 +22,16 @@ export interface MediaPace {
   readonly look_every_ms: number;
   /** A short restart of the server is not reported; after this time the stream address is withdrawn. */
   readonly lost_after_ms: number;
+  /** Between two looks at the RTSP port of a camera: while it takes connections, and while it does not. */
+  readonly port_every_ms: number;
+  readonly port_again_ms: number;
 }
-const usual_pace: MediaPace = { look_every_ms: 10_000, lost_after_ms: 30_000 };
+const usual_pace: MediaPace = {
+  look_every_ms: 10_000,
+  lost_after_ms: 30_000,
+  port_every_ms: 300_000,
+  port_again_ms: 60_000,
+};
 
 export interface Media {
   /** The stream of this asset, with credentials; null: it has none any more. */
@@ -56,6 +65,8 @@ class StreamRegistry implements Media {
   readonly #pace: MediaPace;
   readonly #wanted = new Map<string, Wanted>();
   readonly #unwanted = new Set<string>();
+  /** The last look at the RTSP port of each asset. */
+  readonly #ports = new Map<string, { rtsp_url: string; looked_ms: number; fault: string | null }>();
   #wake = new AbortController();
   #down_since_ms: number | undefined;
   #isDownLogged = false;
@@ -70,6 +81,7 @@ class StreamRegistry implements Media {
     if ((known?.rtsp_url ?? null) === rtsp_url) return;
     if (rtsp_url === null || !stream_url.test(rtsp_url)) {
       this.#wanted.delete(asset_key);
+      this.#ports.delete(asset_key);
       this.#unwanted.add(streamName(asset_key));
       if (rtsp_url !== null) {
         this.#options.log.warn({ asset_key }, texts.not_rtsp);
@@ -89,9 +101,12 @@ class StreamRegistry implements Media {
 
   healthOf(asset_key: string): Health | undefined {
     const stream = this.#wanted.get(asset_key);
+    const closed = this.#ports.get(asset_key)?.fault ?? null;
+    const { look_every_ms, port_again_ms } = this.#pace;
+    if (stream?.ready && closed !== null) return { state: 'fails', reason: closed, retry_ms: port_again_ms };
     if (stream?.ready) return { state: 'works' };
     const reason = stream?.fault ?? null;
-    return reason === null ? undefined : { state: 'fails', reason, retry_ms: this.#pace.look_every_ms };
+    return reason === null ? undefined : { state: 'fails', reason, retry_ms: look_every_ms };
   }
 
   async run(): Promise<void> {
@@ -111,6 +126,7 @@ class StreamRegistry implements Media {
         this.#unwanted.delete(name);
       }
       for (const stream of this.#wanted.values()) await this.#ensure(stream);
+      for (const stream of this.#wanted.values()) if (stream.ready) void this.#lookAtPort(stream);
       if (this.#wanted.size > 0) this.#noteUp();
     } catch (err) {
       if (!signal.aborted) this.#noteDown(err);
@@ -131,6 +147,23 @@ class StreamRegistry implements Media {
       }
       this.#settle(stream, { ready: false, fault: reason });
     }
+  }
+
+  /** At most one look at a time, since each lasts shorter than the time between two. */
+  async #lookAtPort({ asset_key, rtsp_url }: Wanted): Promise<void> {
+    const { signal, onUrl } = this.#options;
+    const { port_every_ms, port_again_ms } = this.#pace;
+    const last = this.#ports.get(asset_key);
+    const before = last?.rtsp_url === rtsp_url ? last : undefined;
+    const now_ms = performance.now();
+    const pause_ms = before?.fault ? port_again_ms : port_every_ms;
+    if (before && now_ms - before.looked_ms < pause_ms) return;
+    const look = { rtsp_url, looked_ms: now_ms, fault: before?.fault ?? null };
+    this.#ports.set(asset_key, look);
+    const fault = await portFault(rtsp_url, signal);
+    if (signal.aborted || this.#ports.get(asset_key) !== look || fault === look.fault) return;
+    look.fault = fault;
+    onUrl(asset_key);
   }
 
   #settle(stream: Wanted, news: Pick<Wanted, 'ready' | 'fault'>): void {

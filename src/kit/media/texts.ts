@@ -4,6 +4,9 @@ export const texts = {
   stream_rejected: (server: string) => `${server} rejected the camera stream; no video`,
   api_restored: (server: string) => `${server} API connection restored`,
   api_unreachable: (server: string) => `${server} API unreachable; retrying, check media.api_url`,
+  port_closed: (port: number, reason: string) =>
+    `its RTSP port ${port} takes no connection (${reason}); switch RTSP on at the camera, or correct rtsp_port`,
+  no_answer: 'no answer',
   server_silent: (server: string, reason: string) =>
     `${server} does not answer (${reason}); check that it runs, and media.api_url`,
   api_refused_login: (status: number) =>

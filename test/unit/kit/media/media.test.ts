@@ -1,8 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { go2rtc } from '../../../../src/kit/media/go2rtc.ts';
 import { createMedia, streamName, templateMedia } from '../../../../src/kit/media/media.ts';
+import { texts } from '../../../../src/kit/media/texts.ts';
 import { mediaMtx } from '../../../../src/kit/media/mediamtx.ts';
 import type { MediaServer } from '../../../../src/kit/media/server.ts';
 import { type FakeMediaMtx, startFakeMediaMtx } from '../../../fakes/services/fake-mediamtx.ts';
@@ -12,7 +14,7 @@ import { watchWhep } from '../../../support/cameras/whep-viewer.ts';
 const asset_key = 'onvif:ACME:0123';
 const name = streamName(asset_key);
 const rtsp_url = 'rtsp://viewer:s3cret@192.0.2.7:554/sub';
-const pace = { look_every_ms: 50, lost_after_ms: 200 };
+const pace = { look_every_ms: 50, lost_after_ms: 200, port_every_ms: 100, port_again_ms: 100 };
 
 const soon = async (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 10_000 });
 
@@ -121,6 +123,35 @@ describe('streams on MediaMTX', () => {
     server.refusal = undefined;
     await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
     expect(log.lines.filter(({ sentence }) => sentence.includes('rejected'))).toHaveLength(1);
+  });
+
+  // MediaMTX #2182, go2rtc #1498: a source that is fetched on demand looks ready whether the camera is there or not.
+  it('tells a stream whose camera takes no RTSP connection from one that it has, and notices its return', async () => {
+    const camera = createTcpServer((socket) => socket.resume());
+    const listen = async (port: number) => once(camera.listen(port, '127.0.0.1'), 'listening');
+    await listen(0);
+    const { port } = camera.address() as AddressInfo;
+    const { media } = keep(mediaMtx(access()));
+    media.want(asset_key, `rtsp://viewer:s3cret@127.0.0.1:${port}/sub`);
+    expect(media.healthOf(asset_key)).toBeUndefined();
+    await soon(() => expect(media.healthOf(asset_key)).toEqual({ state: 'works' }));
+    camera.close();
+    const reason = texts.port_closed(port, 'connection refused');
+    await soon(() => expect(media.healthOf(asset_key)).toMatchObject({ state: 'fails', reason }));
+    await listen(port);
+    await soon(() => expect(media.healthOf(asset_key)).toEqual({ state: 'works' }));
+    camera.close();
+  });
+
+  it('tells why its server does not have a stream: it is refused, or the server is away', async () => {
+    server.refusal = `invalid source '${rtsp_url}'`;
+    const { media } = keep(mediaMtx(access()));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(media.healthOf(asset_key)).toMatchObject({ state: 'fails' }));
+    expect(JSON.stringify(media.healthOf(asset_key))).toMatch(/invalid source/u);
+    expect(JSON.stringify(media.healthOf(asset_key))).not.toContain('s3cret');
+    await server.stop();
+    await soon(() => expect(JSON.stringify(media.healthOf(asset_key))).toContain('does not answer'));
   });
 
   it('uses the credentials of the API, and names the section when they are wrong', async () => {
