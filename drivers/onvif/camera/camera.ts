@@ -358,12 +358,17 @@ function logUnread({ camera, host }: CameraRun, { profiles_unread, sources }: De
 }
 
 /** Aborts once the camera, which may have been booting, answers what it had refused, or a recorder has other channels. */
-function whenChanged({ limits }: CameraRun, device: Device, soap: Soap, signal: AbortSignal): AbortSignal {
+function whenChanged(
+  { camera, limits }: CameraRun,
+  device: Device,
+  soap: Soap,
+  signal: AbortSignal,
+): AbortSignal {
   const changed = new AbortController();
   const ask = async (ms: number): Promise<void> => {
     while (!signal.aborted && !changed.signal.aborted) {
       await sleep(ms, signal);
-      if (!signal.aborted && (await hasChanged(soap, device))) changed.abort();
+      if (!signal.aborted && (await hasChanged(soap, device, camera))) changed.abort();
     }
   };
   const { profiles_unread, sources } = device;

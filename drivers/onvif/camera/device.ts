@@ -81,11 +81,12 @@ export async function readDevice(
   const asset_keys = cameraKeys(information, network, options.identity);
   const read = await readProfiles(soap, services);
   const media = read && 'profiles' in read ? read : undefined;
-  const { profiles, sources: listed } = await readSources(soap, services, media ?? { profiles: [] });
+  const chosen = chosenOf(options);
+  const { profiles, sources: listed } = await readSources(soap, services, media ?? { profiles: [] }, chosen);
   const sources: Source[] = [];
   for (const source of listed) {
     // A recorder has up to a hundred: what is not chosen costs no request.
-    const isChosen = options.sources?.some(({ token }) => token === source.token) ?? true;
+    const isChosen = chosen.length === 0 || chosen.includes(source.token);
     if (!media || !isChosen) sources.push(bare(source.token));
     else sources.push(await readSource(soap, { ...source, services, media, options }));
   }
@@ -141,10 +142,11 @@ function smallPicture(media: Omit<PictureParts, 'profile'>, profiles: readonly P
 export async function hasChanged(
   soap: Soap,
   { services, sources, profiles_unread }: Device,
+  options: Pick<CameraOptions, 'sources'>,
 ): Promise<boolean> {
   const media = await readProfiles(soap, services);
   if (!media || 'fault' in media) return false;
-  const now = await readSources(soap, services, media);
+  const now = await readSources(soap, services, media, chosenOf(options));
   const isSame = isDeepStrictEqual(now.sources.map(tokenOf), sources.map(tokenOf));
   if (profiles_unread || !isSame) return true;
   for (const [index, { profiles }] of now.sources.entries()) {
@@ -153,6 +155,10 @@ export async function hasChanged(
     if (stream === undefined || !('fault' in stream)) return true;
   }
   return false;
+}
+
+function chosenOf({ sources = [] }: Pick<CameraOptions, 'sources'>): readonly string[] {
+  return sources.map(tokenOf);
 }
 
 function tokenOf({ token }: { readonly token: string }): string {

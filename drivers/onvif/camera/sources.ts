@@ -9,19 +9,24 @@ export interface VideoSource {
   readonly profiles: readonly Profile[];
 }
 
-/** The video sources that have a picture, in the order in which the device lists them, and all profiles with the source that they belong to. */
+/**
+ * The video sources that have a picture, in the order in which the device lists them, and all profiles with the source that they belong to.
+ * @param chosen By the options: they count also where the device does not list them; empty: none is
+ */
 export async function readSources(
   soap: Soap,
   services: ReadonlyMap<ServiceName, string>,
   { profiles }: Pick<Media, 'profiles'>,
+  chosen: readonly string[],
 ): Promise<{ readonly sources: readonly VideoSource[]; readonly profiles: readonly Profile[] }> {
   const named = [...new Set(profiles.map(({ source }) => source).filter((token) => token !== ''))];
   const listed = named.length > 1 ? await listedSources(soap, services) : [];
-  const connected = named.filter((token) => listed.includes(token));
   // Some cameras name a source for each of their streams, and list one (onvif/specs#164).
-  const isOnePicture = listed.length === 1 && named.length === profiles.length && named.length <= streams_max;
+  const isEachStream = named.length === profiles.length && named.length <= streams_max;
+  const isOnePicture = isEachStream && listed.length === 1 && chosen.length === 0;
   // Most recorders list the channels that have a camera, and profiles of all (onvif/specs#470).
-  const real = connected.length === 0 ? named : connected;
+  const isListed = named.some((token) => listed.includes(token));
+  const real = named.filter((token) => !isListed || listed.includes(token) || chosen.includes(token));
   const first = real[0] ?? '';
   const own = profiles.map((each) =>
     each.source === '' || (isOnePicture && each.source !== first) ? { ...each, source: first } : each,

@@ -114,6 +114,9 @@ async function startOnvif({ port, password_file }: DemoEntry, signal: AbortSigna
     prefix: 's',
     snapshot: '/snapshot.jpg',
     zoom: true,
+    home: true,
+    tours: [{ token: '1', name: 'Fence' }],
+    auxiliary: ['tt:Wiper|On', 'tt:Wiper|Off', 'tt:IRLamp|On', 'tt:IRLamp|Off', 'tt:IRLamp|Auto'],
     rtsp_base: `rtsp://${loopback}:8554`,
   };
   await startSimCamera(settings, port, signal);

@@ -236,6 +236,13 @@ describe('A recorder with 16 channels and 4 cameras', () => {
     expect(camera.count('GetStreamUri')).toBe(4);
   });
 
+  it('has one that the options choose although it is not listed', async () => {
+    const camera = await start({ sources: channels('unlisted') });
+    const running = await open(camera, { sources: [{ token: 'ch1' }, { token: 'ch2' }] });
+    await online(2, running);
+    expect([...running.streams].map(([, url]) => url?.replace(/^.*\//u, ''))).toEqual(['ch1-sub', 'ch2-sub']);
+  });
+
   it('shows a channel without a signal as offline, where it lists all of them', async () => {
     // onvif/specs#470.
     const camera = await start({ sources: two });
