@@ -1,5 +1,6 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
 import { tlsSource } from '../kit/config/service-tls.ts';
+import { renewal } from '../kit/config/broker.ts';
 import { readStandalone } from '../kit/config/standalone.ts';
 import { StorageUnavailable } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
@@ -40,6 +41,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
   const running = await startStandalone({
     ...config,
     ...opened,
+    renew: renewal(config.broker),
     history: retention && { retention, every_ms: server_round_ms, divides_all: false },
     tls: tlsSource(config.tls),
     meter: metrics?.meter,

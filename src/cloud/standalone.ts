@@ -29,6 +29,8 @@ export interface StandaloneOptions extends Omit<
 > {
   /** Undefined with `amqp`. */
   readonly broker: BrokerOptions | undefined;
+  /** The same with its credentials as they are on disk now; left out: they stay. */
+  readonly renew?: (() => Promise<BrokerOptions>) | undefined;
   /** Left out: MQTT. */
   readonly amqp?: AmqpOptions | undefined;
   readonly client_id: string;
@@ -50,6 +52,7 @@ export interface StandaloneService extends RunningService {
 /** Starts the service. Rejects when the database cannot be read or the address cannot be bound. An unreachable broker is retried. */
 export async function startStandalone({
   broker,
+  renew,
   amqp,
   client_id,
   share,
@@ -65,7 +68,7 @@ export async function startStandalone({
   const changes = new Changes();
   const attention = new Attention(log);
   const link = await linkOf(
-    { broker, amqp, client_id, share, openTransport },
+    { broker, renew, amqp, client_id, share, openTransport },
     {
       log,
       take: async (reception) => service.take(reception),
@@ -100,7 +103,10 @@ export async function startStandalone({
   };
 }
 
-type LinkOptions = Pick<StandaloneOptions, 'broker' | 'amqp' | 'client_id' | 'share' | 'openTransport'>;
+type LinkOptions = Pick<
+  StandaloneOptions,
+  'broker' | 'renew' | 'amqp' | 'client_id' | 'share' | 'openTransport'
+>;
 interface LinkParts extends ReceiverParts {
   readonly log: ServiceOptions['log'];
   readonly shareCheck: ShareCheck | undefined;
@@ -125,12 +131,12 @@ function shareCheckOf({ share, isReceived, store, attention }: Sharing): ShareCh
 
 /** AMQP is loaded only where it is configured. */
 async function linkOf(
-  { broker, amqp, client_id, share, openTransport }: LinkOptions,
+  { broker, renew, amqp, client_id, share, openTransport }: LinkOptions,
   parts: LinkParts,
 ): Promise<CloudLink> {
   if (amqp) return new (await import('./amqp/amqp-link.ts')).AmqpLink({ ...parts, amqp });
   if (!broker) throw new InvariantBroken('the service has neither a broker nor a queue');
-  return new BrokerLink({ ...parts, broker, client_id, share, openTransport });
+  return new BrokerLink({ ...parts, broker, renew, client_id, share, openTransport });
 }
 
 /** While the database does not answer, what is known stays. */

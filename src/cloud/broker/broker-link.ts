@@ -31,6 +31,8 @@ const sweep_default_ms = 15_000;
 
 export interface BrokerLinkParts extends ReceiverParts {
   readonly broker: BrokerOptions;
+  /** The same with its credentials as they are on disk now; left out: they stay. */
+  readonly renew?: (() => Promise<BrokerOptions>) | undefined;
   /** The same at each start, so that the broker keeps the session. */
   readonly client_id: string;
   /** Name of the shared subscription of the replicas: each message goes to one of them. Undefined: a single service. */
@@ -131,7 +133,8 @@ export class BrokerLink implements CloudLink {
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
-    const { broker, client_id, share, log, openTransport } = this.#parts;
+    const { client_id, share, log, openTransport, renew } = this.#parts;
+    const broker = (await renew?.()) ?? this.#parts.broker;
     return openSession(
       {
         broker,

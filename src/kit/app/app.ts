@@ -15,7 +15,7 @@ import { degraded, type ReportParts, type UplinkEvents } from './status-report.t
 import type { OwnService } from './own-service.ts';
 import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
-import { no_broker } from '../config/broker.ts';
+import { no_broker, renewal } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
@@ -267,6 +267,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
   const uplink: Uplink = new Uplink({
     kit_id: config.kit_id,
     broker,
+    renew: renewal(broker),
     pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
     retry: kit_retry,
     ...epochOf(outbox),

@@ -1,5 +1,6 @@
 /** Takes over another configuration while everything runs: what can change does, and what cannot is named. */
 import { isDeepStrictEqual } from 'node:util';
+import { withoutSecrets } from '../config/broker.ts';
 import type { Config } from '../config/config.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
@@ -40,8 +41,8 @@ const followed_keys = ['drivers', 'warnings', 'file', 'control_socket'] as const
 /** Keys of the file that differ and need a restart: all that are not known to apply at run time. */
 export function restartKeys(running: Config, next: Config): readonly string[] {
   const free: ReadonlySet<string> = new Set([...live_keys, ...followed_keys]);
-  const after = new Map<string, unknown>(Object.entries(next));
-  const differing = Object.entries(running).filter(
+  const after = new Map<string, unknown>(Object.entries(compared(next)));
+  const differing = Object.entries(compared(running)).filter(
     ([key, before]) => !free.has(key) && !isDeepStrictEqual(before, after.get(key)),
   );
   const isWindowAnother = running.uplink.window_messages !== next.uplink.window_messages;
@@ -49,6 +50,11 @@ export function restartKeys(running: Config, next: Config): readonly string[] {
     ...differing.map(([key]) => (key === 'socket_gid' ? 'socket_group' : key)),
     ...(isWindowAnother ? ['uplink.window_messages'] : []),
   ];
+}
+
+/** Renewed credentials hold from the next connection on. */
+function compared(config: Config): object {
+  return { ...config, broker: config.broker && withoutSecrets(config.broker) };
 }
 
 function restartSentence(keys: readonly string[]): string {

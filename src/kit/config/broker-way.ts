@@ -4,7 +4,7 @@ import type { BrokerOptions } from '../../mqtt/broker.ts';
 import { brokerPlace, isBrokerAddress, isTls, isWebSocket } from '../../platform/broker-address.ts';
 import { type Proxy, readProxy } from '../../platform/proxy.ts';
 import type { BrokerContext, BrokerSection, Secrets } from './broker.ts';
-import { isThisMachine, readSecret } from './secrets.ts';
+import { isThisMachine, lineOf, readSecret } from './secrets.ts';
 import type { FaultList } from './source.ts';
 import { texts } from './texts.ts';
 
@@ -110,7 +110,9 @@ function proxyOf(section: BrokerSection, secrets: Secrets, faults: FaultList): P
   else if (proxy.username !== undefined) faults.add(['broker', 'proxy'], texts.credentials_in_proxy);
   if (secrets.proxy_password && username === undefined)
     faults.add(['broker', 'proxy_username'], texts.proxy_password_without_name);
-  return proxy && { ...proxy, username, password: secrets.proxy_password?.text.replace(/\r?\n$/u, '') };
+  return (
+    proxy && { ...proxy, username, password: secrets.proxy_password && lineOf(secrets.proxy_password.text) }
+  );
 }
 
 /** Headers of a file with `Name: value` a line (RFC 9110 section 5). */

@@ -65,6 +65,11 @@ function day(time_ms: number): string {
   return new Date(time_ms).toISOString().slice(0, 10);
 }
 
+/** The text of a file that holds one line, such as a password. */
+export function lineOf(text: string): string {
+  return text.replace(/\r?\n$/u, '');
+}
+
 /**
  * Whether the `hostname` of a URL is certainly this machine, so that a password in clear does not leave it. A name such as
  * `127.0.0.1.example.com` can be any machine.

@@ -17,7 +17,8 @@ type ProblemKind =
   | 'subscription'
   | 'presence'
   | 'undelivered'
-  | 'large_packets';
+  | 'large_packets'
+  | 'credentials';
 
 interface ProblemsLog {
   warn(facts: object, sentence: string): void;
@@ -71,7 +72,7 @@ interface ProblemNote {
 }
 
 /** DISCONNECT "session taken over" of MQTT 5. */
-const session_taken_over = 0x8e;
+export const session_taken_over = 0x8e;
 /** MQTT 3.1.1 has no such code, and mosquitto 2.0.11 closes without it: so many connections that the broker ended soon after they began, within so long. */
 const short_ms = 30_000;
 const short_ends = 4;
@@ -252,6 +253,11 @@ export class Suspicion {
   /** This connection has answered often enough for a loss to mean something. */
   get isCalm(): boolean {
     return this.#answers >= answers_until_calm;
+  }
+
+  /** This connection has carried a message, or the answer to a ping. */
+  get hasAnswered(): boolean {
+    return this.#answers > 0;
   }
 
   /** To be sent alone, and only once the connection is calm. */

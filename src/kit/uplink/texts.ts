@@ -24,6 +24,12 @@ export const texts = {
   receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
   no_retain: 'broker does not store retained messages; publishing without retain',
   qos_0_only: 'broker supports QoS 0 only; buffering',
+  credentials_end: 'credentials at the broker end soon; renew them',
+  credentials_renewed: 'credentials at the broker were renewed; reconnecting',
+  expires: (what: string, day: string) =>
+    `the ${what} for the broker ends on ${day}; renew it in its file, it is used from then on`,
+  has_expired: (what: string, day: string) =>
+    `the ${what} for the broker ended on ${day}; renew it in its file, it is used at the next attempt`,
   not_stored: 'broker accepted messages that the cloud never stored',
   another_client: 'another client used this kit_id; reconnecting',
   short_connections: 'broker ended several connections; another client may use this kit_id',

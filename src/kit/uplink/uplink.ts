@@ -17,7 +17,8 @@ import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connec
 import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
 import { introduce, Presence, type StateData } from './presence.ts';
 import { Path } from './path.ts';
-import { Problems, Suspicion, Takeovers, Undelivered } from './problems.ts';
+import { Credentials } from './credentials.ts';
+import { Problems, session_taken_over, Suspicion, Takeovers, Undelivered } from './problems.ts';
 import { type Acknowledged, type Pace, Sender } from './sender.ts';
 import { texts } from './texts.ts';
 
@@ -33,12 +34,15 @@ const flush_at_stop_ms = 2_000;
 const farewell_ms = 2_000;
 const flush_poll_ms = 20;
 const state_look_ms = 1_000;
+const credentials_look_ms = 60_000;
 /** Topic and header of the state message. */
 const state_overhead_bytes = 100;
 
 export interface UplinkOptions {
   readonly kit_id: string;
   readonly broker: BrokerOptions & { readonly ack: AckRule };
+  /** The same with its credentials as they are on disk now; left out: they stay. */
+  readonly renew?: (() => Promise<BrokerOptions>) | undefined;
   readonly pace: Pace;
   readonly retry: RetrySpans;
   /** Left out: `Math.random`. Spreads the attempts of many kits. */
@@ -82,6 +86,7 @@ export class Uplink {
   readonly #suspicion = new Suspicion();
   readonly #path: Path | undefined;
   readonly #large_packets: LargePackets;
+  readonly #credentials: Credentials;
   /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
   #is_old_filter_gone = false;
   /**
@@ -104,6 +109,7 @@ export class Uplink {
     this.#undelivered = new Undelivered(now, this.#problems);
     this.#presence = new Presence({ ...options, now });
     this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
+    this.#credentials = new Credentials(options.renew ?? (async () => options.broker), this.#problems);
     this.#large_packets = new LargePackets({
       now,
       problems: this.#problems,
@@ -183,7 +189,8 @@ export class Uplink {
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
-    const { kit_id, broker, inbox: handlers, log } = this.#options;
+    const { kit_id, inbox: handlers, log } = this.#options;
+    const broker = await this.#credentials.read();
     const opened: { session?: Session } = {};
     const inbox = new Inbox({
       kit_id,
@@ -248,7 +255,9 @@ export class Uplink {
     this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
     this.#state.lost(reason, held_ms);
     if (this.#is_next_due) return 'at_once';
-    return this.#suspicion.isSearching ? 'soon' : 'later';
+    // A connection that carried a message was a good one: what ended it says nothing of the next.
+    const hasCarried = this.#suspicion.hasAnswered && session.disconnect_code !== session_taken_over;
+    return hasCarried || this.#suspicion.isSearching ? 'soon' : 'later';
   }
 
   /** Resolves with the reason. */
@@ -328,6 +337,7 @@ export class Uplink {
       onReady: () => sender.wake(),
     });
     every(state_look_ms, signal, () => this.#lookAtState(session));
+    every(credentials_look_ms, signal, () => void this.#lookAtCredentials(session));
     onConnected({ session_present });
     this.#is_forgotten = false;
     return sender;
@@ -356,6 +366,13 @@ export class Uplink {
     );
     if (taken) await session.end();
     else session.destroy('stopped');
+  }
+
+  /** Leaves while the old ones still count, so that the broker does not end the connection. */
+  async #lookAtCredentials(session: Session): Promise<void> {
+    if (!(await this.#credentials.isRenewalDue())) return;
+    this.#is_next_due = true;
+    void session.end(texts.credentials_renewed);
   }
 
   /** Publishes the state again when it has changed, and follows the pace of the link in use. */

@@ -8,6 +8,7 @@ import type { AckRule } from '../../../src/kit/outbox/api.ts';
 import { openOutbox, type Outbox } from '../../../src/kit/outbox/live/outbox.ts';
 import type { StoreLimits } from '../../../src/kit/outbox/protocol.ts';
 import { vouched, systemClock, type Clock } from '../../../src/platform/clock.ts';
+import type { BrokerOptions } from '../../../src/mqtt/broker.ts';
 import type { OpenTransport } from '../../../src/mqtt/socket.ts';
 import type { Proxy } from '../../../src/platform/proxy.ts';
 import type { Routes } from '../../../src/platform/linux/route-lookup.ts';
@@ -25,6 +26,10 @@ export interface ConnectorOptions {
   readonly ca?: string;
   /** Left out: none. */
   readonly proxy?: Proxy | null;
+  /** Credentials as they are at the next connect. */
+  readonly renew?: () => Promise<Partial<BrokerOptions>>;
+  /** From 0 to 1; spreads the pauses. */
+  readonly random?: () => number;
   readonly ack?: AckRule;
   readonly protocol?: 'auto' | '5' | '3.1.1';
   readonly clock?: Clock;
@@ -97,6 +102,8 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
   const uplink = new Uplink({
     kit_id: options.kit_id ?? test_kit,
     broker: brokerOf(options),
+    random: options.random,
+    renew: options.renew && (async () => ({ ...brokerOf(options), ...(await options.renew?.()) })),
     pace: {
       window_messages: options.window_messages ?? 64,
       packetMs: () => options.packet_ms ?? 0,

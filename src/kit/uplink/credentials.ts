@@ -1,0 +1,61 @@
+/** The credentials at the broker, which others renew on disk while the kit runs: certificates of an authority, tokens of a cloud. */
+import type { BrokerOptions } from '../../mqtt/broker.ts';
+import { type Expiry, expiryOf } from '../../mqtt/credentials.ts';
+import type { Problems } from './problems.ts';
+import { texts } from './texts.ts';
+
+/** A certificate is said to end so long ahead. Tokens live for hours, so only their end is worth a sentence. */
+const warn_ahead_ms = { certificate: 14 * 86_400_000, token: 0 } as const;
+/** A connection is made with the new ones so long before the old ones end. */
+const renew_ahead_ms = 300_000;
+
+export class Credentials {
+  readonly #renew: () => Promise<BrokerOptions>;
+  readonly #problems: Pick<Problems, 'note' | 'clear'>;
+  /** Unix time: what ends is written in it. */
+  readonly #wall: () => number;
+  /** Of the last connection. */
+  #used: Expiry | undefined;
+
+  constructor(
+    renew: () => Promise<BrokerOptions>,
+    problems: Pick<Problems, 'note' | 'clear'>,
+    wall: () => number = Date.now,
+  ) {
+    this.#renew = renew;
+    this.#problems = problems;
+    this.#wall = wall;
+  }
+
+  /** For the next connection. */
+  async read(): Promise<BrokerOptions> {
+    const broker = await this.#renew();
+    this.#used = expiryOf(broker);
+    this.#judge(this.#used);
+    return broker;
+  }
+
+  /** Those of the connection end soon, and there are others that last longer. */
+  async isRenewalDue(): Promise<boolean> {
+    if (this.#used === undefined) return false;
+    const next = expiryOf(await this.#renew());
+    this.#judge(next);
+    return this.#used.at_ms - this.#wall() < renew_ahead_ms && (next?.at_ms ?? Infinity) > this.#used.at_ms;
+  }
+
+  #judge(expiry: Expiry | undefined): void {
+    const left_ms = expiry === undefined ? Infinity : expiry.at_ms - this.#wall();
+    if (expiry === undefined || left_ms > warn_ahead_ms[expiry.what]) {
+      this.#problems.clear('credentials');
+      return;
+    }
+    const what = expiry.what === 'certificate' ? 'client certificate' : 'token';
+    const day = new Date(expiry.at_ms).toISOString().slice(0, 10);
+    this.#problems.note('credentials', {
+      sentence: (left_ms > 0 ? texts.expires : texts.has_expired)(what, day),
+      line: texts.credentials_end,
+      facts: { ends: day, what },
+      lasts: 'until_cleared',
+    });
+  }
+}
