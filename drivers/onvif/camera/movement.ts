@@ -4,8 +4,15 @@ import type { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
 import { CommandRefused, notSent } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { describe, type Operation, type SoapOutcome } from '../soap/soap.ts';
-import type { XmlNode } from '../soap/xml.ts';
-import { continuousMove, type Motor, motorKey, move_deadline_ms, settled, stop } from './ptz-stop.ts';
+import {
+  continuousMove,
+  type HasArrived,
+  type Motor,
+  motorKey,
+  move_deadline_ms,
+  settled,
+  stop,
+} from './ptz-stop.ts';
 import { texts } from '../texts.ts';
 import { untilAborted } from '../waiting.ts';
 
@@ -54,6 +61,8 @@ export class MovementUnsupported extends CommandRefused {}
 
 /** How long the driver checks for the end of a movement. */
 const still_within_ms = 3_000;
+/** A camera that stands still after it accepted a way has so long to begin. */
+export const begins_within_ms = 1_000;
 /** Time on the way to a position. */
 const way_max_ms = 20_000;
 
@@ -113,7 +122,7 @@ export async function travel(
   parts: PtzParts,
   asked: Operation,
   context: CommandContext,
-  hasArrived?: (status: XmlNode | undefined) => boolean,
+  hasArrived?: HasArrived,
 ): Promise<'seen' | 'accepted'> {
   const signal = AbortSignal.any([context.signal, parts.signal]);
   refuseAborted(signal);
@@ -123,7 +132,10 @@ export async function travel(
     throw new CommandRefused(texts.movement_unknown(describe(outcome)));
   }
   const left_ms = Math.min(way_max_ms, Math.max(0, context.remaining_ms() - move_deadline_ms));
-  const moving = await settled(parts, left_ms, signal, hasArrived);
+  const begin_ms = performance.now();
+  const hasBegun: HasArrived = (_status, wasMoving) =>
+    wasMoving || performance.now() > begin_ms + begins_within_ms;
+  const moving = await settled(parts, left_ms, signal, hasArrived ?? hasBegun);
   if (signal.aborted) {
     await stopForSure(parts, signal);
     throw new CommandRefused(texts.cancelled_stopped);

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, defineCommand, noInput } from '../../../src/toolkit/driver/command.ts';
-import { type Control, travel } from './movement.ts';
+import { begins_within_ms, type Control, travel } from './movement.ts';
 import type { PtzAbilities, Space, Spaces } from './ptz-abilities.ts';
-import { profileToken } from './ptz-stop.ts';
+import { type HasArrived, profileToken } from './ptz-stop.ts';
 import { operation, schema_namespace } from '../soap/soap.ts';
 import { attribute, escapeXml, find, type XmlNode } from '../soap/xml.ts';
 
@@ -14,8 +14,6 @@ type PositionInput = z.ZodObject<Record<string, z.ZodType<number | undefined>>>;
 
 export const way = { risk_level: 'low', timeout_ms: 30_000 } as const;
 
-/** A camera that stands still elsewhere has so long to begin. */
-const begins_within_ms = 2_000;
 /** Share of the range within which a position counts as reached. */
 const tolerance = 0.02;
 
@@ -35,8 +33,8 @@ export function positionCommands(
         const inner = `${profile}<Position>${vectorOf(absolute, position)}</Position>`;
         const arrival = arrivalAt(absolute, position);
         const asked = operation('ptz', 'AbsoluteMove', inner);
-        const reached = await travel({ ...turn, axis: 'all' }, asked, context, (status) =>
-          arrival.hasArrived(status),
+        const reached = await travel({ ...turn, axis: 'all' }, asked, context, (...now) =>
+          arrival.hasArrived(...now),
         );
         return jsonOf(position, arrival.isElsewhere() ? 'accepted' : reached);
       }),
@@ -101,12 +99,12 @@ function arrivalAt({ pan_tilt, zoom }: Spaces, position: Position) {
   let isElsewhere = false;
   return {
     isElsewhere: () => isElsewhere,
-    hasArrived(status: XmlNode | undefined): boolean {
+    hasArrived(...[status, wasMoving]: Parameters<HasArrived>): boolean {
       const at = find(status, 'position');
       isElsewhere =
         isOff(find(at, 'panTilt'), pan_tilt, [position['pan'], position['tilt']]) ||
         isOff(find(at, 'zoom'), zoom, [position['zoom']]);
-      return !isElsewhere || performance.now() > end_ms;
+      return !isElsewhere || wasMoving || performance.now() > end_ms;
     },
   };
 }

@@ -62,20 +62,21 @@ export async function stop(parts: Motor, deadline_ms = stop_deadline_ms): Promis
   return refusal;
 }
 
-/** Answer to GetStatus of a camera that stands still, or reports no movement. */
-type Arrived = (status: XmlNode | undefined) => boolean;
+/** Whether a standstill is the end; `wasMoving`: an earlier answer said that it moves. */
+export type HasArrived = (status: XmlNode | undefined, wasMoving: boolean) => boolean;
 
 /**
  * False once it stands still, true if it still moves after `ms`, undefined where the camera does not report it, or when the signal
- * aborts: some hold the answer until the movement ends (onvif/testspecs#132). `hasArrived`: whether a standstill is the end.
+ * aborts: some hold the answer until the movement ends (onvif/testspecs#132).
  */
 export async function settled(
   { soap, url, profile, axis }: Motor,
   ms: number,
   signal: AbortSignal,
-  hasArrived: Arrived = () => true,
+  hasArrived: HasArrived = () => true,
 ): Promise<boolean | undefined> {
   const end_ms = performance.now() + ms;
+  let wasMoving = false;
   while (!signal.aborted) {
     const asked = operation('ptz', 'GetStatus', profileToken(profile));
     const deadline_ms = Math.max(move_deadline_ms, end_ms - performance.now());
@@ -83,8 +84,9 @@ export async function settled(
     const status =
       outcome?.kind === 'reply' ? find(outcome.body, 'getStatusResponse', 'ptzStatus') : undefined;
     const moving = isMoving(status, axis);
-    const isEnd = moving === undefined || (!moving && hasArrived(status));
+    const isEnd = moving === undefined || (!moving && hasArrived(status, wasMoving));
     if (!signal.aborted && (isEnd || performance.now() > end_ms)) return moving;
+    wasMoving ||= moving === true;
     await sleep(check_every_ms, signal);
   }
   return undefined;

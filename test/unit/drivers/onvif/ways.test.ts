@@ -114,6 +114,19 @@ describe('A camera with positions', () => {
   });
 });
 
+describe('A camera that accepts a way and begins a moment later', () => {
+  it('is seen to have arrived only after that', async () => {
+    const { run } = await serve({ home: true });
+    camera.motor.way_ms = 600;
+    let answers = 0;
+    const still =
+      '<GetStatusResponse><PTZStatus><MoveStatus><PanTilt>IDLE</PanTilt></MoveStatus></PTZStatus></GetStatusResponse>';
+    camera.misbehave('GetStatus', () => (++answers === 1 ? { body: still } : 'normal'));
+    expect(await run('ptz_home')).toEqual({ reached: 'seen' });
+    expect(camera.motor.isMoving).toBe(false);
+  });
+});
+
 describe('A camera that holds the answer to GetStatus until it stands still', () => {
   // onvif/testspecs#132.
   it('is stopped in the middle of it when the task is superseded', async () => {
