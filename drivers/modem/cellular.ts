@@ -1,6 +1,6 @@
 /** The entry of each modem in the feed `cellular` of the kit's gateway. Pure. */
 import type { CellularModem } from '../../src/contract/feeds.ts';
-import type { Modem, Cell, Signals } from './dbus/properties.ts';
+import type { Modem, Cell } from './dbus/properties.ts';
 import { interfacesOf, isAbroad, isHome } from './links.ts';
 import { reasonOf, technologyOf } from './words.ts';
 
@@ -92,6 +92,8 @@ const nr_rasters = [
   { first: 0, from_mhz: 0, step_mhz: 0.005 },
 ] as const;
 
+const nr_arfcn_max = 3_279_165;
+
 interface ServingCell {
   /** Such as `B20`; null for 5G, whose bands overlap. */
   readonly band: string | null;
@@ -111,7 +113,7 @@ export function servingCell(cells: readonly Cell[]): ServingCell {
 
 function nrFrequency(arfcn: number): number | null {
   const raster = nr_rasters.find(({ first }) => arfcn >= first);
-  if (!raster || arfcn === 0) return null;
+  if (!raster || arfcn === 0 || arfcn > nr_arfcn_max) return null;
   return Math.round((raster.from_mhz + (arfcn - raster.first) * raster.step_mhz) * 1_000) / 1_000;
 }
 
@@ -124,25 +126,56 @@ interface Strength {
 
 const no_strength: Strength = { rssi_dbm: null, rsrp_dbm: null, rsrq_db: null, snr_db: null };
 
-/** Of the newest technology that has figures; ModemManager's value for an unknown one is far below any signal. */
-export function strengthOf({ signal }: Pick<Modem, 'signal'>): Strength {
-  const newest = [signal.Nr5g, signal.Lte, signal.Umts, signal.Gsm].map(strengthIn);
-  return newest.find((each) => Object.values(each).some((value) => value !== null)) ?? no_strength;
+/** Of the newest technology that has figures; with 5G also those of the 4G carrier that it needs (NSA). */
+export function strengthOf({ signal, cells }: Pick<Modem, 'signal' | 'cells'>): Strength & {
+  readonly anchor?: NonNullable<CellularModem['anchor']>;
+} {
+  const [nr, lte] = [strengthIn('Nr5g', signal), strengthIn('Lte', signal)];
+  if (isKnown(nr) && isKnown(lte)) {
+    const lte_cells = cells.filter(({ nrarfcn }) => nrarfcn === undefined);
+    return { ...nr, anchor: { band: servingCell(lte_cells).band, ...lte } };
+  }
+  const newest = [nr, lte, strengthIn('Umts', signal), strengthIn('Gsm', signal)];
+  return newest.find(isKnown) ?? no_strength;
 }
 
-function strengthIn(values: Signals | undefined): Strength {
+function isKnown(strength: Strength): boolean {
+  return Object.values(strength).some((value) => value !== null);
+}
+
+type Range = readonly [min: number, max: number];
+
+/**
+ * What each technology can report; the first figure is the one that is measured for all others. ModemManager's value for an unknown
+ * figure is far below, and firmware reports 0, -32768, the absolute value or a channel number for one that it does not have.
+ *
+ * GSM: TS 45.008 section 8.1.4. UMTS: TS 25.133 sections 9.1.1 to 9.1.3. LTE: TS 36.133 sections 9.1.4, 9.1.7 and 9.1.17 with the extended
+ * ranges. NR: TS 38.133 sections 10.1.6, 10.1.11 and 10.1.16. RSSI reaches down to that of +CSQ, TS 27.007 section 8.5.
+ */
+const ranges: Readonly<Record<Technology, Readonly<Partial<Record<Figure, Range>>>>> = {
+  Nr5g: { rsrp: [-156, -31], rsrq: [-43, 20], snr: [-23, 40], rssi: [-113, -25] },
+  Lte: { rsrp: [-156, -44], rsrq: [-34, 2.5], snr: [-23, 40], rssi: [-113, -25] },
+  Umts: { rscp: [-120, -24], ecio: [-24, 0], rssi: [-113, -25] },
+  Gsm: { rssi: [-113, -48] },
+};
+type Technology = 'Nr5g' | 'Lte' | 'Umts' | 'Gsm';
+type Figure = 'rssi' | 'rsrp' | 'rsrq' | 'snr' | 'rscp' | 'ecio';
+
+/** Where the power of the cell is impossible, the firmware had no measurement, and its other figures are none either. */
+function strengthIn(technology: Technology, signal: Modem['signal']): Strength {
+  const values = signal[technology] ?? {};
+  const figure = (name: Figure): number | null => inRange(values[name], ranges[technology][name]);
+  const power = technology === 'Umts' ? 'rscp' : 'rsrp';
+  if (values[power] !== undefined && figure(power) === null) return no_strength;
   return {
-    rssi_dbm: plausible(values?.rssi),
-    rsrp_dbm: plausible(values?.rsrp ?? values?.rscp),
-    rsrq_db: plausible(values?.rsrq ?? values?.ecio),
-    snr_db: plausible(values?.snr),
+    rssi_dbm: figure('rssi'),
+    rsrp_dbm: figure(power),
+    rsrq_db: figure(technology === 'Umts' ? 'ecio' : 'rsrq'),
+    snr_db: figure('snr'),
   };
 }
 
-const weakest = -200;
-const strongest = 60;
-
-function plausible(value: number | undefined): number | null {
-  if (value === undefined || value < weakest || value > strongest) return null;
+function inRange(value: number | undefined, range: Range | undefined): number | null {
+  if (value === undefined || range === undefined || !(value >= range[0] && value <= range[1])) return null;
   return Math.round(value * 10) / 10;
 }

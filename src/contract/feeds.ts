@@ -226,6 +226,18 @@ const cellularModem = z.looseObject({
   rsrp_dbm: dbm,
   rsrq_db: z.number().nullable(),
   snr_db: z.number().nullable(),
+  anchor: z
+    .looseObject({
+      band: z.string().max(name_chars_max).nullable(),
+      rssi_dbm: dbm,
+      rsrp_dbm: dbm,
+      rsrq_db: z.number().nullable(),
+      snr_db: z.number().nullable(),
+    })
+    .nullish()
+    .describe(
+      'the 4G carrier beside the 5G one whose figures stand above, where 5G needs it (NSA). Since 1.2',
+    ),
   operator: z.string().max(name_chars_max).nullable().describe('that serves the modem now'),
   operator_code: z.string().max(name_chars_max).nullable().describe('MCC and MNC'),
   roaming: z.boolean().nullable(),

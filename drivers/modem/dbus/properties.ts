@@ -13,8 +13,16 @@ const raw_text_max = 1_024;
 const whole = z.number().int().optional().catch(undefined);
 const text = z
   .string()
-  .transform((raw) => raw.slice(0, raw_text_max).replaceAll(/\p{C}/gu, '').trim().slice(0, text_max))
+  .transform((raw) => raw.slice(0, raw_text_max).replaceAll(/\p{C}/gu, '').trim())
+  .transform((clean) => fromHex(clean).slice(0, text_max))
   .transform((plain) => (plain === '' ? undefined : plain))
+  .optional()
+  .catch(undefined);
+/** MCC and MNC (3GPP TS 23.003 section 2.2). */
+const network_code = z
+  .string()
+  .transform(fromHex)
+  .refine((code) => /^\d{5,6}$/u.test(code))
   .optional()
   .catch(undefined);
 const flag = z.boolean().optional().catch(undefined);
@@ -24,6 +32,20 @@ const object_path = /^\/org\/freedesktop\/ModemManager1\/[A-Za-z]\w{0,15}\/(\d{1
 const path = z.string().regex(object_path).optional().catch(undefined);
 /** Above the number of ports or bearers of any modem. */
 const list_max = 32;
+
+/**
+ * Firmware that was set to UCS-2 or HEX (`AT+CSCS`, 3GPP TS 27.007 section 5.5) gives texts in hex digits, which ModemManager passes on.
+ * Digits alone may be a name as they are, unless they begin as UCS-2 of Latin letters does.
+ */
+function fromHex(text: string): string {
+  if (!/^(?:[\dA-F]{2}){4,}$/iu.test(text) || !/[A-F]|^00/iu.test(text)) return text;
+  const bytes = Buffer.from(text, 'hex');
+  const isAscii = bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
+  if (!isAscii && bytes.length % 2 !== 0) return text;
+  const decoded = isAscii ? bytes.toString('latin1') : bytes.swap16().toString('utf16le');
+  const isName = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]+$/u.test(decoded) && /[\p{L}\p{N}]/u.test(decoded);
+  return isName ? decoded.trim() : text;
+}
 
 /** `org.freedesktop.ModemManager1.Modem`. */
 export const modemProperties = z.looseObject({
@@ -49,7 +71,7 @@ export const modemProperties = z.looseObject({
 /** `org.freedesktop.ModemManager1.Modem.Modem3gpp`. */
 export const networkProperties = z.looseObject({
   RegistrationState: whole,
-  OperatorCode: text,
+  OperatorCode: network_code,
   OperatorName: text,
 });
 
@@ -72,7 +94,6 @@ const signalFigures = z
   .looseObject({ rssi: figure, rsrp: figure, rsrq: figure, snr: figure, rscp: figure, ecio: figure })
   .optional()
   .catch(undefined);
-export type Signals = NonNullable<z.output<typeof signalFigures>>;
 
 /** `org.freedesktop.ModemManager1.Modem.Signal`; dBm and dB. Empty until a client asks for it. */
 export const signalProperties = z.looseObject({

@@ -1,6 +1,7 @@
 /** Signal, band, operator and SIM as data of the gateway, against a real dbus-daemon. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { servingCell, strengthOf } from '../../../../drivers/modem/cellular.ts';
+import { type Modem, networkProperties } from '../../../../drivers/modem/dbus/properties.ts';
 import { texts } from '../../../../drivers/modem/texts.ts';
 import { gatewayFeeds } from '../../../../src/contract/feeds.ts';
 import { type FakeModemManager, startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
@@ -144,6 +145,7 @@ describe('The serving cell', () => {
     [{ earfcn: 60_000 }, { band: null, freq_mhz: null }],
     [{ nrarfcn: 632_628 }, { band: null, freq_mhz: 3_489.42 }],
     [{ nrarfcn: 156_510 }, { band: null, freq_mhz: 782.55 }],
+    [{ nrarfcn: 4_294_967_295 }, { band: null, freq_mhz: null }],
   ])('is that of %j', (cell, expected) => {
     expect(
       servingCell([
@@ -153,14 +155,91 @@ describe('The serving cell', () => {
     ).toEqual(expected);
   });
 
+  const none = { rssi_dbm: null, rsrp_dbm: null, rsrq_db: null, snr_db: null };
+  const strength = (signal: Modem['signal'], cells: Modem['cells'] = []) => strengthOf({ signal, cells });
+  const lte = { rssi: -68, rsrp: -97.04, rsrq: -11, snr: 9.4 };
+  const lte_figures = { rssi_dbm: -68, rsrp_dbm: -97, rsrq_db: -11, snr_db: 9.4 };
+
   it('gives no strength of a technology that reports none', () => {
-    const none = { rssi_dbm: null, rsrp_dbm: null, rsrq_db: null, snr_db: null };
-    expect(strengthOf({ signal: {} })).toEqual(none);
-    expect(strengthOf({ signal: { Lte: { rsrp: -32_768 } } })).toEqual(none);
-    expect(strengthOf({ signal: { Nr5g: {}, Lte: { rsrp: -97.04, rsrq: -11 } } })).toEqual({
+    expect(strength({})).toEqual(none);
+    expect(strength({ Nr5g: {}, Lte: lte })).toEqual(lte_figures);
+    expect(strength({ Lte: { rssi: -102 } })).toEqual({ ...none, rssi_dbm: -102 });
+  });
+
+  // As firmware reports a carrier that it has not measured (yet), beside LTE.
+  it.each([
+    ['particle-iot/device-os#2078: zeros', { rsrp: 0, rsrq: 0, snr: 0 }],
+    ['freedesktop/libqmi#2: the least number of 16 bits', { rsrp: -32_768, rsrq: -32_768, snr: -3_276.8 }],
+    ['mroczis/netmonster-core#42: absolute values', { rsrp: 90, rsrq: 11, snr: 14 }],
+    ['nrfconnect/sdk-nrf#1294: 255 as an index', { rsrp: 114, rsrq: 0, snr: 0 }],
+    ['dr-dolomite/QuecManager-JS#6: the channel number', { rsrp: 520_110, rsrq: -11, snr: 14 }],
+    ['3GPP TS 38.133: below what can be measured', { rsrp: -157, rsrq: -11, snr: 14 }],
+  ])('gives the figures of LTE where those of 5G are none: %s', (_name, Nr5g) => {
+    expect(strength({ Nr5g, Lte: lte })).toEqual(lte_figures);
+    expect(strength({ Nr5g })).toEqual(none);
+  });
+
+  it.each([
+    [
+      'a figure of LTE at a time',
+      { Lte: { ...lte, snr: -3_276.8, rsrq: 3 } },
+      { rssi_dbm: -68, rsrp_dbm: -97 },
+    ],
+    ['RSSI of LTE as +CSQ 99 gives it', { Lte: { rsrp: -97, rssi: 85 } }, { rsrp_dbm: -97 }],
+    ['UMTS', { Umts: { rscp: -121, ecio: -3 } }, {}],
+    ['Ec/Io of UMTS', { Umts: { rscp: -90, ecio: 3 } }, { rsrp_dbm: -90 }],
+    ['GSM', { Gsm: { rssi: 0 } }, {}],
+    ['no number', { Lte: { rsrp: Number.NaN, rsrq: -11 } }, {}],
+  ])('leaves out what is beyond the range of its definition: %s', (_name, signal, expected) => {
+    expect(strength(signal)).toEqual({ ...none, ...expected });
+  });
+
+  it('gives both carriers of 5G that needs LTE (akpw/mktxp#269)', () => {
+    const signal = {
+      Lte: { rssi: -48, rsrp: -83, rsrq: -14, snr: -2 },
+      Nr5g: { rsrp: -90, rsrq: -10, snr: 14 },
+    };
+    const cells = [
+      { serving: true, earfcn: 6_300 },
+      { serving: true, nrarfcn: 632_628 },
+    ];
+    expect(strength(signal, cells)).toEqual({
       ...none,
-      rsrp_dbm: -97,
-      rsrq_db: -11,
+      rsrp_dbm: -90,
+      rsrq_db: -10,
+      snr_db: 14,
+      anchor: { band: 'B20', rssi_dbm: -48, rsrp_dbm: -83, rsrq_db: -14, snr_db: -2 },
     });
+  });
+});
+
+describe('The name of an operator', () => {
+  it.each([
+    ['004F00720061006E00670065', 'Orange'],
+    ['4E2D56FD79FB52A8', '中国移动'],
+    ['041C04220421', 'МТС'],
+    ['4F72616E6765', 'Orange'],
+    [
+      Buffer.from('A name of more than sixteen characters', 'utf16le').swap16().toString('hex'),
+      'A name of more than sixteen characters',
+    ],
+    ['26201', '26201'],
+    ['20201010', '20201010'],
+    ['Cafe', 'Cafe'],
+    ['D800DC00D800D800', 'D800DC00D800D800'],
+    ['3 HK', '3 HK'],
+  ])('in %s is %s', (raw, name) => {
+    expect(networkProperties.parse({ OperatorName: raw }).OperatorName).toBe(name);
+  });
+
+  it.each([
+    ['24001', '24001'],
+    ['310260', '310260'],
+    ['00320036003200300031', '26201'],
+    ['0', undefined],
+    ['2620100', undefined],
+    ['FFFFF', undefined],
+  ])('has a code beside it: %s is %s', (raw, code) => {
+    expect(networkProperties.parse({ OperatorCode: raw }).OperatorCode).toBe(code);
   });
 });
