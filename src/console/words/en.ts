@@ -182,9 +182,9 @@ export const devices = {
     nothingSeen: 'Nothing detected',
     quiet: (time: string) => `no motion for ${time}`,
     seen: 'Seen',
-    pictureOf: ({ what, time }: { what: string; time: string }) => `Picture of the alarm at ${time}: ${what}`,
+    pictureOf: ({ what, time }: { what: string; time: string }) => `Picture of the alarm: ${what}, ${time}`,
     noPictureOf: ({ what, time, why }: { what: string; time: string; why: string }) =>
-      `No picture of the alarm at ${time} (${what}): ${why}`,
+      `No picture of the alarm (${what}, ${time}): ${why}`,
     seenHint: (time: string) => `last report ${time} ago`,
     move: 'Move the camera',
     pad: 'Move the camera: hold an arrow or an arrow key',

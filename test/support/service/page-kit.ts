@@ -1,4 +1,5 @@
 /** Assets of every type for the kit of the page's tests, beside the drones that it has anyway. */
+import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../contract-samples.ts';
 import { announce, ids } from './page-lab.ts';
@@ -96,10 +97,14 @@ export async function playMore(lab: ServiceLab): Promise<void> {
     protocol: 'vendorcam',
     vendor: 'Acme',
     model: 'Dome 2',
-    feeds: ['status', 'motion', 'ai_detection'],
+    feeds: ['status', 'motion', 'ai_detection', 'alarm_picture'],
   });
   await lab.publish(channels.commands(more_ids.camera), { revision: 1, commands: camera_commands as never });
   await lab.publish(channels.event(more_ids.camera, 'ai_detection'), samples['vendorcamAiDetection'] ?? {});
+  await lab.publish(channels.feed(more_ids.camera, 'alarm_picture'), {
+    ...samples['onvifAlarmPicture'],
+    jpeg: samplePicture().toString('base64'),
+  });
   await announce(lab, more_ids.radio, {
     name: 'Mast radio',
     type: 'radio',

@@ -1,8 +1,24 @@
 /** What the doctor says about the configured devices of a driver. */
 import { expect, test } from 'vitest';
+import { texts as onvifTexts } from '../../../../drivers/onvif/texts.ts';
 import { texts as vendorcamTexts } from '../../../../drivers/vendorcam/texts.ts';
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
 import { statusOf, time } from '../../kit/local/fake-daemon.ts';
+
+test('topics of events that are not read are named with the line to add, and are no fault', () => {
+  const [driver] = statusOf().drivers;
+  if (!driver) throw new Error('the sample has a driver');
+  const unread = onvifTexts.events_not_read([{ camera: 'Gate', topic: 'tns1:A/B', count: 12 }], 2);
+  const facts = { events_not_read: unread };
+  const findings = kitFindings(statusOf({ drivers: [{ ...driver, name: 'onvif', state: 'up', facts }] }), []);
+  expect(findings.find(({ what }) => what === 'events of onvif')).toEqual({
+    level: 'ok',
+    what: 'events of onvif',
+    finding:
+      'not read: tns1:A/B of Gate (12) and 2 more; where one is an alarm, add it to the options: events: [{ topic: "tns1:A/B", feed: motion }]',
+    remedy: null,
+  });
+});
 
 test('a refused password, a camera without an answer and a weakness are named, with what was tried and the next attempt', () => {
   const { drivers, assets } = statusOf();
