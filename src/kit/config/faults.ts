@@ -246,7 +246,8 @@ function wrongWord(words: readonly string[], value: unknown): string {
   if (typeof value === 'string' && words.includes(value))
     return `is ${show(value)}; write ${value} without quotes`;
   const guess = typeof value === 'string' ? didYouMean(value, words) : undefined;
-  return `is ${show(value)}; ${guess ? `did you mean "${guess}"? (${words.join(', ')})` : `write one of ${words.join(', ')}`}`;
+  const choices = [...new Set(words)].join(', ');
+  return `is ${show(value)}; ${guess ? `did you mean "${guess}"? (${choices})` : `write one of ${choices}`}`;
 }
 
 function wrongFormat(issue: z.core.$ZodIssueInvalidStringFormat, value: unknown): string {

@@ -15,6 +15,7 @@ describe('the options', () => {
   it.each([
     ['an address with a scheme', [{ ...ubus, host: 'http://10.0.0.2' }], /without a scheme/u],
     ['SNMP v2c without a community', [{ ...snmp, version: '2c' }], /community_file/u],
+    ['SNMP v1 without a community', [{ ...snmp, version: 1 }], /community_file/u],
     ['SNMP v3 without a user', [snmp], /username/u],
     [
       'encryption without authentication',
@@ -28,6 +29,14 @@ describe('the options', () => {
   ])('refuse %s', (_what, radios, sentence) => {
     expect(() => configure(...radios)).toThrow(sentence);
   });
+});
+
+it('the version of SNMP may be written as a number and as a text', () => {
+  const one = { ...snmp, community_file: '/c' };
+  for (const version of [1, '1', '2c']) expect(() => configure({ ...one, version })).not.toThrow();
+  for (const version of [3, '3', undefined])
+    expect(() => configure({ ...snmp, username: 'u', version })).not.toThrow();
+  expect(() => configure({ ...one, version: 2 })).toThrow(/version/u);
 });
 
 it('the rights of the README cover every call, in the form in which a login tells them', () => {
