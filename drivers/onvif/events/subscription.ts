@@ -61,12 +61,21 @@ export async function subscribe(
       const made = read(soap, outcome.body, outcome.xml ?? '', { form, url });
       const { address, parameters } = made;
       void memory.change({ subscription: { address, parameters } });
-      return made;
+      const seconds = secondsOf(outcome.body);
+      const isMisread = form === 'relative' && seconds >= 0 && seconds < lifetime_min_s;
+      return isMisread ? untilTime(soap, made) : made;
     }
     const isTimeless = outcome.kind === 'failure' || /NotAuthorized|NotSupported|HTTP404/u.test(outcome.code);
     if (isTimeless) return outcome;
   }
   return outcome;
+}
+
+/** Some misread a duration: the end of the subscription is given as a time, where they accept that. */
+async function untilTime(soap: Soap, made: Subscription): Promise<Subscription> {
+  const other = { ...made, form: 'absolute' } as const;
+  const renewal = await renew(soap, other);
+  return 'lifetime_s' in renewal ? { ...other, ...renewal } : made;
 }
 
 export async function pull(soap: Soap, subscription: Subscription, seconds: number, deadline_ms: number) {
@@ -166,13 +175,18 @@ function read(
   };
 }
 
-/** Computes the lifetime from the camera's two times, in any format; implausible values are replaced by the requested one. */
+/** Implausible values are replaced by the requested one. */
 function lifetimeOf(body: XmlNode): number {
-  const [now_ms, end_ms] = ['currentTime', 'terminationTime'].map((name) =>
+  const seconds = secondsOf(body);
+  return seconds >= lifetime_min_s && seconds <= lifetime_s * 4 ? seconds : lifetime_s;
+}
+
+/** Between the camera's two times, in any format; NaN where one is missing. */
+function secondsOf(body: XmlNode): number {
+  const [now_ms = Number.NaN, end_ms = Number.NaN] = ['currentTime', 'terminationTime'].map((name) =>
     Date.parse(everywhere(body, name)[0]?.text ?? ''),
   );
-  const seconds = ((end_ms ?? Number.NaN) - (now_ms ?? Number.NaN)) / 1_000;
-  return seconds >= lifetime_min_s && seconds <= lifetime_s * 4 ? seconds : lifetime_s;
+  return (end_ms - now_ms) / 1_000;
 }
 
 /** WS-Addressing 1.0, section 2.1: what a request to a subscription carries in its header. */

@@ -195,6 +195,26 @@ describe('A camera with one pull point', () => {
   });
 });
 
+describe('A camera that reads the time of a subscription wrongly', () => {
+  // Seconds as milliseconds or not at all: others renew with absolute times then (openvideolibs/python-onvif-zeep-async, has_broken_relative_time).
+  it('is told the end of it as a time', async () => {
+    const camera = await lab.start();
+    camera.events.lifetime_ms = 3_000;
+    camera.misbehave('Renew', () => {
+      camera.events.lifetime_ms = 180_000;
+      return 'normal';
+    });
+    await lab.serve(camera);
+    await camera.next('PullMessages');
+    const renewals = camera.requests.filter(({ operation }) => operation === 'Renew');
+    expect(renewals).toHaveLength(1);
+    expect(renewals[0]?.body).toMatch(/TerminationTime>20\d\d-/u);
+    await elapse(60_000);
+    expect(camera.count('CreatePullPointSubscription')).toBe(1);
+    expect(asked_s(camera).at(-1)).toBe(5);
+  });
+});
+
 describe('A camera whose user may not subscribe', () => {
   // A Bosch answers to CreatePullPointSubscription with 401 (home-assistant/core#91089).
   it('is asked once in each way, and again after 15 minutes: each time counts as a refused login', async () => {
