@@ -4,7 +4,7 @@ import { connectionFault } from '../../src/toolkit/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { deadline } from '../../src/platform/time.ts';
 import { texts } from './texts.ts';
-import { clampPercent, numberOf, type Reading, unknown_reading } from './reading.ts';
+import { plausiblePercent, numberOf, type Reading, unknown_reading } from './reading.ts';
 
 const answer_timeout_ms = 5_000;
 /** A UPS with all its outlets has some 300 variables of 80 characters. */
@@ -163,6 +163,14 @@ const text_chars_max = 500;
 /** Variables of a UPS by name: `ups.status`, `battery.charge`. */
 type Variables = ReadonlyMap<string, string>;
 
+/** Of the batteries of one UPS in series, and for a month: beyond are sentinels, such as 65535 V and 2^32 - 1 s. */
+const voltage_v_max = 1_000;
+const runtime_s_max = 30 * 86_400;
+
+function within(value: number | null, max: number): number | null {
+  return value !== null && value >= 0 && value <= max ? value : null;
+}
+
 /** Reads the variables. A value that the UPS does not report is null; nothing is estimated from the voltage. */
 export function readingOf(variables: Variables): Reading {
   const state = variables.get('ups.status')?.trim().slice(0, text_chars_max) ?? null;
@@ -172,15 +180,16 @@ export function readingOf(variables: Variables): Reading {
   }
   const charge = numberOf(variables.get('battery.charge'));
   const runtime_s = numberOf(variables.get('battery.runtime'));
-  const percent = charge === null ? null : clampPercent(charge);
+  const percent = charge === null ? null : plausiblePercent(charge);
   return {
     percent,
     charging: chargingOf(tokens, variables.get('battery.charger.status'), percent),
-    voltage_v: numberOf(variables.get('battery.voltage')),
-    runtime_s: runtime_s !== null && runtime_s >= 0 ? runtime_s : null,
+    voltage_v: within(numberOf(variables.get('battery.voltage')), voltage_v_max),
+    runtime_s: within(runtime_s, runtime_s_max),
     reports_low: tokens.includes('LB'),
     state,
-    reason: percent === null ? texts.charge_unknown : null,
+    reason:
+      percent !== null ? null : charge === null ? texts.charge_unknown : texts.charge_impossible(charge),
     alarm: alarmOf(tokens, variables.get('ups.alarm')?.trim() ?? ''),
   };
 }

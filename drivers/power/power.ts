@@ -84,17 +84,21 @@ const hysteresis_pct = 5;
 /** Returns a function to call with each reading. */
 export function createWarnings(
   log: DriverLog,
-  { low_pct, nut }: { readonly low_pct: number; readonly nut?: unknown },
+  { low_pct, interval_s, nut }: Pick<PowerOptions, 'low_pct' | 'interval_s'> & { readonly nut?: unknown },
 ): (reading: Reading) => void {
   let low = false;
+  let contradictions = 0;
   let alarm: string | null = null;
   let isKnown = true;
   return (reading) => {
     const now = isLow(reading, low, low_pct);
+    contradictions = contradicts(reading, low_pct) ? contradictions + 1 : 0;
     const facts = { battery_pct: reading.percent, runtime_s: reading.runtime_s };
     if (now && !low) log.warn(facts, texts.battery_low);
     if (!now && low) log.info(facts, texts.battery_recovered);
     low = now;
+    if (contradictions === Math.ceil(contradiction_s / interval_s))
+      log.warn({ ...facts, state: reading.state }, texts.battery_contradicts);
     if (nut) isKnown = logData(log, reading, isKnown);
     // Without data it is unknown whether the alarm has ended.
     if (reading.state === null || reading.alarm === alarm) return;
@@ -102,6 +106,15 @@ export function createWarnings(
     else log.info({ alarm }, texts.ups_alarm_cleared);
     alarm = reading.alarm;
   };
+}
+
+/** From here on a charge contradicts the report of a low battery. */
+const high_pct = 50;
+/** How long until that is worth a line: some UPSs report it for a second (networkupstools/nut#2347), or at each power failure (#1942, #3087). */
+const contradiction_s = 60;
+
+function contradicts({ percent, reports_low }: Reading, low_pct: number): boolean {
+  return reports_low && percent !== null && percent > Math.max(high_pct, low_pct + hysteresis_pct);
 }
 
 /** Returns whether the UPS reports anything. */
@@ -113,8 +126,9 @@ function logData(log: DriverLog, { state, reason }: Reading, before: boolean): b
 }
 
 /** An unknown charge keeps the state before. */
-function isLow({ percent, charging, reports_low }: Reading, before: boolean, low_pct: number): boolean {
-  if (reports_low) return true;
+function isLow(reading: Reading, before: boolean, low_pct: number): boolean {
+  const { percent, charging, reports_low } = reading;
+  if (reports_low && !contradicts(reading, low_pct)) return true;
   if (charging === true) return false;
   if (percent === null) return before;
   return percent <= (before ? low_pct + hysteresis_pct : low_pct);

@@ -32,7 +32,11 @@ export function numberOf(text: string | null | undefined): number | null {
   return /^-?\d+(?:\.\d+)?$/u.test(trimmed) ? Number(trimmed) : null;
 }
 
-/** Limits to 0 to 100 and rounds to a tenth: fuel gauges overshoot. */
-export function clampPercent(percent: number): number {
-  return Math.round(Math.min(100, Math.max(0, percent)) * 10) / 10;
+/** Fuel gauges overshoot a little; what is beyond is no charge but a sentinel, such as 255. */
+const percent_max = 110;
+
+/** 0 to 100, in tenths; null: no percentage. */
+export function plausiblePercent(percent: number): number | null {
+  if (!(percent >= 0 && percent <= percent_max)) return null;
+  return Math.round(Math.min(100, percent) * 10) / 10;
 }

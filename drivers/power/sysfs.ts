@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { readNames, readText } from '../../src/toolkit/device/system-files.ts';
 import { within } from '../../src/platform/time.ts';
-import { type Reading, unknown_reading, clampPercent, numberOf } from './reading.ts';
+import { type Reading, unknown_reading, plausiblePercent, numberOf } from './reading.ts';
 import { texts } from './texts.ts';
 
 /** How long the last value of a battery is used while its driver returns an error (ENODATA, EAGAIN, ENODEV). */
@@ -189,13 +189,15 @@ export function kitReading(batteries: readonly Battery[]): Reading {
 
 function percentOf(supply: SupplyTexts): number | null {
   const capacity = numberOf(supply.capacity);
-  if (capacity !== null && capacity >= 0) return clampPercent(capacity);
-  return ratio(supply.energy_now, supply.energy_full) ?? ratio(supply.charge_now, supply.charge_full);
+  const percent = capacity === null ? null : plausiblePercent(capacity);
+  return (
+    percent ?? ratio(supply.energy_now, supply.energy_full) ?? ratio(supply.charge_now, supply.charge_full)
+  );
 }
 
 function ratio(now: string | null, full: string | null): number | null {
   const [part, whole] = [numberOf(now), positive(numberOf(full))];
-  return part === null || part < 0 || whole === null ? null : clampPercent((part / whole) * 100);
+  return part === null || part < 0 || whole === null ? null : plausiblePercent((part / whole) * 100);
 }
 
 function weighted(batteries: readonly Battery[]): number | null {
@@ -206,7 +208,7 @@ function weighted(batteries: readonly Battery[]): number | null {
     batteries.map(() => 1);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const filled = batteries.reduce((sum, each, at) => sum + (each.percent ?? 0) * (weights[at] ?? 0), 0);
-  return clampPercent(filled / total);
+  return plausiblePercent(filled / total);
 }
 
 /** Undefined unless all batteries report it: watt-hours and ampere-hours do not add up. */

@@ -8,6 +8,9 @@ export const texts = {
   no_battery: (dir: string) => `no battery in ${dir}`,
   sysfs_timeout: (dir: string) => `${dir}: timed out`,
   ups_starting: 'the UPS driver is starting',
+  charge_impossible: (charge: number) => `the UPS reports a charge of ${charge} %, which is none`,
+  battery_contradicts:
+    'the UPS reports a low battery at a high charge; test its battery, and replace it if it no longer holds',
   charge_unknown: 'the UPS does not report its charge',
   ups_data_lost: 'no data from the UPS; charge unknown',
   ups_data_back: 'UPS data restored',

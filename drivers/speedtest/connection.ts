@@ -46,8 +46,14 @@ export async function findTarget(url: URL, { device, ca, signal }: Way): Promise
   throw new DeviceUnreachable(texts.connect_failed(host, port, device, reasonOf(code)));
 }
 
+export interface Connection {
+  readonly socket: Socket;
+  /** The same without TLS. */
+  readonly tcp: Socket;
+}
+
 /** Connects by the link, with TLS where the URL asks for it. The socket ends with `signal`. */
-export async function openConnection(target: Target, signal: AbortSignal): Promise<Socket> {
+export async function openConnection(target: Target, signal: AbortSignal): Promise<Connection> {
   const { url, host_ip, port, device } = target;
   const socket = await connectTcp({ device, host_ip, port, timeout_ms: connect_timeout_ms, signal });
   socket.on('error', () => undefined);
@@ -55,7 +61,7 @@ export async function openConnection(target: Target, signal: AbortSignal): Promi
   signal.addEventListener('abort', destroy, { once: true });
   socket.once('close', () => signal.removeEventListener('abort', destroy));
   if (signal.aborted) destroy();
-  return url.protocol === 'https:' ? withTls(socket, target) : socket;
+  return { socket: url.protocol === 'https:' ? await withTls(socket, target) : socket, tcp: socket };
 }
 
 async function withTls(socket: Socket, { url, ca }: Target): Promise<Socket> {

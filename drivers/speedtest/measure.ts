@@ -6,7 +6,8 @@ import { finished } from 'node:stream/promises';
 import { CommandRefused, messageOf } from '../../src/platform/errors.ts';
 import { reasonOf } from '../../src/platform/linux/bound-fd.ts';
 import { every, sleep } from '../../src/platform/time.ts';
-import { openConnection, type Target } from './connection.ts';
+import { descriptorOf, unsentBytes } from '../../src/platform/linux/unsent-bytes.ts';
+import { type Connection, openConnection, type Target } from './connection.ts';
 import { texts } from './texts.ts';
 import { silenceSince } from '../../src/platform/stalls.ts';
 
@@ -45,6 +46,11 @@ class Tally {
     const bytes = this.isSpent() ? 0 : Math.min(wanted, this.#limits.bytes_max - this.#reserved);
     this.#reserved += bytes;
     return bytes;
+  }
+
+  /** They were not taken. */
+  release(bytes: number): void {
+    this.#reserved -= bytes;
   }
 
   /** Time without a sign of life, milliseconds. */
@@ -101,8 +107,10 @@ export async function measure(plan: Plan): Promise<Measured> {
   const signal = AbortSignal.any([plan.signal, stop.signal]);
   let stalled = false;
   try {
-    const opening = Array.from({ length: connections }, async () => openConnection(target, signal));
-    const sockets = await Promise.all(opening);
+    const open = async (): Promise<Connection> => openConnection(target, signal);
+    const opened = await Promise.all(Array.from({ length: connections }, open));
+    const { count: countUnsent } = await unsentBytes();
+    const share_bytes = limits.bytes_max / connections;
     const tally = new Tally(limits);
     progress(direction, 0);
     every(look_every_ms, signal, () => {
@@ -112,7 +120,9 @@ export async function measure(plan: Plan): Promise<Measured> {
       if (stalled) stop.abort();
     });
     const move = direction === 'download' ? download : upload;
-    const moves = sockets.map(async (socket) => move(socket, target.url, tally));
+    const moves = opened.map(async (first) =>
+      move(new Channel(first, { open, countUnsent, signal }), { url: target.url, share_bytes }, tally),
+    );
     // What is under way when the time is over is cut off, and does not count.
     await Promise.race([Promise.all(moves), sleep(limits.ms_max, signal)]);
     const [mbps, { bytes }] = [tally.mbps(), tally];
@@ -137,8 +147,11 @@ function wordsOf(error: unknown): string {
   return words === undefined || words === code ? messageOf(error) : words;
 }
 
-function tooLittle({ target, limits }: Plan, bytes: number): string {
-  return texts.too_little(bytes, limits.ms_max / 1_000, target.url.host);
+function tooLittle({ direction, target, limits }: Plan, bytes: number): string {
+  const [seconds, { host }] = [limits.ms_max / 1_000, target.url];
+  return direction === 'download'
+    ? texts.too_little(bytes, seconds, host)
+    : texts.too_little_taken(bytes, seconds, host);
 }
 
 /** The first POST is small, so that it is answered in time on a slow link; the next ones shall take about this long. */
@@ -151,33 +164,120 @@ const pool = randomBytes(post_bytes_max);
 
 const headers = { 'user-agent': 'kit-connector', accept: '*/*', 'accept-encoding': 'identity' } as const;
 
-/** Reads until the tally is spent or the answer ends. Throws `CommandRefused` for an answer that is none. */
-async function download(socket: Socket, url: URL, tally: Tally): Promise<void> {
-  const response = await ask(agentOf(socket), url);
-  check(response, url);
-  for await (const chunk of response) {
-    tally.add(Buffer.isBuffer(chunk) ? chunk.length : 0);
-    if (tally.isSpent()) return;
+/** A shorter file takes a round trip and little else: read again and again, it would measure the delay. */
+const file_bytes_min = 65_536;
+
+interface Work {
+  readonly url: URL;
+  /** Of this connection, of the limit. */
+  readonly share_bytes: number;
+}
+
+/** Reads until the tally is spent, a file that ends before its share again. Throws `CommandRefused` for an answer that is none. */
+async function download(channel: Channel, { url, share_bytes }: Work, tally: Tally): Promise<void> {
+  for (let [file_bytes, bytes] = [file_bytes_min, 0]; file_bytes >= file_bytes_min && bytes < share_bytes;) {
+    const response = await channel.ask(url);
+    check(response, url);
+    file_bytes = 0;
+    for await (const chunk of response) {
+      const length = Buffer.isBuffer(chunk) ? chunk.length : 0;
+      file_bytes += length;
+      tally.add(length);
+      if (tally.isSpent()) return;
+    }
+    bytes += file_bytes;
   }
 }
 
 /**
- * Posts one body after the other until the tally is spent. A body counts once it was answered: what was only written
+ * Posts one body after the other until the tally is spent. A body counts once it was answered and has left: what was only written
  * may still lie in the buffers of this machine, which hold seconds on a slow link.
  */
-async function upload(socket: Socket, url: URL, tally: Tally): Promise<void> {
-  const agent = agentOf(socket);
-  for (let wanted = post_bytes_first; ;) {
-    const bytes = tally.reserve(wanted);
+async function upload(channel: Channel, { url }: Work, tally: Tally): Promise<void> {
+  let [wanted, accepted, limit] = [post_bytes_first, 0, post_bytes_max];
+  for (;;) {
+    const bytes = tally.reserve(Math.min(wanted, limit));
     if (bytes === 0) return;
     const begin_ms = performance.now();
-    const response = await ask(agent, url, pool.subarray(0, bytes));
-    check(response, url);
+    if (await isTaken(channel, url, { body: pool.subarray(0, bytes), accepted })) {
+      tally.add(bytes);
+      accepted = Math.max(accepted, bytes);
+      wanted = nextSize(bytes, performance.now() - begin_ms);
+    } else {
+      tally.release(bytes);
+      limit = accepted;
+    }
+  }
+}
+
+const payload_too_large = 413;
+const connection_ended: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** False: the server takes no body of this size, but has taken smaller ones. */
+async function isTaken(
+  channel: Channel,
+  url: URL,
+  { body, accepted }: { readonly body: Uint8Array; readonly accepted: number },
+): Promise<boolean> {
+  const isLarger = accepted > 0 && body.length > accepted;
+  try {
+    const response = await channel.ask(url, body);
     response.resume();
+    if (isLarger && response.statusCode === payload_too_large) return false;
+    check(response, url);
     await finished(response);
-    tally.add(bytes);
-    if (response.headers.connection === 'close') return;
-    wanted = nextSize(bytes, performance.now() - begin_ms);
+    await channel.drain();
+    return true;
+  } catch (error) {
+    // A web server ends the connection while a body that is too large is still on its way.
+    const isEnded = error instanceof Error && 'code' in error && connection_ended.has(error.code);
+    if (isLarger && isEnded) return false;
+    throw error;
+  }
+}
+
+const drain_look_ms = 20;
+
+interface Around {
+  readonly open: () => Promise<Connection>;
+  readonly countUnsent: (fd: number) => number;
+  readonly signal: AbortSignal;
+}
+
+/** Requests one after the other over one connection, and over another one where the server has ended it. */
+class Channel {
+  readonly #around: Around;
+  #connection: Connection;
+  #agent: Agent;
+  #isOver = false;
+
+  constructor(first: Connection, around: Around) {
+    this.#around = around;
+    this.#connection = first;
+    this.#agent = agentOf(first.socket);
+  }
+
+  async ask(url: URL, body?: Uint8Array): Promise<IncomingMessage> {
+    if (this.#isOver || this.#connection.socket.destroyed) {
+      this.#connection.socket.destroy();
+      this.#connection = await this.#around.open();
+      this.#agent = agentOf(this.#connection.socket);
+    }
+    this.#isOver = true;
+    const response = await ask(this.#agent, url, body);
+    const { connection = response.httpVersion === '1.0' ? 'close' : '' } = response.headers;
+    this.#isOver = connection.toLowerCase() === 'close';
+    return response;
+  }
+
+  /** Resolves when all that was written was acknowledged: some servers answer before they have read a body (librespeed/speedtest#819). */
+  async drain(): Promise<void> {
+    const { socket, tcp } = this.#connection;
+    const fd = descriptorOf(tcp);
+    const { countUnsent, signal } = this.#around;
+    if (fd === null) return;
+    while (!socket.destroyed && (socket.writableLength > 0 || countUnsent(fd) > 0))
+      await sleep(drain_look_ms, signal);
   }
 }
 
@@ -203,7 +303,9 @@ async function ask(agent: Agent, url: URL, body?: Uint8Array): Promise<IncomingM
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
     request.on('error', reject);
-    request.once('close', () => reject(new Error(texts.server_closed)));
+    request.once('close', () =>
+      reject(Object.assign(new Error(texts.server_closed), { code: 'ECONNRESET' })),
+    );
     request.end(body);
   });
 }

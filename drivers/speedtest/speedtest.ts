@@ -15,6 +15,7 @@ import { texts } from './texts.ts';
 import { readTextUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
 import { readStateText } from '../../src/toolkit/device/state-file.ts';
 import { replaceFile } from '../../src/platform/replace-file.ts';
+import { kernelRoutes } from '../../src/platform/linux/route-lookup.ts';
 import { readText } from '../../src/toolkit/device/system-files.ts';
 
 type SpeedtestHost = DriverHost<typeof noFeeds>;
@@ -192,7 +193,8 @@ export async function chooseWay(
   linkType: (name: string) => LinkType | null,
 ): Promise<Way> {
   const { proc, sys } = options.roots;
-  const device = link ?? defaultDevice((await readText(join(proc, 'net/route'))) ?? '');
+  const device =
+    link ?? (await kernelDevice(proc)) ?? defaultDevice((await readText(join(proc, 'net/route'))) ?? '');
   if (device === undefined) throw new CommandRefused(texts.no_default_route);
   // What the operator sends must not lead out of the folder of the links.
   const isName = /^[^/\s]{1,64}$/u.test(device) && device !== '.' && device !== '..';
@@ -205,6 +207,19 @@ export async function chooseWay(
 function costs(type: LinkType | null, device: string, uevent: string): boolean {
   if (type !== null) return type === 'cellular' || type === 'satellite';
   return /^DEVTYPE=wwan$/mu.test(uevent) || /^(?:ppp|wwan)\d/u.test(device);
+}
+
+/** Addresses of the internet to which a machine has no route of its own; nothing is sent there. */
+const anywhere = ['4.0.0.1', '2600::1'] as const;
+
+/** The device by which the kernel sends to the internet: by IPv4, else by IPv6. Undefined where `proc` is another network's. */
+async function kernelDevice(proc: string): Promise<string | undefined> {
+  if (proc !== '/proc') return undefined;
+  for (const ip of anywhere) {
+    const route = await kernelRoutes.find({ ip }).catch(() => null);
+    if (route?.interface) return route.interface;
+  }
+  return undefined;
 }
 
 /** Pure: the device of the default route with the lowest metric, from the text of /proc/net/route. */

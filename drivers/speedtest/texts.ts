@@ -17,6 +17,8 @@ export const texts = {
   failed: (direction: string, link: string, reason: string) => `${direction} over ${link}: ${reason}`,
   too_little: (bytes: number, seconds: number, host: string) =>
     `only ${bytes} bytes transferred within ${seconds} s, too little to measure; give ${host} a larger file, or the test more time`,
+  too_little_taken: (bytes: number, seconds: number, host: string) =>
+    `only ${bytes} bytes transferred within ${seconds} s, too little to measure; check that ${host} takes uploads, or give the test more time`,
   http_status: (host: string, status: number, where: string) =>
     `${host} answers with HTTP status ${status}${where}`,
   use_redirect: '; configure the target of the redirect',

@@ -4,11 +4,26 @@ import { createServer as createHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { sleep } from '../../../src/platform/time.ts';
 
-type Manner = 'good' | 'stall' | 'reset' | 'short' | 'redirect' | 'error' | 'early' | 'deaf';
+type Manner =
+  | 'good'
+  | 'stall'
+  | 'reset'
+  | 'short'
+  | 'redirect'
+  | 'error'
+  | 'early'
+  | 'deaf'
+  | 'closing'
+  | 'strict'
+  | 'hasty';
 
 export interface FakeSpeedServer {
   readonly origin: string;
-  /** `stall`: nothing after the first bytes; `early`: answers at once with nothing; `deaf`: never answers. */
+  /**
+   * `stall`: nothing after the first bytes; `early`: answers at once with nothing; `deaf`: never answers; `closing`: ends the connection
+   * after each answer, as LibreSpeed behind HTTP/1.0; `strict`: no bodies above 1 MB and no files above 100 kB, as nginx by default
+   * (librespeed/speedtest#123, ddsol/speedtest.net#39); `hasty`: answers before it reads the body (librespeed/speedtest#819).
+   */
   manner: Manner;
   /** All connections together; undefined: as fast as it goes. */
   bytes_per_s: number | undefined;
@@ -67,26 +82,23 @@ interface Around {
   readonly signal: AbortSignal;
 }
 
+/** Manners that neither give nor take data. */
+const at_once: Partial<Record<Manner, (response: ServerResponse) => void>> = {
+  redirect: (response) => response.writeHead(302, { location: 'http://elsewhere.invalid/file' }).end(),
+  error: (response) => response.writeHead(503).end('busy'),
+  early: (response) => response.writeHead(200).end(),
+  deaf: () => undefined,
+};
+
 async function answer(request: IncomingMessage, response: ServerResponse, around: Around): Promise<void> {
-  const { server } = around;
-  switch (server.manner) {
-    case 'redirect':
-      response.writeHead(302, { location: 'http://elsewhere.invalid/file' }).end();
-      return;
-    case 'error':
-      response.writeHead(503).end('busy');
-      return;
-    case 'early':
-      response.writeHead(200).end();
-      return;
-    case 'deaf':
-      return;
-    case 'good':
-    case 'stall':
-    case 'reset':
-    case 'short':
-      break;
+  const { manner } = around.server;
+  const reply = at_once[manner];
+  if (reply) {
+    reply(response);
+    return;
   }
+  if (manner === 'closing') response.setHeader('connection', 'close');
+  if (manner === 'hasty' && request.method === 'POST') response.writeHead(200).end('thanks');
   if (request.method === 'POST') await take(request, response, around);
   else await give(request, response, around);
 }
@@ -94,7 +106,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, around
 async function give(request: IncomingMessage, response: ServerResponse, around: Around): Promise<void> {
   const { server, signal } = around;
   const wanted = Number(new URL(request.url ?? '/', server.origin).searchParams.get('bytes'));
-  const total = server.manner === 'short' ? 2_000 : wanted;
+  const total = Math.min(
+    wanted,
+    server.manner === 'short' ? 2_000 : server.manner === 'strict' ? 100_000 : wanted,
+  );
   response.writeHead(200, { 'content-length': total });
   for (let given = 0; given < total && !signal.aborted && !response.destroyed;) {
     const part = piece.subarray(0, Math.min(piece.length, total - given));
@@ -111,8 +126,14 @@ async function give(request: IncomingMessage, response: ServerResponse, around: 
   response.end();
 }
 
+const body_bytes_max = 1_048_576;
+
 async function take(request: IncomingMessage, response: ServerResponse, around: Around): Promise<void> {
   const { server } = around;
+  if (server.manner === 'strict' && Number(request.headers['content-length']) > body_bytes_max) {
+    response.writeHead(413, { connection: 'close' }).end();
+    return;
+  }
   try {
     for await (const chunk of request) {
       const bytes = Buffer.isBuffer(chunk) ? chunk.length : 0;
@@ -123,7 +144,7 @@ async function take(request: IncomingMessage, response: ServerResponse, around: 
       }
       await pace(bytes, around);
     }
-    response.writeHead(200).end('thanks');
+    if (!response.headersSent) response.writeHead(200).end('thanks');
   } catch {
     // The client went away, which is its right.
   }

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readingOf, wordsOf } from '../../../../drivers/power/nut-session.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
-import { power } from '../../../../drivers/power/power.ts';
+import { createWarnings, power } from '../../../../drivers/power/power.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 let upsd: FakeUpsd;
@@ -35,6 +36,25 @@ describe('The variables of a UPS', () => {
   ])('reads the status %s at %s percent as charging: %s', (status, charge, charging) => {
     const variables = { 'ups.status': status, ...(charge === undefined ? {} : { 'battery.charge': charge }) };
     expect(reading(variables).charging).toBe(charging);
+  });
+
+  it.each<[string, number | null]>([
+    ['100', 100],
+    ['104', 100],
+    ['255', null],
+    ['-1', null],
+    ['65535', null],
+    ['87,5', null],
+  ])('give no charge that is none: %s', (charge, percent) => {
+    const { percent: read, reason } = reading({ 'ups.status': 'OL', 'battery.charge': charge });
+    expect([read, reason === null]).toEqual([percent, percent !== null]);
+  });
+
+  it('give no voltage or runtime that is none', () => {
+    const sentinels = { 'battery.voltage': '6553.5', 'battery.runtime': '4294967295' };
+    expect(reading({ 'ups.status': 'OL', ...sentinels })).toMatchObject({ voltage_v: null, runtime_s: null });
+    const usual = { 'battery.voltage': '27.3', 'battery.runtime': '98301' };
+    expect(reading({ 'ups.status': 'OL', ...usual })).toMatchObject({ voltage_v: 27.3, runtime_s: 98_301 });
   });
 
   it('prefer the status of the charger to that of the UPS', () => {
@@ -204,4 +224,55 @@ it('logs a low battery and a UPS alarm once at their begin and once at their end
   await reaches('30');
   expect(lab.log.at('info')).toEqual([texts.battery_recovered, texts.ups_alarm_cleared]);
   await lab.stop();
+});
+
+describe('A low battery that the UPS reports', () => {
+  const warnings = (readings: readonly (readonly [status: string, charge: string | undefined])[]) => {
+    const log = recordingLog();
+    const warn = createWarnings(log, { low_pct: 20, interval_s: 10, nut: {} });
+    for (const [status, charge] of readings) {
+      const variables = {
+        'ups.status': status,
+        ...(charge === undefined ? {} : { 'battery.charge': charge }),
+      };
+      warn(readingOf(new Map(Object.entries(variables))));
+    }
+    return log.at('warn');
+  };
+
+  it.each([
+    // networkupstools/nut#2347: LB and RB for a second at 99 %.
+    [
+      'for a second at a high charge',
+      [
+        ['OL', '99'],
+        ['OL LB RB', '99'],
+        ['OL', '99'],
+      ],
+      [],
+    ],
+    [
+      'again and again for a second',
+      Array.from({ length: 20 }, (_, at) => [at % 2 ? 'OL LB' : 'OL', '99'] as const),
+      [],
+    ],
+    // networkupstools/nut#1942, #3087: LB as soon as the mains fail, at 95 % and 1,600 s.
+    [
+      'at a high charge for as long as it is on battery',
+      Array.from({ length: 9 }, () => ['OB LB', '95'] as const),
+      [texts.battery_contradicts],
+    ],
+    ['at a low charge', [['OB LB', '40']], [texts.battery_low]],
+    ['without a charge', [['OB LB', undefined]], [texts.battery_low]],
+    [
+      'at a high charge that falls',
+      [
+        ['OB LB', '90'],
+        ['OB LB', '45'],
+      ],
+      [texts.battery_low],
+    ],
+  ] as const)('%s', (_name, readings, expected) => {
+    expect(warnings(readings)).toEqual(expected);
+  });
 });

@@ -68,6 +68,7 @@ describe('The batteries of the kernel', () => {
     ['charge', { charge_now: '900000', charge_full: '1200000' }, 75],
     ['no full energy', { energy_now: '25000000', energy_full: '0' }, null],
     ['a capacity beyond full', { capacity: '104' }, 100],
+    ['a capacity that is a sentinel', { capacity: '255', energy_now: '1', energy_full: '4' }, 25],
     ['a capacity that is no number', { capacity: 'n/a' }, null],
     ['a negative capacity and energy', { capacity: '-1', energy_now: '1', energy_full: '4' }, 25],
   ])('takes the percent from %s', async (_, files, percent) => {
