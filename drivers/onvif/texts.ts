@@ -24,7 +24,7 @@ export const texts = {
   address_unusable: (address: string, reason: string) =>
     `reports an address that cannot be used: ${address.slice(0, address_chars_max)} (${reason})`,
   events_remedy:
-    'end other clients of its events or restart the camera; events: off on its entry where it has none',
+    'end other clients of its events or restart the camera, or set events: off on its entry where it has none',
   no_picture_address: 'reports no snapshot address',
   serial_changed: 'camera reported another serial number than before; identified by its MAC address',
   serial_shared: 'another camera has the same serial number; identified by its MAC address',

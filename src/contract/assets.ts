@@ -48,7 +48,7 @@ const itemHealth = z.strictObject({
     .datetime()
     .max(time_chars_max)
     .nullable()
-    .describe('of `fails`: the next try; null: within five minutes, or none is planned'),
+    .describe('of `fails`: the next try; null: within a minute, tried all the time, or none is planned'),
 });
 
 /**

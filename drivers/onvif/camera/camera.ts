@@ -211,7 +211,7 @@ interface Shown {
 
 /** The assets of the device, the first one with its key. Rejects when the options name a source that it never had. */
 async function shownSources(
-  { camera, host, memory, limits }: CameraRun,
+  { camera, host, memory }: CameraRun,
   device: Device,
   asset_key: string,
 ): Promise<readonly [Shown, ...Shown[]]> {
@@ -250,7 +250,7 @@ async function shownSources(
       firmware,
       rtsp_url: stream?.rtsp_url,
       takePicture,
-      health: healthOf(device, source, limits),
+      health: healthOf(device, source),
       takeAlarmPicture,
       // The device itself answers, whatever it shows.
       offline_reason: index === 0 ? null : (stream_unread?.fault ?? null),

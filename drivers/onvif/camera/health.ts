@@ -1,26 +1,22 @@
 /** Why a camera has no stream, pictures or commands: in its own words, as far as it gave some. Its events report theirs (`events.ts`). */
 import type { ReportedHealth } from '../../../src/toolkit/driver/driver.ts';
-import { fails, type Health, notOffered } from '../../../src/toolkit/driver/health.ts';
+import { fails, type Health, notOffered, works } from '../../../src/toolkit/driver/health.ts';
 import type { Device, Source } from './device.ts';
-import type { Limits } from '../limits.ts';
 import type { Unread } from './media.ts';
 import type { ServiceName } from '../soap/soap.ts';
 
-/** What is missing of this video source. */
+/** What is missing of this video source. What may pass is asked for again every two minutes. */
 export function healthOf(
   device: Pick<Device, 'profiles_unread' | 'unusable'>,
   { stream_unread, stream, still, ptz, takePicture }: Source,
-  limits: Pick<Limits, 'unread_again_ms'>,
 ): ReportedHealth {
-  const failing = ({ fault, may_pass, remedy }: Unread): Health =>
-    fails(
-      remedy === undefined ? fault : `${fault}; ${remedy}`,
-      may_pass ? limits.unread_again_ms : undefined,
-    );
+  const failing = ({ fault, remedy }: Unread): Health =>
+    fails(remedy === undefined ? fault : `${fault}; ${remedy}`);
   const profiles = device.profiles_unread && failing(device.profiles_unread);
   const withoutMedia = profiles ?? without(device, ['media', 'media2']);
   const streamFault = stream?.stream_fault ?? null;
   return {
+    state: works,
     ...(stream === undefined && {
       stream: stream_unread ? failing(stream_unread) : withoutMedia,
     }),

@@ -87,7 +87,7 @@ export class ChannelLayout {
     const presets = await this.#presets(facts, served);
     if (facts.isRecorder) {
       this.#recorder = this.#announce(
-        { ...describe(facts), health: { commands: notOffered() } },
+        { ...describe(facts), health: { state: works, commands: notOffered() } },
         hostCommands(this.#parts.controls, facts.abilities.canReboot),
       );
     }
@@ -310,7 +310,8 @@ function describe({ asset_key, name, model, firmware }: HostFacts): AssetDescrip
 function healthOf({ rtsp_port }: HostFacts, stream: DeviceStream | undefined): ReportedHealth {
   const fault = stream?.stream_fault ?? null;
   const none = notOffered(rtsp_port === null ? texts.rtsp_off : undefined);
-  return { stream: fault === null ? none : fails(fault), still: notOffered(), commands: notOffered() };
+  const missing = { still: notOffered(), commands: notOffered() };
+  return { state: works, stream: fault === null ? none : fails(fault), ...missing };
 }
 
 function isDetection({ motion, visitor, ai = [] }: Reported): boolean {

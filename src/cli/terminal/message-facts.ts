@@ -16,6 +16,7 @@ const announced = z.looseObject({
   firmware: z.string().nullish(),
   status: assetStatus,
   status_reason: z.string().nullish(),
+  health: z.record(z.string(), z.looseObject({ state: z.string(), reason: z.string().nullish() })).optional(),
 });
 const changed = z.looseObject({ status: assetStatus, reason: z.string().nullish() });
 const reported = z.looseObject({
@@ -37,9 +38,13 @@ const summaries: Readonly<Record<string, Summary>> = {
   asset(data, paint) {
     const { data: asset } = announced.safeParse(data);
     if (!asset) return undefined;
-    const { type, vendor, model, firmware, status, status_reason } = asset;
+    const { type, vendor, model, firmware, status, status_reason, health = {} } = asset;
     const device = [vendor, model, firmware].flatMap((word) => word ?? []).join(' ');
-    return [stateWord(status, paint), type, device, status_reason ?? ''];
+    const missing = Object.entries(health)
+      .filter(([, { state }]) => state === 'fails')
+      .map(([item, { reason }]) => `${texts.not_delivered(item)}: ${reason ?? texts.unknown}`);
+    const word = missing.length > 0 ? paint('warn', texts.degraded) : stateWord(status, paint);
+    return [word, type, device, status_reason ?? '', ...missing];
   },
   asset_status(data, paint) {
     const { data: change } = changed.safeParse(data);

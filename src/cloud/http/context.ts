@@ -37,7 +37,8 @@ export const linkParams = kitParams.extend({
 export const assetParams = kitParams.extend({
   asset_id: param('asset_id', uuid, 'id of the asset'),
 });
-export const assetQuery = z.object({
+/** Loose: the interface has none, and clients may send any. */
+export const assetQuery = z.looseObject({
   degraded: z
     .enum(['true', 'false'])
     .optional()

@@ -15,7 +15,7 @@ import { texts } from '../texts.ts';
 import { compress } from 'hono/compress';
 import { etag, RETAINED_304_HEADERS } from 'hono/etag';
 import { cors } from 'hono/cors';
-import { closest } from 'fastest-levenshtein';
+import { closest, distance } from 'fastest-levenshtein';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { matchedRoutes } from 'hono/route';
 import { z } from 'zod';
@@ -323,33 +323,40 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
 /**
  * Refuses query parameters that are none of a route's: a filter or a limit that is misspelt would be left out in silence, and the
  * answer would look like that to the question (OGC API Features, requirement 8). A route that has no parameters ignores them, as the
- * interface does: clients add some against caches. Comes after authentication: `app` has its routes by the first request.
+ * interface does: clients add some against caches. So does one that has none in the interface (a loose schema), but for what looks
+ * like its own. Comes after authentication: `app` has its routes by the first request.
  */
 export function knownParameters(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {
-  let known: ReadonlyMap<string, readonly string[]> | undefined;
+  let known: ReadonlyMap<string, Parameters> | undefined;
   return async (c, next) => {
     const asked = [...new URL(c.req.url).searchParams.keys()];
     if (asked.length === 0) return next();
     known ??= parametersOf(app);
     for (const { method, path } of matchedRoutes(c)) {
-      const names = known.get(`${method} ${path}`);
-      if (!names) continue;
-      const foreign = asked.find((name) => !names.includes(name));
+      const { names, isOpen } = known.get(`${method} ${path}`) ?? { names: [], isOpen: true };
+      const foreign = asked.find((name) => !names.includes(name) && (!isOpen || isMisspelt(name, names)));
       if (foreign !== undefined) throw new RequestProblem('bad-request', refusalOf(foreign, names));
     }
     return next();
   };
 }
 
-/** The names of the query parameters of each route that has some, by its method and path. */
-function parametersOf(app: OpenAPIHono<Env>): ReadonlyMap<string, readonly string[]> {
+interface Parameters {
+  readonly names: readonly string[];
+  /** Others are ignored. */
+  readonly isOpen: boolean;
+}
+
+/** The query parameters of each route that has some, by its method and path. */
+function parametersOf(app: OpenAPIHono<Env>): ReadonlyMap<string, Parameters> {
   return new Map(
     app.openAPIRegistry.definitions.flatMap((each) => {
       if (each.type !== 'route') return [];
       const { method, path, request } = each.route;
-      const names = request?.query instanceof z.ZodObject ? Object.keys(request.query.shape) : [];
-      if (names.length === 0) return [];
-      return [[`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/gu, ':$1')}`, names] as const];
+      const query = request?.query instanceof z.ZodObject ? request.query : undefined;
+      if (!query) return [];
+      const parameters = { names: Object.keys(query.shape), isOpen: query.def.catchall !== undefined };
+      return [[`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/gu, ':$1')}`, parameters] as const];
     }),
   );
 }
@@ -357,3 +364,8 @@ function parametersOf(app: OpenAPIHono<Env>): ReadonlyMap<string, readonly strin
 function refusalOf(foreign: string, names: readonly string[]): string {
   return texts.unknown_parameter(foreign, closest(foreign.toLowerCase(), names), names.join(', '));
 }
+
+function isMisspelt(foreign: string, names: readonly string[]): boolean {
+  return names.some((name) => distance(foreign.toLowerCase(), name) <= letters_wrong_max);
+}
+const letters_wrong_max = 2;

@@ -102,11 +102,9 @@ class StreamRegistry implements Media {
   healthOf(asset_key: string): Health | undefined {
     const stream = this.#wanted.get(asset_key);
     const closed = this.#ports.get(asset_key)?.fault ?? null;
-    const { look_every_ms, port_again_ms } = this.#pace;
-    if (stream?.ready && closed !== null) return { state: 'fails', reason: closed, retry_ms: port_again_ms };
-    if (stream?.ready) return { state: 'works' };
+    if (stream?.ready) return closed === null ? { state: 'works' } : { state: 'fails', reason: closed };
     const reason = stream?.fault ?? null;
-    return reason === null ? undefined : { state: 'fails', reason, retry_ms: look_every_ms };
+    return reason === null ? undefined : { state: 'fails', reason };
   }
 
   async run(): Promise<void> {

@@ -5,7 +5,7 @@ export type Health =
   | { readonly state: 'works'; readonly reason?: string | undefined }
   /** The device does not have it, or the configuration switches it off. */
   | { readonly state: 'not_offered'; readonly reason?: string | undefined }
-  /** `reason`: the words of the device, then the remedy behind a semicolon. `retry_ms`: until the next try. */
+  /** `reason`: the words of the device, then the remedy behind a semicolon. `retry_ms`: until the next try, which is reported again. */
   | { readonly state: 'fails'; readonly reason: string; readonly retry_ms?: number | undefined };
 
 export const works: Health = { state: 'works' };

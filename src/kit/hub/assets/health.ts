@@ -14,7 +14,7 @@ export type ShownHealth = Readonly<Partial<Record<HealthItem, ItemHealth>>>;
 /** Most cameras that end a subscription take another one sooner. */
 export const fails_after_ms = 15_000;
 /** The time of a nearer try is not published: that would be a message for each. */
-export const far_retry_ms = 300_000;
+export const far_retry_ms = 60_000;
 
 interface Reported extends ItemHealth {
   readonly isNear: boolean;

@@ -22,6 +22,16 @@ describe('The facts of a message', () => {
       },
       ['<bad>offline', 'camera', 'Acme dome', 'no answer'],
     ],
+    [
+      'an asset that does not deliver everything are what it lacks, in the words of the device',
+      'asset',
+      {
+        type: 'camera',
+        status: 'online',
+        health: { events: { state: 'fails', reason: 'no room' }, still: { state: 'works', reason: null } },
+      },
+      ['<warn>degraded', 'camera', 'no events: no room'],
+    ],
     ['a change of state are the state', 'asset_status', { status: 'online' }, ['<good>online']],
     ['the list of assets are their number', 'roster', { assets: ['a', 'b'] }, [texts.assets(2)]],
     [
