@@ -3,6 +3,8 @@ import { push_retry, retry_limits } from '../../src/toolkit/device/retry.ts';
 
 export const limits = {
   ...retry_limits,
+  /** One less than elsewhere: more than three wrong passwords may lock the address out (home-assistant/core#181837). */
+  may_pass_ms: [60_000, 1_500_000],
   /** Deadline of one request with its reply. */
   request_ms: 8_000,
   reply_bytes_max: 2_000_000,

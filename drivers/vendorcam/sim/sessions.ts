@@ -7,8 +7,8 @@ export class SimSessions {
   password = 'secret-Pass1';
   sessions_max = 4;
   lease_s = 3_600;
-  /** Wrong passwords until the account is locked. */
-  failures_max = 5;
+  /** Wrong passwords until the account is locked: "more then 3 times" (home-assistant/core#181837). */
+  failures_max = 4;
   logins = 0;
   logouts = 0;
   failures = 0;

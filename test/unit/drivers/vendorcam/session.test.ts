@@ -11,6 +11,7 @@ import {
   vendorcamLab,
   type VendorcamLab,
 } from '../../../support/cameras/vendorcam-lab.ts';
+import { limits as usual_limits } from '../../../../drivers/vendorcam/limits.ts';
 import { okReply } from '../../../../drivers/vendorcam/sim/wire.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
@@ -148,6 +149,23 @@ describe('a refused login', () => {
     it.camera.sessions.refuseWith = undefined;
     await eventually('it is online', () => device()?.state === 'online');
     expect(it.camera.sessions.logins - logins).toBeLessThanOrEqual(2);
+  });
+
+  it('leaves the account unlocked when the password was changed on the camera', async () => {
+    const may_pass_ms = usual_limits.may_pass_ms.map((pause_ms) => pause_ms / 2_000);
+    const it = await running({ limits: { may_pass_ms } });
+    const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
+    it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
+    await it.online();
+    it.camera.sessions.password = 'another';
+    it.camera.sessions.forgetAll();
+    const device = () => it.hub.hub.drivers()[0]?.devices?.find(({ name }) => name === 'gate');
+    const next_try = () => Date.parse(device()?.next_try_at ?? '');
+    const rarely_ms = usual_limits.rejected_first_ms / 4;
+    await eventually('it is tried rarely', () => next_try() > Date.now() + rarely_ms);
+    await writeFile(it.password_file, 'another');
+    await it.restart();
+    await it.online();
   });
 
   it('is opened when the password was corrected on the camera, without a new configuration', async () => {
