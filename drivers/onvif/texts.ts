@@ -99,6 +99,7 @@ export const texts = {
   xml_not_open: 'the reply closes an element that is not open',
   xml_too_deep: 'the reply is nested too deep or too large',
   xml_tag_open: 'the reply contains a tag that does not end',
+  not_wanted: 'its answer was not waited for',
   connection_closed: 'camera connection closed',
   queue_full: 'too many calls in the queue of the camera',
   answer_late: (s: number) => `no complete answer within ${s} s`,

@@ -16,7 +16,10 @@ export interface Preset {
   readonly tour: string | undefined;
 }
 
-type Place = Pick<Motor, 'soap' | 'url' | 'profile'>;
+interface Place extends Pick<Motor, 'soap' | 'url' | 'profile'> {
+  /** Ends what is read there. */
+  readonly signal?: AbortSignal;
+}
 
 const presets_max = 512;
 /** ONVIF Core, ReferenceToken. */
@@ -28,7 +31,7 @@ export const preset_chars_max = tour_prefix.length + token_chars_max;
 export async function goTo(parts: PtzParts, token: string, hasTours: boolean, context: CommandContext) {
   const signal = AbortSignal.any([context.signal, parts.signal]);
   refuseAborted(signal);
-  const listed = await untilAborted(readPresets(parts, hasTours), signal);
+  const listed = await untilAborted(readPresets({ ...parts, signal }, hasTours), signal);
   refuseAborted(signal);
   if (!listed || 'fault' in listed) {
     throw new CommandRefused(notSent(texts.presets_unread(listed?.fault ?? '')));
@@ -60,7 +63,7 @@ export async function readPresets(
 ): Promise<
   { readonly presets: readonly Preset[] } | { readonly fault: string; readonly isUnsupported: boolean }
 > {
-  const outcome = await place.soap.call(of(place, 'GetPresets'));
+  const outcome = await read(place, 'GetPresets');
   const tours = hasTours ? await readTours(place) : [];
   if (outcome.kind !== 'reply' && tours.length === 0) {
     const isUnsupported = outcome.kind === 'fault' && /NotSupported|NotImplemented/u.test(outcome.code);
@@ -80,7 +83,7 @@ export async function readPresets(
 
 /** See ONVIF PTZ Service Specification, section 5.9. */
 async function readTours(place: Place) {
-  const outcome = await place.soap.call(of(place, 'GetPresetTours'));
+  const outcome = await read(place, 'GetPresetTours');
   const listed =
     outcome.kind === 'reply' ? all(find(outcome.body, 'getPresetToursResponse'), 'presetTour') : [];
   return listed
@@ -93,7 +96,7 @@ async function readTours(place: Place) {
 async function startTour(parts: PtzParts, token: string, signal: AbortSignal): Promise<'seen' | 'accepted'> {
   const outcome = await begin(parts, operateTour(parts, token, 'Start'), signal);
   if (outcome.kind === 'fault') throw refusalOf(outcome);
-  const tours = await untilAborted(readTours(parts), signal);
+  const tours = await untilAborted(readTours({ ...parts, signal }), signal);
   if (signal.aborted) {
     await stopForSure(parts, signal);
     throw new CommandRefused(texts.cancelled_stopped);
@@ -115,6 +118,12 @@ export async function endTours(place: Place): Promise<string | undefined> {
 async function operateTour(place: Place, token: string, what: 'Start' | 'Stop'): Promise<SoapOutcome> {
   const inner = `<PresetTourToken>${escapeXml(token)}</PresetTourToken><Operation>${what}</Operation>`;
   return place.soap.call(of(place, 'OperatePresetTour', inner));
+}
+
+/** A connection that waits for what is not wanted any more would keep a stop waiting. */
+async function read(place: Place, name: string): Promise<SoapOutcome> {
+  const { signal } = place;
+  return place.soap.call({ ...of(place, name), ...(signal && { signal }) });
 }
 
 function of({ url, profile }: Place, name: string, inner = ''): Operation {

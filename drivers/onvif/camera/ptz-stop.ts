@@ -80,7 +80,7 @@ export async function settled(
   while (!signal.aborted) {
     const asked = operation('ptz', 'GetStatus', profileToken(profile));
     const deadline_ms = Math.max(move_deadline_ms, end_ms - performance.now());
-    const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms }), signal);
+    const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms, signal }), signal);
     const status =
       outcome?.kind === 'reply' ? find(outcome.body, 'getStatusResponse', 'ptzStatus') : undefined;
     const moving = isMoving(status, axis);

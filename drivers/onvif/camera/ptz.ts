@@ -53,7 +53,10 @@ export function ptzOffer({
   const withdrawn = new Set<string>();
   return (abilities) => {
     const { hasTours } = abilities;
-    const motor = { ...parts, endTours: hasTours ? async () => endTours(parts) : undefined };
+    const { soap, url, profile } = parts;
+    // Also when the connection ends.
+    const end = async (): Promise<string | undefined> => endTours({ soap, url, profile });
+    const motor = { ...parts, endTours: hasTours ? end : undefined };
     const inTurn: Control['inTurn'] = async (name, work) => {
       try {
         return await turns.take(async (end) =>

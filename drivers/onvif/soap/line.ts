@@ -44,20 +44,29 @@ export function openLine(connection: Connection, signal: AbortSignal): Soap {
   const client = new SoapClient(connection, destination);
 
   /** Each answer of the camera has `ms`: one operation may need a reading of its clock, and a challenge. */
-  const limited = async <T>(ms: number, work: (limit: Limit) => Promise<T>): Promise<T | Failure> => {
+  const limited = async <T>(
+    ms: number,
+    work: (limit: Limit) => Promise<T>,
+    wanted?: AbortSignal,
+  ): Promise<T | Failure> => {
+    if (wanted?.aborted) return failure('interrupted', texts.not_wanted);
     if (isClosed) return failure('interrupted', texts.connection_closed);
     if (calls.size >= calls_max) return failure('interrupted', texts.queue_full);
     const call = new AbortController();
     const { cancel, ...limit } = limitOf(call, ms);
     calls.add(call);
+    const end = (): void => call.abort();
+    wanted?.addEventListener('abort', end, { once: true });
     try {
       return await work(limit);
     } catch (error) {
+      if (wanted?.aborted) return failure('interrupted', texts.not_wanted);
       if (isClosed) return failure('interrupted', texts.connection_closed);
       if (call.signal.aborted) return failure('deadline', texts.answer_late(ms / 1_000));
       return failure(kindOf(error), reasonOf(error));
     } finally {
       cancel();
+      wanted?.removeEventListener('abort', end);
       calls.delete(call);
     }
   };
@@ -74,9 +83,9 @@ export function openLine(connection: Connection, signal: AbortSignal): Soap {
       return { ...connection, peer_address: destination.peer };
     },
     login: 'ws_security',
-    call: async ({ deadline_ms = call_deadline_ms, ...operation }) => {
+    call: async ({ deadline_ms = call_deadline_ms, signal: wanted, ...operation }) => {
       const request = { ...operation, login: soap.login };
-      return limited(deadline_ms, async (limit) => client.perform(request, limit));
+      return limited(deadline_ms, async (limit) => client.perform(request, limit), wanted);
     },
     fetch: async (url, { deadline_ms, bytes_max }) =>
       limited(deadline_ms, async (limit) => {

@@ -120,6 +120,8 @@ export type Fault = Extract<SoapOutcome, { kind: 'fault' }>;
 /** An operation without its login. */
 export interface Operation extends Omit<SoapRequest, 'login'> {
   readonly deadline_ms?: number;
+  /** Aborts when the answer is not wanted any more: its connection is free for another request then. */
+  readonly signal?: AbortSignal;
 }
 
 export interface FetchLimits {

@@ -141,6 +141,26 @@ describe('A camera that holds the answer to GetStatus until it stands still', ()
     expect(camera.motor.isMoving).toBe(false);
   });
 
+  it('is stopped at once however often it was, since what is not waited for holds no connection', async () => {
+    const { run } = await serve({ holdsStatus: true });
+    camera.motor.way_ms = 60_000;
+    for (let times = 0; times < 5; times += 1) {
+      camera.forget();
+      const superseded = new AbortController();
+      const gone = run('ptz_preset', { preset_token: '1' }, superseded.signal).catch(
+        (error: unknown) => error,
+      );
+      await eventually('it is on its way', () => camera.count('GetStatus') > 0);
+      // It goes on holding its answer, whatever it is sent.
+      const stop = camera.motor.stop.bind(camera.motor);
+      camera.motor.stop = () => undefined;
+      superseded.abort();
+      await gone;
+      expect(camera.count('Stop')).toBe(1);
+      camera.motor.stop = stop;
+    }
+  });
+
   it('is seen to have arrived by that answer, however long the way is', async () => {
     const { run } = await serve({ holdsStatus: true });
     camera.motor.way_ms = 3_500;
@@ -196,6 +216,19 @@ describe('A patrol of a camera', () => {
     expect(await run('ptz_move', { direction: 'stop' })).toEqual({ direction: 'stop', stopped: 'seen' });
     expect(camera.motor.tour).toBeUndefined();
     expect(asked().slice(-2)).toEqual(['Stop', 'OperatePresetTour']);
+  });
+
+  it('is ended when its task is cancelled while it starts', async () => {
+    const { run } = await serve({ tours });
+    const cancel = new AbortController();
+    camera.misbehave('OperatePresetTour', () => {
+      cancel.abort();
+      return 'normal';
+    });
+    await expect(run('ptz_preset', { preset_token: 'tour:7' }, cancel.signal)).rejects.toThrow(
+      /cancelled; the camera was stopped/u,
+    );
+    expect(camera.motor.tour).toBeUndefined();
   });
 
   it('is not started by a camera that refuses it', async () => {
