@@ -148,7 +148,7 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     logged = reason;
     const soon_ms = isLoginRefused ? undefined : limits.events_again_ms[failures];
     const again_ms = soon_ms ?? limits.events_seldom_ms;
-    onHealth(healthWithout(parts, reason, again_ms));
+    onHealth(healthWithout(parts, { reason, isLoginRefused }, again_ms));
     await checkAlive(listener, again_ms);
     failures += 1;
   }
@@ -156,11 +156,12 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
 
 function healthWithout(
   { camera, device: { services, unusable } }: EventParts,
-  reason: string,
+  { reason, isLoginRefused }: Pick<WayEnd, 'reason' | 'isLoginRefused'>,
   again_ms: number,
 ): Health {
   if (camera.events === 'off') return notOffered(reason);
-  if (services.has('events')) return fails(`${reason}; ${texts.events_remedy}`, again_ms);
+  const remedy = isLoginRefused ? texts.rights_remedy : texts.events_remedy;
+  if (services.has('events')) return fails(`${reason}; ${remedy}`, again_ms);
   return unusable.has('events') ? fails(reason, again_ms) : notOffered(reason);
 }
 

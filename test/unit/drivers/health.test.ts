@@ -54,6 +54,18 @@ describe('an ONVIF camera that is online', () => {
     ]);
   });
 
+  // home-assistant/core #91089: CreatePullPointSubscription is answered with 401 to a user who may do all else.
+  it('and lets this user not subscribe names the right that is missing, and no other cure', async () => {
+    const camera = await lab.start();
+    for (const operation of ['CreatePullPointSubscription', 'Subscribe']) {
+      camera.misbehave(operation, { fault: 'ter:NotAuthorized', reason: 'Sender not authorized' });
+    }
+    const { events } = await until(await lab.serve(camera), 'events', 'fails');
+    expect(events?.reason).toMatch(/Sender not authorized/u);
+    expect(events?.reason?.split('; ').at(-1)).toBe(onvif_texts.rights_remedy);
+    expect(events?.reason).not.toContain(onvif_texts.events_remedy);
+  });
+
   it('and has nothing but itself is well: what it does not offer is no fault', async () => {
     const running = await lab.startServed({ services: [], ptz: false });
     const health = await until(running, 'events', 'not_offered');
