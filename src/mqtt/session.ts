@@ -51,8 +51,8 @@ export class Session {
   readonly session_present: boolean;
   readonly receive_maximum: number;
   readonly packet_bytes_max: number;
-  /** Whether the broker keeps retained messages. */
-  readonly retains: boolean;
+  /** Whether the broker keeps retained messages, as its CONNACK says; nothing is published as retained once this is false. */
+  retains: boolean;
   readonly qos_max: number;
   /** Receive Maximum 0, which MQTT 5 forbids. */
   readonly announces_no_room: boolean;

@@ -268,7 +268,12 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     kit_id: config.kit_id,
     broker,
     renew: renewal(broker),
-    pace: { ...config.uplink, packetMs: () => pace.packetMs(), backlogKbps: () => pace.backlogKbps() },
+    pace: {
+      ...config.uplink,
+      packetMs: () => pace.packetMs(),
+      backlogKbps: () => pace.backlogKbps(),
+      messagesPerSMax: () => live.config.uplink.messages_per_s_max,
+    },
     retry: kit_retry,
     ...epochOf(outbox),
     clock,

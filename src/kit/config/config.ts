@@ -39,6 +39,7 @@ export interface Config {
   readonly broker: BrokerConfig | undefined;
   readonly uplink: {
     readonly window_messages: number;
+    readonly messages_per_s_max: number;
     /** 0: every live message leaves on its own. */
     readonly packet_ms: number;
     readonly metered: readonly LinkType[];

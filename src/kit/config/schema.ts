@@ -82,6 +82,12 @@ const uplink = z.strictObject({
     .max(60_000)
     .default(0)
     .describe('above 0: live messages leave together, once in that time'),
+  messages_per_s_max: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(0)
+    .describe('messages a second that the broker takes; 0: learnt from what it does not acknowledge'),
   metered: z
     .array(linkType)
     .default(['satellite'])

@@ -22,6 +22,8 @@ const code = { packet_too_large: 0x95, retain_not_supported: 0x9a, qos_not_suppo
 export class BrokerLimits {
   readonly #problems: Problems;
   #retains = true;
+  /** As it showed at a message, whatever its CONNACK says. */
+  #refusesRetained = false;
   #compact = false;
 
   constructor(problems: Problems) {
@@ -36,6 +38,12 @@ export class BrokerLimits {
   /** Whether the will must be as small as possible. */
   get compact(): boolean {
     return this.#compact;
+  }
+
+  /** The broker refused a retained message, or ended the connection for it. */
+  refusedRetained(): void {
+    this.#refusesRetained = true;
+    this.refused(code.retain_not_supported);
   }
 
   /** Learns from a CONNACK that refused. */
@@ -58,6 +66,7 @@ export class BrokerLimits {
 
   /** Learns from a CONNACK that accepted. False: the broker cannot serve the kit. */
   accepted(session: Pick<Session, 'retains' | 'qos_max' | 'announces_no_room'>): boolean {
+    if (this.#refusesRetained) session.retains = false;
     this.#retains = session.retains;
     if (session.retains) this.#problems.clear('retain');
     else this.#noRetain();
@@ -81,7 +90,7 @@ export class BrokerLimits {
   #noRetain(): void {
     this.#problems.note('retain', {
       sentence:
-        'broker does not keep retained messages: a cloud that connects later learns of this kit by down/sync only; allow retained messages',
+        'broker does not keep retained messages: the kit repeats what it would keep there every 15 minutes, and at down/sync; allow retained messages',
       line: texts.no_retain,
       facts: {},
       lasts: 'until_cleared',

@@ -18,7 +18,8 @@ type ProblemKind =
   | 'presence'
   | 'undelivered'
   | 'large_packets'
-  | 'credentials';
+  | 'credentials'
+  | 'rate';
 
 interface ProblemsLog {
   warn(facts: object, sentence: string): void;

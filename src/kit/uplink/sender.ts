@@ -3,14 +3,17 @@ import { channelKind, upTopic } from '../../contract/topics.ts';
 import type { Dispatch } from '../outbox/live/dispatch.ts';
 import type { OutgoingMessage } from '../outbox/live/outgoing.ts';
 import type { Outgoing, Session } from '../../mqtt/session.ts';
-import { every } from '../../platform/time.ts';
+import { every, sleep } from '../../platform/time.ts';
 import { Budget, Window } from './window.ts';
 import type { Suspicion } from './problems.ts';
+import type { Throttle } from './throttle.ts';
 import { texts } from './texts.ts';
 
 /** Silence of the broker while something is in flight, before the connection is given up. */
 const silence_ms = 4_000;
 const silence_rtts = 4;
+/** A message that is behind an answered ping is acknowledged by then, even where the broker waits for a disk or another node. */
+const withheld_ms = 5_000;
 /** One PUBACK that never comes, while others do. */
 const puback_missing_ms = 60_000;
 const watch_every_ms = 250;
@@ -36,6 +39,8 @@ export interface Pace {
   readonly packetMs: () => number;
   /** Cap of the backlog on the link in use, kbit/s; 0: none. Asked all the time. */
   readonly backlogKbps: () => number;
+  /** Messages a second, of all kinds; 0: no cap. Asked all the time. */
+  readonly messagesPerSMax: () => number;
 }
 
 interface SenderOptions {
@@ -53,10 +58,15 @@ interface SenderOptions {
   readonly dispatch: Pick<Dispatch, 'next' | 'acknowledged' | 'refused' | 'setBatchRows'>;
   readonly pace: Pace;
   readonly suspicion: Suspicion;
+  readonly throttle: Throttle;
+  /** The broker leaves messages unacknowledged, and only another connection may send them again. */
+  readonly onWithheld: () => void;
   /** Monotonic time, as that of the session. */
   readonly now: () => number;
   /** Receives every PUBACK. */
   readonly onAcknowledged: (message: Acknowledged) => void;
+  /** Receives the code of each refusal, before the outbox does. */
+  readonly onRefused: (code: number) => void;
   /** The broker took it. */
   readonly onDelivered: (outgoing: OutgoingMessage) => void;
 }
@@ -79,6 +89,7 @@ export class Sender {
   readonly window: Window;
   readonly #options: SenderOptions;
   readonly #budget: Budget;
+  readonly #signal: AbortSignal;
   readonly #sent = new Map<OutgoingMessage, number>();
   /** Removals whose envelope was published and whose empty payload was not yet: nothing goes between the two. */
   readonly #half_sent: Half[] = [];
@@ -87,12 +98,15 @@ export class Sender {
   /** What is in flight is to stay alone. */
   #is_alone = false;
   #is_pinging = false;
+  /** A ping that was sent at this time was answered; those before it were acknowledged by then, or will not be. */
+  #ponged_ms = Number.NEGATIVE_INFINITY;
   /** At the check before. */
   #was_silent = false;
   #pump_due = false;
 
   constructor(options: SenderOptions, signal: AbortSignal) {
     this.#options = options;
+    this.#signal = signal;
     const messages_max = Math.min(options.pace.window_messages, options.session.receive_maximum);
     this.window = new Window(messages_max, options.now);
     this.#budget = new Budget(options.now);
@@ -116,7 +130,7 @@ export class Sender {
 
   #pump(): void {
     const { dispatch, pace } = this.#options;
-    while (this.window.open) {
+    while (this.window.open && this.#isInTime()) {
       const half = this.#half_sent.shift();
       if (half) {
         this.#publishEmpty(half);
@@ -129,6 +143,21 @@ export class Sender {
       if (this.#options.suspicion.isolates(outgoing)) this.#suspect = outgoing;
       else this.#publish(outgoing);
     }
+  }
+
+  /** Whether the broker takes another message now; else it is tried again when it does. */
+  #isInTime(): boolean {
+    const wait_ms = this.#options.throttle.waitMs();
+    if (wait_ms <= 0) return true;
+    void this.#pumpAfter(wait_ms);
+    return false;
+  }
+
+  async #pumpAfter(wait_ms: number): Promise<void> {
+    this.#pump_due = true;
+    await sleep(Math.ceil(wait_ms), this.#signal);
+    this.#pump_due = false;
+    if (!this.#signal.aborted) this.#pump();
   }
 
   /** Whether nothing more may be sent now: what is suspected of making the broker hang up is sent alone, after signs of life. */
@@ -190,6 +219,7 @@ export class Sender {
   #send(outgoing: OutgoingMessage, bytes: number, message: Outgoing, half: Half | undefined): void {
     const sent_ms = this.#options.now();
     this.window.sent(bytes, outgoing);
+    this.#options.throttle.sent();
     this.#options.session.publish(message, ({ code, reason }) => {
       const delay_ms = this.#options.now() - sent_ms;
       this.window.acked(bytes, { backlog: outgoing.backlog, delay_ms });
@@ -215,14 +245,16 @@ export class Sender {
   }
 
   #answered(outgoing: OutgoingMessage, code: number, reason: string): void {
-    const { dispatch, suspicion } = this.#options;
+    const { dispatch, suspicion, throttle } = this.#options;
     suspicion.answered(outgoing);
     if (code < 0x80) {
+      throttle.acknowledged();
       this.#options.onDelivered(outgoing);
       dispatch.acknowledged(outgoing, { hasSubscribers: code !== 0x10 });
       dispatch.setBatchRows(this.window.batch_rows);
       return;
     }
+    this.#options.onRefused(code);
     dispatch.refused(outgoing, code, reason || (refusals.get(code) ?? texts.no_reason));
   }
 
@@ -240,10 +272,29 @@ export class Sender {
     if (isSilent) {
       if (!wasSilent) return;
       session.destroy(`no answer from the broker for ${(silent_ms / 1000).toFixed(1)} s`);
+    } else if (this.#isWithheld(oldest_ms, now_ms)) {
+      this.#options.throttle.exceeded();
+      this.#options.onWithheld();
+      session.destroy(texts.acknowledgements_withheld);
       // PUBACKs wait behind a large message that comes over a slow link.
     } else if (now_ms - oldest_ms > puback_missing_ms && !session.is_skipping) {
       session.destroy(`the broker did not acknowledge a message for ${puback_missing_ms / 1000} s`);
     }
+  }
+
+  /** The broker answers pings that were sent behind the oldest message, and not the message. */
+  #isWithheld(oldest_ms: number, now_ms: number): boolean {
+    const { session } = this.#options;
+    if (now_ms - oldest_ms < withheld_ms / 2 || session.is_skipping) return false;
+    if (this.#ponged_ms > oldest_ms) return now_ms - oldest_ms > withheld_ms;
+    if (!this.#is_pinging) {
+      this.#is_pinging = true;
+      session.ping(() => {
+        this.#is_pinging = false;
+        this.#ponged_ms = now_ms;
+      });
+    }
+    return false;
   }
 }
 

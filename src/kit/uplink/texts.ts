@@ -24,6 +24,11 @@ export const texts = {
   receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
   no_retain: 'broker does not store retained messages; publishing without retain',
   qos_0_only: 'broker supports QoS 0 only; buffering',
+  rate_limited: (messages: number) =>
+    `broker takes no more messages a second, so ${messages} are sent at most, live ones together once a second; raise its limit, or set uplink.messages_per_s_max`,
+  rate_learnt: 'broker limits messages a second; sending fewer',
+  acknowledgements_withheld:
+    'the broker answers and leaves messages unacknowledged: more were sent than it takes',
   credentials_end: 'credentials at the broker end soon; renew them',
   credentials_renewed: 'credentials at the broker were renewed; reconnecting',
   expires: (what: string, day: string) =>

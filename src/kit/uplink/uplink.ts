@@ -21,6 +21,7 @@ import { Credentials } from './credentials.ts';
 import { Problems, session_taken_over, Suspicion, Takeovers, Undelivered } from './problems.ts';
 import { type Acknowledged, type Pace, Sender } from './sender.ts';
 import { texts } from './texts.ts';
+import { Throttle } from './throttle.ts';
 
 /** Down messages that the broker may send before it must wait for a PUBACK. */
 const receive_maximum = 16;
@@ -35,6 +36,11 @@ const farewell_ms = 2_000;
 const flush_poll_ms = 20;
 const state_look_ms = 1_000;
 const credentials_look_ms = 60_000;
+/** Message rate too high, quota exceeded. */
+const rate_codes: ReadonlySet<number> = new Set([0x96, 0x97]);
+const retain_not_supported = 0x9a;
+/** What a broker does not keep is published again after this time. */
+const repeat_ms = 900_000;
 /** Topic and header of the state message. */
 const state_overhead_bytes = 100;
 
@@ -87,6 +93,7 @@ export class Uplink {
   readonly #path: Path | undefined;
   readonly #large_packets: LargePackets;
   readonly #credentials: Credentials;
+  readonly #throttle: Throttle;
   /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
   #is_old_filter_gone = false;
   /**
@@ -109,6 +116,11 @@ export class Uplink {
     this.#undelivered = new Undelivered(now, this.#problems);
     this.#presence = new Presence({ ...options, now });
     this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
+    this.#throttle = new Throttle({
+      now,
+      configured: () => options.pace.messagesPerSMax(),
+      problems: this.#problems,
+    });
     this.#credentials = new Credentials(options.renew ?? (async () => options.broker), this.#problems);
     this.#large_packets = new LargePackets({
       now,
@@ -196,10 +208,7 @@ export class Uplink {
       kit_id,
       handlers: {
         ...handlers,
-        sync: () => {
-          handlers.sync();
-          this.#presence.ask();
-        },
+        sync: () => this.#repeat(),
         ack: (stored) => {
           this.#undelivered.stored(stored);
           return handlers.ack(stored);
@@ -260,6 +269,13 @@ export class Uplink {
     return hasCarried || this.#suspicion.isSearching ? 'soon' : 'later';
   }
 
+  /** Learns from the code of a refused message, or of a DISCONNECT. True: it says nothing against the message itself. */
+  #learn(code: number): boolean {
+    if (rate_codes.has(code)) this.#throttle.exceeded();
+    if (code === retain_not_supported) this.#limits.refusedRetained();
+    return rate_codes.has(code) || code === retain_not_supported;
+  }
+
   /** Resolves with the reason. */
   async #untilItEnds(session: Session, signal: AbortSignal): Promise<string> {
     const { dispatch } = this.#options;
@@ -276,7 +292,8 @@ export class Uplink {
       return messageOf(error);
     } finally {
       ended.abort();
-      if (!signal.aborted && !session.ended_by_us) this.#blame(session);
+      const isLesson = session.disconnect_code !== undefined && this.#learn(session.disconnect_code);
+      if (!signal.aborted && !session.ended_by_us && !isLesson) this.#blame(session);
       dispatch.disconnected();
       this.#sender = undefined;
       this.#state.connecting();
@@ -320,6 +337,12 @@ export class Uplink {
         dispatch,
         pace,
         suspicion: this.#suspicion,
+        throttle: this.#throttle,
+        onWithheld: () => (this.#is_next_due = true),
+        onRefused: (code) => {
+          this.#learn(code);
+          if (code === retain_not_supported) session.retains = false;
+        },
         now: this.#now,
         onAcknowledged: (message) => onAcknowledged?.(message),
         onDelivered: (outgoing) => {
@@ -332,11 +355,14 @@ export class Uplink {
     const session_present = !this.#is_forgotten;
     dispatch.connected({
       session_present,
-      packet_ms: pace.packetMs(),
+      packet_ms: this.#packetMs(),
       ack: broker.ack,
       onReady: () => sender.wake(),
     });
     every(state_look_ms, signal, () => this.#lookAtState(session));
+    every(repeat_ms, signal, () => {
+      if (!session.retains) this.#repeat();
+    });
     every(credentials_look_ms, signal, () => void this.#lookAtCredentials(session));
     onConnected({ session_present });
     this.#is_forgotten = false;
@@ -368,6 +394,16 @@ export class Uplink {
     else session.destroy('stopped');
   }
 
+  /** Everything that a cloud which has just come needs. */
+  #repeat(): void {
+    this.#options.inbox.sync();
+    this.#presence.ask();
+  }
+
+  #packetMs(): number {
+    return Math.max(this.#options.pace.packetMs(), this.#throttle.packet_ms);
+  }
+
   /** Leaves while the old ones still count, so that the broker does not end the connection. */
   async #lookAtCredentials(session: Session): Promise<void> {
     if (!(await this.#credentials.isRenewalDue())) return;
@@ -377,7 +413,7 @@ export class Uplink {
 
   /** Publishes the state again when it has changed, and follows the pace of the link in use. */
   #lookAtState(session: Session): void {
-    this.#options.dispatch.setPacketMs(this.#options.pace.packetMs());
+    this.#options.dispatch.setPacketMs(this.#packetMs());
     if (this.#presence.isOutdated) {
       void session.end('renewing presence for a new epoch');
       return;

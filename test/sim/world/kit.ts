@@ -171,6 +171,7 @@ export class Kit {
       broker: undefined,
       uplink: {
         window_messages: settings.window_messages,
+        messages_per_s_max: 0,
         packet_ms: settings.packet_ms,
         metered: [],
         backlog_bytes_per_s: backlog_unlimited,

@@ -108,6 +108,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
       window_messages: options.window_messages ?? 64,
       packetMs: () => options.packet_ms ?? 0,
       backlogKbps: () => options.backlog_kbps ?? 0,
+      messagesPerSMax: () => 0,
     },
     retry: { first_ms: retry_ms, max_ms: 10 * retry_ms },
     now: options.now,

@@ -88,6 +88,7 @@ describe('A low battery', () => {
   it('limits rates, never above those of file and cloud', () => {
     const { at, low } = start({ rates_hz: { default: 0.2, gps: 1, attitude: 5 } });
     const uplink = {
+      messages_per_s_max: 0,
       window_messages: 1,
       packet_ms: 0,
       metered: [],

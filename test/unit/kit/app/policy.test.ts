@@ -63,6 +63,7 @@ const file: fc.Arbitrary<Paced> = fc.record({
   }),
   uplink: fc.record({
     window_messages: fc.constant(64),
+    messages_per_s_max: fc.constant(0),
     packet_ms: fc.integer({ min: 0, max: 5_000 }),
     metered: fc.uniqueArray(fc.constantFrom(...linkType.options)),
     backlog_bytes_per_s: fc.tuple(...links_and_default.map(() => bytes_per_s)).map((caps) => {
@@ -134,6 +135,7 @@ describe('the policy on the pace', () => {
     feeds: { rates_hz: { gps: 2, attitude: 10 }, rate_default_hz: 5 },
     uplink: {
       window_messages: 64,
+      messages_per_s_max: 0,
       packet_ms: 0,
       metered: ['satellite'],
       backlog_bytes_per_s: { ...everyLink(0), default: 0, satellite: 32_000 },

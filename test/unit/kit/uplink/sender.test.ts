@@ -5,6 +5,7 @@ import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import type { OutgoingMessage } from '../../../../src/kit/outbox/live/outgoing.ts';
 import type { Outgoing, Puback } from '../../../../src/mqtt/session.ts';
 import { type Acknowledged, type Pace, Sender } from '../../../../src/kit/uplink/sender.ts';
+import { Throttle } from '../../../../src/kit/uplink/throttle.ts';
 import { Suspicion } from '../../../../src/kit/uplink/problems.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 import { test_drones, test_kit } from '../../../support/gps.ts';
@@ -45,6 +46,8 @@ interface Scene {
   readonly acknowledged: { readonly outgoing: OutgoingMessage; readonly hasSubscribers: boolean }[];
   readonly refused: { readonly outgoing: OutgoingMessage; readonly code: number; readonly reason: string }[];
   readonly pubacks: Acknowledged[];
+  /** Of problems that were noted. */
+  readonly sentences: string[];
   /** Lets the sender see what waits. */
   readonly wake: () => Promise<void>;
 }
@@ -74,12 +77,26 @@ async function withSender(
   const acknowledged: Scene['acknowledged'] = [];
   const refused: Scene['refused'] = [];
   const pubacks: Acknowledged[] = [];
+  const sentences: string[] = [];
   const sender = new Sender(
     {
       kit_id: test_kit,
       suspicion,
       now: () => performance.now() + session.stalled_ms,
-      pace: { window_messages: 64, packetMs: () => 0, backlogKbps: () => 0, ...pace },
+      pace: {
+        window_messages: 64,
+        packetMs: () => 0,
+        backlogKbps: () => 0,
+        messagesPerSMax: () => 0,
+        ...pace,
+      },
+      throttle: new Throttle({
+        now: () => performance.now() + session.stalled_ms,
+        configured: () => pace.messagesPerSMax?.() ?? 0,
+        problems: { note: (_kind, { sentence }) => void sentences.push(sentence) },
+      }),
+      onWithheld: () => undefined,
+      onRefused: () => undefined,
       session: Object.assign(session, {
         publish: (message: Outgoing, acked: (puback: Puback) => void) =>
           void sent.push({ ...message, answer: (puback = accepted) => acked(puback) }),
@@ -120,6 +137,7 @@ async function withSender(
       acknowledged,
       refused,
       pubacks,
+      sentences,
       wake,
     });
   } finally {
@@ -367,6 +385,40 @@ describe('Sender', () => {
           await wake();
         }
         expect(sent).toHaveLength(16 + 8);
+      });
+    });
+  });
+
+  describe('where the broker limits messages a second', () => {
+    it('sends at most as many as are configured, evenly', async () => {
+      await withSender({ pace: { messagesPerSMax: () => 10 } }, async ({ waiting, sent, wake }) => {
+        waiting.push(...Array.from({ length: 100 }, () => outgoing()));
+        await wake();
+        const answered = (): void => sent.forEach(({ answer }) => answer());
+        for (let second = 1; second <= 5; second += 1) {
+          await vi.advanceTimersByTimeAsync(1_000);
+          answered();
+        }
+        expect(sent.length).toBeGreaterThan(40);
+        expect(sent.length).toBeLessThanOrEqual(50);
+      });
+    });
+
+    it('gives up a connection on which pings are answered and messages are not, and learns what was taken', async () => {
+      await withSender({}, async ({ waiting, sent, session, ended, sentences, wake }) => {
+        waiting.push(...Array.from({ length: 120 }, () => outgoing()));
+        await wake();
+        for (const { answer } of sent.slice(0, 20)) answer();
+        const pong = (): void => {
+          session.last_received_ms = performance.now();
+          session.pong();
+        };
+        for (let waited = 0; waited < 6_000; waited += 250) {
+          await vi.advanceTimersByTimeAsync(250);
+          pong();
+        }
+        expect(ended[0]).toBe(texts.acknowledgements_withheld);
+        expect(sentences).toEqual([texts.rate_limited(18)]);
       });
     });
   });

@@ -1,0 +1,103 @@
+/**
+ * How many messages a second a broker takes. Brokers of clouds have limits that MQTT does not announce, and tell them in their own
+ * ways: AWS IoT Core leaves the messages above 100 a second without a PUBACK, or answers 0x97; others end the connection with 0x96 or
+ * 0x97. What it acknowledged before is what it takes.
+ */
+import type { Problems } from './problems.ts';
+import { texts } from './texts.ts';
+
+const slot_ms = 1_000;
+/** The best second of so many counts: others were not full, or were cut short. */
+const slots_kept = 30;
+/** Of what was acknowledged in it. */
+const share = 0.9;
+/** In any second no more than the limit may leave: a little at once, the rest at an even pace. */
+const burst_share = 0.1;
+/** One lesson for each burst. */
+const lesson_pause_ms = 2_000;
+/** Then it may have been raised. */
+const forget_ms = 86_400_000;
+/** Live messages leave together, once in this time, where their number is limited. */
+const limited_packet_ms = 1_000;
+
+interface ThrottleOptions {
+  /** Monotonic time. */
+  readonly now: () => number;
+  /** As configured; 0: none. */
+  readonly configured: () => number;
+  readonly problems: Pick<Problems, 'note'>;
+}
+
+export class Throttle {
+  readonly #options: ThrottleOptions;
+  #learnt: { readonly messages_per_s: number; readonly at_ms: number } | undefined;
+  #slots: readonly number[] = [];
+  #slot = { from_ms: 0, messages: 0 };
+  /** What may leave now; filled since `filled_ms`. */
+  #tokens = 0;
+  #filled_ms: number;
+
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
+    this.#filled_ms = options.now();
+  }
+
+  /** Messages a second; undefined: no limit is known. */
+  get limit(): number | undefined {
+    const { now, configured } = this.#options;
+    if (this.#learnt && now() - this.#learnt.at_ms > forget_ms) this.#learnt = undefined;
+    const limits = [configured() || Infinity, this.#learnt?.messages_per_s ?? Infinity];
+    const limit = Math.min(...limits);
+    return limit === Infinity ? undefined : limit;
+  }
+
+  /** The least time of a packet of live messages. */
+  get packet_ms(): number {
+    return this.limit === undefined ? 0 : limited_packet_ms;
+  }
+
+  /** Until the next message may leave; 0: it may now. */
+  waitMs(): number {
+    const { limit } = this;
+    if (limit === undefined) {
+      this.#tokens = 0;
+      this.#filled_ms = this.#options.now();
+      return 0;
+    }
+    const burst = Math.max(1, limit * burst_share);
+    const per_ms = (limit * (1 - burst_share)) / 1_000;
+    const now_ms = this.#options.now();
+    this.#tokens = Math.min(burst, this.#tokens + (now_ms - this.#filled_ms) * per_ms);
+    this.#filled_ms = now_ms;
+    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / per_ms;
+  }
+
+  sent(): void {
+    this.#tokens -= 1;
+  }
+
+  acknowledged(): void {
+    const now_ms = this.#options.now();
+    if (now_ms - this.#slot.from_ms >= slot_ms) {
+      this.#slots = [...this.#slots, this.#slot.messages].slice(-slots_kept);
+      this.#slot = { from_ms: now_ms, messages: 0 };
+    }
+    this.#slot.messages += 1;
+  }
+
+  /** The broker did not take what was sent. */
+  exceeded(): void {
+    const { now, problems } = this.#options;
+    const now_ms = now();
+    if (this.#learnt && now_ms - this.#learnt.at_ms < lesson_pause_ms) return;
+    const best = Math.max(1, this.#slot.messages, ...this.#slots);
+    const messages_per_s = Math.max(1, Math.floor(Math.min(best, this.limit ?? Infinity) * share));
+    this.#learnt = { messages_per_s, at_ms: now_ms };
+    problems.note('rate', {
+      sentence: texts.rate_limited(messages_per_s),
+      line: texts.rate_learnt,
+      facts: { messages_per_s },
+      lasts: 'for_a_while',
+    });
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Brokers of clouds that limit messages a second, each in its own way: AWS IoT Core leaves what is above 100 a second without a PUBACK
+ * (its quotas; aws-iot-device-sdk-js-v2's `AwsIotCoreDefaults`) or answers 0x97 to MQTT 5, others end the connection (thingsboard#14003);
+ * and one that refuses retained messages with a DISCONNECT, as Azure Event Grid did. The limit is small here, so that seconds show it.
+ */
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Peer, type Published, startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { startConnector } from '../../../support/kit/connector.ts';
+import { withDirectory } from '../../../support/temporary.ts';
+
+const limit = 20;
+const messages = 70;
+
+/** Calls `beyond` for each message above the limit of its second, and acknowledges the others. */
+function limited(beyond: (message: Published, peer: Peer) => void) {
+  let second = { from_ms: 0, messages: 0 };
+  const counts = { beyond: 0 };
+  const onPublish = (message: Published, peer: Peer): void => {
+    const now_ms = performance.now();
+    if (now_ms - second.from_ms >= 1_000) second = { from_ms: now_ms, messages: 0 };
+    second.messages += 1;
+    if (second.messages <= limit) {
+      peer.puback(message.packet_id);
+      return;
+    }
+    counts.beyond += 1;
+    beyond(message, peer);
+  };
+  return { onPublish, counts };
+}
+
+async function deliverThrough(onPublish: (message: Published, peer: Peer) => void) {
+  return withDirectory(async (dir) => {
+    const broker = await startScriptedBroker({ onPublish });
+    onTestFinished(async () => broker.close());
+    const lines: string[] = [];
+    const log = (sentence: string): void => void lines.push(sentence);
+    const file = join(dir, 'buffer.db');
+    const kit = await startConnector({ file, url: broker.url, batch_rows: 1, ack: 'broker', log });
+    onTestFinished(async () => kit.stop());
+    await eventually('connected', () => kit.uplink.online);
+    for (let n = 0; n < messages; n += 1) kit.send('alarm', n, { n });
+    await eventually('all are delivered', () => kit.outbox.ledger().buffered === 0, 100_000);
+    expect(kit.outbox.ledger()).toMatchObject({ accepted: messages, delivered: messages });
+    return { connections: broker.peers.length, problems: kit.uplink.problems(), lines };
+  });
+}
+
+describe('a broker that limits messages a second', () => {
+  it('by leaving them unacknowledged gets fewer after one reconnect, and all of them', async () => {
+    const { onPublish } = limited(() => undefined);
+    const { connections, problems } = await deliverThrough(onPublish);
+    expect(connections).toBeLessThanOrEqual(3);
+    expect(problems.join()).toContain('messages_per_s_max');
+  }, 120_000);
+
+  it('by a code in its answer keeps its connection', async () => {
+    const { onPublish, counts } = limited((message, peer) => peer.puback(message.packet_id, 0x97));
+    const { connections, problems } = await deliverThrough(onPublish);
+    expect(counts.beyond).toBeGreaterThan(0);
+    expect(connections).toBe(1);
+    expect(problems.join()).toContain('messages_per_s_max');
+  }, 120_000);
+
+  it('by ending the connection gets fewer after it', async () => {
+    const { onPublish } = limited((_message, peer) => peer.disconnect(0x96));
+    const { connections } = await deliverThrough(onPublish);
+    expect(connections).toBeLessThanOrEqual(8);
+  }, 120_000);
+});
+
+it('a broker that ends the connection for a retained message gets none any more', async () => {
+  await withDirectory(async (dir) => {
+    const broker = await startScriptedBroker({
+      onPublish: ({ retain, packet_id }, peer) => {
+        if (retain) peer.disconnect(0x9a);
+        else peer.puback(packet_id);
+      },
+    });
+    onTestFinished(async () => broker.close());
+    const kit = await startConnector({ file: join(dir, 'buffer.db'), url: broker.url, ack: 'broker' });
+    onTestFinished(async () => kit.stop());
+    kit.send('presence', 0, { online: true });
+    await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 60_000);
+    expect(kit.uplink.online).toBe(true);
+    expect(broker.peers.length).toBeLessThanOrEqual(2);
+    expect(kit.uplink.problems().join()).toContain('retained');
+  });
+}, 80_000);
