@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { BrokerOptions } from '../../mqtt/broker.ts';
 import { brokerPlace, isBrokerAddress, isTls, isWebSocket } from '../../platform/broker-address.ts';
 import { type Proxy, readProxy } from '../../platform/proxy.ts';
-import type { BrokerContext, BrokerSection, Secrets } from './broker.ts';
+import type { BrokerContext, BrokerSection, Secrets } from './broker-secrets.ts';
 import { isThisMachine, lineOf, readSecret } from './secrets.ts';
 import type { FaultList } from './source.ts';
 import { texts } from './texts.ts';

@@ -1,14 +1,17 @@
-/** The broker section: its address, and the secrets in separate files or in systemd's credentials folder. */
-import type { X509Certificate } from 'node:crypto';
-import { lstat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import type { z } from 'zod';
-import { hasCode } from '../../platform/errors.ts';
+/** The broker section: its address, its login, and whose acknowledgement counts. */
 import type { BrokerOptions } from '../../mqtt/broker.ts';
+import {
+  type BrokerContext,
+  type BrokerSection,
+  checkPair,
+  readSecrets,
+  secretFiles,
+  type SecretName,
+  secretNames,
+  type Secrets,
+} from './broker-secrets.ts';
 import { readUrl, readWay } from './broker-way.ts';
-import type { configFile } from './schema.ts';
-import { lineOf, type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
-import type { FaultList, Source } from './source.ts';
+import { lineOf, readCertificates, readKey, readSecret } from './secrets.ts';
 import { texts } from './texts.ts';
 
 /** Stands for an address where a kit has no broker yet: everything is kept in the buffer. */
@@ -19,15 +22,6 @@ export interface BrokerConfig extends BrokerOptions {
   readonly ack: 'auto' | 'broker' | 'cloud';
   /** Where its secrets were read from; left out: they are of no file. */
   readonly secret_files?: Readonly<Partial<Record<SecretName, string>>>;
-}
-
-export type BrokerSection = NonNullable<z.output<typeof configFile>['broker']>;
-
-export interface BrokerContext {
-  readonly source: Source;
-  readonly faults: FaultList;
-  readonly warnings: string[];
-  readonly credentials_dir: string | undefined;
 }
 
 /** Reads what the section names. Undefined when a fault was added. */
@@ -110,94 +104,4 @@ function checkLogin(section: BrokerSection, secrets: Secrets, { faults }: Broker
   if (section.username !== '') return;
   if (secrets.password) faults.add(['broker', 'username'], texts.password_without_name);
   else if (!secrets.cert) faults.add(['broker', 'username'], texts.no_login);
-}
-
-const secretFiles = {
-  password: { key: 'password_file', credential: 'mqtt-password', secret: true },
-  ca: { key: 'ca_file', credential: 'mqtt-ca', secret: false },
-  cert: { key: 'cert_file', credential: 'mqtt-cert', secret: false },
-  key: { key: 'key_file', credential: 'mqtt-key', secret: true },
-  proxy_password: { key: 'proxy_password_file', credential: 'mqtt-proxy-password', secret: true },
-} as const;
-type SecretName = keyof typeof secretFiles;
-const secretNames = [
-  'password',
-  'ca',
-  'cert',
-  'key',
-  'proxy_password',
-] as const satisfies readonly SecretName[];
-
-interface SecretText {
-  readonly file: string;
-  readonly text: string;
-}
-export type Secrets = { [K in SecretName]?: SecretText };
-
-/** A file that the section names comes before the credential of the same purpose. */
-async function readSecrets(section: BrokerSection, context: BrokerContext): Promise<Secrets> {
-  const secrets: Secrets = {};
-  for (const name of secretNames) {
-    const { key, credential, secret } = secretFiles[name];
-    const named = section[key];
-    const file = named
-      ? resolve(dirname(context.source.file), named)
-      : await credentialFile(context.credentials_dir, credential);
-    if (file === undefined) continue;
-    const text = unwrap(await readSecret(file, { secret }), name, context);
-    if (text !== undefined) secrets[name] = { file, text };
-  }
-  return secrets;
-}
-
-async function credentialFile(dir: string | undefined, name: string): Promise<string | undefined> {
-  // An empty variable would name the directory in which the process was started.
-  if (dir === undefined || dir === '') return undefined;
-  const file = join(dir, name);
-  return lstat(file).then(
-    () => file,
-    // Only a missing file was not passed. Any other fault is reported by the reader: without the password from systemd
-    // the broker would refuse the kit, and the log would not show why.
-    (error: unknown) => (hasCode(error, 'ENOENT') ? undefined : file),
-  );
-}
-
-/** The value, or undefined after its fault was added. */
-function unwrap<T>(read: Read<T>, name: SecretName, { faults }: BrokerContext): T | undefined {
-  if ('value' in read) return read.value;
-  faults.add(['broker', secretFiles[name].key], read.fault);
-  return undefined;
-}
-
-/** Checks the PEM secrets, and that the client certificate and its key belong together. */
-function checkPair(secrets: Secrets, section: BrokerSection, context: BrokerContext): void {
-  const certificates = checkCertificates(secrets, 'cert', context);
-  checkCertificates(secrets, 'ca', context);
-  const key = secrets.key && unwrap(readKey(secrets.key.file, secrets.key.text), 'key', context);
-  const leaf = certificates?.[0];
-  for (const [half, other] of [
-    ['cert', 'key'],
-    ['key', 'cert'],
-  ] as const) {
-    const missing = secretFiles[other].key;
-    if (!secrets[half] || secrets[other] || section[missing] !== undefined) continue;
-    context.faults.add(['broker', secretFiles[half].key], texts.half_pair(missing));
-  }
-  if (leaf && key && secrets.key && !leaf.checkPrivateKey(key)) {
-    context.faults.add(['broker', 'key_file'], texts.other_key(secrets.key.file));
-  }
-}
-
-function checkCertificates(
-  secrets: Secrets,
-  name: 'ca' | 'cert',
-  context: BrokerContext,
-): readonly X509Certificate[] | undefined {
-  const given = secrets[name];
-  const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);
-  for (const certificate of certificates ?? []) {
-    const warning = validityWarning(texts.certificate_in(given?.file ?? ''), certificate, Date.now());
-    if (warning) context.warnings.push(warning);
-  }
-  return certificates;
 }
