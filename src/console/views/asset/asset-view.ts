@@ -153,7 +153,7 @@ function healthFact({ health = {} }: LiveAsset, item: (typeof health_items)[numb
   const { state, reason } = health[item] ?? {};
   if (state !== 'works' && state !== 'not_offered') return '';
   const word = t.health[state];
-  return fact(t.health.item[item], reason ? html`${word}: ${name(reason)}` : word);
+  return fact(t.health.item[item], reason ? html`<span>${word}: ${name(reason)}</span>` : word);
 }
 
 function tasksCard(asset: LiveAsset, view: View) {
