@@ -3,12 +3,14 @@ import { t } from '../words/words.ts';
 import { rate } from '../units.ts';
 import { isRecord } from '../json.ts';
 
-const chars_max = 200;
+const name_chars_max = 200;
+/** A device's own words with what to do about them. */
+export const sentence_chars_max = 1_000;
 /** Control characters, marks that turn the direction of writing round, and characters without width. */
 const hidden = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 
-/** Replaces each character that would hide or reorder others by a visible sign, and cuts the text at 200 characters. */
-export function plain(value: unknown): string {
+/** Replaces each character that would hide or reorder others by a visible sign, and cuts the text. */
+export function plain(value: unknown, chars_max = name_chars_max): string {
   const text = (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).replaceAll(
     hidden,
     '\ufffd',

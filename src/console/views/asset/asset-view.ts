@@ -13,7 +13,7 @@ import { commandsCard, commandSheet } from '../command/command-view.ts';
 import { taskRow } from '../command/task-row.ts';
 import { hasTrack, historyCard } from '../history/asset-history.ts';
 import { pastBox, rangeChips, scrubber } from '../history/range.ts';
-import { lostBox, card, fact, name, state, age, isWideNow } from '../parts/marks.ts';
+import { lostBox, card, fact, name, sentence, state, age, isWideNow } from '../parts/marks.ts';
 import { mapBox } from '../map/map-box.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
@@ -105,7 +105,7 @@ function missingBox(asset: LiveAsset) {
     ${missing.map(({ item, reason, next_try_at }) => {
       const next = next_try_at === null ? '' : ` ${t.health.nextTry(Date.parse(next_try_at))}`;
       return html`<span key=${item}
-        >${t.health.missing[item]}: ${name(reason ?? t.attention.noReason)}${next}</span
+        >${t.health.missing[item]}: ${sentence(reason ?? t.attention.noReason)}${next}</span
       >`;
     })}
   </section>`;
@@ -153,7 +153,7 @@ function healthFact({ health = {} }: LiveAsset, item: (typeof health_items)[numb
   const { state, reason } = health[item] ?? {};
   if (state !== 'works' && state !== 'not_offered') return '';
   const word = t.health[state];
-  return fact(t.health.item[item], reason ? html`<span>${word}: ${name(reason)}</span>` : word);
+  return fact(t.health.item[item], reason ? html`<span>${word}: ${sentence(reason)}</span>` : word);
 }
 
 function tasksCard(asset: LiveAsset, view: View) {

@@ -1,6 +1,6 @@
 /** Shared elements of the views: names, ages, states. A state is always a shape and a word, never a colour alone. */
 import { clock, duration } from '../../units.ts';
-import { plain } from '../../world/text.ts';
+import { plain, sentence_chars_max } from '../../world/text.ts';
 import type { Words } from '../../words/en.ts';
 import { t } from '../../words/words.ts';
 import { html } from './html.ts';
@@ -12,6 +12,11 @@ type Kind = 'good' | 'idle' | 'warn' | 'bad';
 /** Shows a foreign name, isolated from the text direction around it. */
 export function name(text: string) {
   return html`<bdi>${plain(text)}</bdi>`;
+}
+
+/** The same for a sentence of a kit or a device. */
+export function sentence(text: string) {
+  return html`<bdi>${plain(text, sentence_chars_max)}</bdi>`;
 }
 
 /** Shows the age of a value, in the same form everywhere. */
