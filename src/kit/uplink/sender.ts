@@ -14,6 +14,7 @@ const silence_ms = 4_000;
 const silence_rtts = 4;
 /** A message that is behind an answered ping is acknowledged by then, even where the broker waits for a disk or another node. */
 const withheld_ms = 5_000;
+const quiet_ms = 1_000;
 /** One PUBACK that never comes, while others do. */
 const puback_missing_ms = 60_000;
 const watch_every_ms = 250;
@@ -287,7 +288,9 @@ export class Sender {
     const { session } = this.#options;
     if (now_ms - oldest_ms < withheld_ms / 2 || session.is_skipping) return false;
     if (this.#ponged_ms > oldest_ms) return now_ms - oldest_ms > withheld_ms;
-    if (!this.#is_pinging) {
+    // What arrives may be what the answer waits behind.
+    const isQuiet = now_ms - session.last_received_ms > quiet_ms;
+    if (isQuiet && !this.#is_pinging) {
       this.#is_pinging = true;
       session.ping(() => {
         this.#is_pinging = false;
