@@ -15,7 +15,11 @@ const share = 0.9;
 const burst_share = 0.1;
 /** One lesson for each burst. */
 const lesson_pause_ms = 2_000;
-/** Then it may have been raised. */
+/** A broker that took fewer has another reason: a plan that has run out, a disk that is full. */
+const lesson_messages_min = 5;
+/** What was learnt from a bad moment heals: a little more is tried after each of these times, and all of it after a day. */
+const raise_ms = 1_800_000;
+const raise = 1.1;
 const forget_ms = 86_400_000;
 /** Live messages leave together, once in this time, where their number is limited. */
 const limited_packet_ms = 1_000;
@@ -45,9 +49,10 @@ export class Throttle {
   /** Messages a second; undefined: no limit is known. */
   get limit(): number | undefined {
     const { now, configured } = this.#options;
-    if (this.#learnt && now() - this.#learnt.at_ms > forget_ms) this.#learnt = undefined;
-    const limits = [configured() || Infinity, this.#learnt?.messages_per_s ?? Infinity];
-    const limit = Math.min(...limits);
+    const age_ms = this.#learnt === undefined ? Infinity : now() - this.#learnt.at_ms;
+    if (age_ms > forget_ms) this.#learnt = undefined;
+    const learnt = this.#learnt && this.#learnt.messages_per_s * raise ** Math.floor(age_ms / raise_ms);
+    const limit = Math.min(configured() || Infinity, learnt ?? Infinity);
     return limit === Infinity ? undefined : limit;
   }
 
@@ -90,7 +95,8 @@ export class Throttle {
     const { now, problems } = this.#options;
     const now_ms = now();
     if (this.#learnt && now_ms - this.#learnt.at_ms < lesson_pause_ms) return;
-    const best = Math.max(1, this.#slot.messages, ...this.#slots);
+    const best = Math.max(this.#slot.messages, ...this.#slots);
+    if (best < lesson_messages_min) return;
     const messages_per_s = Math.max(1, Math.floor(Math.min(best, this.limit ?? Infinity) * share));
     this.#learnt = { messages_per_s, at_ms: now_ms };
     problems.note('rate', {

@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.ts';
 import { startScriptedBroker } from '../../support/brokers/scripted-broker.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
-describe('a broker that refuses everything', () => {
+describe.concurrent('a broker that refuses everything', () => {
   it.each([0x80, 0x83, 0x97])(
     'with code %i is named once for each kind, and nothing is lost',
     async (code) => {
@@ -32,6 +32,8 @@ describe('a broker that refuses everything', () => {
           expect(kit.outbox.ledger()).toMatchObject({ buffered: 20, quarantined: 0, dropped: {} });
           broker.follow({});
           await eventually('all are delivered', () => kit.outbox.ledger().delivered === 20);
+          // What takes nothing shows no limit.
+          expect(kit.uplink.problems().join()).not.toContain('messages_per_s_max');
         } finally {
           await kit.stop();
           await broker.close();

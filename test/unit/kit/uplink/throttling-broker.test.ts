@@ -11,7 +11,7 @@ import { startConnector } from '../../../support/kit/connector.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
 const limit = 20;
-const messages = 70;
+const messages = 50;
 
 /** Calls `beyond` for each message above the limit of its second, and acknowledges the others. */
 function limited(beyond: (message: Published, peer: Peer) => void) {
