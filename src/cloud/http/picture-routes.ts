@@ -37,6 +37,15 @@ const pictureQuery = z.strictObject({
     }),
 });
 
+const pictureResponses = {
+  200: {
+    description: 'the picture',
+    headers: z.object({ 'Last-Modified': z.string().describe('when the picture was taken') }),
+    content: { 'image/jpeg': { schema: z.string().openapi({ format: 'binary' }), example: 'JPEG' } },
+  },
+  ...readProblem,
+};
+
 const getSnapshot = createRoute({
   method: 'get',
   path: '/api/kits/{kit_id}/assets/{asset_id}/snapshot.jpg',
@@ -46,14 +55,7 @@ const getSnapshot = createRoute({
     'Returns the last picture of the camera, or a new one when it is older than `max_age_s`. A camera is asked once in 2 s at most. `Last-Modified` is the time of the picture. Pictures stay at the kit: only its own service serves them, any other answers 404.',
   tags: ['assets'],
   request: { params: assetParams, query: pictureQuery },
-  responses: {
-    200: {
-      description: 'the picture',
-      headers: z.object({ 'Last-Modified': z.string().describe('when the picture was taken') }),
-      content: { 'image/jpeg': { schema: z.string().openapi({ format: 'binary' }), example: 'JPEG' } },
-    },
-    ...readProblem,
-  },
+  responses: pictureResponses,
 });
 
 const getAlarmPicture = createRoute({
@@ -65,14 +67,7 @@ const getAlarmPicture = createRoute({
     'Returns the newest small picture that the kit sent with an alarm; the feed `alarm_picture` names the alarms that it belongs to. `Last-Modified` is the time of the picture. 404 with the reason where the newest alarm has none, as where the configuration of the kit (`alarm_picture`) asks for none.',
   tags: ['assets'],
   request: { params: assetParams },
-  responses: {
-    200: {
-      description: 'the picture',
-      headers: z.object({ 'Last-Modified': z.string().describe('when the picture was taken') }),
-      content: { 'image/jpeg': { schema: z.string().openapi({ format: 'binary' }), example: 'JPEG' } },
-    },
-    ...readProblem,
-  },
+  responses: pictureResponses,
 });
 
 /** As kits publish it; what another says is no picture. */

@@ -1,4 +1,5 @@
 /** Computes ages and decides which values are old: one rule for list, detail and map. */
+import { detection_feeds } from './detections.ts';
 import type { FeedMessage, Freshness, LiveAsset, Now, World } from '../types.d.ts';
 
 /** A kit's fix that is older is stale (interface, Limits). */
@@ -13,19 +14,7 @@ const feed_old_min_ms = 6_000;
 const feed_old_max_ms = 300_000;
 
 /** Feeds that report changes: the last one stays valid while the asset is reachable. */
-const edges = new Set([
-  'status',
-  'motion',
-  'ai_detection',
-  'tamper',
-  'doorbell',
-  'digital_input',
-  'sound',
-  'picture_fault',
-  'storage_fault',
-  'asset_status',
-  'link_status',
-]);
+const edges = new Set([...detection_feeds, 'status', 'asset_status', 'link_status']);
 
 /**
  * @param time ISO 8601; null: not known

@@ -3,6 +3,7 @@
  * ways: AWS IoT Core leaves the messages above 100 a second without a PUBACK, or answers 0x97; others end the connection with 0x96 or
  * 0x97. What it acknowledged before is what it takes.
  */
+import { TokenBucket } from '../../platform/token-bucket.ts';
 import type { Problems } from './problems.ts';
 import { texts } from './texts.ts';
 
@@ -37,13 +38,11 @@ export class Throttle {
   #learnt: { readonly messages_per_s: number; readonly at_ms: number } | undefined;
   #slots: readonly number[] = [];
   #slot = { from_ms: 0, messages: 0 };
-  /** What may leave now; filled since `filled_ms`. */
-  #tokens = 0;
-  #filled_ms: number;
+  /** For the limit of now. */
+  #bucket: { readonly limit: number; readonly tokens: TokenBucket } | undefined;
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
-    this.#filled_ms = options.now();
   }
 
   /** Messages a second; undefined: no limit is known. */
@@ -64,21 +63,12 @@ export class Throttle {
   /** Until the next message may leave; 0: it may now. */
   waitMs(): number {
     const { limit } = this;
-    if (limit === undefined) {
-      this.#tokens = 0;
-      this.#filled_ms = this.#options.now();
-      return 0;
-    }
-    const burst = Math.max(1, limit * burst_share);
-    const per_ms = (limit * (1 - burst_share)) / 1_000;
-    const now_ms = this.#options.now();
-    this.#tokens = Math.min(burst, this.#tokens + (now_ms - this.#filled_ms) * per_ms);
-    this.#filled_ms = now_ms;
-    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / per_ms;
+    if (limit !== this.#bucket?.limit) this.#bucket = limit === undefined ? undefined : bucketFor(limit);
+    return this.#bucket?.tokens.wait_ms(this.#options.now()) ?? 0;
   }
 
   sent(): void {
-    this.#tokens -= 1;
+    this.#bucket?.tokens.take(this.#options.now());
   }
 
   acknowledged(): void {
@@ -106,4 +96,9 @@ export class Throttle {
       lasts: 'for_a_while',
     });
   }
+}
+
+function bucketFor(limit: number): { readonly limit: number; readonly tokens: TokenBucket } {
+  const rate = { perSecond: limit * (1 - burst_share), burst: Math.max(1, limit * burst_share) };
+  return { limit, tokens: new TokenBucket(rate) };
 }

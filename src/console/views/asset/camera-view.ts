@@ -2,7 +2,8 @@
 import { feedFreshness } from '../../world/age.ts';
 import { duration, clock } from '../../units.ts';
 import { field, isRecord, listIn, own, textIn } from '../../json.ts';
-import { detectionText, other_detections } from '../../world/history/log.ts';
+import { other_detections } from '../../world/detections.ts';
+import { detectionText } from '../../world/history/log.ts';
 import { label, plain } from '../../world/text.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';

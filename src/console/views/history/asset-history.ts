@@ -1,6 +1,6 @@
 /** The course of an asset's figures, and what a camera saw: from the history. */
 import { own } from '../../json.ts';
-import { other_detections } from '../../world/history/log.ts';
+import { other_detections } from '../../world/detections.ts';
 import { detectionsOf, eventsNow, intervalsOf, type Interval } from '../../world/history/events.ts';
 import { seriesNow, spanOf, type SeriesNow, type Span } from '../../world/history/history.ts';
 import { plain } from '../../world/text.ts';

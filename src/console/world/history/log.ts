@@ -1,6 +1,7 @@
 /** What this page saw happen: conditions that came and went, links, detections of cameras. Kept in memory while the page is open. */
 import { field, listIn, own } from '../../json.ts';
 import { t } from '../../words/words.ts';
+import { detection_feeds } from '../detections.ts';
 import { addressOf } from '../route.ts';
 import { label } from '../text.ts';
 import { fieldOf } from '../world.ts';
@@ -13,17 +14,6 @@ interface Condition {
 }
 
 const entries_max = 300;
-
-/** Feeds of cameras beside `motion` and `ai_detection` that report that something began or ended. */
-export const other_detections = [
-  'tamper',
-  'doorbell',
-  'digital_input',
-  'sound',
-  'picture_fault',
-  'storage_fault',
-] as const;
-const detection_feeds: ReadonlySet<string> = new Set(['motion', 'ai_detection', ...other_detections]);
 
 export class Log {
   /** newest first */
