@@ -4,6 +4,21 @@ import type { Words, devices as english } from './en.ts';
 
 const because = (reason: string) => (reason === '' ? '' : `: ${reason}`);
 
+/** Was ein Ergebnis eines Befehls bedeutet, nach seinem Namen; leer: nichts, was ein Mensch braucht. */
+const result: Words['result'] = {
+  warning: (text) => `Warnung: ${text}.`,
+  armed: (_, value) => (value === true ? 'Scharf.' : 'Entschärft.'),
+  forced: () => 'Erzwungen.',
+  flight_mode: (text) => `Modus ${text}.`,
+  height_above_home_m: (text) => `${text} über dem Startpunkt.`,
+  alt_amsl_m: (text) => `${text} über dem Meer.`,
+  alt_datum: () => '',
+  acknowledged: (_, value) =>
+    value === true
+      ? 'Das Fahrzeug hat es bestätigt.'
+      : 'Die Wirkung war zu sehen; das Fahrzeug hat nicht geantwortet.',
+};
+
 const devices: typeof english = {
   asset: {
     unknown: 'Unbekanntes Gerät',
@@ -55,6 +70,8 @@ const devices: typeof english = {
     climb: 'Steigen',
     fromKit: 'Vom Kit',
     batteryTerm: 'Akku',
+    satellites: 'Satelliten',
+    fixes: ['kein GPS', 'kein Fix', '2D', '3D', 'DGPS', 'RTK', 'RTK'],
     radio: 'Funk',
     rssi: 'Funk-RSSI, 0–254',
     instruments: 'Instrumente',
@@ -87,6 +104,8 @@ const devices: typeof english = {
   camera: {
     video: 'Video',
     videoOf: (name) => `Livebild von ${name}`,
+    stillOf: (name) => `Letztes Bild von ${name}`,
+    still: (time) => `Bild, ${time}`,
     noVideo: 'Diese Kamera hat keinen Videostrom.',
     motion: 'Bewegung',
     noMotion: 'Keine Bewegung',
@@ -140,7 +159,12 @@ const devices: typeof english = {
     busy: 'Kanal belegt',
     temperature: 'Temperatur',
   },
-  commands: { title: 'Befehle', none: 'Dieses Gerät hat keine Befehle.' },
+  commands: {
+    title: 'Befehle',
+    none: 'Dieses Gerät hat keine Befehle.',
+    group: { fly: 'Fliegen', mission: 'Mission', more: 'Weitere' },
+  },
+  result,
   lock: {
     readOnly: 'Gesperrt: Ihr Schlüssel darf nur lesen.',
     noLink: 'Gesperrt: Diese Seite ist vom Dienst getrennt.',

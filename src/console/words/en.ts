@@ -88,6 +88,19 @@ const field_names: Readonly<Record<string, string>> = {
   command: 'Function',
 };
 
+/** What a result of a command means, by its name; empty: nothing that a person needs. */
+const result: Readonly<Record<string, (text: string, value: unknown) => string>> = {
+  warning: (text) => `Warning: ${text}.`,
+  armed: (_, value) => (value === true ? 'Armed.' : 'Disarmed.'),
+  forced: () => 'Forced.',
+  flight_mode: (text) => `Mode ${text}.`,
+  height_above_home_m: (text) => `${text} above home.`,
+  alt_amsl_m: (text) => `${text} above sea level.`,
+  alt_datum: () => '',
+  acknowledged: (_, value) =>
+    value === true ? 'The vehicle confirmed it.' : 'Its effect was seen; the vehicle sent no answer.',
+};
+
 export const devices = {
   asset: {
     unknown: 'Unknown asset',
@@ -139,6 +152,9 @@ export const devices = {
     climb: 'Climb',
     fromKit: 'From kit',
     batteryTerm: 'Battery',
+    satellites: 'Satellites',
+    /** By the number of the kind of fix. */
+    fixes: ['no GPS', 'no fix', '2D', '3D', 'DGPS', 'RTK', 'RTK'] as readonly string[],
     radio: 'Radio',
     rssi: 'Radio RSSI, 0–254',
     instruments: 'Instruments',
@@ -176,6 +192,8 @@ export const devices = {
   camera: {
     video: 'Video',
     videoOf: (name: string) => `Live picture of ${name}`,
+    stillOf: (name: string) => `Last picture of ${name}`,
+    still: (time: string) => `Picture, ${time}`,
     noVideo: 'This camera has no video stream.',
     motion: 'Motion',
     noMotion: 'No motion',
@@ -230,7 +248,12 @@ export const devices = {
     busy: 'Channel busy',
     temperature: 'Temperature',
   },
-  commands: { title: 'Commands', none: 'This asset has no commands.' },
+  commands: {
+    title: 'Commands',
+    none: 'This asset has no commands.',
+    group: { fly: 'Fly', mission: 'Mission', more: 'More' },
+  },
+  result,
   lock: {
     readOnly: 'Locked: your key is read-only.',
     noLink: 'Locked: this page has no link to the service.',

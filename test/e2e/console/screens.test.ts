@@ -14,6 +14,9 @@ import { more_ids, playMore } from '../../support/service/page-kit.ts';
 import { playPast } from '../../support/service/page-past.ts';
 import { brokenWords } from '../../support/service/page-text.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
+import { word } from '../../support/service/page-words.ts';
+import { channels } from '../../../src/contract/topics.ts';
+import { samples } from '../../support/contract-samples.ts';
 import { peerMissing } from '../../support/peers.ts';
 
 /** Pictures to look at, made with `KIT_CONNECTOR_PICTURES=1`; not kept in git. */
@@ -104,6 +107,18 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
     },
     180_000,
   );
+
+  it('show the numbers, the map and the safe ways home of a drone on a phone without scrolling', async () => {
+    const lab = await show({ width_px: 390 });
+    await lab.lab.publish(channels.feed(ids.drone, 'gps_raw'), samples['droneGpsRaw'] ?? {});
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    await lab.page.locator('.instruments .fact', { hasText: word('drone.satellites') }).waitFor();
+    const ends = await lab.page
+      .locator('.instruments .fact, .mapbox .scale')
+      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().bottom));
+    expect(ends.length).toBeGreaterThanOrEqual(7);
+    expect(Math.max(...ends)).toBeLessThan(844 - 70);
+  });
 
   it('keep words whole on a tablet held across', async () => {
     const lab = await show({ width_px: 1_024 });

@@ -14,6 +14,7 @@ import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { age, card, isWideNow, name } from '../parts/marks.ts';
 import { PtzPad } from './ptz.ts';
+import { Still } from './still.ts';
 import { Video } from './video.ts';
 import type { LiveAsset, Option, View } from '../../types.d.ts';
 import type { Shared } from './drone-view.ts';
@@ -21,25 +22,38 @@ import type { Shared } from './drone-view.ts';
 export function cameraBody(asset: LiveAsset, view: View, { first, past, commands, rest }: Shared) {
   const isWide = isWideNow();
   return html`<div class="page aside camera">
-    <div class="column">${first}${videoCard(asset, view)}${seenCard(asset, view)}${isWide && past}</div>
     <div class="column">
-      ${padCard(asset, view)}${presetsCard(asset, view)}${commands}${!isWide && past}${rest}
+      ${first}${videoCard(asset, view)}${!isWide && presetsCard(asset, view)}${seenCard(asset, view)}
+      ${isWide && past}
     </div>
+    <div class="column">${isWide && presetsCard(asset, view)}${commands}${!isWide && past}${rest}</div>
   </div>`;
 }
 
+/** The picture, with the pad that moves the camera on it. */
 function videoCard(asset: LiveAsset, view: View) {
-  if (!asset.whep_url)
-    return html`<section key="video" class="card">
-      <p class="empty no-video">
-        ${asset.health?.stream?.reason ? name(asset.health.stream.reason) : t.camera.noVideo}
-      </p>
-    </section>`;
-  const seen = seenNow(asset, view);
-  return html`<section key="video" class="video-card" aria-label=${t.camera.video}>
-    <${Video} key=${asset.whep_url} url=${asset.whep_url} title=${plain(asset.name)} />
-    ${seen && html`<span class="video-tag">${seen}</span>`}
+  const seen = asset.whep_url ? seenNow(asset, view) : '';
+  return html`<section key="video" class="card video-card" aria-label=${t.camera.video}>
+    <div class="picture">
+      ${asset.whep_url ? html`<${Video} key=${asset.whep_url} url=${asset.whep_url} title=${plain(asset.name)} />` : still(asset, view)}
+      ${seen && html`<span class="video-tag low">${seen}</span>`}
+    </div>
+    ${pad(asset, view)}
   </section>`;
+}
+
+/** The service of the kit itself has pictures of cameras that offer `snapshot`; any has those of alarms. */
+function still(asset: LiveAsset, view: View) {
+  const hasPictures = view.world.commands.get(asset.id)?.some(({ name }) => name === 'snapshot') === true;
+  const why = asset.health?.stream?.reason;
+  const none = html`<p class="empty no-video">${why ? name(why) : t.camera.noVideo}</p>`;
+  const path = `/api/kits/${view.choices.kit_id}/assets/${asset.id}/snapshot.jpg`;
+  return html`<${Still}
+    key=${`${asset.id} ${hasPictures}`}
+    path=${hasPictures ? path : undefined}
+    title=${plain(asset.name)}
+    otherwise=${alarmPicture(asset, view) || none}
+  />`;
 }
 
 /** What the detector sees now, while that is current. */
@@ -67,27 +81,25 @@ function alarmPicture(asset: LiveAsset, view: View) {
   const what = plain(own(t.history.event, feed) ?? label(feed));
   const jpeg = textIn(fieldOf(message, 'jpeg'));
   if (jpeg === '')
-    return html`<p class="cap pad">
+    return html`<p class="empty no-video">
       ${t.camera.noPictureOf({ what, time, why: plain(fieldOf(message, 'reason')) })}
     </p>`;
   if (!/^[\w+/]+=*$/u.test(jpeg)) return '';
   const text = t.camera.pictureOf({ what, time });
-  return html`<figure class="alarm-picture">
+  return html`<figure class="still">
     <img src=${`data:image/jpeg;base64,${jpeg}`} alt=${text} />
-    <figcaption class="cap">${text}</figcaption>
+    <figcaption class="video-tag">${text}</figcaption>
   </figure>`;
 }
 
-function padCard(asset: LiveAsset, view: View) {
+function pad(asset: LiveAsset, view: View) {
   const command = view.world.commands.get(asset.id)?.find(({ name }) => name === 'ptz_move');
   if (!command) return '';
   const locked = lockReason(view, asset);
   const refused = view.choices.orders.get(`${asset.id} ptz_move`);
-  return html`<section class="card pad" id="ptz" aria-label=${t.camera.move}>
-    <${PtzPad} asset=${asset} command=${command} view=${view} />
+  return html`<${PtzPad} asset=${asset} command=${command} view=${view} />
     ${locked !== undefined && html`<p class="lock">${locked}</p>`}
-    ${refused?.state === 'refused' || refused?.state === 'unknown' ? html`<p class="fault" role="status">${plain(refused.text)}</p>` : ''}
-  </section>`;
+    ${refused?.state === 'refused' || refused?.state === 'unknown' ? html`<p class="fault line last" role="status">${plain(refused.text)}</p>` : ''}`;
 }
 
 /** Presets by name: from the schema, else from the feed of the camera. */
@@ -161,7 +173,7 @@ function seenCard(asset: LiveAsset, view: View) {
           </li>`;
         })}
       </ul>
-      ${alarmPicture(asset, view)}`,
+      ${asset.whep_url && alarmPicture(asset, view)}`,
     html`<span class="age"
       >${t.camera.seenHint(duration(view.time_ms - Math.max(...rows.map(({ feed }) => Date.parse(feeds[feed]?.time ?? '')))))}</span
     >`,

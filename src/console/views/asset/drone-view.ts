@@ -1,9 +1,9 @@
 /** The page of a drone: map and instruments first, the last minutes, and what a pilot needs in one tap. */
 import { feedFreshness } from '../../world/age.ts';
 import { bearingOf } from '../../world/geo.ts';
-import { listIn } from '../../json.ts';
-import { placeOfAsset, placeOfKit } from '../../world/places.ts';
-import { plain } from '../../world/text.ts';
+import { listIn, own } from '../../json.ts';
+import { breachOf, placeOfAsset, placeOfKit } from '../../world/places.ts';
+import { label, plain } from '../../world/text.ts';
 import { feedsThen, type FeedsThen } from '../../world/history/track.ts';
 import { clock, distanceIn, heightIn, number, speedIn, type Measure } from '../../units.ts';
 import { fieldOf, numberOf } from '../../world/world.ts';
@@ -29,9 +29,11 @@ export interface Shared {
 }
 
 /** What the instruments show. */
-const shown_feeds = ['sys_status', 'attitude', 'gps', 'vfr_hud', 'battery'];
+const shown_feeds = ['sys_status', 'attitude', 'gps', 'gps_raw', 'vfr_hud', 'battery'];
 
-/** Commands with a separate button, where the drone has them. */
+/** Lines over the map: more would cover it. */
+const warnings_max = 3;
+/** Commands with a separate button, where the drone has them; the first is the one that is wanted in need. */
 const tray = ['return_home', 'hold', 'land'];
 
 export function droneBody(asset: LiveAsset, view: View, { first, way, past, commands, rest }: Shared) {
@@ -44,11 +46,15 @@ export function droneBody(asset: LiveAsset, view: View, { first, way, past, comm
   return html`<div class="page aside drone">
       <div class="column main">
         ${first}
-        <div class="map-and-video">${mapBox(view, { asset, isTall: true })}${videoCorner(asset)}</div>
+        <div class="cockpit">
+          ${then ? instrumentsThen(then, view) : instruments(asset, view)}
+          <div class="map-and-video">
+            ${mapBox(view, { asset, isTall: true })}${videoCorner(asset)}${!then && warnings(asset, view)}
+          </div>
+        </div>
         ${!isWide && fly} ${way}
       </div>
       <div class="column">
-        ${then ? instrumentsThen(then, view) : instruments(asset, view)}
         ${trayView(asset, view, 'card only-wide')} ${isWide && fly} ${reasons(then?.feeds ?? feeds, ageNow)}
         ${minutes(asset, view)} ${commands}${past}${rest}
       </div>
@@ -79,13 +85,13 @@ function instrumentsThen({ feeds, isLoading, fault }: FeedsThen, { choices }: Vi
   const list = figures(feeds, []);
   const isEmpty = list.length === 0 && !feeds['attitude'];
   return isLoading || isEmpty
-    ? html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
+    ? html`<section key="instruments" class="instruments" aria-label=${t.drone.instruments}>
         <p class="cap">${emptyText({ isLoading, fault })}</p>
       </section>`
     : panel(feeds, list, () => ({ age_ms: 0, isOld: false }), clock(choices.moment_ms ?? 0));
 }
 
-/** @param time of all values; empty: each has its own age */
+/** @param time of all values; empty: what is old is named below them */
 function panel(
   feeds: Readonly<Record<string, FeedMessage>>,
   facts: readonly Figure[],
@@ -95,7 +101,10 @@ function panel(
   const roll = numberOf(feeds['attitude'], 'roll');
   const pitch = numberOf(feeds['attitude'], 'pitch');
   if (facts.length === 0 && roll === undefined) return '';
-  return html`<section key="instruments" class="card pad instruments" aria-label=${t.drone.instruments}>
+  const shown = facts.map((each) => ({ ...each, freshness: freshnessOf(each.feed) }));
+  const old = shown.filter(({ freshness }) => freshness.isOld);
+  const oldest_ms = Math.max(...old.map(({ freshness }) => freshness.age_ms ?? Number.POSITIVE_INFINITY));
+  return html`<section key="instruments" class="instruments" aria-label=${t.drone.instruments}>
     ${roll !== undefined && pitch !== undefined ? horizon({ roll, pitch, isOld: freshnessOf('attitude').isOld }) : ''}
     <dl class="facts">
       ${
@@ -105,15 +114,37 @@ function panel(
           <dd>${time}</dd>
         </div>`
       }
-      ${facts.map(({ term, value, unit, feed }) => {
-        const freshness = freshnessOf(feed);
-        return html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
-          <dt>${term}</dt>
-          <dd>${value}${unit ? html`<small>${unit}</small>` : ''}${freshness.isOld ? age(freshness) : ''}</dd>
-        </div>`;
-      })}
+      ${shown.map(
+        ({ term, value, unit, freshness }) =>
+          html`<div key=${term} class=${freshness.isOld ? 'fact is-old' : 'fact'}>
+            <dt>${term}</dt>
+            <dd>${value}${unit ? html`<small>${unit}</small>` : ''}</dd>
+          </div>`,
+      )}
     </dl>
+    ${
+      old.length > 0 &&
+      html`<p class="when-old">
+        ${age({ isOld: true, age_ms: Number.isFinite(oldest_ms) ? oldest_ms : null })}
+        ${old.length === shown.length ? '' : old.map(({ term }) => term).join(', ')}
+      </p>`
+    }
   </section>`;
+}
+
+/** Over the map: what a pilot must not miss, the worst first. */
+function warnings(asset: LiveAsset, view: View) {
+  const { sys_status } = view.world.feeds.get(asset.id) ?? {};
+  const breach = breachOf(asset.id, view);
+  const lines = [
+    ...(breach === undefined ? [] : [t.fly.breached(own(t.fly.breach, breach) ?? label(breach))]),
+    ...(fieldOf(sys_status, 'armed') === true
+      ? listIn(fieldOf(sys_status, 'ekf_reasons')).map((text) => plain(text))
+      : []),
+  ];
+  return html`<div class="map-says" role="status">
+    ${lines.slice(0, warnings_max).map((text) => html`<p key=${text} class="state warn">${shape('warn')}<bdi>${text}</bdi></p>`)}
+  </div>`;
 }
 
 /** `feed`: what its age is of, or that age. */
@@ -125,7 +156,7 @@ interface Figure {
 }
 
 function figures(
-  { sys_status, gps, vfr_hud, battery }: Readonly<Record<string, FeedMessage>>,
+  { sys_status, gps, gps_raw, vfr_hud, battery }: Readonly<Record<string, FeedMessage>>,
   distance: readonly Figure[],
 ): readonly Figure[] {
   const mode = fieldOf(sys_status, 'flight_mode');
@@ -137,13 +168,18 @@ function figures(
       : []),
     ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
     ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
-    ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
-    ...distance,
     ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
       value,
       unit: '%',
       digits: 0,
     })),
+    ...figure(t.drone.satellites, 'gps_raw', numberOf(gps_raw, 'satellites_visible'), (value) => ({
+      value,
+      unit: t.drone.fixes[numberOf(gps_raw, 'fix_type') ?? -1] ?? '',
+      digits: 0,
+    })),
+    ...distance,
+    ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
   ];
 }
 
@@ -213,7 +249,7 @@ function trayView(asset: LiveAsset, view: View, kind: string) {
   const isLocked = lockAtAnyTime(view, asset) !== undefined;
   const showAll = () => document.querySelector('#commands')?.scrollIntoView({ block: 'start' });
   return html`<div class=${`tray ${kind}`} role="group" aria-label=${t.drone.tray}>
-    ${shown.map((command) => {
+    ${shown.map((command, i) => {
       const ask = () => {
         if (isLocked) return;
         // They must work at once, also while a moment of the past is shown.
@@ -223,11 +259,11 @@ function trayView(asset: LiveAsset, view: View, kind: string) {
       return html`<button
         type="button"
         key=${command.name}
-        class="btn"
+        class=${i === 0 ? 'btn main' : 'btn'}
         aria-disabled=${String(isLocked)}
         onClick=${ask}
       >
-        ${command.name === 'return_home' ? icon('house', 's') : ''}${titleOf(command)}
+        ${command.name === 'return_home' && kind !== 'only-phone' ? icon('house', 's') : ''}${titleOf(command)}
       </button>`;
     })}
     <button type="button" class="btn only-phone" onClick=${showAll}>${t.commands.title}</button>

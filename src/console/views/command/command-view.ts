@@ -1,4 +1,5 @@
 /** The commands of an asset as rows, and the sheet of one of them: inputs from the schema, the button, the outcome. */
+import { number } from '../../units.ts';
 import { plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
@@ -18,14 +19,47 @@ export function commandsCard(asset: LiveAsset, view: View) {
     return asset.protocol === 'partner'
       ? ''
       : card('commands', t.commands.title, html`<p class="empty">${t.commands.none}</p>`);
+  const rows = (some: readonly CommandDefinition[]) =>
+    html`<ul class="rows">
+      ${some.map((command) => commandRow(asset, command, view))}
+    </ul>`;
+  const groups = Map.groupBy(commands, groupOf);
+  const isShort = commands.length <= ungrouped_max || groups.size === 1;
   return card(
     'commands',
     t.commands.title,
     html`${lockText(asset, view)}
-      <ul class="rows">
-        ${commands.map((command) => commandRow(asset, command, view))}
-      </ul>`,
+    ${
+      isShort
+        ? rows(commands)
+        : html`<div class="command-groups">
+            ${group_order.map((group) => {
+              const some = groups.get(group) ?? [];
+              return (
+                some.length > 0 &&
+                html`<details key=${group} open=${group === 'fly'}>
+                  <summary class="sec">
+                    ${t.commands.group[group]} <span class="n">${number(some.length)}</span>
+                  </summary>
+                  ${rows(some)}
+                </details>`
+              );
+            })}
+          </div>`
+    }`,
   );
+}
+
+/** So many commands are seen at once. */
+const ungrouped_max = 8;
+const group_order = ['fly', 'mission', 'more'] as const;
+const fly_names: ReadonlySet<string> = new Set(
+  'arm disarm takeoff land hold return_home set_mode goto_waypoint orbit set_altitude set_speed'.split(' '),
+);
+
+function groupOf({ name: text }: CommandDefinition): (typeof group_order)[number] {
+  if (fly_names.has(text)) return 'fly';
+  return text.includes('mission') ? 'mission' : 'more';
 }
 
 /** The pad of a camera's page moves it, and its presets stand there by name. */

@@ -1,7 +1,7 @@
 /** A task as sentences: what was asked, how it ended, when, by whom, and how long it took. */
 import { duration, clock } from '../../units.ts';
 import { amount, fieldText, plain } from '../../world/text.ts';
-import { field } from '../../json.ts';
+import { field, own } from '../../json.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { name, state } from '../parts/marks.ts';
@@ -48,11 +48,18 @@ export function outcomeOf({ status, result, progress, payload }: TaskResource, a
   return html`<bdi>${factsOf(result, payload)}</bdi>`;
 }
 
-/** What a completed task returned, or else what was asked for. */
+/** What a completed task returned, or else what was asked for: sentences first, then values without one. */
 function factsOf(result: TaskResource['result'], payload: TaskResource['payload'] = {}) {
-  const facts = Object.entries(result).map(([key, value]) => `${valueName(key)}: ${fieldText(key, value)}`);
-  const asked = Object.entries(payload).map(([key, value]) => `${valueName(key)} ${fieldText(key, value)}`);
-  return facts.join(', ') || asked.join(', ') || t.task.done;
+  const said = Object.entries(result).flatMap(([key, value]) => {
+    const words = own(t.result, key);
+    return words ? [words(fieldText(key, value), value)] : [];
+  });
+  const values = Object.entries(result)
+    .filter(([key]) => !own(t.result, key))
+    .map(([key, value]) => `${valueName(key)} ${fieldText(key, value)}.`);
+  const asked = Object.entries(payload).map(([key, value]) => `${valueName(key)} ${fieldText(key, value)}.`);
+  const facts = [...said, ...values].filter((text) => text !== '');
+  return (facts.length > 0 ? facts : asked).join(' ') || t.task.done;
 }
 
 function secondsText(ms: number) {
