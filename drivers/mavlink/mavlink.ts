@@ -27,7 +27,8 @@ export const mavlink = defineDriver({
 
 /** Interval of the checks for due requests, silence and link changes. */
 const tick_ms = 100;
-const status_every_ms = 5_000;
+/** What `kit-connector status` shows of a vehicle is at most this old. */
+const status_every_ms = 1_000;
 
 type Host = DriverHost<typeof droneFeeds>;
 

@@ -59,7 +59,7 @@ function unlessShared(command: Command, { conflict, mixture }: Commanded): Comma
       if (doubt !== undefined) throw new CommandRefused(texts.unknown_outcome(doubt));
       return result;
     };
-    return { is_safety, run: runKnowing };
+    return { ...read, is_safety, run: runKnowing };
   };
   return { ...command, read };
 }

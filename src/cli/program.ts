@@ -162,11 +162,21 @@ function addViews(program: Command, shell: Shell, act: Act): void {
     .option('-v, --verbose', 'whole messages, including command definitions')
     .option('--json', 'one JSON object per line')
     .action(act(async (options: TailOptions) => (await import('./tail.ts')).tail(options, shell)));
-  withDaemon(program.command('task').description('run a command of an asset; without arguments: list tasks'))
+  withDaemon(
+    program
+      .command('task')
+      .description(
+        'run a command of an asset; ASSET alone: list its commands and their fields; nothing: list tasks',
+      ),
+  )
     .argument('[asset]', 'id, key or name')
     .argument('[command]', 'name of the command')
     .argument('[payload]', 'JSON object', '{}')
-    .option('--deadline <seconds>', "time limit of the task; default: the command's own limit", positive)
+    .option(
+      '--deadline <seconds>',
+      "time limit of the task; default: the command's own limit, which is longer where it waits for an arrival",
+      positive,
+    )
     .option('--json', 'as JSON')
     .action(
       act(
@@ -176,12 +186,9 @@ function addViews(program: Command, shell: Shell, act: Act): void {
           payload: string,
           options: TaskOptions,
         ) => {
-          const { listTasks, runTask } = await import('./task.ts');
+          const { listCommands, listTasks, runTask } = await import('./task.ts');
           if (asset === undefined) return listTasks(options, shell);
-          if (command === undefined) {
-            complain(shell, 'no command given; write kit-connector task ASSET COMMAND [JSON]');
-            return exit.usage;
-          }
+          if (command === undefined) return listCommands(asset, options, shell);
           return runTask({ asset, command, payload }, options, shell);
         },
       ),

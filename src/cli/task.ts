@@ -1,6 +1,6 @@
 /** `kit-connector task`: lists tasks, or dispatches one on this kit and waits for its result. */
 import { z } from 'zod';
-import { jsonObject } from '../contract/json.ts';
+import { type JsonObject, jsonObject } from '../contract/json.ts';
 import type { TaskView } from '../kit/local/api.ts';
 import { printable, printableTexts } from '../platform/foreign-text.ts';
 import { sleep } from '../platform/time.ts';
@@ -17,6 +17,8 @@ import {
   table,
 } from './terminal/shell.ts';
 import { taskOutcome, taskRow } from './status/view.ts';
+import { fold } from './terminal/width.ts';
+import { texts } from './texts.ts';
 import { localTime } from '../platform/local-time.ts';
 
 export async function listTasks(options: DaemonOptions, shell: Shell): Promise<number> {
@@ -40,6 +42,59 @@ export async function listTasks(options: DaemonOptions, shell: Shell): Promise<n
   );
   return exit.ok;
 }
+
+/** Lists the commands of an asset, each with the fields of its payload. */
+export async function listCommands(asset: string, options: DaemonOptions, shell: Shell): Promise<number> {
+  const commands = await (await findDaemon(options, shell)).commands(asset);
+  if (options.json) printJson(shell, commands);
+  else if (commands.length === 0) say(shell, texts.no_commands);
+  else {
+    const paint = painter(shell);
+    const columns = columnsOf(shell.out);
+    const lines = printableTexts(commands).flatMap(({ name, description, input_schema, timeout_ms }) => {
+      const limit = timeout_ms === undefined ? '' : ` ${texts.limit(timeout_ms)}`;
+      const head = `${paint('name', name)}  ${description}${limit}`;
+      return [head].concat(table(fieldRows(input_schema), field_indent));
+    });
+    say(shell, ...lines.flatMap((line) => fold(line, columns, 2 * field_indent.length)), texts.payload_hint);
+  }
+  return exit.ok;
+}
+
+const field_indent = '    ';
+
+/** Name, kind of value and meaning of each field. */
+function fieldRows(input_schema: JsonObject): readonly (readonly string[])[] {
+  const { properties, required } = payloadSchema.parse(input_schema);
+  return Object.entries(properties).map(([name, { description = '', default: usual, ...field }]) => {
+    const fallback = usual === undefined ? '' : `, ${texts.default_value(JSON.stringify(usual))}`;
+    const optional = required.includes(name) ? '' : `, ${texts.optional}${fallback}`;
+    return [name, `${valueText(field)}${optional}`, description];
+  });
+}
+
+function valueText({ type, enum: values, oneOf, minimum, maximum }: FieldSchema): string {
+  const choices = values ?? oneOf?.flatMap((each) => each.const ?? []);
+  if (choices) return choices.join(' | ');
+  if (minimum === undefined || maximum === undefined) return type ?? texts.any_value;
+  return `${type ?? ''} ${texts.from_to(minimum, maximum)}`.trimStart();
+}
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const fieldSchema = z.object({
+  type: z.string().optional(),
+  description: z.string().optional(),
+  default: z.unknown().optional(),
+  enum: z.array(scalar).optional(),
+  oneOf: z.array(z.object({ const: scalar.optional() })).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+});
+type FieldSchema = Omit<z.output<typeof fieldSchema>, 'default' | 'description'>;
+const payloadSchema = z.object({
+  properties: z.record(z.string(), fieldSchema).default({}),
+  required: z.array(z.string()).default([]),
+});
 
 export interface TaskOptions extends DaemonOptions {
   /** Seconds. */

@@ -121,7 +121,9 @@ export const commandDefinition = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe('deadline after `created_at` of a dispatch that names none; absent before contract 1.2'),
+    .describe(
+      'deadline after `created_at` of a dispatch that names none, longer for a payload that waits for an arrival; absent before contract 1.2',
+    ),
 });
 export type CommandDefinition = z.output<typeof commandDefinition>;
 

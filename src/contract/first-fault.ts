@@ -1,5 +1,6 @@
 /** One sentence for what a schema refused: the first fault and how many more there are, however many were found. */
-import type { z } from 'zod';
+import { z } from 'zod';
+import type { JsonObject } from './json.ts';
 
 const sentence_chars_max = 300;
 /** Of a value that is wrong, so much is shown. */
@@ -31,4 +32,14 @@ function receivedText({ path, message }: z.core.$ZodIssue, whole: unknown): stri
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return '';
   const text = JSON.stringify(typeof value === 'string' ? value.slice(0, value_chars_max) : value);
   return /, received \w+$/u.test(message) ? ` ${text}` : `, received ${text}`;
+}
+
+const described = z.object({ description: z.string() });
+
+/** What the number that breaks a bound counts from, as the command describes the field: ` (metres above home)`. */
+export function datumOf({ code, path }: z.core.$ZodIssue, { properties }: JsonObject): string {
+  if (code !== 'too_big' && code !== 'too_small') return '';
+  const fields = z.record(z.string(), z.unknown()).safeParse(properties).data ?? {};
+  const field = described.safeParse(fields[String(path[0])]).data;
+  return field ? ` (${field.description})` : '';
 }

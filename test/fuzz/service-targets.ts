@@ -48,6 +48,7 @@ const api: LocalApi = {
   dispatch: answered,
   tasks: answered,
   task: answered,
+  commands: () => [],
   forgetAsset: () => ({}) as never,
   logLevels: () => ({}) as never,
   recentLog: () => [],

@@ -1,9 +1,10 @@
 /** Waits until a vehicle has arrived where it was sent, with progress; ends when it leaves its way. */
-import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
+import { type CommandContext, command_timeout_default_ms } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { modeNumbers, px4_takeoff_mode } from '../vehicles/modes.ts';
+import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
 import { report_reserve_ms, interruptionOf } from './exchange.ts';
@@ -31,8 +32,15 @@ const arrival_tolerance_m = 3;
 const circle_tolerance_m = 120;
 const height_tolerance_m = 1.5;
 const position_fresh_ms = 3_000;
+/** On its way a vehicle is at least this fast; a copter against the wind may be as slow. */
+const speed_min_mps = 2;
 /** A vehicle that reports another target, around an obstacle, has arrived when it rests. */
 const rest_cmps = 100;
+
+/** Time for the longest way that is allowed, where the dispatch names no deadline. */
+export function arrivalTimeout_ms({ distance_max_m }: MavlinkOptions['goto']): number {
+  return command_timeout_default_ms + (1_000 * distance_max_m) / speed_min_mps;
+}
 
 /** The way to a place. Rovers have no height. */
 export function journeyTo(target: Place, height: Height, { autopilot, kind }: Situation): Journey {

@@ -10,7 +10,7 @@ import {
 } from '../../../src/toolkit/driver/command.ts';
 import { altitudeInput } from './altitude.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
-import { awaitArrival, journeyTo } from './arrival.ts';
+import { arrivalTimeout_ms, awaitArrival, journeyTo } from './arrival.ts';
 import { changeMode } from './change-mode.ts';
 import { carryOut, report_reserve_ms, time_min_ms } from './exchange.ts';
 import {
@@ -122,6 +122,7 @@ export function gotoCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kin
     description: `Fly to a point, ${height_min_m} to ${height_max_m} m above home, and hold there. Completed when the vehicle has accepted the target, or on arrival.`,
     risk_level: 'high',
     requires_approval: true,
+    timeoutOf_ms: ({ wait_for_arrival: waits }) => (waits ? arrivalTimeout_ms(options.goto) : undefined),
     input: z.strictObject({ lat: latitude, lon: longitude, alt_m, wait_for_arrival }),
     handle: async (target, context) => goTo(vehicle, target, { options, context }),
   });

@@ -4,6 +4,8 @@ export const texts = {
   reading: (vehicle: string, done: number, all: number) => `${vehicle}: ${done} of ${all} parameters read`,
   unanswered: (vehicle: string, requests: number) =>
     `${vehicle} did not answer ${requests} requests for its parameters`,
+  none_answered: (vehicle: string, names: string, requests: number) =>
+    `${vehicle} did not answer ${requests} requests for ${names}: it has no parameters of these names, or did not receive the requests`,
   incomplete: (vehicle: string, done: number, all: number) =>
     `${vehicle} sent ${done} of its ${all} parameters; the others were not answered`,
   too_many: (vehicle: string, count: number, max: number) =>

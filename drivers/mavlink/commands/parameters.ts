@@ -151,7 +151,8 @@ class Reading {
     if (this.#open?.length !== 0) return undefined;
     if (this.#count !== undefined && this.#indices.size < this.#count)
       return { reason: texts.incomplete(name, this.#indices.size, this.#count) };
-    return this.#values.size === 0 ? { reason: texts.unanswered(name, requests_max) } : 'complete';
+    if (this.#values.size > 0) return 'complete';
+    return { reason: texts.none_answered(name, this.#unanswered.join(', '), requests_max) };
   }
 
   #giveUp(request: Request): void {

@@ -4,6 +4,7 @@
  * and of objects whose content the kit checks. Annotations (`x-...`) do not matter here.
  */
 import { z } from 'zod';
+import { datumOf } from '../../contract/first-fault.ts';
 import { type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
 import { escapePointer, fieldFaults, type FieldFault } from './problem.ts';
 import { texts } from '../texts.ts';
@@ -93,9 +94,10 @@ export function payloadFaults(input_schema: JsonObject, payload: JsonObject): re
   if (!readable.safeParse(schema).success) return [];
   const read = z.fromJSONSchema({ ...schema }).safeParse(payload);
   if (read.success) return [];
-  return fieldFaults(read.error).map(({ pointer, detail }) => ({
+  const { issues } = read.error;
+  return fieldFaults(read.error).map(({ pointer, detail }, at) => ({
     pointer: `#/payload${pointer.slice(1)}`,
-    detail,
+    detail: `${detail}${issues[at] ? datumOf(issues[at], input_schema) : ''}`,
   }));
 }
 

@@ -24,6 +24,7 @@ export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi
     dispatch: tasks.dispatch,
     tasks: tasks.recent,
     task: async (id) => parts.tasks.find(id),
+    commands: (asset_id) => parts.hub.commandsOf(asset_id),
     forgetAsset(asset_id, { name: user, uid }) {
       const asset = parts.hub.assetNamed(asset_id);
       const refusal = parts.hub.forgetAsset(asset_id);

@@ -1,4 +1,5 @@
 /** Runs the drivers, keeps the state of assets and kit that they report, and decides what goes to the outbox. */
+import type { CommandDefinition } from '../../contract/assets.ts';
 import { join } from 'node:path';
 import type { KitTelemetry } from '../../contract/kit.ts';
 import { cut, sentence_chars_max } from '../../contract/limits.ts';
@@ -120,6 +121,8 @@ export interface Hub {
   readonly ticked_ms: () => number;
   /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
   readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
+  /** The commands that a task may call, as published. */
+  readonly commandsOf: (asset_id: string) => readonly CommandDefinition[];
   /** See `Pictures.of`. */
   readonly picture: (asset_id: string, age_max_ms: number) => Promise<Picture>;
   readonly assets: () => readonly AssetView[];
@@ -175,6 +178,7 @@ export function createHub(options: HubOptions): Hub {
     },
     ticked_ms: () => kit.ticked_ms,
     findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
+    commandsOf: (asset_id) => assets.definitions(asset_id),
     async picture(asset_id, age_max_ms) {
       if (!pictures) throw new CommandRefused(texts.no_pictures);
       return pictures.of(assets.named(asset_id), assets.find(asset_id, 'snapshot'), age_max_ms);

@@ -11,7 +11,7 @@ export const texts = {
   city_failed: 'city lookup failed; reinstall kit-connector',
   telemetry_invalid: 'kit telemetry did not match its schema; part dropped',
   telemetry_twice: 'two drivers reported this part of the kit; using the first',
-  driver_stopped: 'the driver was stopped',
+  driver_stopped: 'not reached since its driver was stopped',
   driver_ended: 'driver ended before it was stopped',
   driver_removed_it: 'its driver removed it',
   carries_broker: 'carries the broker connection; other traffic uses another link',

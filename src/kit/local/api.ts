@@ -1,5 +1,6 @@
 /** The protocol of the control socket: the bodies of its routes, and the functions of the daemon that answer them. */
 import { z } from 'zod';
+import type { CommandDefinition } from '../../contract/assets.ts';
 import { type JsonObject, jsonObject } from '../../contract/json.ts';
 import { link, linkCause } from '../../contract/kit.ts';
 import { taskOrigin, taskStatus } from '../../contract/tasks.ts';
@@ -330,6 +331,8 @@ export interface LocalApi {
   discardQuarantined(ids: readonly number[] | undefined): Promise<number>;
   /** Starts a task as if the cloud had dispatched it; throws `CommandRefused` when it is not even admitted. */
   dispatch(request: LocalDispatch, user: LocalUser): Promise<TaskView>;
+  /** The commands of an asset that a task may call. */
+  commands(asset_id: string): readonly CommandDefinition[];
   /** The newest tasks, newest first. */
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView | undefined>;

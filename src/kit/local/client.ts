@@ -2,6 +2,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
+import { type CommandDefinition, commandDefinition } from '../../contract/assets.ts';
 import { systemReason } from '../../platform/errors.ts';
 import { texts } from './texts.ts';
 import {
@@ -49,6 +50,8 @@ export interface LocalClient {
   dispatch(task: TaskRequest): Promise<TaskView>;
   tasks(): Promise<readonly TaskView[]>;
   task(id: string): Promise<TaskView>;
+  /** The commands of an asset: id, key or unique name. */
+  commands(asset: string): Promise<readonly CommandDefinition[]>;
   /** `asset`: id, key or unique name. */
   forgetAsset(asset: string): Promise<AssetForgotten>;
   logLevels(): Promise<LogLevels>;
@@ -86,6 +89,8 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
     dispatch: async (task) => ask(taskView, '/tasks', task),
     tasks: async () => ask(z.array(taskView), '/tasks'),
     task: async (id) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
+    commands: async (asset) =>
+      ask(z.array(commandDefinition), `/commands?${new URLSearchParams({ asset }).toString()}`),
     forgetAsset: async (asset) => ask(assetForgotten, '/assets/forget', { asset }),
     logLevels: async () => ask(logLevels, '/log-levels'),
     recentLog: async () => ask(recentLog, '/log'),

@@ -44,6 +44,7 @@ export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
       if (!task) throw new NotAnswered(404, `there is no task ${id}`);
       return json(task);
     },
+    'GET /commands': async ({ query }) => json(api.commands(await assetIdOf(api, query.get('asset') ?? ''))),
     'POST /assets/forget': async ({ body, socket }) => {
       const { asset } = parse(assetRequest, await body());
       return json(api.forgetAsset(await assetIdOf(api, asset), await userOf(socket)));

@@ -44,10 +44,12 @@ export function judge(dispatch: TaskDispatch, parts: Judge): Judged<Admitted> {
   }
   const found = findCommand(dispatch.asset_id, dispatch.command_name);
   if ('refusal' in found) return found.isAwaited === true ? awaited(dispatch, parts) : found;
-  const { risk_level, timeout_ms } = found.command;
+  const { risk_level } = found.command;
   const reading = readPayload(found.command, dispatch.payload);
   // A payload that cannot be read pre-empts nothing.
   const is_safety = 'invocation' in reading && reading.invocation.is_safety;
+  const own_ms = 'invocation' in reading ? reading.invocation.timeout_ms : undefined;
+  const timeout_ms = own_ms ?? found.command.timeout_ms;
   const due = judgeTime(dispatch, { risk_level, timeout_ms, is_safety }, stamp, delivery);
   if ('refusal' in due) return due;
   if (!found.asset.online) return { refusal: offline(found.asset) };

@@ -1,5 +1,7 @@
 /** The sentences of `result.error`: what an operator reads when a task was not carried out. */
 import { ZodError } from 'zod';
+import { datumOf } from '../../contract/first-fault.ts';
+import type { JsonObject } from '../../contract/json.ts';
 import { cut } from '../../contract/limits.ts';
 import { messageOf, notSent } from '../../platform/errors.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
@@ -8,10 +10,11 @@ import { isTerminal, type TaskState, type TerminalState } from './machine.ts';
 import { texts } from './texts.ts';
 
 /** Why a value breaks its schema, each fault with its key: `payload.speed: Too big: expected number to be <=1`. */
-export function faultSentence(error: ZodError, root: string): string {
-  const named = error.issues.slice(0, faults_named_max).map(({ path, message }) => {
-    const key = [...(root ? [root] : []), ...path.map(String)].join('.');
-    return key ? `${key}: ${message}` : message;
+export function faultSentence(error: ZodError, root: string, schema: JsonObject = {}): string {
+  const named = error.issues.slice(0, faults_named_max).map((issue) => {
+    const key = [...(root ? [root] : []), ...issue.path.map(String)].join('.');
+    const fault = `${issue.message}${datumOf(issue, schema)}`;
+    return key ? `${key}: ${fault}` : fault;
   });
   const more = error.issues.length - named.length;
   return bounded([...named, ...(more > 0 ? [`and ${more} more`] : [])].join('; '));

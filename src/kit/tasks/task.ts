@@ -139,7 +139,10 @@ export function readPayload(command: Command, payload: unknown): Reading {
   try {
     return { command, invocation: command.read(payload) };
   } catch (error) {
-    const refusal = error instanceof ZodError ? faultSentence(error, 'payload') : thrownSentence(error);
+    const refusal =
+      error instanceof ZodError
+        ? faultSentence(error, 'payload', command.input_schema)
+        : thrownSentence(error);
     return { command, refusal };
   }
 }

@@ -24,6 +24,8 @@ export interface CommandContext {
 export interface Invocation {
   /** Whether it may pre-empt a waiting or running task of the asset: stop, disarm, land, return_home. */
   readonly is_safety: boolean;
+  /** Deadline after dispatch of this payload, where it needs another one than the command. */
+  readonly timeout_ms?: number;
   /** Resolves with `result` once the effect was observed. Throws `CommandRefused` for a refusal. */
   readonly run: (context: CommandContext) => Promise<JsonObject>;
 }
@@ -50,6 +52,8 @@ interface CommandSpec<S extends z.ZodObject> {
   readonly risk_level: RiskLevel;
   readonly requires_approval?: boolean;
   readonly timeout_ms?: number;
+  /** For inputs that take longer, such as those that wait for an arrival. */
+  readonly timeoutOf_ms?: (input: z.output<S>) => number | undefined;
   /** A function where it depends on the input: to land is one of the modes that can be set. */
   readonly safety?: boolean | ((input: z.output<S>) => boolean);
   readonly repeatable?: boolean;
@@ -76,10 +80,12 @@ export function defineCommand<S extends z.ZodObject>(spec: CommandSpec<S>): Comm
 }
 
 function invocationOf<S extends z.ZodObject>(
-  { safety = false, handle }: CommandSpec<S>,
+  { safety = false, timeoutOf_ms, handle }: CommandSpec<S>,
   input: z.output<S>,
 ): Invocation {
+  const timeout_ms = timeoutOf_ms?.(input);
   return {
+    ...(timeout_ms === undefined ? {} : { timeout_ms }),
     is_safety: typeof safety === 'boolean' ? safety : safety(input),
     run: async (context) => handle(input, context),
   };

@@ -202,7 +202,10 @@ export class Kit {
   #commandsOf(asset: FakeAsset): readonly Command[] {
     const { speed_max } = this;
     const input: Input = z
-      .strictObject({ n: z.int().optional(), speed: z.number().min(0).max(speed_max).optional() })
+      .strictObject({
+        n: z.int().optional(),
+        speed: z.number().min(0).max(speed_max).optional().describe('knots'),
+      })
       .refine(() => {
         this.validations += 1;
         return true;
@@ -227,7 +230,11 @@ export class Kit {
       });
     return [
       command({ name: 'work' }),
-      command({ name: 'goto', risk_level: 'medium' }),
+      command({
+        name: 'goto',
+        risk_level: 'medium',
+        timeoutOf_ms: ({ speed }) => (speed === undefined ? undefined : 60_000),
+      }),
       command({ name: 'disarm', risk_level: 'high', safety: true }),
       command({ name: 'land', risk_level: 'high', safety: true }),
       command({ name: 'probe', repeatable: true }),

@@ -205,6 +205,23 @@ test('task prints the reason of a failed task and exits with an error', async ()
   expect(code).toBe(1);
 });
 
+test('task of an asset lists its commands with their fields', async () => {
+  const { stdout, code, stderr } = await typed(fakeDaemon(), ['task', 'Falcon']);
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  expect(stdout).toBe(`arm  Arm the motors. Limit 10 s.
+goto_waypoint  Fly to a point. Limit 10 s.
+    alt_m             number 2 to 120                   metres above home
+    wait_for_arrival  boolean, optional, default false  complete on arrival
+    mode              AUTO | RTL, optional
+${texts.payload_hint}
+`);
+  const json = await typed(fakeDaemon(), ['task', 'Falcon', '--json']);
+  expect(JSON.parse(json.stdout)).toMatchObject([{ name: 'arm' }, { name: 'goto_waypoint' }]);
+  const none = await typed(fakeDaemon({ commands: () => [] }), ['task', 'Gate', '--json']);
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('2 assets are named') as string });
+});
+
 test('task without arguments lists tasks with the names of their assets', async () => {
   const { stdout } = await typed(fakeDaemon(), ['task']);
   expect(stdout).toBe(`${at_ten}  Falcon  arm  pending\n`);
@@ -276,7 +293,6 @@ test.each([
     'number of seconds above 0',
   ],
   ['a misspelt subcommand', ['statsu'], 64, 'Did you mean status?'],
-  ['an asset without a command', ['task', 'Falcon'], 64, 'no command given'],
   ['an unknown asset', ['task', 'Falcno', 'arm'], 1, 'did you mean "Falcon"?'],
 ])('%s is told in one sentence', async (_, words, code, sentence) => {
   const result = await typed(fakeDaemon(), words);

@@ -1,5 +1,11 @@
 /** The assets of the kit: who announced which, and what an earlier run left announced. */
-import { announcement, commandList, health_items, type HealthItem } from '../../../contract/assets.ts';
+import {
+  announcement,
+  type CommandDefinition,
+  commandList,
+  health_items,
+  type HealthItem,
+} from '../../../contract/assets.ts';
 import type { FeedSet, GatewayFeed } from '../../../contract/feeds.ts';
 import { firstFault } from '../../../contract/first-fault.ts';
 import { assetId } from '../../../contract/identity.ts';
@@ -325,6 +331,12 @@ export class Assets {
     };
   }
 
+  /** The commands of an asset as published; none while its driver has not announced it. */
+  definitions(asset_id: string): readonly CommandDefinition[] {
+    const asset = this.named(asset_id);
+    return asset?.claimed ? this.#definitionsOf(asset) : [];
+  }
+
   /** The gateway is where the kit is. */
   placeGateway(position: Position): void {
     const gateway = this.#gateway();
@@ -356,9 +368,13 @@ export class Assets {
   }
 
   #announceCommands(asset: Asset): void {
+    asset.announceCommands(this.#definitionsOf(asset));
+  }
+
+  #definitionsOf(asset: Asset): CommandDefinition[] {
     const { kit_id, allow } = this.#parts;
     const enabled = this.#commandsOf(asset).filter((command) => allow(asset.target(), command) === true);
-    asset.announceCommands(definitionsOf(kit_id, asset.facts.asset_key, enabled));
+    return definitionsOf(kit_id, asset.facts.asset_key, enabled);
   }
 
   #forgetStrangers(): void {

@@ -1,4 +1,5 @@
 /** A daemon as the control socket sees it: what it answers is set by the test. */
+import type { CommandDefinition } from '../../../../src/contract/assets.ts';
 import type {
   LocalApi,
   LocalDispatch,
@@ -136,6 +137,13 @@ export interface FakeDaemon extends LocalApi {
   readonly followed: (count: number) => Promise<void>;
 }
 
+function commandOf(
+  about: Partial<CommandDefinition> & Pick<CommandDefinition, 'description' | 'name'>,
+): CommandDefinition {
+  const id = 'd0000000-0000-4000-8000-000000000001';
+  return { id, risk_level: 'high', requires_approval: true, input_schema: {}, timeout_ms: 10_000, ...about };
+}
+
 export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
   const listeners = new Set<(message: TailMessage) => void>();
   const waiting: { count: number; resolve: () => void }[] = [];
@@ -179,6 +187,22 @@ export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
       dispatched.push({ ...request, user });
       return taskOf({ command_name: request.command, payload: request.payload });
     },
+    commands: () => [
+      commandOf({ name: 'arm', description: 'Arm the motors.' }),
+      commandOf({
+        name: 'goto_waypoint',
+        description: 'Fly to a point.',
+        input_schema: {
+          type: 'object',
+          properties: {
+            alt_m: { type: 'number', minimum: 2, maximum: 120, description: 'metres above home' },
+            wait_for_arrival: { type: 'boolean', default: false, description: 'complete on arrival' },
+            mode: { type: 'string', enum: ['AUTO', 'RTL'] },
+          },
+          required: ['alt_m'],
+        },
+      }),
+    ],
     forgetAsset: () => drone,
     recentLog: () => ['{"level":"info","msg":"hello"}'],
     logLevels: () => ({ levels: [{ name: null, level: 'info', until: null }] }),

@@ -9,6 +9,21 @@ import { texts } from '../../../../src/kit/tasks/texts.ts';
 useFakeTime();
 
 describe('at its deadline', () => {
+  it.each([
+    [{ n: 1 }, 10],
+    [{ n: 1, speed: 1 }, 60],
+  ])('%o has %d s where the dispatch names none', async (payload, seconds) => {
+    const lab = startLab();
+    const { id } = lab.send({ command: 'goto', payload });
+    await pass(1_000 * seconds - 1);
+    expect(lab.kit.last.context.signal.aborted).toBe(false);
+    await pass(1);
+    expect(lab.kit.last.context.signal.aborted).toBe(true);
+    lab.kit.last.fail(new Error('late'));
+    await pass(2 * commit_ms);
+    expect(lab.last(id)).toMatchObject({ status: 'failed' });
+  });
+
   it('a running task is asked to stop, fails two seconds later, and its asset is free', async () => {
     const lab = startLab();
     const id = await lab.give({ n: 1 });

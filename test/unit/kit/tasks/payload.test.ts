@@ -92,7 +92,7 @@ describe('a task that waits while its driver announces other commands', () => {
     lab.kit.announceAgain();
     lab.kit.last.succeed();
     await pass(2 * commit_ms);
-    expect(lab.error(waiting)).toBe('payload.speed: Too big: expected number to be <=0.5');
+    expect(lab.error(waiting)).toBe('payload.speed: Too big: expected number to be <=0.5 (knots)');
     expect(lab.kit.invocations.map(({ n }) => n)).toEqual([1]);
   });
 

@@ -174,7 +174,7 @@ describe('a dispatch that is not carried out', () => {
   it('because of its payload names the key, and starts nothing', async () => {
     const lab = startLab();
     const id = await lab.give({ payload: { speed: 2 } });
-    expect(lab.error(id)).toBe('payload.speed: Too big: expected number to be <=1');
+    expect(lab.error(id)).toBe('payload.speed: Too big: expected number to be <=1 (knots)');
     expect(lab.disk.reports(id)).toHaveLength(1);
     expect(lab.kit.invocations).toHaveLength(0);
     expect(lab.error(await lab.give({ payload: { n: 1, colour: 'red' } }))).toBe(

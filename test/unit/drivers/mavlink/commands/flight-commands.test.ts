@@ -171,6 +171,16 @@ describe.concurrent('goto_waypoint with wait_for_arrival', () => {
     });
   });
 
+  it('has time for the longest way that is allowed, where the dispatch names none', async () => {
+    await withDrone({ airborne: true }, async (lab) => {
+      const found = lab.hub.findCommand(assetId(kit_id, drone_key), 'goto_waypoint');
+      if (!('command' in found)) throw new Error('no such command');
+      const limitOf = (more: object): number | undefined =>
+        found.command.read({ ...close_by, ...more }).timeout_ms;
+      expect([limitOf({}), limitOf({ wait_for_arrival: true })]).toEqual([undefined, 1_010_000]);
+    });
+  });
+
   it.each(autopilots)(
     'is not completed on the way to the target of another station: %s',
     async (autopilot) => {

@@ -128,7 +128,7 @@ describe.concurrent('get_params', () => {
       drone.withheld.add('PARAM_VALUE');
       await expect(late).rejects.toThrow(texts.too_late('Quadrotor 1', 0));
       const silent = lab.command('get_params', { names: ['RTL_ALT'] });
-      await expect(silent).rejects.toThrow(texts.unanswered('Quadrotor 1', 8));
+      await expect(silent).rejects.toThrow(texts.none_answered('Quadrotor 1', 'RTL_ALT', 8));
       drone.withheld.clear();
       for (let each = 0; each < 1_900; each += 1)
         drone.parameters.stored.set(`TEST_${each}`, { value: each, isInteger: true });
