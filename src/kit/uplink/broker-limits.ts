@@ -1,6 +1,6 @@
 /** What a broker does not offer, as its CONNACK or its refusal shows, and how the kit gets by without it. */
 import { codeOfMqtt5 } from '../../mqtt/codes.ts';
-import type { Session } from '../../mqtt/session.ts';
+import type { Outgoing, Session } from '../../mqtt/session.ts';
 import type { Problems } from './problems.ts';
 import { texts } from './texts.ts';
 import { broker_addresses } from '../../mqtt/broker-addresses.ts';
@@ -19,8 +19,20 @@ import { every } from '../../platform/time.ts';
 
 const code = { packet_too_large: 0x95, retain_not_supported: 0x9a, qos_not_supported: 0x9b } as const;
 
+/** Connections in a row that ended before the retained will or birth was answered; the next one has neither. */
+const ends_until_trial = 2;
+
+/**
+ * Some brokers end the connection at a retained message without a word: those of MQTT 3.1.1 have no code for it, and AWS IoT Core
+ * does so where the policy lacks `iot:RetainPublish`. So a connection without any is tried; only the same message, answered when it
+ * is not retained and not when it is, shows that.
+ */
 export class BrokerLimits {
   readonly #problems: Problems;
+  #ends_in_a_row = 0;
+  #is_trial = false;
+  /** How the birth was published that the broker has not answered yet. */
+  #unanswered: 'as_is' | 'retained_after_plain' | undefined;
   #retains = true;
   /** As it showed at a message, whatever its CONNACK says. */
   #refusesRetained = false;
@@ -30,9 +42,46 @@ export class BrokerLimits {
     this.#problems = problems;
   }
 
+  begin(): void {
+    this.#is_trial = !this.#refusesRetained && this.#ends_in_a_row >= ends_until_trial;
+  }
+
   /** Whether the will may be retained. */
   get retains(): boolean {
-    return this.#retains;
+    return this.#retains && !this.#is_trial;
+  }
+
+  /** Publishes the birth, retained where the broker takes that. Resolves with the code of the answer. */
+  async publishBirth(session: Pick<Session, 'retains' | 'publishAndWait'>, birth: Outgoing): Promise<number> {
+    this.#unanswered = 'as_is';
+    if (this.#is_trial && session.retains) {
+      session.retains = false;
+      const { code: plain_code } = await session.publishAndWait(birth);
+      if (plain_code >= 0x80) return plain_code;
+      this.#unanswered = 'retained_after_plain';
+      session.retains = true;
+    }
+    let { code: answer } = await session.publishAndWait(birth);
+    if (answer === code.retain_not_supported) {
+      this.refusedRetained();
+      session.retains = false;
+      answer = (await session.publishAndWait(birth)).code;
+    }
+    this.#unanswered = undefined;
+    this.#ends_in_a_row = 0;
+    return answer;
+  }
+
+  /** The broker ended a connection, or refused it without saying that a retained will is why. */
+  ended(): void {
+    if (this.#unanswered === 'retained_after_plain') this.refusedRetained();
+    else if (this.#unanswered === 'as_is') this.endedAtWill();
+    this.#unanswered = undefined;
+  }
+
+  /** The same, before the CONNACK. */
+  endedAtWill(): void {
+    this.#ends_in_a_row = this.#is_trial ? 0 : this.#ends_in_a_row + 1;
   }
 
   /** Whether the will must be as small as possible. */

@@ -134,7 +134,8 @@ function withoutFaults(data: StateData): StateData {
 
 interface IntroductionOptions {
   readonly kit_id: string;
-  readonly birth: Outgoing;
+  /** Publishes the birth; resolves with the code of the answer. */
+  readonly publishBirth: () => Promise<number>;
   readonly timeout_ms: number;
   /** Whether to end the subscription to everything that kits before contract 1.1 left in their session. */
   readonly drops_old_filter: boolean;
@@ -151,12 +152,12 @@ export async function introduce(
   options: IntroductionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { kit_id, birth, timeout_ms, drops_old_filter, problems } = options;
+  const { kit_id, publishBirth, timeout_ms, drops_old_filter, problems } = options;
   const introduced = (async () => {
     // A dispatch must never be retained: with `rap` one shows also when it is published while the kit is connected.
     noteRefused(await session.subscribe(downFilters(kit_id), { rap: true }), problems);
     if (session.session_present && drops_old_filter) await session.unsubscribe(downFilter(kit_id));
-    noteBirth((await session.publishAndWait(birth)).code, birth.topic, problems);
+    noteBirth(await publishBirth(), upTopic(kit_id, channels.state), problems);
     return true;
   })();
   const done = await within(timeout_ms, introduced, signal);
@@ -190,7 +191,7 @@ export function noteBirth(code: number, topic: string, problems: Problems): void
   const reason = codeInWords(code);
   problems.note('presence', {
     sentence: `broker refuses ${topic} (${reason}): the cloud does not see this kit online; ${reasonOf(code).remedy}`,
-    line: 'broker refused the presence of the kit; continuing without it',
+    line: texts.presence_refused,
     facts: { topic, reason },
     lasts: 'until_cleared',
   });

@@ -4,7 +4,7 @@ import type { AckRule } from '../outbox/api.ts';
 import type { Dispatch } from '../outbox/live/dispatch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
-import { codeInWords } from '../../mqtt/codes.ts';
+import { codeInWords, codeOfMqtt5 } from '../../mqtt/codes.ts';
 import { ConnectFailed } from '../../mqtt/connect-failed.ts';
 import { keepConnected, type RetrySpans } from '../../mqtt/reconnect.ts';
 import { wayTo } from '../../mqtt/proxy.ts';
@@ -39,6 +39,7 @@ const credentials_look_ms = 60_000;
 /** Message rate too high, quota exceeded. */
 const rate_codes: ReadonlySet<number> = new Set([0x96, 0x97]);
 const retain_not_supported = 0x9a;
+const not_authorized = 0x87;
 /** What a broker does not keep is published again after this time. */
 const repeat_ms = 900_000;
 /** Topic and header of the state message. */
@@ -196,7 +197,10 @@ export class Uplink {
       this.#state.otherVersion(error);
       return;
     }
-    if (error instanceof ConnectFailed && error.code !== undefined) this.#limits.refused(error.code);
+    if (error instanceof ConnectFailed) {
+      if (error.code !== undefined) this.#limits.refused(error.code);
+      if (error.stage === 'closed' || isNotAuthorized(error)) this.#limits.endedAtWill();
+    }
     this.#state.failed(error);
   }
 
@@ -228,6 +232,7 @@ export class Uplink {
       // MQTT.js reports no error without a code.
       else tcp.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));
     };
+    this.#limits.begin();
     const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
     const session = await openSession(
       {
@@ -288,6 +293,7 @@ export class Uplink {
       if (signal.aborted) await this.#farewell(session, sender);
       return reason;
     } catch (error) {
+      if (!signal.aborted && !session.ended_by_us) this.#limits.ended();
       session.destroy(messageOf(error));
       return messageOf(error);
     } finally {
@@ -315,9 +321,10 @@ export class Uplink {
   async #begin(session: Session, signal: AbortSignal): Promise<void> {
     const { kit_id, broker } = this.#options;
     if (!this.#limits.accepted(session)) throw new Error('the broker supports QoS 0 only');
+    const birth = this.#presence.birth(session.packet_bytes_max - state_overhead_bytes);
     const options = {
       kit_id,
-      birth: this.#presence.birth(session.packet_bytes_max - state_overhead_bytes),
+      publishBirth: async () => this.#limits.publishBirth(session, birth),
       timeout_ms: broker.connect_timeout_ms,
       drops_old_filter: !this.#is_old_filter_gone,
       problems: this.#problems,
@@ -426,6 +433,10 @@ export class Uplink {
 async function untilIdle(sender: Sender, dispatch: Dispatch, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (sender.window.in_flight > 0 || dispatch.live_rows > 0))
     await sleep(flush_poll_ms, signal);
+}
+
+function isNotAuthorized({ code }: ConnectFailed): boolean {
+  return code !== undefined && codeOfMqtt5(code) === not_authorized;
 }
 
 /** The broker may have begun a session without a CONNACK: the next CONNACK would report it as present. */

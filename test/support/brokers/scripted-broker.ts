@@ -15,6 +15,8 @@ export interface Peer {
   readonly version: 4 | 5;
   /** Bytes of the CONNECT packet behind its fixed header. */
   readonly connect: Buffer;
+  /** Its CONNECT has a will, which is to be retained. */
+  readonly retains_will: boolean;
   write(bytes: Buffer | string): void;
   connack(code?: number, properties?: Buffer): void;
   puback(packet_id: number, code?: number): void;
@@ -66,6 +68,7 @@ const connect_type = 1;
 const subscribe_type = 8;
 const unsubscribe_type = 10;
 const ping_type = 12;
+const will_retain_flag = 0x20;
 
 export async function startScriptedBroker(first: Script = {}): Promise<ScriptedBroker> {
   let script = first;
@@ -161,6 +164,7 @@ function peerOn(socket: Socket, connect: Buffer): Peer {
   return {
     version,
     connect,
+    retains_will: (connect.readUInt8(7) & will_retain_flag) > 0,
     write,
     connack: (code = 0, properties = Buffer.alloc(0)) =>
       write(framed(0x20, Buffer.from([0, code]), isV5 ? withLength(properties) : Buffer.alloc(0))),
