@@ -7,7 +7,7 @@ import { cautionsOf } from '../kit/config/drivers.ts';
 import { state_dir_default } from '../kit/config/schema.ts';
 import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../kit/config/standalone.ts';
 import { ConfigInvalid } from '../platform/errors.ts';
-import { nearestExisting } from './doctor/disk.ts';
+import { nearestExisting } from '../kit/config/state-place.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
 import { replicationWarnings } from '../cloud/sql/replication.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';

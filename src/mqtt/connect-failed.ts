@@ -55,6 +55,6 @@ export class FailureNotes {
   }
 }
 
-function isBroken(error: Error): boolean {
+export function isBroken(error: unknown): boolean {
   return hasCode(error, 'ECONNRESET', 'EPIPE');
 }

@@ -1,4 +1,5 @@
 /** Errors of sockets and TLS in words: what is wrong and what to do, without the text of a library. */
+import { texts } from './texts.ts';
 
 const check_ca = 'install the certificate of its authority on this machine, or name it as broker.ca_file';
 const untrusted = `the authority that signed the certificate of the broker is not trusted; ${check_ca}`;
@@ -58,6 +59,7 @@ export function plainFault(error: Error): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const known = by_code[code];
   if (known !== undefined) return known;
+  if (code.startsWith('HPE_')) return texts.no_web_server;
   const isTls = code.startsWith('ERR_SSL') || code === 'EPROTO' || error.message.includes('SSL routines');
   if (!isTls) return error.message;
   const reason = `${code} ${error.message.replaceAll(/[ :]+/gu, '_').toUpperCase()}`;

@@ -84,6 +84,7 @@ export class FrameFilter {
   #left_bytes = 0;
   #target: 'client' | 'codec' | 'nowhere' = 'client';
   #skipping: Oversize | undefined;
+  #hasBegun = false;
 
   constructor(options: FrameOptions) {
     this.#options = options;
@@ -117,8 +118,7 @@ export class FrameFilter {
         at = end;
         continue;
       }
-      const header = this.#options.isHeld() ? undefined : readHeader(bytes, at);
-      const next = header && this.#begin(bytes, at, header, out);
+      const next = this.#options.isHeld() ? undefined : this.#next(bytes, at, out);
       if (next === undefined) {
         this.#held = bytes.subarray(at);
         break;
@@ -126,6 +126,19 @@ export class FrameFilter {
       at = next;
     }
     return out;
+  }
+
+  /** As `#begin`; what a connection begins with may show that no broker is there. */
+  #next(bytes: Buffer, at: number, out: Buffer[]): number | undefined {
+    try {
+      const header = readHeader(bytes, at);
+      const next = header && this.#begin(bytes, at, header, out);
+      this.#hasBegun ||= next !== undefined;
+      return next;
+    } catch (error) {
+      const words = this.#hasBegun ? undefined : otherServer(bytes);
+      throw words === undefined ? error : new MalformedPacket(words);
+    }
   }
 
   #take(some: Buffer, out: Buffer[]): void {
@@ -227,9 +240,17 @@ function publishHead(
   return { topic_end, head_end };
 }
 
-/** `HTTP/1.1 400 Bad Request`, as web servers, login pages of networks and proxies answer a CONNECT of MQTT. */
-function isHttp(bytes: Buffer, at: number): boolean {
-  return bytes.toString('latin1', at, at + 5) === 'HTTP/';
+const words_max = 60;
+
+/** What the first bytes of a connection show of a server that is no broker; undefined: nothing. */
+function otherServer(bytes: Buffer): string | undefined {
+  const [type, major] = bytes;
+  // An alert or a handshake record: RFC 8446 section 5.1.
+  if ((type === 0x15 || type === 0x16) && major === 3) return texts.speaks_tls;
+  const line = /^[ -~]{4,}/u.exec(bytes.toString('latin1', 0, words_max))?.[0];
+  if (line === undefined) return undefined;
+  // As web servers, login pages of networks and proxies answer a CONNECT of MQTT.
+  return line.startsWith('HTTP/') ? texts.speaks_http : texts.speaks_otherwise(line.trim());
 }
 
 /** Undefined while its bytes have not all arrived. */
@@ -239,8 +260,7 @@ function readHeader(bytes: Buffer, at: number): Header | undefined {
   const qos = (first >> 1) & 3;
   const flags = flags_by_type.get(type);
   const isValid = flags_by_type.has(type) && (flags === undefined ? qos < 3 : flags === (first & 15));
-  if (!isValid)
-    throw new MalformedPacket(isHttp(bytes, at) ? texts.speaks_http : texts.not_mqtt(first.toString(16)));
+  if (!isValid) throw new MalformedPacket(texts.not_mqtt(first.toString(16)));
   let body_bytes = 0;
   for (let n = 0; n < 4; n++) {
     if (at + 1 + n >= bytes.length) return undefined;

@@ -8,6 +8,7 @@ import { address_attempt_ms } from '../platform/address-attempts.ts';
 import { trustSystemAuthorities } from '../platform/authorities.ts';
 import { brokerPlace, isTls, isWebSocket, type Place } from '../platform/broker-address.ts';
 import type { BrokerOptions } from './broker.ts';
+import { isBroken } from './connect-failed.ts';
 import { broker_addresses, type BrokerAddresses } from './broker-addresses.ts';
 import { proxyOf, tunnel } from './proxy.ts';
 import { texts } from './texts.ts';
@@ -59,14 +60,22 @@ export async function openTransport(
   ways: Ways = {},
 ): Promise<Transport> {
   const url = new URL(endpoint.url);
-  return opened(endpoint, signal, ways, async (tunnelled) => {
+  let step: keyof typeof texts.cut | undefined;
+  const finish = async (tunnelled: Duplex): Promise<Duplex> => {
     let stream = tunnelled;
     if (isTls(url)) {
+      step = 'tls';
       if (endpoint.ca === undefined) trustSystemAuthorities();
       stream = await secured(connectTls({ socket: stream, ...tlsOptions(endpoint) }), signal);
     }
+    step = 'websocket';
     return isWebSocket(url) ? upgraded(stream, endpoint, signal) : stream;
-  });
+  };
+  try {
+    return await opened(endpoint, signal, ways, finish);
+  } catch (error) {
+    throw step && isBroken(error) ? Object.assign(new Error(texts.cut[step]), { code: 'CUT' }) : error;
+  }
 }
 
 /** As `openTransport`, without TLS and WebSocket: bytes reach the broker as they are written. */

@@ -10,7 +10,15 @@ export const texts = {
   // Connecting
   no_answer: 'the broker accepted the connection and did not answer',
   no_connection: 'no connection within the time limit',
-  closed_early: 'the broker closed the connection before it answered',
+  closed_early:
+    'the broker closed the connection before it answered; check the port in broker.url, and mqtts:// if it uses TLS',
+  cut: {
+    tls: 'the connection was ended during the TLS handshake; check that the port uses TLS, and that no firewall between ends it',
+    websocket:
+      'the connection was ended before a WebSocket was open; check the port in broker.url, and wss:// if it uses TLS',
+  },
+  no_web_server:
+    'no HTTP server answers on this port, as WebSocket needs; check the port in broker.url, or write mqtt://',
   attempt_aborted: 'the attempt was aborted',
   proxy_refused: (proxy: string, place: string, reason: string, status: number) =>
     `the proxy ${proxy} answered ${reason} to the request for ${place}; ${proxy_remedies[status] ?? 'ask who runs it to allow connections to this host and port'}`,
@@ -41,8 +49,12 @@ export const texts = {
   wrong_answer: (cmd: string) => `the broker answered a message with ${cmd.toUpperCase()}`,
   topic_cut: 'the broker sent a message that ends within its topic or packet id',
   topic_alias: 'the broker sent a message with a topic alias, which was not agreed on',
-  not_mqtt: (first: string) => `the broker sent data that is not an MQTT packet (first byte 0x${first})`,
+  not_mqtt: (first: string) =>
+    `the broker sent data that is not an MQTT packet (first byte 0x${first}); check the port in broker.url`,
+  speaks_otherwise: (words: string) =>
+    `what answers on this port is no MQTT broker ("${words}"); check the host and port in broker.url`,
+  speaks_tls: 'this port uses TLS; write mqtts:// (or wss://) in broker.url',
   speaks_http:
-    'an HTTP server answers on this port; for MQTT over WebSocket write wss:// (or ws://) and its path in broker.url, else correct the port',
+    'an HTTP server answers on this port; for MQTT over WebSocket write wss:// (or ws://) and its path in broker.url, for a broker that shares the port by ALPN set broker.alpn, else correct the port',
   length_unreadable: 'the broker sent a packet with an invalid length',
 } as const;

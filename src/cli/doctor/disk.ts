@@ -1,8 +1,9 @@
 /** Checks the disk of the buffer: free space, inodes, and writing a file. */
 import { randomUUID } from 'node:crypto';
-import { access, open, rm, statfs, realpath, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { open, rm, statfs, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Config } from '../../kit/config/config.ts';
+import { nearestExisting } from '../../kit/config/state-place.ts';
 import { messageOf, systemReason } from '../../platform/errors.ts';
 import { size } from '../terminal/shell.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
@@ -64,14 +65,6 @@ function writeRemedy(code: string): string {
   if (code === 'ENOSPC' || code === 'EDQUOT') return texts.free_space_full;
   if (code === 'EROFS') return texts.repair_disk;
   return texts.replace_disk;
-}
-
-/** The directory, or its closest existing parent: the daemon creates the rest. */
-export async function nearestExisting(dir: string): Promise<string> {
-  return access(dir).then(
-    () => dir,
-    async () => (dir === dirname(dir) ? dir : nearestExisting(dirname(dir))),
-  );
 }
 
 // Checks the wear of the flash under a directory, as eMMC reports it (JEDEC JESD84-B51, EXT_CSD 267 to 269).

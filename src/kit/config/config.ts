@@ -4,6 +4,7 @@ import { type BrokerConfig, readBroker } from './broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './drivers.ts';
 import { addIssues, didYouMean } from './faults.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
+import { placeWarnings } from './state-place.ts';
 import { type MediaServerConfig, readMedia } from './media.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitListen } from './schema.ts';
 import { checkService, type OwnServiceConfig, ownServiceOf } from './service.ts';
@@ -97,7 +98,7 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
   const warnings: string[] = [];
   const { credentials_dir } = sources;
   const kit_id = sections.kit_id ?? (await ownId(sections, faults));
-  warnings.push(...(await identityWarnings(kit_id, sections.state_dir)));
+  warnings.push(...(await stateWarnings(kit_id, sections.state_dir)));
   const broker =
     sections.broker &&
     (await readBroker(sections.broker, kit_id, { source, faults, warnings, credentials_dir }));
@@ -173,10 +174,14 @@ async function ownId(
   }
 }
 
-async function identityWarnings(kit_id: string, state_dir: string | undefined): Promise<readonly string[]> {
+async function stateWarnings(kit_id: string, state_dir: string | undefined): Promise<readonly string[]> {
   if (state_dir === undefined) return [];
   const copied = await copyWarning(state_dir);
-  return [...(kit_id === no_kit_id ? [texts.no_id_yet] : []), ...(copied === undefined ? [] : [copied])];
+  return [
+    ...(kit_id === no_kit_id ? [texts.no_id_yet] : []),
+    ...(copied === undefined ? [] : [copied]),
+    ...(await placeWarnings('state_dir', state_dir)),
+  ];
 }
 
 async function socketGroup(name: string | undefined, faults: FaultList): Promise<number | undefined> {

@@ -11,6 +11,7 @@ import { configFile, type LogLevel, splitListen } from './schema.ts';
 import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { readSecret, isThisMachine, readCertificates } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
+import { placeWarnings } from './state-place.ts';
 import { texts } from './texts.ts';
 
 // The queue of RabbitMQ from which the service takes the messages of kits, in place of a subscription of MQTT.
@@ -241,6 +242,7 @@ export async function readStandalone(
   const context = { source, faults, warnings, credentials_dir };
   const from = read.data && (await originOf(read.data, file, context));
   const database = read.data && (await databaseOf(read.data, dirname(file), faults));
+  warnings.push(...(await databaseWarnings(database)));
   if (read.data) await checkService(read.data, { dir: dirname(file) }, { faults, warnings, at: [] });
   const lines = faults.lines();
   if (!read.success || !from || !database || lines.length > 0) throw new ConfigInvalid(lines);
@@ -307,6 +309,10 @@ export async function readDatabase(file: string, named: string | undefined): Pro
   const lines = faults.lines();
   if (!database || lines.length > 0) throw new ConfigInvalid(lines);
   return database;
+}
+
+async function databaseWarnings(database: DatabaseConfig | undefined): Promise<readonly string[]> {
+  return database?.kind === 'sqlite' ? placeWarnings('database', dirname(database.file)) : [];
 }
 
 type DatabaseSection = Pick<

@@ -41,6 +41,12 @@ export const texts = {
   no_id_yet: 'the kit has no id yet; start kit-connector, which creates it at the first start',
   copied: (state_dir: string) =>
     `${state_dir} was written on another machine, so two kits may share one kit_id; if this is a copy, remove kit-id and kit-id.machine there and kit_id from the configuration, after a repair or reinstallation only kit-id.machine, then restart kit-connector`,
+  state_in_memory: (key: string, dir: string, memory: string) =>
+    `${key} ${dir} is in memory (${memory}), so messages, tasks and keys in it are lost when the machine restarts; set ${key} to a path on a disk`,
+  state_remote: (key: string, dir: string, type: string) =>
+    `${key} ${dir} is on another machine (${type}), which the files of SQLite are not made for; set ${key} to a path on a disk of this machine`,
+  state_open: (key: string, dir: string, type: string) =>
+    `every user of this machine can read the messages and keys in ${key} ${dir}, since ${type} keeps no permissions; set ${key} to a path on ext4 or the like, or mount it with umask=077 and uid= of the daemon`,
 
   // The broker
   no_broker: (file: string) =>

@@ -165,6 +165,33 @@ describe('a server that is not the broker', () => {
     await expect(session(`mqtt://${web}`)).rejects.toThrow(texts.speaks_http);
   });
 
+  const ssh = 'SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u7';
+  const smtp = '220 mail.example.com ESMTP Postfix (Debian/GNU)';
+  // Their first bytes, which may pass for the header of an MQTT packet: RFC 4253 4.2, RFC 5321 4.2, AMQP 0-9-1 4.2.2, RFC 8446 5.1
+  it.each([
+    ['mqtt', `${ssh}\r\n`, texts.speaks_otherwise(ssh)],
+    ['mqtt', `${smtp}\r\n`, texts.speaks_otherwise(smtp)],
+    [
+      'mqtt',
+      "<?xml version='1.0'?><stream:error/>",
+      texts.speaks_otherwise("<?xml version='1.0'?><stream:error/>"),
+    ],
+    ['mqtt', 'AMQP\0\0\t\x01', texts.speaks_otherwise('AMQP')],
+    ['mqtt', '\x15\x03\x01\0\x02\x02\x46', texts.speaks_tls],
+    // Telnet
+    ['mqtt', '\xff\xfd\x18', texts.not_mqtt('ff')],
+    // What a proxy or a firewall, and a broker without TLS (hivemq/hivemq-mqtt-client#493), do with a protocol that is not theirs
+    ['mqtt', '', texts.closed_early],
+    ['mqtts', '', texts.cut.tls],
+    ['ws', '', texts.cut.websocket],
+    ['ws', '\x20\x02\0\0', texts.no_web_server],
+  ])('is named by its own words: by %s %j', async (scheme, words, sentence) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(words, 'latin1'));
+    });
+    await expect(session(`${scheme}://127.0.0.1:${await listening(server)}`)).rejects.toThrow(sentence);
+  });
+
   it('is given the time of an attempt, in each step of it', async () => {
     const mute = await listening(createServer((socket) => socket.on('error', () => undefined)));
     const short = { connect_timeout_ms: 300 };
