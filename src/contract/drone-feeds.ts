@@ -1,7 +1,7 @@
 /** The feeds of drones and vehicles; feeds.ts has the rules of all feeds. */
 import { z } from 'zod';
 import { latitude, longitude } from './assets.ts';
-import { altitude, count, heading, percent, speed, volt } from './feed-units.ts';
+import { altitude, count, heading, percent, speed, timestamp, volt } from './feed-units.ts';
 import { feed_list_max, name_chars_max, sentence_chars_max } from './limits.ts';
 
 const altitude_amsl = z.number().nullable().optional().describe('metres above mean sea level');
@@ -14,6 +14,37 @@ const radioStrength = z
   .max(254)
   .nullable()
   .describe("the radio's own scale, 0..254; not dBm");
+
+/** Of what a vehicle reports, worst first, as MAVLink and syslog number it from 0. */
+export const severity = z.enum([
+  'emergency',
+  'alert',
+  'critical',
+  'error',
+  'warning',
+  'notice',
+  'info',
+  'debug',
+]);
+export type Severity = z.output<typeof severity>;
+
+/** What a failsafe is about. `link`: the ground station; `rc`: the pilot's transmitter; `other`: the vehicle does not report it. */
+export const failsafeType = z.enum([
+  'battery',
+  'link',
+  'rc',
+  'ekf',
+  'fence',
+  'terrain',
+  'crash',
+  'motor',
+  'leak',
+  'termination',
+  'other',
+]);
+export type FailsafeType = z.output<typeof failsafeType>;
+
+const vehicle_text = z.string().max(sentence_chars_max).describe('in the words of the vehicle');
 
 export const droneFeeds = {
   /** Position that the autopilot estimates. Not published while there is no valid position. */
@@ -141,5 +172,36 @@ export const droneFeeds = {
     ),
     fence_digest: digest.optional(),
     rally_digest: digest.optional(),
+  }),
+  /** The latest texts of the vehicle, newest first; a text that repeats stands there once. Since 1.2. */
+  messages: z.looseObject({
+    messages: z
+      .array(
+        z.looseObject({
+          text: vehicle_text,
+          severity,
+          timestamp: timestamp.describe('of the latest time'),
+          count: z.int().positive().describe('how often it came'),
+        }),
+      )
+      .max(feed_list_max),
+  }),
+  /** A new text of severity `warning` or worse; an alarm. Reasons why it cannot be armed are in `sys_status`. Since 1.2. */
+  alarm: z.looseObject({ text: vehicle_text, severity, timestamp }),
+  /** Which failsafes of the vehicle are active, as it reports them; an alarm, sent when that changes. Since 1.2. */
+  failsafe: z.looseObject({
+    detected: z.boolean().describe('at least one is active'),
+    severity,
+    types: z.array(failsafeType).max(failsafeType.options.length),
+    causes: z
+      .array(
+        z.looseObject({
+          type: failsafeType,
+          since: timestamp,
+          reason: vehicle_text.nullable().describe('why, in the words of the vehicle'),
+        }),
+      )
+      .max(failsafeType.options.length),
+    timestamp,
   }),
 } as const;

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { assetStatus, latitude, longitude } from './assets.ts';
 import { droneFeeds } from './drone-feeds.ts';
-import { altitude, count, heading, percent, speed, volt } from './feed-units.ts';
+import { altitude, count, heading, percent, speed, timestamp, volt } from './feed-units.ts';
 import type { Lane } from './lanes.ts';
 import {
   address_chars_max,
@@ -15,7 +15,6 @@ import {
   key_chars_max,
   name_chars_max,
   sentence_chars_max,
-  time_chars_max,
 } from './limits.ts';
 import { linkCause, linkStatus, linkType } from './kit.ts';
 
@@ -24,9 +23,6 @@ export type FeedSet = Readonly<Record<string, z.ZodType>>;
 /** What a vendor camera's detector knows; the names are the camera's own. */
 export const aiType = z.enum(['people', 'vehicle', 'dog_cat', 'face', 'package']);
 export type AiType = z.output<typeof aiType>;
-
-/** UTC, when the connector saw it: cameras' own clocks are often wrong. */
-const timestamp = z.iso.datetime().max(time_chars_max);
 
 /** Somebody rang. Since contract 1.2, as all feeds of ONVIF cameras but `status` and `motion`. */
 const doorbell = z.looseObject({ detected: z.boolean(), timestamp });
@@ -317,6 +313,8 @@ const alarms: ReadonlySet<string> = new Set(
     ...Object.keys(onvifFeeds),
     ...Object.keys(edgeEvents),
     'data_cap' satisfies GatewayFeed,
+    'alarm' satisfies keyof typeof droneFeeds,
+    'failsafe' satisfies keyof typeof droneFeeds,
   ].filter((feed) => feed !== feed_behind),
 );
 

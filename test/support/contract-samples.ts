@@ -130,6 +130,19 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   droneWind: { speed_mps: 3.2, direction: 240 },
   droneVibration: { x: 4.5, y: null, z: 8.1, clipping: [0, 2, 0] },
   droneFence: { breached: true, breach_count: 1, breach_type: 'boundary' },
+  droneMessages: {
+    messages: [
+      { text: 'GCS Failsafe', severity: 'critical', timestamp: '2026-11-21T10:00:00.000Z', count: 2 },
+    ],
+  },
+  droneAlarm: { text: 'GCS Failsafe', severity: 'critical', timestamp: '2026-11-21T10:00:00.000Z' },
+  droneFailsafe: {
+    detected: true,
+    severity: 'critical',
+    types: ['link'],
+    causes: [{ type: 'link', since: '2026-11-21T10:00:00.000Z', reason: 'GCS Failsafe' }],
+    timestamp: '2026-11-21T10:00:00.000Z',
+  },
   droneMission: {
     count: 12,
     current: 4,

@@ -1,5 +1,6 @@
 /** Collects the numbered events of one autopilot and requests lost ones, by the Events Interface of MAVLink. */
-import { armingReasons, type VehicleEvent } from './px4-events.ts';
+import type { FailsafeType } from '../../../src/contract/drone-feeds.ts';
+import { armingReasons, failsafesOf, type VehicleEvent } from './px4-events.ts';
 
 /** First and last sequence number to request. */
 export interface MissedEvents {
@@ -71,6 +72,11 @@ export class EventIntake {
   /** Returns why the vehicle cannot be armed in `mode`; undefined without a complete report of its checks. */
   armingReasons(mode: string | null): readonly string[] | undefined {
     return armingReasons(this.#events, mode);
+  }
+
+  /** Returns the failsafes that begin with an event. */
+  failsafesOf(event: VehicleEvent): readonly FailsafeType[] {
+    return failsafesOf(event, this.#events);
   }
 
   /** Clears everything after a restart of the autopilot. */

@@ -2,6 +2,7 @@
  * Decodes PX4 events as far as possible without the metadata file of each firmware: which checks prevent arming.
  * The Events Interface of MAVLink, with the layout of PX4 1.14 and later.
  */
+import type { FailsafeType } from '../../../src/contract/drone-feeds.ts';
 import type { Messages } from '../wire/messages.ts';
 
 export type VehicleEvent = Messages['EVENT'];
@@ -165,4 +166,39 @@ function modesOf({ arguments: bytes }: VehicleEvent): number {
 function checkText(event: VehicleEvent): string {
   const component = components[event.arguments[4] ?? 0] ?? `component ${event.arguments[4]}`;
   return `${component}: ${eventText(event) ?? `check ${event.id} failed`}`;
+}
+
+// Failsafes: PX4-Autopilot, src/modules/commander/failsafe/framework.cpp (1.14 and later).
+
+/** Events with which a failsafe begins: where their argument with the cause stands; null: the failed checks tell. */
+const failsafe_events: ReadonlyMap<number, number | null> = new Map([
+  [eventId('commander_failsafe_enter'), 5],
+  [eventId('commander_failsafe_enter_hold'), 7],
+  [eventId('commander_failsafe_enter_generic'), null],
+  [eventId('commander_failsafe_enter_generic_hold'), null],
+]);
+/** PX4's `failsafe_cause_t`, from 1. */
+const cause_types: readonly FailsafeType[] = ['rc', 'link', 'battery', 'battery', 'battery', 'battery'];
+const component_types: Readonly<Partial<Record<string, FailsafeType>>> = {
+  GPS: 'ekf',
+  'remote control': 'rc',
+  'motors and ESCs': 'motor',
+  battery: 'battery',
+  'communication links': 'link',
+  'attitude estimate': 'ekf',
+  'local position estimate': 'ekf',
+  'global position estimate': 'ekf',
+};
+
+/** Returns the failsafes that begin with an event; none with other events. */
+export function failsafesOf(
+  event: VehicleEvent,
+  events: ReadonlyMap<number, VehicleEvent>,
+): readonly FailsafeType[] {
+  const cause_at = failsafe_events.get(event.id);
+  if (cause_at === undefined) return [];
+  if (cause_at !== null) return [cause_types[(event.arguments[cause_at] ?? 0) - 1] ?? 'other'];
+  const failed = (newestReport(events) ?? []).filter((check) => concerns(check, null));
+  const types = failed.flatMap((check) => component_types[components[check.arguments[4] ?? 0] ?? ''] ?? []);
+  return types.length > 0 ? [...new Set(types)] : ['other'];
 }

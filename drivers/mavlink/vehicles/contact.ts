@@ -50,9 +50,9 @@ export interface ContactParts {
     readonly seen: (now_ms: number) => void;
   };
   /** Receives a complete text of the vehicle. */
-  readonly onText: (contact: Contact, text: StatusText) => void;
+  readonly onText: (contact: Contact, text: StatusText, now_ms: number) => void;
   /** Receives an event that was not received before. */
-  readonly onEvent: (contact: Contact, event: VehicleEvent) => void;
+  readonly onEvent: (contact: Contact, event: VehicleEvent, now_ms: number) => void;
 }
 
 /** An autopilot does not start twice within this time. */
@@ -261,7 +261,7 @@ export class Contact {
     else if (name === 'EXTENDED_SYS_STATE') this.#receiveState(fields, now_ms);
     else if (name === 'PARAM_VALUE') this.#detectQuadplane(() => this.#quadplane.receiveParameter(fields));
     else if (name === 'HIGH_LATENCY2') this.#receiveHighLatency(fields, now_ms);
-    else this.#collect(message);
+    else this.#collect(message, now_ms);
     return true;
   }
 
@@ -285,7 +285,7 @@ export class Contact {
   }
 
   /** Collects what the autopilot reports in several messages: modes and events. */
-  #collect({ name, fields }: Decoded): void {
+  #collect({ name, fields }: Decoded, now_ms: number): void {
     if (name === 'AVAILABLE_MODES') {
       const { custom_mode, mode_name } = fields;
       if (mode_name !== '' && this.modes.size < modes_max) this.modes.set(custom_mode, mode_name);
@@ -294,7 +294,7 @@ export class Contact {
     } else if (name === 'RESPONSE_EVENT_ERROR') {
       this.events.gone(fields.sequence_oldest_available);
     } else if (name === 'EVENT' && this.events.take(fields)) {
-      this.#onEvent(this, fields);
+      this.#onEvent(this, fields, now_ms);
     }
   }
 
@@ -346,7 +346,7 @@ export class Contact {
     if (!text) return;
     this.texts.push({ text, at_ms: now_ms });
     if (this.texts.length > texts_max) this.texts.shift();
-    this.#onText(this, text);
+    this.#onText(this, text, now_ms);
   }
 
   #receiveState(state: Messages['EXTENDED_SYS_STATE'], now_ms: number): void {

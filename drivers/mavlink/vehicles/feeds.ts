@@ -98,6 +98,18 @@ export function gpsRawFeed(gps: Messages['GPS_RAW_INT']): Feed<'gps_raw'> {
   };
 }
 
+/** MAV_BATTERY_CHARGE_STATE, by number. */
+export const charge_states = [
+  null,
+  'ok',
+  'low',
+  'critical',
+  'emergency',
+  'failed',
+  'unhealthy',
+  'charging',
+] as const;
+
 /** `BATTERY_STATUS`; undefined without any reading. */
 export function batteryReading(status: Messages['BATTERY_STATUS']): Battery | undefined {
   const cells = status.voltages.filter((cell) => cell !== unknown_u16);
@@ -192,6 +204,21 @@ function finite(value: number, digits: number): number | null {
 function rounded(value: number, digits: number): number {
   const scale = 10 ** digits;
   return Math.round(value * scale) / scale;
+}
+
+/** MAV_SYS_STATUS_SENSOR, by bit; empty: another field has it. The names of those of a satellite report are the same. */
+const sensors =
+  'gyroscope accelerometer compass absolute_pressure differential_pressure gps optical_flow vision_position laser_position external_ground_truth angular_rate_control attitude_stabilization yaw_position altitude_control position_control motor_outputs rc_receiver gyroscope_2 accelerometer_2 compass_2 geofence ahrs terrain reverse_motor logging battery proximity satcom . obstacle_avoidance propulsion .'.split(
+    ' ',
+  );
+
+/** Returns the sensors and controllers of `SYS_STATUS` that are there, are used, and do not work. */
+export function failedSensors(status: Messages['SYS_STATUS']): readonly string[] {
+  const failed =
+    status.onboard_control_sensors_present &
+    status.onboard_control_sensors_enabled &
+    ~status.onboard_control_sensors_health;
+  return sensors.filter((sensor, bit) => sensor !== '.' && ((failed >>> bit) & 1) === 1);
 }
 
 // Converts messages to the feeds `home`, `wind`, `vibration` and `fence`. Unknown values become null.

@@ -54,6 +54,11 @@ const landed_unknown = 0;
 const flying_height_m = 1;
 const reason_pattern = /^(?:PreArm|Arm|Preflight Fail|Arming denied)[:! ]/u;
 
+/** Whether a text says why the vehicle cannot be armed. */
+export function isArmingReason(text: string): boolean {
+  return reason_pattern.test(text);
+}
+
 export function situationOf(contact: Contact, now_ms: number): Situation {
   const { autopilot, kind, latest } = contact;
   const { isHighLatency } = contact;
@@ -186,7 +191,7 @@ function causesOf({ autopilot, events }: Contact, mode: string | null): readonly
 
 function reasonsOf(contact: Contact, mode: string | null, now_ms: number): readonly string[] {
   const recent = contact.texts.filter(
-    ({ at_ms, text }) => now_ms - at_ms < reasons_fresh_ms && reason_pattern.test(text.text),
+    ({ at_ms, text }) => now_ms - at_ms < reasons_fresh_ms && isArmingReason(text.text),
   );
   const reported = [...new Set(recent.map(({ text }) => text.text))].slice(-reasons_max);
   return [...reported, ...causesOf(contact, mode)];

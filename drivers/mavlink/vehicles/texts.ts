@@ -33,5 +33,8 @@ export const texts = {
   vehicle_text: 'vehicle sent a text',
   vehicle_warning: 'vehicle sent a warning',
   vehicle_event: 'vehicle reported an event',
+  battery_state: (id: number, state: string) => `battery ${id + 1}: ${state}`,
+  fence_breached: (type: string | null) =>
+    `fence breached${type === null || type === 'none' ? '' : `: ${type.replace('_', ' ')}`}`,
   texts_suppressed: 'vehicle sent too many texts; not logging more for a minute',
 } as const;

@@ -210,8 +210,14 @@ export class VehicleRegistry {
     const { sysid, compid } = from.frame;
     const { options, out } = this.#parts;
     const { streams: rates, passive } = options;
-    const onText = (by: Contact, text: StatusText): void => this.#log.text(this.#subject(by), text);
-    const onEvent = (by: Contact, event: VehicleEvent): void => this.#log.event(this.#subject(by), event);
+    const onText = (by: Contact, text: StatusText, at_ms: number): void => {
+      this.#log.text(this.#subject(by), text);
+      this.#vehicleOf.get(by)?.receiveText(text, by, at_ms);
+    };
+    const onEvent = (by: Contact, event: VehicleEvent, at_ms: number): void => {
+      this.#log.event(this.#subject(by), event);
+      this.#vehicleOf.get(by)?.receiveEvent(event, by, at_ms);
+    };
     const place = { link, source: sourceOf(peer) };
     const rival = {
       isPresent: (at_ms: number): boolean => this.#rivals.isAt(place, at_ms),

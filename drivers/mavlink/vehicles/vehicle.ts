@@ -15,6 +15,10 @@ import { kindOfType } from './mission-kinds.ts';
 import { changes_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import { FlightLog } from './vehicle-log.ts';
+import { Failsafes } from './failsafes.ts';
+import { VehicleTexts } from './vehicle-texts.ts';
+import type { VehicleEvent } from '../reports/px4-events.ts';
+import type { StatusText } from '../reports/status-text.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from './stored-missions.ts';
 import { type Addressee, isHeard, Changes, type Commanded } from './addressee.ts';
@@ -42,6 +46,8 @@ type Sender = Pick<Contact, 'compid' | 'source' | 'sysid'>;
 
 /** After this silence of the active contact another one of the same vehicle replaces it. */
 const quiet_ms = 1_500;
+/** An event that is older was requested again, or happened before the driver started. */
+const event_fresh_ms = 15_000;
 
 export class Vehicle {
   readonly asset_key: string;
@@ -80,6 +86,8 @@ export class Vehicle {
   readonly #sink: DroneSink;
   readonly #publishing: Publishing;
   readonly #flightLog: FlightLog;
+  readonly #texts: VehicleTexts;
+  readonly #failsafes: Failsafes;
 
   constructor(parts: VehicleParts) {
     this.#parts = parts;
@@ -99,6 +107,9 @@ export class Vehicle {
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
     this.#flightLog = new FlightLog(parts.log);
+    this.#texts = new VehicleTexts(this.#sink);
+    this.#failsafes = new Failsafes((failsafe) => this.#sink.publish('failsafe', failsafe));
+    for (const { text, at_ms } of parts.contact.texts) this.receiveText(text, parts.contact, at_ms);
   }
 
   get active(): Contact {
@@ -200,15 +211,36 @@ export class Vehicle {
     if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
     else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
     else this.#publishing.receive(message, contact, now_ms);
+    if (contact.boots !== this.#boots) this.#restarted(contact);
+    this.#failsafes.receive(message, contact, now_ms);
     this.#receiveMission(message, contact, now_ms);
     if (isDescribing(message)) this.#announceIfChanged(now_ms);
     this.changes.notify();
   }
 
-  /** A restart, and a transfer with another station, may have changed what is stored. */
+  /** A text of the autopilot, over any link of its own. */
+  receiveText(text: StatusText, contact: Contact, now_ms: number): void {
+    if (contact !== this.#active && this.isForeign(contact)) return;
+    this.#texts.receive(text, contact.link, now_ms);
+    this.#failsafes.text(text);
+  }
+
+  /** An event that has just happened: those from before the driver started are received too. */
+  receiveEvent(event: VehicleEvent, contact: Contact, now_ms: number): void {
+    const { booted_at_ms = now_ms } = contact;
+    if (now_ms - booted_at_ms - event.event_time_boot_ms > event_fresh_ms) return;
+    if (contact !== this.#active && this.isForeign(contact)) return;
+    this.#failsafes.begin(contact.events.failsafesOf(event), null);
+  }
+
+  #restarted({ boots }: Contact): void {
+    this.#boots = boots;
+    this.#stored.forget();
+    this.#failsafes.restart();
+  }
+
+  /** A transfer with another station may have changed what is stored. */
   #receiveMission({ name, fields }: Decoded, contact: Contact, now_ms: number): void {
-    if (contact.boots !== this.#boots) this.#stored.forget();
-    this.#boots = contact.boots;
     if (name === 'MISSION_REQUEST' || name === 'MISSION_REQUEST_INT' || name === 'MISSION_ACK') {
       if (!contact.isToUs(fields)) this.#stored.forget(kindOfType(fields.mission_type));
     } else if (name === 'MISSION_CURRENT' || name === 'MISSION_ITEM_REACHED') {

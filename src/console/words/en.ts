@@ -143,6 +143,20 @@ export const devices = {
     nextTry: (time_ms: number) => `Next try ${clock(time_ms)}.`,
   },
   drone: {
+    failsafe: 'Failsafe',
+    failsafeOf: {
+      battery: 'battery',
+      link: 'ground station lost',
+      rc: 'transmitter lost',
+      ekf: 'position estimate',
+      fence: 'fence',
+      terrain: 'terrain data',
+      crash: 'crash',
+      motor: 'motor',
+      leak: 'leak',
+      termination: 'flight terminated',
+      other: 'cause not reported',
+    } as Readonly<Record<string, string>>,
     armed: 'armed',
     disarmed: 'disarmed',
     battery: (pct: number) => `battery ${pct}\u00a0%`,
@@ -331,6 +345,8 @@ const event: Readonly<Record<string, string>> = {
   sound: 'Sound',
   picture_fault: 'Picture fault',
   storage_fault: 'Storage of the camera failed or full',
+  failsafe: 'Failsafe',
+  alarm: 'Warning of the vehicle',
   drops: 'Messages dropped',
 };
 

@@ -14,7 +14,7 @@ const feed_old_min_ms = 6_000;
 const feed_old_max_ms = 300_000;
 
 /** Feeds that report changes: the last one stays valid while the asset is reachable. */
-const edges = new Set([...detection_feeds, 'status', 'asset_status', 'link_status']);
+const edges = new Set([...detection_feeds, 'alarm', 'status', 'asset_status', 'link_status']);
 
 /**
  * @param time ISO 8601; null: not known

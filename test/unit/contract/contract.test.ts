@@ -39,13 +39,13 @@ describe('an envelope', () => {
 });
 
 describe('lanes', () => {
-  it('of camera feeds and of edges are alarms but for pictures, those of all drone feeds are not', () => {
+  it('of camera feeds and of edges are alarms but for pictures, those of drone feeds are not but for what the vehicle warns of', () => {
     const { drone, vendorcam, onvif } = publishedFeeds;
     const all = [vendorcam, onvif, edgeEvents].flatMap((feeds) => Object.keys(feeds));
     const alarms = all.filter((feed) => feed !== 'alarm_picture');
     expect(laneOfFeed('alarm_picture')).toBe('feed');
     expect(new Set(alarms.map(laneOfFeed))).toEqual(new Set(['alarm']));
-    expect(new Set(Object.keys(drone).map(laneOfFeed))).toEqual(new Set(['feed']));
+    expect(Object.keys(drone).filter((feed) => laneOfFeed(feed) === 'alarm')).toEqual(['alarm', 'failsafe']);
     expect(laneOfFeed('temperature')).toBe('feed');
   });
 

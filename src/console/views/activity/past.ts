@@ -3,6 +3,7 @@ import { eventsOf, nextOf } from '../../world/history/events.ts';
 import type { Event } from '../../types.d.ts';
 import { ask, reasonOf } from '../../world/api.ts';
 import { textIn } from '../../json.ts';
+import { levelOfVehicle } from '../../world/detections.ts';
 import { detectionText } from '../../world/history/log.ts';
 import { t } from '../../words/words.ts';
 import type { Older, View } from '../../types.d.ts';
@@ -138,6 +139,8 @@ const warnings: ReadonlySet<string> = new Set(['tamper', 'picture_fault', 'stora
 /** How serious an event is. */
 export function levelOf({ type, data }: Event): 'bad' | 'warn' | 'info' {
   if (type === 'state') return data['online'] === false ? 'bad' : 'info';
+  const its = levelOfVehicle(type, data['severity']);
+  if (its) return its;
   if (warnings.has(type)) return 'warn';
   return data['status'] === 'offline' ? 'warn' : 'info';
 }

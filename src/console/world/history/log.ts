@@ -1,7 +1,7 @@
 /** What this page saw happen: conditions that came and went, links, detections of cameras. Kept in memory while the page is open. */
-import { field, listIn, own } from '../../json.ts';
+import { field, listIn, own, textIn } from '../../json.ts';
 import { t } from '../../words/words.ts';
-import { detection_feeds } from '../detections.ts';
+import { detection_feeds, levelOfVehicle } from '../detections.ts';
 import { addressOf } from '../route.ts';
 import { label } from '../text.ts';
 import { fieldOf } from '../world.ts';
@@ -51,15 +51,16 @@ export class Log {
 
 /** @param world as it is before the frame */
 export function seenEntry(frame: ServerFrame, world: World): Entry | undefined {
-  if (frame.type !== 'feed' || !detection_feeds.has(frame.feed)) return undefined;
+  if (frame.type !== 'feed') return undefined;
   const before = world.feeds.get(frame.asset_id)?.[frame.feed];
-  if (fieldOf(frame.message, 'detected') !== true || fieldOf(before, 'detected') === true) return undefined;
+  const begins = fieldOf(frame.message, 'detected') === true && fieldOf(before, 'detected') !== true;
+  if (frame.feed !== 'alarm' && !(detection_feeds.has(frame.feed) && begins)) return undefined;
   const what = detectionText(frame.feed, frame.message.data);
   const name = world.assets.get(frame.asset_id)?.name ?? '';
   return {
     key: `seen ${frame.asset_id} ${frame.feed}`,
     kind: 'seen',
-    level: 'info',
+    level: levelOfVehicle(frame.feed, fieldOf(frame.message, 'severity')) ?? 'info',
     title: `${name}: ${what}`,
     since_ms: Date.parse(frame.message.time),
     until_ms: null,
@@ -69,9 +70,20 @@ export function seenEntry(frame: ServerFrame, world: World): Entry | undefined {
 
 /** What was detected in words; foreign parts are not sanitised yet. */
 export function detectionText(feed: string, data: unknown): string {
+  const text = textIn(field(data, 'text'));
+  if (feed === 'alarm' && text !== '') return text;
+  if (feed === 'failsafe') return failsafeText(data);
   const types = listIn(field(data, 'types')).map((type) => own(t.seen, String(type)) ?? String(type));
   const inputs = listIn(field(data, 'inputs')).map(String);
   const word = own(t.history.event, feed) ?? label(feed);
   if (types.length > 0) return types.join(', ');
   return inputs.length > 0 ? `${word}: ${inputs.join(', ')}` : word;
+}
+
+/** Which failsafes are active. */
+export function failsafeText(data: unknown): string {
+  const types = listIn(field(data, 'types')).map(
+    (type) => own(t.drone.failsafeOf, String(type)) ?? String(type),
+  );
+  return `${t.drone.failsafe}: ${types.join(', ')}`;
 }
