@@ -65,6 +65,12 @@ async function runMavlink(options: MavlinkOptions, host: Host, open: OpenFacts):
           forwarder.fromLink(link, frame, { peer, now_ms, verified: true });
           registry.frame(link, frame, peer, now_ms);
         },
+        unknown:
+          endpoints.length > 0
+            ? (frame, from) => {
+                if (!forwarder.isOwnEndpoint(from.peer)) forwarder.unknownFromLink(link, frame, from);
+              }
+            : undefined,
         rejected: (frame, peer, now_ms) => {
           if (!forwarder.isOwnEndpoint(peer))
             forwarder.fromLink(link, frame, { peer, now_ms, verified: false });

@@ -31,7 +31,8 @@ export class FakeStation {
 
   /** Connects; over UDP with a first heartbeat. */
   async start(): Promise<void> {
-    const sink = { tally: new LinkTally(), frame: (frame: FrameView) => this.#receive(frame) };
+    const receive = (frame: FrameView): void => this.#receive(frame);
+    const sink = { tally: new LinkTally(), frame: receive, unknown: receive };
     if (this.#options.kind === 'udp') {
       const udp = createSocket('udp4');
       this.#udp = udp;

@@ -117,6 +117,7 @@ export class Endpoint {
         if (isRefused) this.tally.drop('refused_peer');
         else this.#needs.frame(this, frame, peer);
       },
+      unknown: isRefused ? undefined : (frame) => this.#needs.frame(this, frame, peer),
     });
     if (isRefused && frames > 0) this.#refuse();
     return frames > 0;
@@ -138,7 +139,7 @@ export class Endpoint {
 }
 
 function openStream(accept: (frame: FrameView) => void, over: AbortSignal): (chunk: Uint8Array) => void {
-  const framer = new StreamFramer({ tally: uncounted, frame: accept });
+  const framer = new StreamFramer({ tally: uncounted, frame: accept, unknown: accept });
   let pushed_ms = 0;
   every(stall_ms, over, () => {
     if (framer.pending > 0 && performance.now() - pushed_ms > stall_ms) framer.stalled();

@@ -8,7 +8,7 @@ import { plainIp } from '../../../src/platform/networks.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { every } from '../../../src/platform/time.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
-import type { Link } from '../links/link.ts';
+import type { Link, Origin } from '../links/link.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { Route } from '../vehicles/contacts.ts';
 import { type Frame, fingerprintOf } from '../wire/frame.ts';
@@ -93,15 +93,7 @@ export class Forwarder {
   }
 
   /** Forwards one frame of a link to the stations. `verified`: as far as the settings demand a signature. */
-  fromLink(
-    link: Source,
-    frame: Frame,
-    {
-      peer,
-      now_ms,
-      verified,
-    }: { readonly peer: string; readonly now_ms: number; readonly verified: boolean },
-  ): void {
+  fromLink(link: Source, frame: Frame, { peer, now_ms, verified }: Origin): void {
     if (this.#endpoints.length === 0 || this.#parts.out.isEcho(frame)) return;
     if (frame.msgid === setup_signing || this.#isStandby(link, peer, frame)) return;
     if (this.#isFromElsewhere(frame, `${link.name}|${peer}`, now_ms)) return;
@@ -111,6 +103,16 @@ export class Forwarder {
       if (!verified && !options.unverified) continue;
       if (this.#isForwarded(options.vehicles, { link, peer, sysid: frame.sysid })) endpoint.relay(bytes);
     }
+  }
+
+  /** Forwards a frame of an unknown message if a vehicle that is received from there has its system id: nothing else verifies it. */
+  unknownFromLink(link: Source, frame: Frame, from: Origin): void {
+    const { peer } = from;
+    const isOfVehicle = this.#routes.some(
+      (route) => route.link === link && route.peer === peer && route.sysid === frame.sysid,
+    );
+    if (isOfVehicle) this.fromLink(link, frame, from);
+    else for (const endpoint of this.#endpoints) endpoint.tally.drop('unknown');
   }
 
   /**

@@ -6,6 +6,8 @@ export const drop_reasons = {
   no_peer: 0,
   slow: 0,
   public_peer: 0,
+  /** Of an unknown message, and no vehicle that is received from there has its system id. */
+  unknown: 0,
   /**
    * To vehicles: the endpoint or the driver is read-only; the vehicle is not forwarded here; its system is unknown.
    */

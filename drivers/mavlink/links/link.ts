@@ -46,10 +46,18 @@ export interface LinkListener {
   session?(state: SessionState): void;
   /** Receives each frame that is dropped because of its signature. */
   rejected?(frame: Frame, peer: string, at_ms: number): void;
+  /** Receives what looks like a frame of an unknown message, whose checksum cannot be verified. `verified`: as far as a signature is demanded. */
+  unknown?: ((frame: Frame, from: Origin) => void) | undefined;
   /** Reports the first frame whose signature does not fit our settings, once for each problem. */
   mismatched?(problem: SignatureProblem, frame: { readonly sysid: number; readonly compid: number }): void;
   /** Reports that the listener threw on a frame. The link continues. */
   failed?(thrown: unknown): void;
+}
+
+export interface Origin {
+  readonly peer: string;
+  readonly now_ms: number;
+  readonly verified: boolean;
 }
 
 export interface LinkNeeds {
@@ -89,11 +97,15 @@ export function openLink(options: LinkOptions, on: LinkListener, { signal, signi
     if (reception === 'accepted') received_ms = at_ms;
     return reception;
   };
+  const unknown: AcceptUnknown | undefined =
+    on.unknown &&
+    ((frame, peer, now_ms) =>
+      on.unknown?.(frame, { peer, now_ms, verified: objectionTo(frame, signing) === undefined }));
   const host: Omit<MediumHost, 'opened'> = {
     signal,
     silence_max_ms: high_latency ? high_latency_silence_ms : undefined,
-    ...datagramReader(tally, accept),
-    stream: (peer) => openStream(tally, (frame, at_ms) => accept(frame, peer, at_ms), signal),
+    ...datagramReader(tally, accept, unknown),
+    stream: (peer) => openStream({ tally, accept, unknown, peer, signal }),
   };
   return {
     name: options.name ?? addressOf(options),
@@ -191,6 +203,7 @@ function objectionTo(frame: FrameView, signing: Signing | undefined): Objection 
 }
 
 type Accept = (frame: FrameView, peer: string, at_ms: number) => Reception;
+type AcceptUnknown = (frame: FrameView, peer: string, at_ms: number) => void;
 
 /** Returns a function that checks the signature of a frame, counts it and passes it to the listener. */
 function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefined): Accept {
@@ -223,7 +236,11 @@ function acceptor(tally: LinkTally, on: LinkListener, signing: Signing | undefin
 }
 
 /** Datagrams are parsed one at a time, so one sink is enough for all of them. */
-function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'datagram' | 'overrun'> {
+function datagramReader(
+  tally: LinkTally,
+  accept: Accept,
+  unknown: AcceptUnknown | undefined,
+): Pick<MediumHost, 'datagram' | 'overrun'> {
   let peer = '';
   let at_ms = 0;
   let reception: Reception = 'ignored';
@@ -231,7 +248,7 @@ function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'dat
     const each = accept(view, peer, at_ms);
     if (reception !== 'accepted' && each !== 'ignored') reception = each;
   };
-  const sink = { tally, frame };
+  const sink = { tally, frame, unknown: unknown && ((view: FrameView) => unknown(view, peer, at_ms)) };
   return {
     datagram(bytes, from, now_ms) {
       tally.add('bytes_in', bytes.length);
@@ -245,17 +262,25 @@ function datagramReader(tally: LinkTally, accept: Accept): Pick<MediumHost, 'dat
   };
 }
 
-function openStream(
-  tally: LinkTally,
-  accept: (frame: FrameView, at_ms: number) => Reception,
-  signal: AbortSignal,
-): Stream {
+interface StreamParts {
+  readonly tally: LinkTally;
+  readonly accept: Accept;
+  readonly unknown: AcceptUnknown | undefined;
+  readonly peer: string;
+  readonly signal: AbortSignal;
+}
+
+function openStream({ tally, accept, unknown, peer, signal }: StreamParts): Stream {
   let received_ms: number | undefined;
   let pushed_ms = 0;
   const frame = (view: FrameView): void => {
-    if (accept(view, pushed_ms) === 'accepted') received_ms = pushed_ms;
+    if (accept(view, peer, pushed_ms) === 'accepted') received_ms = pushed_ms;
   };
-  const framer = new StreamFramer({ tally, frame });
+  const framer = new StreamFramer({
+    tally,
+    frame,
+    unknown: unknown && ((view) => unknown(view, peer, pushed_ms)),
+  });
   const over = new AbortController();
   every(stall_ms, AbortSignal.any([signal, over.signal]), () => {
     if (framer.pending > 0 && performance.now() - pushed_ms > stall_ms) framer.stalled();

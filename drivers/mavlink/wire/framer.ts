@@ -24,6 +24,8 @@ export interface FramerTally {
 export interface FrameSink {
   readonly tally: FramerTally;
   frame(frame: FrameView): void;
+  /** Receives what looks like a whole frame of a message that no dialect of ours has; its checksum cannot be verified. */
+  unknown?: ((frame: FrameView) => void) | undefined;
 }
 
 const signed_flag = 1;
@@ -34,23 +36,33 @@ const incomplete = -1;
 export function parseDatagram(bytes: Uint8Array, sink: FrameSink): void {
   let at = 0;
   while (at < bytes.length) {
-    const length = frameLengthAt(bytes, at, sink.tally);
-    if (length > 0) {
-      sink.frame(new FrameView(bytes, at));
-      at += length;
-    } else {
-      sink.tally.skipped(1);
-      at++;
-    }
+    const length = frameLengthAt(bytes, at, sink);
+    at += length === incomplete ? skip(sink) : take(sink, bytes, { at, length });
   }
+}
+
+/** Passes on what stands at `at`, and returns how many bytes it has. */
+function take(
+  sink: FrameSink,
+  bytes: Uint8Array,
+  { at, length }: { readonly at: number; readonly length: number },
+): number {
+  if (length === no_frame) return skip(sink);
+  const frame = new FrameView(bytes, at);
+  if (length > 0) sink.frame(frame);
+  else sink.unknown?.(frame);
+  return Math.abs(length);
+}
+
+function skip({ tally }: FrameSink): number {
+  tally.skipped(1);
+  return 1;
 }
 
 const nothing = new Uint8Array();
 /** A scan ahead counts nothing: the same bytes are looked at again. */
-const silentTally: FramerTally = {
-  skipped: () => undefined,
-  badChecksum: () => undefined,
-  unknownId: () => undefined,
+const silent: Pick<FrameSink, 'tally' | 'unknown'> = {
+  tally: { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined },
 };
 
 /** Frames of one byte stream. It keeps what may become a frame, which is never more than the longest frame. */
@@ -94,7 +106,7 @@ export class StreamFramer {
   stalled(): void {
     const bytes = this.#rest;
     for (let at = 1; at < bytes.length; at++) {
-      if (frameLengthAt(bytes, at, silentTally) <= 0) continue;
+      if (frameLengthAt(bytes, at, silent) <= 0) continue;
       this.#sink.tally.skipped(at);
       this.#rest = nothing;
       this.push(bytes.subarray(at));
@@ -104,18 +116,11 @@ export class StreamFramer {
 
   /** Takes what begins before `until`; answers where the rest begins, which is before `until` if it is not complete. */
   #scan(bytes: Uint8Array, from: number, until: number): number {
-    const { tally } = this.#sink;
     let at = from;
     while (at < until) {
-      const length = frameLengthAt(bytes, at, tally);
+      const length = frameLengthAt(bytes, at, this.#sink);
       if (length === incomplete) return at;
-      if (length > 0) {
-        this.#sink.frame(new FrameView(bytes, at));
-        at += length;
-      } else {
-        tally.skipped(1);
-        at++;
-      }
+      at += take(this.#sink, bytes, { at, length });
     }
     return at;
   }
@@ -128,15 +133,20 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-/** Length of the frame that begins at `at`, `no_frame`, or `incomplete` when the bytes end too early to know. */
-function frameLengthAt(bytes: Uint8Array, at: number, tally: FramerTally): number {
+type Reading = Pick<FrameSink, 'tally' | 'unknown'>;
+
+/**
+ * Length of the frame that begins at `at`, `no_frame`, or `incomplete` when the bytes end too early to know; negative for a frame of
+ * an unknown message, where these are read.
+ */
+function frameLengthAt(bytes: Uint8Array, at: number, sink: Reading): number {
   const start = bytes[at];
-  if (start === stx_v2) return lengthV2(bytes, at, tally);
-  if (start === stx_v1) return lengthV1(bytes, at, tally);
+  if (start === stx_v2) return lengthV2(bytes, at, sink);
+  if (start === stx_v1) return lengthV1(bytes, at, sink);
   return no_frame;
 }
 
-function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
+function lengthV2(bytes: Uint8Array, at: number, sink: Reading): number {
   const left = bytes.length - at;
   if (left < 10) return left > 2 && hasForeignFlags(bytes, at) ? no_frame : incomplete;
   if (hasForeignFlags(bytes, at)) return no_frame;
@@ -145,15 +155,28 @@ function lengthV2(bytes: Uint8Array, at: number, tally: FramerTally): number {
   const length = overhead_v2 + payload_length + (isSigned ? signature_length : 0);
   const msgid = byteAt(bytes, at + 7) | (byteAt(bytes, at + 8) << 8) | (byteAt(bytes, at + 9) << 16);
   const crc_extra = crcExtraOf(msgid);
-  if (crc_extra < 0) {
-    if (endsLikeFrame(bytes, at + length)) tally.unknownId(msgid);
-    return no_frame;
-  }
+  if (crc_extra < 0) return lengthUnknown(bytes, { at, length, msgid }, sink);
   if (left < length) return incomplete;
   const crc_at = at + 10 + payload_length;
   if (isIntact(bytes, at, crc_at, crc_extra) || isIntactOther(bytes, at, crc_at, msgid)) return length;
-  tally.badChecksum();
+  sink.tally.badChecksum();
   return no_frame;
+}
+
+/** Where nothing that follows shows that it ends as its length says, or a verified frame begins in it, it is none. */
+function lengthUnknown(
+  bytes: Uint8Array,
+  { at, length, msgid }: { readonly at: number; readonly length: number; readonly msgid: number },
+  { tally, unknown }: Reading,
+): number {
+  const end = at + length;
+  if (unknown && end > bytes.length) return incomplete;
+  if (!endsLikeFrame(bytes, end)) return no_frame;
+  tally.unknownId(msgid);
+  if (!unknown) return no_frame;
+  for (let inside = at + 1; inside < end; inside += 1)
+    if (frameLengthAt(bytes, inside, silent) > 0) return no_frame;
+  return -length;
 }
 
 /** The caller has checked the bounds; the zero is for the compiler. */
@@ -166,21 +189,18 @@ function hasForeignFlags(bytes: Uint8Array, at: number): boolean {
   return (byteAt(bytes, at + 2) & ~signed_flag) !== 0;
 }
 
-function lengthV1(bytes: Uint8Array, at: number, tally: FramerTally): number {
+function lengthV1(bytes: Uint8Array, at: number, sink: Reading): number {
   const left = bytes.length - at;
   if (left < 6) return incomplete;
   const payload_length = byteAt(bytes, at + 1);
   const length = overhead_v1 + payload_length;
   const msgid = byteAt(bytes, at + 5);
   const crc_extra = crcExtraOf(msgid);
-  if (crc_extra < 0) {
-    if (endsLikeFrame(bytes, at + length)) tally.unknownId(msgid);
-    return no_frame;
-  }
+  if (crc_extra < 0) return lengthUnknown(bytes, { at, length, msgid }, sink);
   if (payload_length !== baseLengths[msgid] && payload_length !== fullLengths[msgid]) return no_frame;
   if (left < length) return incomplete;
   if (isIntact(bytes, at, at + 6 + payload_length, crc_extra)) return length;
-  tally.badChecksum();
+  sink.tally.badChecksum();
   return no_frame;
 }
 

@@ -47,6 +47,12 @@ export function pictureDatagram(sysid: number): Uint8Array {
   return Buffer.concat(frames);
 }
 
+/** A frame of a message that no dialect of ours has. */
+export function foreignFrame(sysid: number, seq = 7): Uint8Array {
+  const header = [stx_v2, 4, 0, 0, seq, sysid, 1, 0x34, 0xa4, 0];
+  return Buffer.from([...header, 1, 2, 3, 4, 0x55, 0xaa]);
+}
+
 interface VehicleSettings {
   /** Of the link that the vehicle sends to, if the options name it. */
   readonly vehicle_port?: number;

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
 import { FakeStation } from '../../../../fakes/fake-station.ts';
 import { drone_key } from '../mavlink-lab.ts';
-import { pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
+import { foreignFrame, pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
 
 const return_home = 20;
@@ -42,6 +42,28 @@ describe.concurrent('An endpoint', () => {
           expect(facts()).not.toContain('dropped');
         },
       );
+    },
+  );
+
+  it.each(['udp', 'tcp'] as const)(
+    'forwards a frame of an unknown dialect over %s both ways, and counts one that no vehicle sends',
+    async (kind) => {
+      const port = await freePort();
+      const endpoint = { kind: `${kind}_listen`, port, name: 'gcs' };
+      await withEndpoints([endpoint], async ({ drone, station, facts }) => {
+        const gcs = await station({ kind, port });
+        await eventually('the station receives', () => gcs.frames.length > 0);
+        const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+        drone.sendRaw(foreignFrame(1));
+        drone.sendRaw(foreignFrame(9));
+        gcs.sendRaw(foreignFrame(255));
+        await eventually(
+          'both arrived',
+          () => gcs.frames.includes(hex(foreignFrame(1))) && drone.arrived.includes(hex(foreignFrame(255))),
+        );
+        await eventually('the other one is counted', () => facts().includes('dropped: unknown 1'));
+        expect(gcs.frames).not.toContain(hex(foreignFrame(9)));
+      });
     },
   );
 

@@ -2,7 +2,7 @@
 import { constantFrom, integer } from 'fast-check';
 import { expect, it } from 'vitest';
 import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
-import { bytesOf, excerpt, framesOfDatagram, framesOfStream, heartbeat } from '../frames.ts';
+import { bytesOf, excerpt, framesOfDatagram, framesOfStream, heartbeat, pieces } from '../frames.ts';
 import { forAll } from '../../../../support/for-all.ts';
 
 const recordings = ['arducopter', 'px4'] as const;
@@ -46,6 +46,39 @@ it('The framer counts an unknown message and finds the next frame', () => {
   const found = framesOfDatagram(Buffer.concat([unknown, heartbeat(9)]));
   expect(found.unknown_ids).toEqual([12_345]);
   expect(found.frames.map(({ seq }) => seq)).toEqual([9]);
+});
+
+/** Of message 12345 and, in MAVLink 1, 79, which no dialect has; the checksum is any. */
+const foreign_v2 = Buffer.of(0xfd, 4, 0, 0, 5, 1, 1, 0x39, 0x30, 0, 1, 2, 3, 4, 5, 6);
+const foreign_v1 = Buffer.of(0xfe, 2, 5, 1, 1, 79, 1, 2, 5, 6);
+
+it.each([foreign_v1, foreign_v2])('The framer passes on an unknown frame whose end is known', (foreign) => {
+  const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+  const passed: string[] = [];
+  const pass = ({ bytes }: { readonly bytes: Uint8Array }): void => void passed.push(hex(bytes));
+  const line = Buffer.concat([heartbeat(1), foreign, heartbeat(2), foreign]);
+  const all = [hex(foreign), hex(foreign)];
+  expect(framesOfDatagram(line, pass)).toMatchObject({ skipped: 0, frames: [{ seq: 1 }, { seq: 2 }] });
+  expect(passed.splice(0)).toEqual(all);
+  expect(framesOfStream(pieces(line, [3, 1, 7]), pass).frames.map(({ seq }) => seq)).toEqual([1, 2]);
+  expect(passed.splice(0)).toEqual(all);
+  // Cut off, or followed by anything else: its length may be no length.
+  framesOfDatagram(foreign.subarray(0, -1), pass);
+  framesOfDatagram(Buffer.concat([foreign, Buffer.of(7)]), pass);
+  expect(passed).toEqual([]);
+});
+
+it('The framer hides no verified frame within what looks like an unknown one', () => {
+  const inner = heartbeat(3);
+  const around = Buffer.concat([Buffer.of(0xfd, inner.length, 0, 0, 5, 1, 1, 0x39, 0x30, 0), inner]);
+  const whole = Buffer.concat([around, Buffer.of(1, 2)]);
+  const passed: unknown[] = [];
+  for (const found of [
+    framesOfDatagram(whole, (frame) => passed.push(frame)),
+    framesOfStream([whole], (frame) => passed.push(frame)),
+  ])
+    expect(found.frames.map(({ seq }) => seq)).toEqual([3]);
+  expect(passed).toEqual([]);
 });
 
 it('The framer finds a message in its older definition too', () => {
