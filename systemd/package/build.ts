@@ -1,4 +1,4 @@
-/** `npm run package`: makes the Debian packages. Options: --arch amd64 --arch arm64, --version, --out, --compression. */
+/** `npm run package`: makes the Debian packages. Options: --arch amd64 --arch arm64, --version, --out, --compression, --repository, --key. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,6 +7,8 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { runTool } from './command-line.ts';
 import { type Deb, writeDeb } from './deb.ts';
+import { packages } from './packages.ts';
+import { makeRepository } from './repository.ts';
 import { stepsOn } from '../../src/cli/terminal/progress.ts';
 import { layOut, steps } from './tree.ts';
 import { missingTools, type Target, targetNamed, targets } from './target.ts';
@@ -16,31 +18,52 @@ const packageFile = z.looseObject({ version: z.string() });
 
 export interface BuildOptions {
   readonly target: Target;
-  /** That of package.json when left out. */
+  /** That of the commit when left out. */
   readonly version?: string | undefined;
   /** Where the packages go; libraries for other machines are kept there too. */
   readonly out: string;
   readonly compression: Deb['compression'];
 }
 
-/** Makes one package and answers its path. */
-export async function buildPackage({ target, out, compression, ...wanted }: BuildOptions): Promise<string> {
+/** Makes the packages for one kind of machine and answers their paths, in the order in which dpkg may take them. */
+export async function buildPackages({
+  target,
+  out,
+  compression,
+  ...wanted
+}: BuildOptions): Promise<readonly string[]> {
   const version = wanted.version ?? (await packageVersion());
   const deb: Deb = { version, architecture: target.architecture, time: await sourceTime(), compression };
   const bar = stepsOn(process.stderr, target.architecture, steps.length + 1);
-  const tree = await mkdtemp(join(tmpdir(), 'kit-connector-package-'));
+  const trees = await mkdtemp(join(tmpdir(), 'kit-connector-package-'));
   try {
-    await layOut(tree, { root, cache: out, onStep: bar.next }, target, deb);
+    await layOut(trees, { root, cache: out, onStep: bar.next }, target, deb);
     bar.next('packing');
-    return await writeDeb(tree, join(root, 'systemd/package/debian'), out, deb);
+    const debs: string[] = [];
+    for (const each of packages) {
+      const content = { tree: join(trees, each.name), debian: join(root, 'systemd/package/debian') };
+      debs.push(await writeDeb(each, content, out, deb));
+    }
+    return debs;
   } finally {
     bar.end();
-    await rm(tree, { recursive: true, force: true });
+    await rm(trees, { recursive: true, force: true });
   }
 }
 
-export async function packageVersion(): Promise<string> {
-  return packageFile.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).version;
+/**
+ * That of package.json where its tag (v0.2.0) is the commit. Later builds add how many commits came since and which one it is
+ * (0.2.0+14.g1a2b3c4, after 0.2.0 for dpkg); before the tag is set they come before it (0.2.0~1310.g1a2b3c4).
+ */
+export async function packageVersion(dir = root): Promise<string> {
+  const git = async (...args: readonly string[]): Promise<string> =>
+    (await runTool('git', [...args], { cwd: dir })).trim();
+  const { version } = packageFile.parse(JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')));
+  const tag = `v${version}`;
+  const isTagged = (await git('tag', '--list', tag)) !== '';
+  const commits = await git('rev-list', '--count', isTagged ? `${tag}..HEAD` : 'HEAD');
+  if (isTagged && commits === '0') return version;
+  return `${version}${isTagged ? '+' : '~'}${commits}.g${await git('rev-parse', '--short=7', 'HEAD')}`;
 }
 
 /** https://reproducible-builds.org/specs/source-date-epoch/, else the time of the commit. */
@@ -53,7 +76,7 @@ export async function sourceTime(): Promise<Date> {
   return new Date(seconds * 1000);
 }
 
-/** Every package that is asked for, in this order. Throws before the first is made when a tool for any of them is missing. */
+/** All packages that are asked for, in this order. Throws before the first is made when a tool for any of them is missing. */
 async function buildAll(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -61,6 +84,8 @@ async function buildAll(): Promise<void> {
       version: { type: 'string' },
       out: { type: 'string', default: join(root, 'dist') },
       compression: { type: 'string', default: 'xz' },
+      repository: { type: 'string' },
+      key: { type: 'string' },
     },
   });
   const wanted = values.arch.map((name) => targetNamed(name));
@@ -70,14 +95,18 @@ async function buildAll(): Promise<void> {
     const packages = [...new Set(missing.map(({ debian }) => debian))].join(' ');
     throw new Error(`not installed: ${names}; run "apt-get install ${packages}"`);
   }
+  const { repository, key } = values;
+  if ((repository === undefined) !== (key === undefined))
+    throw new Error('--repository DIR and --key KEY go together: apt takes no unsigned repository');
   for (const target of wanted) {
-    const file = await buildPackage({
+    const files = await buildPackages({
       target,
       version: values.version,
       out: resolve(values.out),
       compression: values.compression === 'none' ? 'none' : 'xz',
     });
-    process.stdout.write(`${file}\n`);
+    process.stdout.write(`${files.join('\n')}\n`);
+    if (repository !== undefined && key !== undefined) await makeRepository(resolve(repository), key, files);
   }
 }
 

@@ -1,10 +1,11 @@
 /** Makes a .deb of a tree of files, byte for byte the same each time. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { appendFile, chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { appendFile, chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { runTool } from './command-line.ts';
+import { type Package, version_variable } from './packages.ts';
 import { entry_file } from './program-dir.ts';
 
 export interface Deb {
@@ -15,26 +16,31 @@ export interface Deb {
   readonly compression: 'xz' | 'none';
 }
 
-const scripts = ['postinst', 'prerm', 'postrm'] as const;
 const maintainer = 'kit-connector developers <dev@kit-connector.invalid>';
 
-/** Writes `kit-connector_VERSION_ARCHITECTURE.deb` into `out` from `tree` and the scripts in `debian`; answers its path. */
-export async function writeDeb(tree: string, debian: string, out: string, deb: Deb): Promise<string> {
+/** Writes `NAME_VERSION_ARCHITECTURE.deb` into `out` from `tree` and the scripts in `debian`; answers its path. */
+export async function writeDeb(
+  what: Omit<Package, 'files'>,
+  { tree, debian }: { readonly tree: string; readonly debian: string },
+  out: string,
+  deb: Deb,
+): Promise<string> {
   await setModes(tree);
   const files = await filesIn(tree);
   const control = `${tree}-control`;
   await mkdir(control);
-  for (const script of scripts) {
-    await copyFile(join(debian, script), join(control, script));
+  for (const script of what.scripts) {
+    const text = await readFile(join(debian, script), 'utf8');
+    await writeFile(join(control, basename(script)), text.replaceAll('#PACKAGE#', what.name));
   }
   const sums = await Promise.all(files.map(async (path) => `${await md5(join(tree, path))}  ${path}\n`));
   await writeFile(join(control, 'md5sums'), sums.join(''));
   const sizes = await Promise.all(files.map(async (path) => (await stat(join(tree, path))).size));
-  await writeFile(join(control, 'control'), controlText(deb, installedSize(sizes)));
+  await writeFile(join(control, 'control'), controlText(what, deb, installedSize(sizes)));
   await setModes(control);
-  for (const script of scripts) await chmod(join(control, script), 0o755);
+  for (const script of what.scripts) await chmod(join(control, basename(script)), 0o755);
 
-  const file = join(out, `kit-connector_${deb.version}_${deb.architecture}.deb`);
+  const file = join(out, `${what.name}_${deb.version}_${deb.architecture}.deb`);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, '!<arch>\n');
   await addMember(file, 'debian-binary', Buffer.from('2.0\n'), deb);
@@ -78,32 +84,32 @@ async function addMember(file: string, name: string, content: Buffer, { time }: 
   if (content.length % 2 === 1) await appendFile(file, '\n');
 }
 
-/** The changelog of the package, as Debian wants it. */
-export function changelog({ version, time }: Deb): string {
+/** The changelog of a package, as Debian wants it. */
+export function changelog(name: string, { version, time }: Deb): string {
   const date = time.toUTCString().replace('GMT', '+0000');
-  return `kit-connector (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/kit-connector/CHANGELOG.md.gz.\n\n -- ${maintainer}  ${date}\n`;
+  return `${name} (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/kit-connector-runtime/CHANGELOG.md.gz.\n\n -- ${maintainer}  ${date}\n`;
 }
 
-function controlText({ version, architecture }: Deb, installed_kib: number): string {
-  return `Package: kit-connector
-Version: ${version}
-Architecture: ${architecture}
-Maintainer: ${maintainer}
-Installed-Size: ${installed_kib}
-Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libgcc-s1, libstdc++6 (>= 11), passwd, systemd (>= 252)
-Recommends: ca-certificates, polkitd | policykit-1
-Suggests: modemmanager, gpsd
-Section: net
-Priority: optional
-Description: connects the devices of a field kit to the cloud
- A daemon on the gateway of a field kit. It speaks to drones, cameras, modems
- and WAN links, publishes over MQTT what they say, and carries out what the
- cloud asks of them. While the kit is offline it keeps everything in a file
- and delivers it afterwards.
- .
- The package brings its own Node.js, so that it does not depend on the version
- that the system has.
-`;
+/** deb-control(5). */
+function controlText(
+  { name, description, control }: Omit<Package, 'files'>,
+  { version, architecture }: Deb,
+  installed_kib: number,
+): string {
+  const fields = {
+    Package: name,
+    Version: version,
+    Architecture: architecture,
+    Maintainer: maintainer,
+    'Installed-Size': installed_kib,
+    ...control,
+    Section: 'net',
+    Priority: 'optional',
+    Description: description,
+  };
+  return Object.entries(fields)
+    .map(([key, value]) => `${key}: ${String(value).trimEnd().replaceAll(version_variable, version)}\n`)
+    .join('');
 }
 
 /** As dpkg counts: each file in whole KiB. */

@@ -45,7 +45,10 @@ export function commandPage(program: Command, edition: Edition): string {
 
 const files = [
   ['/etc/kit-connector/config.yaml', 'The configuration, see kit-connector.yaml(5).'],
-  ['/etc/kit-connector/service.yaml', 'That of the service for many kits, see kit-connector.yaml(5).'],
+  [
+    '/etc/kit-connector-service/service.yaml',
+    'That of the service for many kits, see kit-connector.yaml(5).',
+  ],
   [
     '/etc/credstore/kit-connector.mqtt-password',
     'Password at the broker; mqtt-ca, also mqtt-cert and mqtt-key.',
@@ -80,7 +83,7 @@ export function configPage({ kit, service }: Schemas, edition: Edition): string 
       '.IR /etc/kit\\-connector/config.yaml .',
       '.RB \\(dq "kit\\-connector check" \\(dq',
       'names every fault in it. These are its keys; those of the service for many kits,',
-      '.IR /etc/kit\\-connector/service.yaml ,',
+      '.IR /etc/kit\\-connector\\-service/service.yaml ,',
       'follow under KEYS OF service.yaml.',
     ]),
     ...section('KEYS', keyLines(kit, '')),

@@ -1,4 +1,4 @@
-/** Lays out what the package installs, file by file. */
+/** Lays out what the packages install, file by file. */
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,38 +11,10 @@ import { changelog, type Deb } from './deb.ts';
 import { copyLibrary, installFor } from './dependencies.ts';
 import { billOfMaterials, type Component, copyrightFile, longTerms } from './licences.ts';
 import { commandPage, configPage } from './manual.ts';
+import { type Package, packages, runtime } from './packages.ts';
 import { partsOf, runtimeDir } from './parts.ts';
 import { leadByOneFile, program_dir } from './program-dir.ts';
 import type { Target } from './target.ts';
-
-const doc_dir = 'usr/share/doc/kit-connector';
-
-/** What is copied as it is: from the repository, to the system. */
-const plain_files = [
-  ['systemd/kit-connector.service', 'lib/systemd/system/kit-connector.service'],
-  ['systemd/kit-connector-service.service', 'lib/systemd/system/kit-connector-service.service'],
-  ['systemd/kit-connector.sysusers', 'usr/lib/sysusers.d/kit-connector.conf'],
-  ['systemd/kit-connector.tmpfiles', 'usr/lib/tmpfiles.d/kit-connector.conf'],
-  ['systemd/kit-connector.sysctl', 'usr/lib/sysctl.d/50-kit-connector.conf'],
-  ['systemd/kit-connector.polkit.rules', 'usr/share/polkit-1/rules.d/50-kit-connector.rules'],
-  ['systemd/config.yaml', 'usr/share/kit-connector/config.yaml'],
-  ['src/kit/config/config.schema.json', 'usr/share/kit-connector/config.schema.json'],
-  ['systemd/grafana-dashboard.json', 'usr/share/kit-connector/grafana-dashboard.json'],
-  ['systemd/grafana/fleet-dashboard.json', 'usr/share/kit-connector/grafana/fleet-dashboard.json'],
-  ['systemd/grafana/datasource.yaml', 'usr/share/kit-connector/grafana-provisioning/datasource.yaml'],
-  ['systemd/grafana/dashboards.yaml', 'usr/share/kit-connector/grafana-provisioning/dashboards.yaml'],
-  ['systemd/alerts.yaml', 'usr/share/kit-connector/alerts.yaml'],
-  ['systemd/broker/mosquitto.conf', 'usr/share/kit-connector/broker/mosquitto.conf'],
-  ['systemd/broker/mosquitto.acl', 'usr/share/kit-connector/broker/mosquitto.acl'],
-  ['systemd/broker/emqx.conf', 'usr/share/kit-connector/broker/emqx.conf'],
-  ['systemd/broker/emqx-acl.conf', 'usr/share/kit-connector/broker/emqx-acl.conf'],
-  ['systemd/proxy/nginx.conf', 'usr/share/kit-connector/proxy/nginx.conf'],
-  ['systemd/proxy/haproxy.cfg', 'usr/share/kit-connector/proxy/haproxy.cfg'],
-  ['systemd/database/patroni.yml', 'usr/share/kit-connector/database/patroni.yml'],
-  ['systemd/database/haproxy.cfg', 'usr/share/kit-connector/database/haproxy.cfg'],
-  ['systemd/package/debian/kit-connector.sh', 'usr/bin/kit-connector'],
-  ['systemd/package/debian/lintian-overrides', 'usr/share/lintian/overrides/kit-connector'],
-] as const;
 
 export interface Sources {
   readonly root: string;
@@ -56,14 +28,15 @@ export interface Sources {
 export const steps = ['dependencies', 'program', 'libraries', 'documents'] as const;
 export type Step = (typeof steps)[number];
 
-/** Fills the empty directory `tree`. */
+/** Fills the empty directory `trees`: below it one for each package, by its name. */
 export async function layOut(
-  tree: string,
+  trees: string,
   { root, cache, onStep = () => undefined }: Sources,
   target: Target,
   deb: Deb,
 ): Promise<void> {
   onStep('dependencies');
+  const tree = join(trees, runtime.name);
   const dependencies = await installFor(target, root, cache);
   const app = join(tree, program_dir, 'app');
   onStep('program');
@@ -81,8 +54,20 @@ export async function layOut(
   await leadByOneFile(tree);
 
   onStep('documents');
-  for (const [from, to] of plain_files) await place(tree, to, await readFile(join(root, from)));
-  await writeDocuments(tree, root, components, deb);
+  await writeManuals(tree, root, deb);
+  await writeBill(tree, components, deb);
+  const licence = await readFile(join(root, 'LICENSE'), 'utf8');
+  for (const each of packages) {
+    const into = join(trees, each.name);
+    for (const [from, to] of each.files) await place(into, to, await readFile(join(root, from)));
+    await place(into, `${docDir(each)}/changelog.gz`, packed(changelog(each.name, deb)));
+    const inside = each === runtime ? components : [];
+    await place(into, `${docDir(each)}/copyright`, copyrightFile(licence, inside));
+  }
+}
+
+function docDir({ name }: Package): string {
+  return `usr/share/doc/${name}`;
 }
 
 async function stripBinaries(tree: string, { strip }: Target): Promise<void> {
@@ -90,12 +75,7 @@ async function stripBinaries(tree: string, { strip }: Target): Promise<void> {
   for (const file of found.split('\n').filter(Boolean)) await runTool(strip, ['--strip-unneeded', file]);
 }
 
-async function writeDocuments(
-  tree: string,
-  root: string,
-  components: readonly Component[],
-  deb: Deb,
-): Promise<void> {
+async function writeManuals(tree: string, root: string, deb: Deb): Promise<void> {
   const program = buildProgram(
     silentShell,
     () => undefined,
@@ -103,18 +83,19 @@ async function writeDocuments(
   );
   const kit: unknown = JSON.parse(await readFile(join(root, 'src/kit/config/config.schema.json'), 'utf8'));
   const schemas = { kit, service: standaloneJsonSchema() };
-  const licence = await readFile(join(root, 'LICENSE'), 'utf8');
   await place(tree, 'usr/share/man/man1/kit-connector.1.gz', packed(commandPage(program, deb)));
   await place(tree, 'usr/share/man/man5/kit-connector.yaml.5.gz', packed(configPage(schemas, deb)));
   await place(tree, 'usr/share/bash-completion/completions/kit-connector', completionScript(program));
   await place(tree, 'usr/share/zsh/vendor-completions/_kit-connector', zshCompletion(program));
   await place(tree, 'usr/share/fish/vendor_completions.d/kit-connector.fish', fishCompletion(program));
   const changes = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
-  await place(tree, `${doc_dir}/CHANGELOG.md.gz`, packed(changes));
-  await place(tree, `${doc_dir}/changelog.gz`, packed(changelog(deb)));
-  await place(tree, `${doc_dir}/copyright`, copyrightFile(licence, components));
-  for (const [name, text] of longTerms(components)) await place(tree, `${doc_dir}/${name}`, packed(text));
-  await place(tree, `${doc_dir}/kit-connector.cdx.json`, billOfMaterials(deb, components));
+  await place(tree, `${docDir(runtime)}/CHANGELOG.md.gz`, packed(changes));
+}
+
+async function writeBill(tree: string, components: readonly Component[], deb: Deb): Promise<void> {
+  for (const [name, text] of longTerms(components))
+    await place(tree, `${docDir(runtime)}/${name}`, packed(text));
+  await place(tree, `${docDir(runtime)}/kit-connector.cdx.json`, billOfMaterials(deb, components));
 }
 
 const silentShell = {

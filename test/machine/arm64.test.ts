@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildPackage } from '../../systemd/package/build.ts';
+import { buildGateway } from '../support/systemd/packages.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Machine, startMachine } from '../support/systemd/machine.ts';
@@ -34,7 +34,7 @@ describe.skipIf(machineMissing(arm64))('the package on an arm64 machine', () => 
 
   beforeAll(async () => {
     const target = targetNamed('arm64');
-    machine = await startMachine(await buildPackage({ target, out, compression: 'none' }), arm64);
+    machine = await startMachine(await buildGateway({ target, out, compression: 'none' }), arm64);
     daemon = daemonOn(machine);
   });
   afterAll(async () => machine?.stop());
@@ -58,7 +58,7 @@ describe.skipIf(machineMissing(arm64))('the package on an arm64 machine', () => 
 
   test('is installed by one command and runs', async () => {
     await machine.sh('dpkg --purge kit-connector && test ! -e /var/lib/kit-connector');
-    await machine.sh('dpkg --install /root/package.deb');
+    await machine.sh('dpkg --install /root/kit-connector*.deb');
     expect(await machine.sh(`systemctl is-active ${unit}`)).toBe('active');
   });
 

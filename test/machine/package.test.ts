@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { StatusReport } from '../../src/kit/local/api.ts';
-import { buildPackage } from '../../systemd/package/build.ts';
+import { buildGateway } from '../support/systemd/packages.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Machine, startMachine } from '../support/systemd/machine.ts';
@@ -38,7 +38,7 @@ describe.skipIf(isMissing)('the package on a machine', () => {
 
   beforeAll(async () => {
     const target = targetNamed('amd64');
-    machine = await startMachine(await buildPackage({ target, out, compression: 'none' }));
+    machine = await startMachine(await buildGateway({ target, out, compression: 'none' }));
     daemon = daemonOn(machine);
     await machine.sh(`cat >${config} <<'END'
 kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10

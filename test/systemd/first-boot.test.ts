@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { buildPackage } from '../../systemd/package/build.ts';
+import { buildGateway } from '../support/systemd/packages.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import {
   type Container,
@@ -37,8 +37,8 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('an
 
   beforeAll(async () => {
     const architecture = (await run('dpkg', '--print-architecture')).trim();
-    const deb = await buildPackage({ target: targetNamed(architecture), out: shared, compression: 'none' });
-    image = await makeImage(await makeDirectory(), deb);
+    const debs = await buildGateway({ target: targetNamed(architecture), out: shared, compression: 'none' });
+    image = await makeImage(await makeDirectory(), debs);
     await run('systemctl', '--root', image, 'enable', 'systemd-networkd.service', wait_online);
     // Something on the gateway waits for a network, as much does.
     await run('systemctl', '--root', image, 'add-wants', 'multi-user.target', 'network-online.target');

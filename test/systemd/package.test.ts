@@ -9,9 +9,9 @@ import { z } from 'zod';
 import { drivers } from '../../drivers/index.ts';
 import { texts } from '../../src/kit/app/texts.ts';
 import { readConfig } from '../../src/kit/config/config.ts';
-import { buildPackage } from '../../systemd/package/build.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { type Container, containerMissing, startContainer } from '../support/systemd/container.ts';
+import { buildGateway } from '../support/systemd/packages.ts';
 import { eventually } from '../support/eventually.ts';
 import { peerMissing } from '../support/peers.ts';
 import { run, withDirectory } from '../support/temporary.ts';
@@ -21,8 +21,8 @@ const config = '/etc/kit-connector/config.yaml';
 const unit = 'kit-connector.service';
 const units = 'kit-connector*';
 const kit_connector = '/usr/bin/kit-connector';
-const before = '0.1.0';
-const after = '0.1.1';
+const before = '0.2.1';
+const after = '0.2.2';
 
 const status = z.looseObject({
   kit_id: z.string(),
@@ -44,16 +44,18 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
   beforeAll(async () => {
     architecture = (await run('dpkg', '--print-architecture')).trim();
     for (const version of [before, after]) {
-      await buildPackage({ target: targetNamed(architecture), version, out: shared, compression: 'none' });
+      await buildGateway({ target: targetNamed(architecture), version, out: shared, compression: 'none' });
     }
     inside = await startContainer(shared);
   });
   afterAll(async () => inside?.stop());
 
-  const install = async (version: string): Promise<string> =>
-    inside.sh(
-      `DEBIAN_FRONTEND=noninteractive dpkg --install /packages/kit-connector_${version}_${architecture}.deb`,
+  const install = async (version: string): Promise<string> => {
+    const files = ['kit-connector-runtime', 'kit-connector'].map(
+      (name) => `/packages/${name}_${version}_${architecture}.deb`,
     );
+    return inside.run('env', 'DEBIAN_FRONTEND=noninteractive', 'dpkg', '--install', ...files);
+  };
   const property = async (name: string): Promise<string> =>
     inside.run('systemctl', 'show', unit, `--property=${name}`, '--value');
   const mainPid = async (): Promise<string> => property('MainPID');
@@ -307,12 +309,10 @@ END`);
   });
 
   test('a purge leaves nothing behind', async () => {
-    const wants = '/etc/systemd/system/multi-user.target.wants';
-    await inside.run('ln', '-s', '/lib/systemd/system/kit-connector-service.service', wants);
     const unitFiles = async (): Promise<string> =>
       (await inside.attempt('systemctl', 'list-unit-files', '--no-legend', units)).output;
-    expect(await unitFiles()).toMatch(/^kit-connector-service\.service .*\nkit-connector\.service /);
-    await inside.run('dpkg', '--purge', 'kit-connector');
+    expect(await unitFiles()).toMatch(/^kit-connector\.service /);
+    await inside.run('dpkg', '--purge', 'kit-connector', 'kit-connector-runtime');
     const left = await inside.sh(
       `find / -xdev -name '*kit-connector*' -not -path '/proc/*' -not -path '/packages*' -not -path '/sys/*'; find /run /var -name '*kit-connector*'`,
     );

@@ -107,7 +107,7 @@ function checkTransport(
     faults.add(['ingest', 'amqp', 'ca_file'], texts.amqp_no_effect_without_tls);
 }
 
-export const standalone_file_default = '/etc/kit-connector/service.yaml';
+export const standalone_file_default = '/etc/kit-connector-service/service.yaml';
 /** The user name of the cloud's side in the samples of the brokers' rules. */
 const username_default = 'cloud';
 
@@ -155,7 +155,7 @@ const standaloneFile = serviceSection.extend({
   database: z
     .string()
     .min(1)
-    .default('/var/lib/kit-connector/service.db')
+    .default('/var/lib/kit-connector-service/service.db')
     .describe(
       'SQLite file, made when it is missing; or postgres://user@host:5432/name, of several servers postgres://user@one:5432,two:5432/name: the one that takes writes is used',
     ),

@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { eventually } from '../eventually.ts';
@@ -82,18 +82,23 @@ exec "$4" --quiet --register=no --keep-unit --directory="$1/root" --machine=kit-
 `;
 
 /** An image as a builder of devices makes it: installed in a directory, never booted, nothing in it runs. Needs root. */
-export async function makeImage(dir: string, deb: string): Promise<string> {
+export async function makeImage(dir: string, debs: readonly string[]): Promise<string> {
   const root = join(dir, 'image');
   await run('cp', '--archive', await rootFileSystem(packages), root);
-  await copyFile(deb, join(root, 'package.deb'));
-  // With a /proc of its own, whose mount ends with it.
-  const inside = ['--mount', '--pid', '--fork', `--root=${root}`, '--mount-proc'];
-  const [command = '', ...rights] = limited;
-  await run(command, ...rights, 'unshare', ...inside, '/usr/bin/dpkg', '--install', '/package.deb');
-  await rm(join(root, 'package.deb'));
+  await installInto(root, debs);
   // As systemd asks for in an image: machine-id(5).
   await writeFile(join(root, 'etc/machine-id'), '');
   return root;
+}
+
+/** Installs packages in a directory in which nothing runs, and keeps their files in its `/root`. */
+export async function installInto(root: string, debs: readonly string[]): Promise<void> {
+  const files = debs.map((deb) => `/root/${basename(deb)}`);
+  for (const deb of debs) await copyFile(deb, join(root, 'root', basename(deb)));
+  // With a /proc of its own, whose mount ends with it.
+  const inside = ['--mount', '--pid', '--fork', `--root=${root}`, '--mount-proc'];
+  const [command = '', ...rights] = limited;
+  await run(command, ...rights, 'unshare', ...inside, '/usr/bin/dpkg', '--install', ...files);
 }
 
 /**

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { cache_dir, rootFileSystem, limited } from './container.ts';
+import { cache_dir, installInto, rootFileSystem } from './container.ts';
 import { fetchKernel, type MachineKind } from './machine-kind.ts';
 import { program } from '../peers.ts';
 import { run } from '../temporary.ts';
@@ -53,8 +53,8 @@ export interface Image {
   readonly disk: string;
 }
 
-/** Fills `dir` with an image on which the package `deb` is installed and is started at boot. Needs root. */
-export async function makeImage(dir: string, deb: string, kind: MachineKind): Promise<Image> {
+/** Fills `dir` with an image on which the packages `debs` are installed and started at boot. Needs root. */
+export async function makeImage(dir: string, debs: readonly string[], kind: MachineKind): Promise<Image> {
   const all_packages = [...packages, ...kind.packages];
   const base = await rootFileSystem(all_packages, kind.isForeign ? kind.architecture : undefined);
   const kernel = await unpackedKernel(kind);
@@ -62,7 +62,7 @@ export async function makeImage(dir: string, deb: string, kind: MachineKind): Pr
   await run('cp', '--archive', base, root);
   try {
     await addModules(kernel, root);
-    await installInto(root, deb);
+    await installInto(root, debs);
     await addAgent(root, kind);
     if (kind.isForeign) await makePatient(root);
     const disk = join(dir, 'disk.ext4');
@@ -119,17 +119,6 @@ async function addModules({ dir, version }: Kernel, root: string): Promise<void>
     await cp(join(dir, 'lib/modules', version, list), join(modules, list));
   }
   await run('depmod', '--basedir', root, version);
-}
-
-/** No service is started in a directory: the package is there as after an installation and a shutdown. */
-async function installInto(root: string, deb: string): Promise<void> {
-  await copyFile(deb, join(root, 'package.deb'));
-  // With a /proc of its own, whose mount ends with it.
-  const inside = ['--mount', '--pid', '--fork', `--root=${root}`, '--mount-proc'];
-  const [command = '', ...rights] = limited;
-  await run(command, ...rights, 'unshare', ...inside, '/usr/bin/dpkg', '--install', '/package.deb');
-  // There for a test that installs it again.
-  await rename(join(root, 'package.deb'), join(root, 'root/package.deb'));
 }
 
 const agent_unit = `[Unit]

@@ -30,10 +30,10 @@ const answer_ms = (script_s + 30) * 1_000;
 const stop_ms = 30_000;
 const console_chars_max = 200_000;
 
-/** Boots one on which the package `deb` is installed. Resolves when it takes orders. */
-export async function startMachine(deb: string, kind: MachineKind = amd64): Promise<Machine> {
+/** Boots one on which the packages `debs` are installed. Resolves when it takes orders. */
+export async function startMachine(debs: readonly string[], kind: MachineKind = amd64): Promise<Machine> {
   const dir = await makeDirectory();
-  const image = await makeImage(dir, deb, kind);
+  const image = await makeImage(dir, debs, kind);
   const port = join(dir, 'agent.sock');
   const server = createServer();
   server.listen(port);

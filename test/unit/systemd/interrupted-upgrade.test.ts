@@ -42,11 +42,14 @@ async function makePackage(dir: string, version: string, chunk: string): Promise
     await writeFile(file, text);
   }
   await leadByOneFile(tree);
-  const scripts = join(dir, 'scripts');
-  await mkdir(scripts, { recursive: true });
-  for (const name of ['postinst', 'prerm', 'postrm']) await writeFile(join(scripts, name), '#!/bin/sh\n');
   const time = new Date('2026-01-02T03:04:05Z');
-  return writeDeb(tree, scripts, dir, { version, architecture: 'all', time, compression: 'none' });
+  const what = { name: 'program', description: 'a program', control: {}, scripts: [] };
+  return writeDeb(what, { tree, debian: dir }, dir, {
+    version,
+    architecture: 'all',
+    time,
+    compression: 'none',
+  });
 }
 
 function unpack(root: string, file: string, before: readonly string[] = []): number | null {

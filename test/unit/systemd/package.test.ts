@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { buildProgram } from '../../../src/cli/program.ts';
+import { packageVersion } from '../../../systemd/package/build.ts';
 import { writeDeb } from '../../../systemd/package/deb.ts';
 import { closure, isNeeded } from '../../../systemd/package/dependencies.ts';
 import {
@@ -15,6 +16,7 @@ import {
 } from '../../../systemd/package/licences.ts';
 import { standaloneJsonSchema } from '../../../src/kit/config/standalone.ts';
 import { commandPage, configPage } from '../../../systemd/package/manual.ts';
+import { gateway } from '../../../systemd/package/packages.ts';
 import { missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
@@ -97,6 +99,32 @@ test('a library without a licence stops the build', async () => {
       licence: 'MIT',
       copyright: ['2020 Somebody'],
     });
+  });
+});
+
+test('a build is named by its commit: before the tag, at it, and after it in the order of dpkg', async () => {
+  await withDirectory(async (dir) => {
+    const git = async (...args: readonly string[]): Promise<string> =>
+      run('git', '-C', dir, '-c', 'user.name=a', '-c', 'user.email=a@b.invalid', ...args);
+    const commit = async (): Promise<string> => {
+      await git('commit', '--quiet', '--allow-empty', '--message', 'x');
+      return packageVersion(dir);
+    };
+    await git('init', '--quiet');
+    await writeFile(join(dir, 'package.json'), JSON.stringify({ version: '0.2.0' }));
+    const before = await commit();
+    await git('tag', 'v0.2.0');
+    const at = await packageVersion(dir);
+    const after = [await commit(), await commit()];
+    expect([before, at, ...after]).toEqual([
+      expect.stringMatching(/^0\.2\.0~1\.g[0-9a-f]{7}$/u),
+      '0.2.0',
+      expect.stringMatching(/^0\.2\.0\+1\.g[0-9a-f]{7}$/u),
+      expect.stringMatching(/^0\.2\.0\+2\.g[0-9a-f]{7}$/u),
+    ]);
+    const order = ['0.1.9', before, at, ...after, '0.2.1~1.g1234567'];
+    for (const [nth, version] of order.slice(1).entries())
+      await run('dpkg', '--compare-versions', order[nth] ?? '', 'lt', version);
   });
 });
 
@@ -209,12 +237,9 @@ describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
           await chmod(join(tree, path), mode);
           await utimes(join(tree, path), time, time);
         }
-        const scripts = join(import.meta.dirname, '../../../systemd/package/debian');
-        const file = await writeDeb(tree, scripts, join(dir, `${name}-out`), {
-          ...edition,
-          compression: 'none',
-        });
-        return readFile(file);
+        const debian = join(import.meta.dirname, '../../../systemd/package/debian');
+        const out = join(dir, `${name}-out`);
+        return readFile(await writeDeb(gateway, { tree, debian }, out, { ...edition, compression: 'none' }));
       };
       const one = await make('one', 0o600, new Date(0));
       const umask = process.umask(0o077);
