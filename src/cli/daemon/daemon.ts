@@ -9,6 +9,7 @@ import type { Config } from '../../kit/config/config.ts';
 import { refuseSecond, serveLocal } from '../../kit/local/server.ts';
 import { type Clock, type ClockStep, systemClock, openClockEvidence, vouched } from '../../platform/clock.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
+import { wayTo } from '../../mqtt/proxy.ts';
 import { kernelRoutes } from '../../platform/linux/route-lookup.ts';
 import { openNotifier } from '../../platform/systemd/notify.ts';
 import { aborted, within } from '../../platform/time.ts';
@@ -74,7 +75,7 @@ export async function runDaemon(
         log,
         signal: shell.signal,
       });
-      const facts = { version: version(), kit_id: config.kit_id, broker: running.broker_url, socket };
+      const facts = { version: version(), kit_id: config.kit_id, broker: wayTo(broker.options), socket };
       log.info(facts, 'kit-connector started');
       const show = attendSystemd({ vitals: app.vitals, notifier, log }, shell.signal);
       starting.abort();

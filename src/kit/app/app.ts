@@ -376,8 +376,12 @@ function measureDrain(
   return drain;
 }
 
-function brokerFacts(uplink: () => Uplink): Pick<HubOptions, 'isOnline' | 'carrier'> {
-  return { isOnline: () => uplink().online, carrier: () => uplink().carrier };
+function brokerFacts(uplink: () => Uplink): Pick<HubOptions, 'isOnline' | 'carrier' | 'onLinkBack'> {
+  return {
+    isOnline: () => uplink().online,
+    carrier: () => uplink().carrier,
+    onLinkBack: () => uplink().linkIsBack(),
+  };
 }
 
 interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {

@@ -48,6 +48,8 @@ export interface HubOptions extends TelemetryPace {
   readonly isOnline: () => boolean;
   /** Interface that packets to the broker leave by; null: not known. */
   readonly carrier: () => string | null;
+  /** That interface was reported offline, and is no longer. */
+  readonly onLinkBack: () => void;
   readonly cityOf: CityOf;
   /** Local policy on commands; it gives the same answer for the same asset and command until `policyChanged`. */
   readonly allow: Allow;

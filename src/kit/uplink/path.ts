@@ -11,6 +11,8 @@ const anywhere_ip = '192.0.2.1';
 /** Reconnects and new attempts because of routes, in a minute: what a route that flaps faster asks for waits until then. */
 const moves_per_min_max = 12;
 const ms_per_min = 60_000;
+/** An attempt that a change of the route began may take so long. */
+const attempt_ms = 10_000;
 
 interface Followed {
   readonly endpoints: Endpoints;
@@ -106,6 +108,12 @@ export class Path {
       await this.#lookOnce();
     }
     this.#isLooking = false;
+  }
+
+  /** A link that leads to the broker answers again: an attempt that waits, or was begun while it did not, is of no use. */
+  linkIsBack(): void {
+    const moved_ms = this.#options.now() - (this.#changed_ms ?? Number.NEGATIVE_INFINITY);
+    if (!this.#session && moved_ms > attempt_ms && this.#mayMove()) this.#hurryUp();
   }
 
   async #lookOnce(): Promise<void> {

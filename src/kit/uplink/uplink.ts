@@ -145,6 +145,11 @@ export class Uplink {
     return this.#path?.carrier ?? null;
   }
 
+  /** To be called when the link of `carrier` answers again after an outage: the next attempt is due. */
+  linkIsBack(): void {
+    this.#path?.linkIsBack();
+  }
+
   /** What is wrong between kit and broker: a sentence each, with what to do. */
   problems(): readonly string[] {
     return this.#problems.sentences();

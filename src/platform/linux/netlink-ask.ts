@@ -51,6 +51,17 @@ const message = { get_link: 18, new_link: 16 } as const;
 const interface_header_bytes = 16;
 const ifla_alt_ifname = 53;
 
+const flags_at = 8;
+const iff_running = 0x40;
+
+/** Whether the interface can carry packets: it is up and, where it has a carrier, has one (RFC 2863 `ifOperStatus`). */
+export function isRunning(c: Libc, ifindex: number): boolean {
+  const header = Buffer.alloc(interface_header_bytes);
+  header.writeUInt32LE(ifindex, 4);
+  const found = askNetlink(c, { ask: message.get_link, answer: message.new_link, header, attributes: [] });
+  return found !== null && (found.readUInt32LE(flags_at) & iff_running) !== 0;
+}
+
 /** The index of the interface with this name or alternative name (ip-link(8), `altname`); null: there is none. */
 export function interfaceNamed(c: Libc, name: string): number | null {
   const found = askNetlink(c, {

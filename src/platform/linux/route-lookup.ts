@@ -1,7 +1,7 @@
 /** Asks the kernel which way it would send a packet (RTM_GETROUTE of rtnetlink(7)), and reports changes of its tables. */
 import { sleep } from '../time.ts';
 import { libc } from './libc.ts';
-import { askNetlink, attribute } from './netlink-ask.ts';
+import { askNetlink, attribute, isRunning } from './netlink-ask.ts';
 import { listenNetlink } from './netlink.ts';
 import { deviceName } from './bound-fd.ts';
 import { readAttributes, uint32 } from './netlink-message.ts';
@@ -59,6 +59,8 @@ async function findRoute(query: RouteQuery): Promise<Route | null> {
   const way = (await wayFinder())(query);
   if (way === null) return null;
   const { ifindex, source_ip } = way;
+  // Without a carrier a route that nobody removes leads nowhere.
+  if (!isRunning(await libc(), ifindex)) return null;
   return { ifindex, interface: await deviceName(ifindex), source_ip };
 }
 

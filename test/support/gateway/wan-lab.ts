@@ -50,6 +50,12 @@ export const lab_name = { name: 'probe.example.org', address: '198.18.0.2' } as 
 export const lab_inner_name = { name: 'inner.example.org', address: '192.168.100.1' } as const;
 /** A name of an IPv4 host as a name server that translates gives it (DNS64), and the target that it stands for. */
 export const lab_dns64_name = { name: 'translated.example.org', address: '64:ff9b::c612:1' } as const;
+/** How the internet's name server shows that the network translates (RFC 7050), and the targets as it translates them. */
+export const lab_nat64 = {
+  name: 'ipv4only.arpa',
+  address: '64:ff9b::c000:aa',
+  targets: [lab_dns64_name.address, '64:ff9b::c612:2'],
+} as const;
 /** A name with more addresses than a sentence names. */
 export const lab_many_name = {
   name: 'many.example.org',
@@ -106,14 +112,14 @@ export async function startWanLab(): Promise<WanLab> {
     }
     const relay = await startRelay(spaces, children);
     for (const ip of lab_targets) await inside(spaces.internet, 'addr', 'add', `${ip}/32`, 'dev', 'lo');
-    for (const ip of lab_targets_v6) await inside(spaces.internet, 'addr', 'add', `${ip}/128`, 'dev', 'lo');
-    await inside(spaces.internet, 'addr', 'add', `${lab_dns64_name.address}/128`, 'dev', 'lo');
+    for (const ip of [...lab_targets_v6, ...lab_nat64.targets])
+      await inside(spaces.internet, 'addr', 'add', `${ip}/128`, 'dev', 'lo');
     for (const wan of ['sat0', 'wwan0'] as const) await joinProvider(spaces, wan);
     for (const name of [spaces.sat0, spaces.wwan0]) await translate(name);
     await sysctl(spaces.gateway, 'net.ipv4.ping_group_range=0 2147483647');
     const internet = [program('ip'), 'netns', 'exec', spaces.internet, process.execPath];
     await startReady([...internet, script('fake-internet-process.ts'), ...lab_targets], children);
-    const names = [lab_name, lab_inner_name, lab_dns64_name].map(
+    const names = [lab_name, lab_inner_name, lab_dns64_name, lab_nat64].map(
       ({ name, address }) => `--address=/${name}/${address}`,
     );
     const many = lab_many_name.addresses.map((address) => `--host-record=${lab_many_name.name},${address}`);

@@ -37,6 +37,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     rates: { default: 1_000 },
     isOnline: () => link.online,
     carrier: () => link.carrier,
+    onLinkBack: () => undefined,
     telemetry_floor_ms: 60_000,
     telemetry_pace_ms: 5_000,
     deadbands: telemetry_defaults.deadbands,

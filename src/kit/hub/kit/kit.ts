@@ -49,6 +49,7 @@ interface KitOptions extends TelemetryPace {
   readonly onLocation: (location: Location) => void;
   /** Interface that packets to the broker leave by; null: not known. */
   readonly carrier: () => string | null;
+  readonly onLinkBack: () => void;
   /** The asset on which the edges of links are published. */
   readonly gatewayId: () => string;
   readonly signal: AbortSignal;
@@ -234,11 +235,14 @@ export class Kit {
   }
 
   #linksChanged(): void {
-    const { outbox, gatewayId, clock } = this.#options;
+    const { outbox, gatewayId, clock, carrier, onLinkBack } = this.#options;
+    const carrying = carrier() ?? '';
+    const wasOffline = this.#links.get(carrying)?.status === 'offline';
     const { states, edges, isHeld } = linkEdges(this.#links, this.links(), clock.stamp().mono_ms, (name) =>
       this.#known_links.lasts_ms(name),
     );
     this.#links = states;
+    if (wasOffline && states.get(carrying)?.status !== 'offline') onLinkBack();
     this.#has_held_links = isHeld;
     for (const edge of edges) {
       const channel = channels.event(gatewayId(), 'link_status');

@@ -141,6 +141,21 @@ describe('the path to the broker', () => {
     expect(second.aborted).toBe(false);
   });
 
+  it('hurries an attempt when the link of the route answers again, and not right behind a change of the route', async () => {
+    const lab = kernel(eth);
+    await lab.path.run(new AbortController().signal);
+    const first = lab.path.hurry();
+    lab.path.linkIsBack();
+    expect(first.aborted).toBe(true);
+    await lab.change(sat);
+    const second = lab.path.hurry();
+    lab.path.linkIsBack();
+    expect(second.aborted).toBe(false);
+    lab.passMinute();
+    lab.path.linkIsBack();
+    expect(second.aborted).toBe(true);
+  });
+
   it('hurries at most twelve times a minute', async () => {
     const lab = kernel(null);
     await lab.path.run(new AbortController().signal);

@@ -184,6 +184,19 @@ it('reports the edges of links on the asset of the gateway', async () => {
   await stop();
 });
 
+it('calls for an attempt to connect when the link that leads to the broker is back, and for no other', async () => {
+  const onLinkBack = vi.fn<() => void>();
+  const { link, report, stop } = await start({ onLinkBack });
+  link.carrier = 'sat0';
+  report({ wans: [wan('eth0', 'offline'), wan('sat0', 'offline')] });
+  report({ wans: [wan('eth0', 'online'), wan('sat0', 'offline')] });
+  expect(onLinkBack).not.toHaveBeenCalled();
+  report({ wans: [wan('eth0', 'online'), wan('sat0', 'standby')] });
+  report({ wans: [wan('eth0', 'online'), wan('sat0', 'online')] });
+  expect(onLinkBack).toHaveBeenCalledTimes(1);
+  await stop();
+});
+
 it('counts a link on standby as in use while it carries the connection to the broker', async () => {
   const { hub, link, outbox, host, report, stop } = await start();
   report({ wans: [wan('eth0', 'online'), wan('usb0', 'offline'), wan('sat0', 'standby')] });
