@@ -12,6 +12,7 @@ import { attentionList } from './views/attention.ts';
 import { html } from './views/parts/html.ts';
 import { symbols } from './views/parts/icon.ts';
 import { pageView, fetchScreens } from './views/page-view.ts';
+import { tabTitle } from './views/shell/nav.ts';
 import type { Choices } from './types.d.ts';
 
 const draw_every_ms = 250;
@@ -29,6 +30,9 @@ const choices: Choices = {
   filter: 'all',
   log_filter: 'all',
   kit_filter: 'all',
+  kit_sort: { by: 'state', isDown: false },
+  kit_view: 'list',
+  together: [],
   search: '',
   sheet: null,
   target: null,
@@ -107,6 +111,7 @@ function draw() {
     log.follow(attentionList(view), view.time_ms);
     history.prepare(view);
   }
+  document.title = tabTitle(view);
   if (root) render(html`${pageView(view)}`, root);
   isShown ||= view.link.state === 'live' || fleet.isLive;
 }
@@ -122,6 +127,7 @@ function followAddress() {
   choices.target = null;
   choices.moment_ms = null;
   choices.map = { zoom: 0, center: null, pan: null };
+  choices.together = [];
   if (next.kit_id !== null && next.kit_id !== choices.kit_id) session.watch(next.kit_id);
   scrollTo(0, 0);
   draw();

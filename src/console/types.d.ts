@@ -5,6 +5,7 @@ import type { Link } from '../contract/kit.ts';
 import type { FleetServerFrame, ServerFrame } from '../cloud/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../cloud/api/resources.ts';
 import type { Settings } from './settings.ts';
+import type { Column } from './views/fleet/kit-rows.ts';
 
 export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
 /** What the page takes of the socket for many kits. */
@@ -124,7 +125,17 @@ export interface Route {
   readonly kit_id: string | null;
   readonly asset_id: string | null;
 }
-export type Screen = 'overview' | 'map' | 'assets' | 'asset' | 'links' | 'activity' | 'kits' | 'settings';
+export type Screen =
+  | 'overview'
+  | 'map'
+  | 'assets'
+  | 'asset'
+  | 'links'
+  | 'activity'
+  | 'settings'
+  | FleetScreen;
+/** Of all kits of the key. */
+export type FleetScreen = 'kits' | 'log';
 
 /** Something that this page saw happen. */
 export interface Entry {
@@ -143,6 +154,8 @@ export interface Entry {
 export interface Event {
   readonly time_ms: number;
   readonly type: string;
+  /** Empty: the kit that is shown. */
+  readonly kit_id: string;
   readonly asset_id: string;
   readonly id: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -203,7 +216,13 @@ export interface Choices {
   log_filter: string;
   /** Text typed to find a kit. */
   search: string;
+  /** A state of kits, or a tag. */
   kit_filter: string;
+  kit_sort: { readonly by: Column; readonly isDown: boolean };
+  /** Where there is no room for both. */
+  kit_view: 'list' | 'map';
+  /** Kits of one place that are listed on the map. */
+  together: readonly string[];
   /** The open sheet: `kits`, `register`, or `command NAME` of the asset that is shown. */
   sheet: string | null;
   /** Where a person has tapped the map to send a drone. */

@@ -54,9 +54,9 @@ export function documentText({ build }: GeneratedDocument): string {
 
 /** Names of Lucide icons. */
 const icon_names = (
-  'activity arrow-left battery battery-low bell box cctv chevron-down chevron-right cloud copy cpu download drone ellipsis ' +
-  'ethernet-port gauge house layers layout-grid list locate-fixed map maximize minus moon plus radio-tower ' +
-  'satellite-dish search server settings signal sun target thermometer truck users video wifi x'
+  'activity arrow-left battery battery-low bell bell-ring box cctv chevron-down chevron-right cloud copy cpu download drone ellipsis ' +
+  'ethernet-port gauge house layers layout-grid list locate-fixed logs map maximize minus moon plus radio-tower ' +
+  'satellite-dish search server settings signal sun target thermometer truck users video wifi wrench x'
 ).split(' ');
 
 const nodes = z.record(

@@ -7,6 +7,7 @@ import { type Lazy, lazy, loadStyles } from './parts/lazy.ts';
 import type { Screen, View, Actions } from '../types.d.ts';
 import { overview } from './overview/overview-view.ts';
 import { assetsScreen } from './assets/assets-view.ts';
+import { isOfFleet } from '../world/route.ts';
 
 export function pageView(view: View) {
   const { choices, world, route } = view;
@@ -15,7 +16,7 @@ export function pageView(view: View) {
       heading: { title: t.login.heading },
       body: html`<div class="page">${loginView(view)}</div>`,
     });
-  const isKnown = route.screen === 'kits' ? choices.session !== null : world.kit !== null;
+  const isKnown = isOfFleet(route.screen) ? choices.session !== null : world.kit !== null;
   const waiting = {
     heading: { title: t.hero.waiting, isKit: true },
     body: html`<div class="page">
@@ -70,7 +71,11 @@ const rest = {
     return screen.linksScreen;
   }),
   activity: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
-  kits: lazy(async () => (await import('./fleet/fleet-screen.ts')).fleetScreen),
+  log: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
+  kits: lazy(async () => {
+    const [screen] = await Promise.all([import('./fleet/fleet-screen.ts'), loadStyles('fleet.css')]);
+    return screen.fleetScreen;
+  }),
   settings: lazy(async () => (await import('./settings/settings-screen.ts')).settingsScreen),
 };
 

@@ -3,7 +3,7 @@ import { ask, reasonOf, Refused } from './api.ts';
 import { field } from '../json.ts';
 import { kitsOf } from './kits.ts';
 import { ServiceLink } from './link.ts';
-import { addressOf, readRoute } from './route.ts';
+import { addressOf, isOfFleet, readRoute } from './route.ts';
 import { t } from '../words/words.ts';
 import { emptyWorld, takeFrame } from './world.ts';
 import { type Log, seenEntry } from './history/log.ts';
@@ -142,7 +142,7 @@ export class Session {
     const wanted = addressed ?? kit_id;
     const chosen = kits.find(({ id }) => id === wanted) ?? kits[0];
     if (!chosen) return this.#beginLater();
-    if (screen !== 'kits' && addressed !== chosen.id)
+    if (!isOfFleet(screen) && addressed !== chosen.id)
       history.replaceState(
         null,
         '',

@@ -46,7 +46,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     120_000,
   );
 
-  it('shows beside the list where the kits are, and those of one place as one mark', async () => {
+  it('shows on a map where the kits are; a mark of several opens to them', async () => {
     const lab = await openKits(await show({ width_px: 1_280 }), 6);
     const { page } = lab;
     const kits = kitIds(6);
@@ -57,13 +57,15 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     };
     await report(kits[4], 60);
     await report(kits[5], 65);
+    await page.getByRole('button', { name: word('kits.show.map') }).click();
     const marks = page.locator('.fleet-map a');
-    await eventually('two kits stand alone', async () => (await marks.count()) === 2);
-    await page.locator('.fleet-map g', { hasText: '4' }).first().waitFor();
+    await eventually('two kits stand alone', async () => (await marks.count()) === 3);
     await eventually('the land is drawn', async () =>
-      ((await page.locator('.fleet-map .land').getAttribute('d')) ?? '').startsWith('M'),
+      ((await page.locator('.fleet-map .land').first().getAttribute('d')) ?? '').startsWith('M'),
     );
     expect(await faultsOf(page)).toEqual([]);
+    await page.locator('.fleet-map .cluster').click();
+    await page.locator('.fleet-map .together a', { hasText: 'Kit 2' }).waitFor();
     await page.locator('.fleet-map a[aria-label^="Kit 5"]').click();
     await eventually('its overview opens', () => page.url().includes(`/k/${kits[5]}`));
     expect(lab.complaints).toEqual([]);
@@ -88,8 +90,34 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await eventually('its overview is open', async () => page.url().endsWith(`/k/${kitIds(8)[7] ?? ''}`));
+  });
+
+  it('has 25 rows on a laptop, ordered by the column that is chosen, and a log of all kits', async () => {
+    const lab = await openKits(await show({ width_px: 1_280, hasHistory: true }), 40);
+    const { page } = lab;
+    const head = page.locator('.kit-head button', { hasText: word('kits.column.name') });
+    await head.click();
+    const names = page.locator('.kit-item .nm b');
+    await eventually(
+      'they are in the order of names',
+      async () => (await names.nth(1).innerText()) === 'Kit 1',
+    );
+    await head.click();
+    await eventually('the other way round', async () => (await names.first().innerText()) === 'Kit 39');
+    const ends = await page
+      .locator('.kit-item')
+      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().bottom));
+    expect(ends[24]).toBeLessThanOrEqual(800);
+    expect(await page.title()).toBe(word('nav.kits'));
+    await page.locator('.fleet-nav a', { hasText: word('nav.log') }).click();
+    await page.locator('#log .event', { hasText: 'Kit 38' }).waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await page.locator('#log .event', { hasText: 'Kit 38' }).click();
+    await eventually('its page names it', async () => (await page.title()).endsWith('Kit 38'));
+    expect(lab.complaints).toEqual([]);
   });
 
   it('follows changes on the socket, reports when the list is not current, and is whole again afterwards', async () => {

@@ -1,4 +1,4 @@
-/** Alarms, tasks and changes in one log, newest first; filters, and export as CSV. */
+/** Alarms, tasks and changes of a kit, or of all of them, in one log, newest first; filters, and export as CSV. */
 import { tasksOf } from '../../world/history/events.ts';
 import type { Event, Entry } from '../../types.d.ts';
 import { addressOf } from '../../world/route.ts';
@@ -11,13 +11,25 @@ import { lostBox, name } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { rangeChips } from '../history/range.ts';
-import { allEvents, eventText, filters, isShown, levelOf, loadOlder, pastOf, type Past } from './past.ts';
+import {
+  allEvents,
+  eventText,
+  isFleet,
+  filters,
+  isShown,
+  levelOf,
+  loadOlder,
+  pastOf,
+  type Past,
+} from './past.ts';
 import type { TaskResource, View } from '../../types.d.ts';
 
 interface Note {
   readonly key: string;
   readonly kind: string;
   readonly level: 'bad' | 'warn' | 'info';
+  /** Empty: the one that is shown. */
+  readonly kit: string;
   readonly title: string;
   readonly since_ms: number;
   readonly until_ms: number | null;
@@ -36,39 +48,47 @@ type Row =
 const shown_max = 200;
 
 export function activityScreen(view: View) {
+  const isOfAll = isFleet(view);
   const past = view.history.state(view) === 'on' ? pastOf(view) : undefined;
   const rows = rowsOf(view, past?.events);
-  const shown = past ? rows : rows.slice(0, shown_max);
   return {
     heading: {
-      title: t.nav.activity,
-      isKit: true,
+      title: isOfAll ? t.nav.log : t.nav.activity,
+      isKit: !isOfAll,
       tools: html`<span class="age">${t.zone(zoneName())}</span>`,
     },
     body: html`<div class="page">
-      ${lostBox(view)}
-      <h1 class="hero only-phone">${t.nav.activity}</h1>
+      ${lostBox(view)} ${!isOfAll && html`<h1 class="hero only-phone">${t.nav.activity}</h1>`}
       <div class="head wrap">
         <div class="chips" role="group" aria-label=${t.activity.filter}>
           ${filters.map((key) => filterChip(key, view))}
         </div>
         <div class="log-tools">
-          ${past && assetFilter(view)} ${saveButton(view, { rows, hasPast: past !== undefined })}
+          ${past && !isOfAll && assetFilter(view)} ${saveButton(view, { rows, hasPast: past !== undefined })}
         </div>
       </div>
-      <section class="card" id="log" aria-label=${t.nav.activity}>
-        ${
-          shown.length === 0
-            ? html`<p class="empty">${past?.isLoading ? t.history.loading : t.activity.none}</p>`
-            : html`<ul class="rows">
-                ${shown.map((row, i) => html`${dayOf(row, shown[i - 1])}${rowView(row, view)}`)}
-              </ul>`
-        }
-        ${past && olderPart(view, past)}
-      </section>
-      ${past ? '' : html`<p class="cap">${t.activity.kept}</p>`}${past ? '' : rangeChips(view)}
+      ${rowsView(past ? rows : rows.slice(0, shown_max), past, view)}
+      ${
+        past || isOfAll
+          ? ''
+          : html`<p class="cap">${t.activity.kept}</p>
+              ${rangeChips(view)}`
+      }
     </div>`,
   };
+}
+
+function rowsView(shown: readonly Row[], past: Past | undefined, view: View) {
+  return html`<section class="card" id="log" aria-label=${t.nav.activity}>
+    ${
+      shown.length === 0
+        ? html`<p class="empty">${past?.isLoading ? t.history.loading : t.activity.none}</p>`
+        : html`<ul class="rows">
+            ${shown.map((row, i) => html`${dayOf(row, shown[i - 1])}${rowView(row, view)}`)}
+          </ul>`
+    }
+    ${past && olderPart(view, past)}
+  </section>`;
 }
 
 function olderPart(view: View, past: Past) {
@@ -146,13 +166,14 @@ const kept_keys = /^(?:kit$|link |asset )/u;
 function rowsOf(view: View, past: readonly Event[] | undefined): readonly Row[] {
   const { world, log, choices } = view;
   const { log_filter: wanted, log_asset } = choices;
-  const isOfAsset = (id: string) => !past || log_asset === '' || id === log_asset;
+  const isOfAsset = (id: string) => !past || log_asset === '' || id === log_asset || isFleet(view);
   const hasTasks = wanted === 'all' || wanted === 'task';
   const known = new Map(past ? tasksOf(past).map((task) => [task.id, task]) : []);
-  for (const task of world.tasks.values()) known.set(task.id, task);
+  if (!isFleet(view)) for (const task of world.tasks.values()) known.set(task.id, task);
   const tasks = hasTasks ? groupHolds([...known.values()].filter(({ asset_id }) => isOfAsset(asset_id))) : [];
   const entries = log.entries.filter(
     ({ kind, key }) =>
+      !isFleet(view) &&
       (wanted === 'all' || kind === wanted || (wanted === 'link' && key.startsWith('link '))) &&
       (!past || (kind === 'alarm' && !kept_keys.test(key) && log_asset === '')),
   );
@@ -166,12 +187,13 @@ function rowsOf(view: View, past: readonly Event[] | undefined): readonly Row[] 
 }
 
 function noteOfEntry(entry: Entry): Note {
-  return { ...entry, isOpen: entry.level !== 'info' && entry.until_ms === null };
+  return { ...entry, kit: '', isOpen: entry.level !== 'info' && entry.until_ms === null };
 }
 
 function noteOfEvent(event: Event, view: View): Note {
   const { type, asset_id, time_ms, id } = event;
-  const { kit_id } = view.choices;
+  const kit_id = event.kit_id || view.choices.kit_id;
+  const kit = view.choices.kits.find(({ id: each }) => each === event.kit_id);
   const href =
     type === 'link_status' || asset_id === ''
       ? addressOf('links', kit_id)
@@ -180,6 +202,7 @@ function noteOfEvent(event: Event, view: View): Note {
     key: id,
     kind: type,
     level: levelOf(event),
+    kit: kit?.name ?? '',
     title: eventText(event, view),
     since_ms: time_ms,
     until_ms: null,
@@ -202,7 +225,7 @@ function rowView(row: Row, view: View) {
       ${taskRow(row.task, view, asset)}${row.times > 1 ? html`<p class="cap">${t.activity.times(row.times)}</p>` : ''}
     </li>`;
   }
-  const { key, level, title, since_ms, until_ms, isOpen, href } = row.note;
+  const { key, kit, level, title, since_ms, until_ms, isOpen, href } = row.note;
   const lasted = until_ms === null ? (isOpen ? t.activity.lasts : '') : t.lasted(until_ms - since_ms);
   return html`<li key=${`${key} ${since_ms}`}>
     <a class="event" href=${href}
@@ -210,7 +233,7 @@ function rowView(row: Row, view: View) {
         >${clock(since_ms, { isExact: true, isTime: true })}</time
       ><span class=${level === 'bad' ? 'state bad' : level === 'warn' ? 'state warn' : 'state'}
         >${shape(level === 'info' ? 'ring' : 'warn')}</span
-      ><span>${name(title)}</span><span class="cap">${lasted}</span></a
+      ><span>${kit && html`<b>${name(kit)}</b> `}${name(title)}</span><span class="cap">${lasted}</span></a
     >
   </li>`;
 }
@@ -222,7 +245,7 @@ function csvRows(rows: readonly Row[], view: View): readonly (readonly string[])
       const time = new Date(time_ms).toISOString();
       if (note) {
         const until = note.until_ms === null ? '' : new Date(note.until_ms).toISOString();
-        return [time, note.kind, '', note.title, note.level, until, ''];
+        return [time, note.kind, note.kit, note.title, note.level, until, ''];
       }
       const text =
         task.status === 'failed'

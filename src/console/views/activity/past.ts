@@ -4,6 +4,7 @@ import type { Event } from '../../types.d.ts';
 import { ask, reasonOf } from '../../world/api.ts';
 import { textIn } from '../../json.ts';
 import { levelOfVehicle } from '../../world/detections.ts';
+import { assetName } from '../../world/names.ts';
 import { detectionText } from '../../world/history/log.ts';
 import { t } from '../../words/words.ts';
 import type { Older, View } from '../../types.d.ts';
@@ -42,21 +43,31 @@ export interface Past {
 }
 
 /** The query of the chosen filter, without its bounds. */
-function filterOf({ choices }: View) {
+function filterOf(view: View) {
+  const { choices } = view;
   const wanted = types[choices.log_filter] ?? [];
-  const asset = choices.log_asset === '' ? '' : `&assets=${choices.log_asset}`;
+  const asset = choices.log_asset === '' || isFleet(view) ? '' : `&assets=${choices.log_asset}`;
   return `${wanted.length === 0 ? '' : `&types=${wanted.join(',')}`}${asset}`;
+}
+
+/** The fleet's log is that of all kits. */
+export function isFleet({ route }: View) {
+  return route.screen === 'log';
+}
+
+function baseOf(view: View) {
+  return isFleet(view) ? '/api' : '';
 }
 
 /** @param rows of a page */
 function questionOf(view: View, rows: number) {
   const to_ms = Math.ceil(view.time_ms / step_ms) * step_ms;
-  return `/events?limit=${rows}${filterOf(view)}&from=${to_ms - back_ms}&to=${to_ms}`;
+  return `${baseOf(view)}/events?limit=${rows}${filterOf(view)}&from=${to_ms - back_ms}&to=${to_ms}`;
 }
 
 /** The newest page, which is read again every 15 s, and the older ones that were loaded. */
 export function pastOf(view: View): Past {
-  const of = filterOf(view);
+  const of = `${baseOf(view)}${filterOf(view)}`;
   const { value, path, fault, isLoading } = view.history.read(
     view,
     `activity ${of}`,
@@ -77,7 +88,15 @@ export async function loadOlder(view: View, { events, next, path, isLoading }: P
   const { choices, act } = view;
   if (next === null || isLoading) return;
   const { kit_id } = choices;
-  const before: Older = { of: filterOf(view), kit_id, events, next, path, isLoading: true, fault: '' };
+  const before: Older = {
+    of: `${baseOf(view)}${filterOf(view)}`,
+    kit_id,
+    events,
+    next,
+    path,
+    isLoading: true,
+    fault: '',
+  };
   choices.older = before;
   act.changed();
   let after = before;
@@ -94,7 +113,8 @@ export async function loadOlder(view: View, { events, next, path, isLoading }: P
 
 /** All events of the chosen filter, newest first, up to 20,000. Throws when the service does not answer. */
 export async function allEvents(view: View): Promise<readonly Event[]> {
-  const path = `/api/kits/${view.choices.kit_id}${questionOf(view, export_page_rows)}`;
+  const kit = isFleet(view) ? '' : `/api/kits/${view.choices.kit_id}`;
+  const path = `${kit}${questionOf(view, export_page_rows)}`;
   const events: Event[] = [];
   let cursor = '';
   do {
@@ -112,8 +132,9 @@ export function isShown({ type, data }: Event) {
 }
 
 /** @returns the event as a sentence; names in it are not sanitised yet */
-export function eventText({ type, asset_id, data }: Event, { world }: View): string {
-  const asset = world.assets.get(asset_id)?.name ?? '';
+export function eventText({ type, kit_id, asset_id, data }: Event, view: View): string {
+  const { world } = view;
+  const asset = kit_id === '' ? (world.assets.get(asset_id)?.name ?? '') : assetName(view, kit_id, asset_id);
   const reason = textIn(data['reason']) === '' ? '' : `: ${textIn(data['reason'])}`;
   if (type === 'state')
     return `${data['online'] === true ? t.history.kitOnline : t.history.kitOffline}${reason}`;

@@ -1,153 +1,170 @@
-/** Where the kits are, beside their list: the outline of the world, and a mark for each kit or for kits that are close together. */
+/** Where the kits are: a mark for each kit, or for kits that are close together, which opens when it is tapped. */
 import { addressOf } from '../../world/route.ts';
+import { bearingOf, type Place } from '../../world/geo.ts';
 import { plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
-import { lazy } from '../parts/lazy.ts';
+import { icon } from '../parts/icon.ts';
+import { name, state } from '../parts/marks.ts';
+import { controls, MapPicture, zoomBy } from '../map/map-box.ts';
+import { placeLabels, scaleBar } from '../map/overlay.ts';
+import { sectionAround, type Frame, type Section } from '../map/frame.ts';
 import type { View } from '../../types.d.ts';
 import type { Entry } from './kit-rows.ts';
 
 interface Mark {
   readonly x: number;
   readonly y: number;
-  readonly entries: readonly Entry[];
+  readonly placed: readonly Placed[];
 }
+type Placed = Place & { readonly entry: Entry };
 
-const [w, h] = [340, 600];
-/** Degrees that the map shows at least. */
-const span_min = 6;
-/** Share of the picture that the marks take. */
-const filled = 0.7;
 /** Marks that are closer become one. */
-const near_px = 26;
-const latitude_max = 84;
-/** About that of a letter and a line of a label; room at the edges, which may be cut off. */
-const letter_px = 7.5;
-const line_px = 15;
-const margin_px = 24;
+const near_px = 30;
+/** Kits that are closer cannot be told apart by zooming. */
+const same_m = 20;
+const label_chars_max = 24;
 const worst = ['offline', 'attention', 'none', 'online'] as const;
 const shapes = { online: 'on', attention: 'warn', offline: 'off', none: 'ring' };
 
-const outline = lazy(async () => {
-  const { worldLand } = await import('../map/base-style.ts');
-  return worldLand().coordinates.flat().map(ringPath).join('');
-});
-
-/**
- * A ring that crosses the date line continues beyond it, around its middle.
- * @param ring of longitude and latitude
- */
-function ringPath(ring: readonly (readonly number[])[]) {
-  let turn = 0;
-  let before = ring[0]?.[0] ?? 0;
-  const points = ring.map(([lon = 0, lat = 0]) => {
-    if (Math.abs(lon - before) > 180) turn += lon < before ? 360 : -360;
-    before = lon;
-    return [lon + turn, lat];
-  });
-  const all = points.map(([x = 0]) => x);
-  const shift = -360 * Math.round((Math.min(...all) + Math.max(...all)) / 720);
-  return `M${points.map(([x = 0, lat = 0]) => `${(x + shift).toFixed(2)} ${downOf(lat).toFixed(2)}`).join('L')}Z`;
-}
-
 export function fleetMap(entries: readonly Entry[], view: View) {
-  const placed = entries.flatMap((entry) => {
-    const { latitude, longitude } = entry.kit.live?.location ?? {};
-    return typeof latitude === 'number' && typeof longitude === 'number'
-      ? [{ entry, x: longitude, y: downOf(latitude) }]
-      : [];
+  const placed = entries.flatMap((entry): Placed[] => {
+    const { latitude: lat, longitude: lon } = entry.kit.live?.location ?? {};
+    return typeof lat === 'number' && typeof lon === 'number' ? [{ entry, lat, lon }] : [];
   });
-  if (placed.length === 0) return '';
-  outline.load(view.act);
-  const [left, right] = [Math.min(...placed.map(({ x }) => x)), Math.max(...placed.map(({ x }) => x))];
-  const [upper, lower] = [Math.min(...placed.map(({ y }) => y)), Math.max(...placed.map(({ y }) => y))];
-  const scale =
-    filled * Math.min(w / Math.max(span_min, right - left), h / Math.max(span_min, lower - upper));
-  const [middle_x, middle_y] = [(left + right) / 2, (upper + lower) / 2];
-  const marks: Map<string, { x: number; y: number; entries: Entry[] }> = new Map();
-  for (const { entry, x, y } of placed) {
-    const at = { x: w / 2 + (x - middle_x) * scale, y: h / 2 + (y - middle_y) * scale };
-    const key = `${Math.round(at.x / near_px)} ${Math.round(at.y / near_px)}`;
-    const mark = marks.get(key);
-    if (mark) mark.entries.push(entry);
-    else marks.set(key, { ...at, entries: [entry] });
-  }
-  return html`<section key="map" class="fleet-map" aria-label=${t.nav.map}>
-    <svg viewBox="0 0 ${w} ${h}" preserveAspectRatio="xMidYMid slice">
-      <g transform=${`translate(${w / 2} ${h / 2}) scale(${scale}) translate(${-middle_x} ${-middle_y})`}>
-        <path class="land" d=${outline.now() ?? ''} vector-effect="non-scaling-stroke" />
-      </g>
-      ${withSides([...marks]).map(([key, mark, side]) => markView(key, mark, side))}
-    </svg>
+  const section = sectionAround(middleOf(placed), placed, view);
+  if (!section)
+    return html`<section key="map" class="card map-empty"><p class="empty">${t.map.noPosition}</p></section>`;
+  const shown = {
+    section,
+    hasWheel: true,
+    summary: t.kits.mapSummary(placed.length),
+    draw: (frame: Frame) =>
+      html`${marksView(marksOf(placed, frame), { frame, section, view })}${scaleBar(frame)}`,
+  };
+  return html`<section key="map" id="map" class="mapbox tall fleet-map" aria-label=${t.nav.map}>
+    <${MapPicture} view=${view} shown=${shown} /> ${controls(view, section)} ${together(entries, view)}
   </section>`;
 }
 
-function labelOf({ entries }: Mark) {
-  const [first] = entries;
-  return entries.length === 1 ? plain(first?.kit.name ?? '') : t.kits.together(entries.length);
+/** The middle of the smallest box around these places. */
+function middleOf(places: readonly Place[]): Place | undefined {
+  if (places.length === 0) return undefined;
+  const middle = (all: readonly number[]) => (Math.min(...all) + Math.max(...all)) / 2;
+  return { lat: middle(places.map(({ lat }) => lat)), lon: middle(places.map(({ lon }) => lon)) };
 }
 
-/** Where the label ends or begins at its mark; undefined: there is no room for it. */
-type Side = 'end' | 'start' | undefined;
+function marksOf(placed: readonly Placed[], frame: Frame): readonly Mark[] {
+  const marks: { x: number; y: number; placed: Placed[] }[] = [];
+  for (const each of placed) {
+    const [x, y] = frame.toPicture(each);
+    if (x < -near_px || y < -near_px || x > frame.w + near_px || y > frame.h + near_px) continue;
+    const mark = marks.find((other) => Math.hypot(other.x - x, other.y - y) < near_px);
+    if (mark) mark.placed.push(each);
+    else marks.push({ x, y, placed: [each] });
+  }
+  return marks;
+}
 
-/** Gives each mark the side of its label, so that no label lies over another one or a mark. */
-function withSides(
-  marks: readonly (readonly [key: string, mark: Mark])[],
-): readonly (readonly [key: string, mark: Mark, side: Side])[] {
-  const taken = marks.map(([, { x, y }]) => ({ left: x - 8, right: x + 8, y }));
-  return marks.map(([key, mark], i) => {
-    const wide = labelOf(mark).length * letter_px;
-    const sides = (['start', 'end'] as const).map((side) => ({
-      side,
-      left: side === 'start' ? mark.x + 12 : mark.x - 12 - wide,
-      right: side === 'start' ? mark.x + 12 + wide : mark.x - 12,
-      y: mark.y,
-    }));
-    const free = sides.find(
-      (box) =>
-        box.left > margin_px &&
-        box.right < w - margin_px &&
-        taken.every(
-          (other, j) =>
-            j === i ||
-            other.right < box.left ||
-            other.left > box.right ||
-            Math.abs(other.y - box.y) > line_px,
-        ),
-    );
-    if (free) taken.push(free);
-    return [key, mark, free?.side];
+function labelOf({ placed }: Mark) {
+  const text = placed.length === 1 ? plain(placed[0]?.entry.kit.name ?? '') : t.kits.together(placed.length);
+  return text.length > label_chars_max ? `${text.slice(0, label_chars_max - 1)}…` : text;
+}
+
+interface Around {
+  readonly frame: Frame;
+  readonly section: Section;
+  readonly view: View;
+}
+
+function marksView(marks: readonly Mark[], around: Around) {
+  // The number in a mark of several says enough.
+  const textOf = (mark: Mark) => (mark.placed.length === 1 ? labelOf(mark) : '');
+  const wanted = marks.map((mark) => ({ x: mark.x, y: mark.y, text: textOf(mark), sub: '', rank: 1 }));
+  const labels = placeLabels(wanted, around.frame);
+  return marks.map((mark, i) => {
+    const at = labels[i];
+    const label =
+      at && html`<text x=${at.x - mark.x} y=${at.y - mark.y} text-anchor=${at.anchor}>${textOf(mark)}</text>`;
+    return markView(mark, label, around);
   });
 }
 
-function markView(key: string, mark: Mark, side: Side) {
-  const { x, y, entries } = mark;
-  const [first] = entries;
-  const word = worst.find((each) => entries.some(({ judged }) => judged.state === each)) ?? 'none';
-  const label = labelOf(mark);
-  const content = html`<use
-      class=${`mark-${word}`}
-      href=${`#s-${shapes[word]}`}
-      x="-8"
-      y="-8"
-      width="16"
-      height="16"
-    />
-    ${side && html`<text x=${side === 'end' ? -12 : 12} y="4" text-anchor=${side}>${label}</text>`}`;
-  const transform = `translate(${x.toFixed(1)} ${y.toFixed(1)})`;
-  return entries.length === 1 && first
-    ? html`<a
-        key=${key}
-        transform=${transform}
-        href=${addressOf('overview', first.kit.id)}
-        aria-label=${`${label}: ${t.state[word]}`}
-        >${content}</a
-      >`
-    : html`<g key=${key} transform=${transform}>${content}</g>`;
+function markView(mark: Mark, label: unknown, { section, view }: Around) {
+  const { x, y, placed } = mark;
+  const [first] = placed;
+  const word = worst.find((each) => placed.some(({ entry }) => entry.judged.state === each)) ?? 'none';
+  const isOne = placed.length === 1;
+  const open = (event: Event) => {
+    if (isOne) return;
+    event.preventDefault();
+    openMark(mark, section, view);
+  };
+  const ids = placed.map(({ entry }) => entry.kit.id);
+  return html`<a
+    key=${ids[0]}
+    class=${isOne ? '' : 'cluster'}
+    transform=${`translate(${x.toFixed(1)} ${y.toFixed(1)})`}
+    href=${isOne ? addressOf('overview', first?.entry.kit.id ?? null) : '#/kits'}
+    aria-label=${`${labelOf(mark)}: ${t.state[word]}`}
+    onClick=${open}
+  >
+    <circle class="touch" r="22" />${
+      isOne
+        ? html`<use
+            class=${`mark-${word}`}
+            href=${`#s-${shapes[word]}`}
+            x="-8"
+            y="-8"
+            width="16"
+            height="16"
+          />`
+        : html`<circle class=${`mark-${word}`} r="14" /><text
+              class="n"
+              aria-hidden="true"
+              y="4.5"
+              text-anchor="middle"
+              >${placed.length}</text
+            >`
+    }${label}
+  </a>`;
 }
 
-/** How far below the equator a latitude is drawn, in degrees of longitude, as on common maps. */
-function downOf(latitude: number) {
-  const bounded = (Math.max(-latitude_max, Math.min(latitude_max, latitude)) * Math.PI) / 180;
-  return (Math.log(Math.tan(Math.PI / 4 - bounded / 2)) * 180) / Math.PI;
+/** Zooms to the kits of a mark; those in one place are listed. */
+function openMark({ placed }: Mark, section: Section, view: View) {
+  const { choices, act } = view;
+  const middle = middleOf(placed);
+  if (!middle) return;
+  const far_m = Math.max(...placed.map((each) => bearingOf(middle, each).distance_m));
+  choices.together = far_m < same_m ? placed.map(({ entry }) => entry.kit.id) : [];
+  if (far_m >= same_m) {
+    zoomBy(view, section, Math.max(1, Math.log2(section.range_m / (far_m * 1.2))));
+    choices.map = { ...choices.map, pan: middle };
+  }
+  act.changed();
+}
+
+function together(entries: readonly Entry[], { choices, act }: View) {
+  if (choices.together.length === 0) return '';
+  const shown = entries.filter(({ kit }) => choices.together.includes(kit.id));
+  const close = () => {
+    choices.together = [];
+    act.changed();
+  };
+  return html`<div class="card together">
+    <header>
+      <h2 class="sec">${t.kits.together(shown.length)}</h2>
+      <button type="button" class="icon-btn" aria-label=${t.close} onClick=${close}>${icon('x')}</button>
+    </header>
+    <ul class="rows">
+      ${shown.map(
+        ({ kit, judged }) =>
+          html`<li key=${kit.id}>
+            <a class="choose-row" href=${addressOf('overview', kit.id)}
+              ><b>${name(kit.name)}</b>${state(judged.state)}</a
+            >
+          </li>`,
+      )}
+    </ul>
+  </div>`;
 }

@@ -2,18 +2,18 @@
 import { byName } from '../../world/text.ts';
 import { number } from '../../units.ts';
 import { t } from '../../words/words.ts';
-import { lostBox } from '../parts/marks.ts';
+import { isWideNow, lostBox, name } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
-import { shape } from '../parts/icon.ts';
+import { icon, shape } from '../parts/icon.ts';
 import { searchField } from '../shell/kit-chooser.ts';
 import { fleetMap } from './fleet-map.ts';
 import { judge, type Judged } from './judge.ts';
-import { KitRows, type Entry } from './kit-rows.ts';
+import { columns, kitHead, KitRows, tagsOf, type Entry } from './kit-rows.ts';
 import type { View } from '../../types.d.ts';
 
 const filters = ['all', 'attention', 'offline'] as const;
-/** For a map beside the list. */
-const hasRoom = matchMedia('(min-width: 1100px)');
+/** For list and map at once. */
+const hasRoom = matchMedia('(min-width: 1500px)');
 /** Between two new orders of the same list. */
 const reorder_ms = 10_000;
 
@@ -24,39 +24,87 @@ export function fleetScreen(view: View) {
   const { choices } = view;
   const all = choices.kits.map((kit) => ({ kit, judged: judge(kit) }));
   const wanted = choices.search.trim().toLowerCase();
-  const shown = inOrder(
-    all.filter(
-      ({ kit, judged }) =>
-        matches(kit, wanted) && (choices.kit_filter === 'all' || judged.state === choices.kit_filter),
-    ),
-    `${wanted} ${choices.kit_filter} ${all.length}`,
+  const found = all.filter(
+    ({ kit, judged }) =>
+      matches(kit, wanted) &&
+      (choices.kit_filter === 'all' ||
+        judged.state === choices.kit_filter ||
+        tagsOf(kit).includes(choices.kit_filter)),
   );
   const counts = { all: all.length, attention: countOf(all, 'attention'), offline: countOf(all, 'offline') };
+  const tools = toolsView(all, counts, view);
+  const isWide = isWideNow();
+  const hasList = hasRoom.matches || choices.kit_view === 'list';
   return {
     heading: {
       title: t.nav.kits,
-      tools: html`<span class="cap">${t.kits.summary({ fine: countOf(all, 'online'), ...counts })}</span>`,
+      sub: !isWide && t.kits.summary({ fine: countOf(all, 'online'), ...counts }),
+      tools: isWide && tools,
     },
     body: html`<div class="page">
       ${lostBox(view)} ${view.isListOld && html`<p class="fault" role="status">${t.kits.listOld}</p>`}
-      <div class="head wrap fleet-tools">
-        ${searchField(view)}
-        <div class="chips" role="group" aria-label=${t.kits.filter}>
-          ${filters.map((key) => filterChip(key, counts[key], view))}
-        </div>
-      </div>
+      ${!isWide && tools}
       <div class="fleet-parts">
-        <section key="kits" class="card fleet" aria-label=${t.nav.kits}>
-          ${
-            shown.length === 0
-              ? html`<p class="empty">${t.kits.noneFound}</p>`
-              : html`<${KitRows} view=${view} entries=${shown} />`
-          }
-        </section>
-        ${hasRoom.matches && fleetMap(all, view)}
+        ${hasList && listView(found, `${wanted} ${choices.kit_filter} ${all.length}`, view)}
+        ${(hasRoom.matches || choices.kit_view === 'map') && fleetMap(found, view)}
       </div>
     </div>`,
   };
+}
+
+function listView(found: readonly Entry[], of: string, view: View) {
+  const shown = inOrder(found, of, view.choices.kit_sort);
+  return html`<section key="kits" class="card fleet" aria-label=${t.nav.kits}>
+    ${kitHead(view)}
+    ${
+      shown.length === 0
+        ? html`<p class="empty">${t.kits.noneFound}</p>`
+        : html`<${KitRows} view=${view} entries=${shown} />`
+    }
+  </section>`;
+}
+
+function toolsView(
+  all: readonly Entry[],
+  counts: Readonly<Record<(typeof filters)[number], number>>,
+  view: View,
+) {
+  const tags = Map.groupBy(
+    all.flatMap(({ kit }) => tagsOf(kit)),
+    (tag) => tag,
+  );
+  const marks = {
+    all: '',
+    attention: html`<span class="state warn">${shape('warn')}</span>`,
+    offline: html`<span class="state bad">${shape('off')}</span>`,
+  };
+  return html`<div class="head fleet-tools">
+    ${searchField(view)}
+    <div class="chips one-line" role="group" aria-label=${t.kits.filter}>
+      ${filters.map((key) => filterChip(key, { text: html`${marks[key]}${key === 'all' ? t.assets.filterAll : t.state[key]}`, count: counts[key] }, view))}
+      ${[...tags].sort(([a], [b]) => byName(a, b)).map(([tag, some]) => filterChip(tag, { text: name(tag), count: some.length }, view))}
+    </div>
+    ${!hasRoom.matches && viewSwitch(view)}
+  </div>`;
+}
+
+/** List or map, where there is no room for both. */
+function viewSwitch({ choices, act }: View) {
+  const other = choices.kit_view === 'list' ? 'map' : 'list';
+  const change = () => {
+    choices.kit_view = other;
+    choices.map = { zoom: 0, center: null, pan: null };
+    act.changed();
+  };
+  return html`<button
+    type="button"
+    class="icon-btn"
+    aria-label=${t.kits.show[other]}
+    title=${t.kits.show[other]}
+    onClick=${change}
+  >
+    ${icon(other)}
+  </button>`;
 }
 
 /**
@@ -68,19 +116,16 @@ function matches({ name, live }: Entry['kit'], wanted: string) {
   return name.toLowerCase().includes(wanted) || live?.location?.kit_location?.toLowerCase().includes(wanted);
 }
 
-/**
- * @param of what is shown; when it changes, the order is new
- * @returns worst first
- */
-function inOrder(entries: readonly Entry[], of: string): readonly Entry[] {
+/** @param of what is shown; when it or the order changes, the rows are placed anew */
+function inOrder(entries: readonly Entry[], of: string, { by, isDown }: View['choices']['kit_sort']) {
   const now_ms = performance.now();
-  const isPointedAt = document.querySelector('.fleet:is(:hover, :focus-within)') !== null;
-  if (of !== ordered.of || (now_ms - ordered.at_ms > reorder_ms && !isPointedAt)) {
-    const sorted = entries.toSorted(
-      (a, b) => b.judged.trouble - a.judged.trouble || byName(a.kit.name, b.kit.name),
-    );
+  const isPointedAt = document.querySelector('.kit-list:is(:hover, :focus-within)') !== null;
+  const key = `${of} ${by} ${isDown}`;
+  if (key !== ordered.of || (now_ms - ordered.at_ms > reorder_ms && !isPointedAt)) {
+    const sign = isDown ? -1 : 1;
+    const sorted = entries.toSorted((a, b) => sign * columns[by](a, b) || byName(a.kit.name, b.kit.name));
     ordered.places = new Map(sorted.map(({ kit }, i) => [kit.id, i]));
-    ordered.of = of;
+    ordered.of = key;
     ordered.at_ms = now_ms;
     return sorted;
   }
@@ -92,16 +137,16 @@ function countOf(all: readonly { readonly judged: Judged }[], word: Judged['stat
   return all.filter(({ judged }) => judged.state === word).length;
 }
 
-function filterChip(key: (typeof filters)[number], count: number, { choices, act }: View) {
+/** @param key of a state, or a tag */
+function filterChip(
+  key: string,
+  { text, count }: { readonly text: unknown; readonly count: number },
+  { choices, act }: View,
+) {
   const choose = () => {
     choices.kit_filter = key;
     act.changed();
   };
-  const mark = {
-    all: '',
-    attention: html`<span class="state warn">${shape('warn')}</span>`,
-    offline: html`<span class="state bad">${shape('off')}</span>`,
-  }[key];
   return html`<button
     type="button"
     key=${key}
@@ -109,6 +154,6 @@ function filterChip(key: (typeof filters)[number], count: number, { choices, act
     aria-pressed=${String(choices.kit_filter === key)}
     onClick=${choose}
   >
-    ${mark}${key === 'all' ? t.assets.filterAll : t.state[key]} <span class="n">${number(count)}</span>
+    ${text} <span class="n">${number(count)}</span>
   </button>`;
 }

@@ -24,7 +24,7 @@ export function judge(kit: KitResource): Judged {
   const [words, before] = known.get(kit) ?? [];
   if (before && words === t) return before;
   const conditions = conditionsOf(kit);
-  const reasons = reasonsOf(conditions);
+  const reasons = reasonsOf(conditions, assetsOffline(kit));
   const state = !kit.last_seen
     ? 'none'
     : !kit.online
@@ -69,13 +69,17 @@ function batteryOf({ live }: KitResource): readonly Condition[] {
   return [{ key: 'battery', level: 'warn', subject: '', value: battery }];
 }
 
+/** All of them: the list of what needs a person is cut. */
+export function assetsOffline({ summary }: KitResource): number {
+  return summary ? summary.assets.total - summary.assets.online : 0;
+}
+
 /** One sentence for each condition; assets together, and without what the state already shows. */
-function reasonsOf(conditions: readonly Condition[]): readonly string[] {
-  const assets = conditions.filter(({ key }) => key === 'asset').length;
+function reasonsOf(conditions: readonly Condition[], assets: number): readonly string[] {
   const rest = conditions.filter(({ key }) => key !== 'asset' && key !== 'offline' && key !== 'never');
   return [
     ...rest.map((each) => `${sentenceOf(each)}.`),
-    ...(assets > 0 ? [`${t.kits.assetsOffline(assets)}.`] : []),
+    ...(conditions.some(({ key }) => key === 'asset') ? [`${t.kits.assetsOffline(assets)}.`] : []),
   ];
 }
 

@@ -1,14 +1,16 @@
 /** The rows of the list of kits. Only rows near the window exist, so that a thousand kits cost as much as thirty. */
 import { freshness } from '../../world/age.ts';
-import { duration } from '../../units.ts';
+import { field, listIn, textIn } from '../../json.ts';
+import { duration, number } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
+import { byName } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon, iconOfLink } from '../parts/icon.ts';
 import { age, name, state } from '../parts/marks.ts';
 import { Component } from 'preact';
 import type { KitResource, View } from '../../types.d.ts';
-import type { Judged } from './judge.ts';
+import { assetsOffline, type Judged } from './judge.ts';
 
 export interface Entry {
   readonly kit: KitResource;
@@ -81,6 +83,41 @@ export class KitRows extends Component<
   }
 }
 
+/** What the list may be ordered by, and how; each column of the wide list is one. */
+export const columns = {
+  state: (a, b) => b.judged.trouble - a.judged.trouble,
+  name: (a, b) => byName(a.kit.name, b.kit.name),
+  link: (a, b) => numberOr(a.kit.summary?.latency_ms, b.kit.summary?.latency_ms, 1),
+  battery: (a, b) => numberOr(batteryOf(a.kit), batteryOf(b.kit), 1),
+  assets: (a, b) => assetsOffline(b.kit) - assetsOffline(a.kit),
+  seen: (a, b) => (b.kit.last_seen ?? '').localeCompare(a.kit.last_seen ?? ''),
+} satisfies Record<string, (a: Entry, b: Entry) => number>;
+export type Column = keyof typeof columns;
+
+/** What is not known comes last. */
+function numberOr(a: number | null | undefined, b: number | null | undefined, sign: 1 | -1) {
+  if (typeof a !== 'number' || typeof b !== 'number')
+    return Number(typeof a !== 'number') - Number(typeof b !== 'number');
+  return sign * (a - b);
+}
+
+/** The heads of the columns, which order the list; from 900 px. */
+export function kitHead({ choices, act }: View) {
+  const { by, isDown } = choices.kit_sort;
+  return html`<div class="kit-row kit-head" role="group" aria-label=${t.kits.sortBy}>
+    ${(['state', 'name', 'why', 'link', 'battery', 'assets', 'seen'] as const).map((column) => {
+      if (column === 'why') return html`<span key=${column} class="why">${t.kits.column.why}</span>`;
+      const choose = () => {
+        choices.kit_sort = { by: column, isDown: by === column && !isDown };
+        act.changed();
+      };
+      return html`<button type="button" key=${column} aria-pressed=${String(by === column)} onClick=${choose}>
+        ${t.kits.column[column]}${by === column ? (isDown ? ' ▴' : ' ▾') : ''}
+      </button>`;
+    })}
+  </div>`;
+}
+
 function kitRow(
   { kit, judged }: Entry,
   view: View,
@@ -91,27 +128,40 @@ function kitRow(
   const since_ms = kit.last_seen ? view.time_ms - Date.parse(kit.last_seen) : 0;
   const why = judged.state === 'offline' ? t.kits.offlineFor(duration(since_ms)) : judged.reasons.join(' ');
   const isKnown = judged.state === 'offline' || judged.state === 'none' || !view.isListOld;
+  const tags = tagsOf(kit);
   return html`<li key=${kit.id} class="kit-item" aria-posinset=${position} aria-setsize=${all}>
     <a class="kit-row" href=${addressOf('overview', kit.id)}
-      ><span class="nm"
-        ><b>${name(kit.name)}</b>${city ? html`<span class="cap">${name(city)}</span>` : ''}</span
-      >${state(isKnown ? judged.state : 'wasOnline')}<span class="why">${why || t.attention.nothing}</span
+      >${state(isKnown ? judged.state : 'wasOnline')}<span class="nm"
+        ><b>${name(kit.name)}</b
+        >${city ? html`<span class="cap">${name(city)}</span>` : ''}${tags.map((tag) => html`<span key=${tag} class="tag">${name(tag)}</span>`)}</span
+      ><span class="why" title=${why}>${why || t.attention.nothing}</span
       >${figures(kit)}${kit.last_seen ? age(seen) : html`<span class="age">${t.kits.never}</span>`}</a
     >
   </li>`;
 }
 
-function figures({ summary, live, online }: KitResource) {
-  const battery = summary?.battery ?? live?.battery;
+/** Words by which the operator groups kits. */
+export function tagsOf(kit: KitResource): readonly string[] {
+  return listIn(field(kit, 'tags')).map(textIn);
+}
+
+function batteryOf({ summary, live }: KitResource) {
+  return summary?.battery ?? live?.battery;
+}
+
+function figures(kit: KitResource) {
+  const { summary, online } = kit;
+  const battery = batteryOf(kit);
   const latency_ms = summary?.latency_ms;
-  return html`<span class="cap battery"
-    >${
-      summary?.link &&
-      online &&
-      html`<span class="with-icon"
-        >${icon(iconOfLink(summary.link.type), 's')}${latency_ms === undefined ? '' : `${Math.round(latency_ms)}\u00a0ms`}</span
-      >`
-    }
-    ${typeof battery === 'number' && html`<span class="with-icon">${icon('battery', 's')}${Math.round(battery)} %</span>`}</span
-  >`;
+  return html`<span class="cap with-icon"
+      >${
+        summary?.link &&
+        online &&
+        html`${icon(iconOfLink(summary.link.type), 's')}${latency_ms === undefined ? '' : `${Math.round(latency_ms)}\u00a0ms`}`
+      }</span
+    ><span class="cap with-icon"
+      >${typeof battery === 'number' && html`${icon('battery', 's')}${Math.round(battery)} %`}</span
+    ><span class="cap with-icon assets-of"
+      >${summary && summary.assets.total > 0 && html`${icon('box', 's')}<span>${number(summary.assets.online)}/${number(summary.assets.total)}</span>`}</span
+    >`;
 }

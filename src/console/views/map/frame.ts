@@ -1,5 +1,5 @@
 /** Which part of the Earth a map shows, and where in it a place is drawn. */
-import { offset, project, type Place } from '../../world/geo.ts';
+import { project, type Place } from '../../world/geo.ts';
 import { placeOfAsset, placeOfKit } from '../../world/places.ts';
 import { trackNow } from '../../world/history/track.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
@@ -15,28 +15,40 @@ export interface Frame {
 }
 
 const range_min_m = 50;
+/** What a person may zoom to: some metres, and the whole Earth. */
+export const range_limits_m = { min: 15, max: 12_000_000 };
 /** The range uses round numbers, so that the scale does not change with each fix. */
 const range_steps = [1, 1.5, 2, 3, 4, 6, 8, 10];
 /** Share of the half of the shorter side that the range takes. */
 const filled = 0.78;
 
+export interface Section {
+  readonly center: Place;
+  /** From the centre to the nearer edges, about. */
+  readonly range_m: number;
+}
+
 /**
- * The section that a map shows: everything by default, else what was chosen.
+ * The section that a map of the kit or of an asset shows: everything by default, else what was chosen.
  * @returns undefined: no position is known
  */
-export function sectionOf(
-  view: View,
-  { asset }: { readonly w: number; readonly h: number; readonly asset: LiveAsset | undefined },
-): { readonly center: Place; readonly range_m: number } | undefined {
-  const { zoom, center: followed_id, pan } = view.choices.map;
+export function sectionOf(view: View, asset?: LiveAsset): Section | undefined {
   const shown = shownOn(view, asset);
-  const middle = placeOf(followed_id, view) ?? shown[0];
-  const center = pan ?? middle;
+  return sectionAround(placeOf(view.choices.map.center, view) ?? shown[0], shown, view);
+}
+
+/** @param middle of the map until it is moved */
+export function sectionAround(
+  middle: Place | undefined,
+  shown: readonly Place[],
+  { choices: { map } }: View,
+): Section | undefined {
+  const center = map.pan ?? middle;
   if (!center) return undefined;
   const far_m = farthest(middle ?? center, shown);
   const power = 10 ** Math.floor(Math.log10(far_m));
   const fitted = range_steps.find((step) => step * power >= far_m) ?? 10;
-  return { center, range_m: (fitted * power) / 2 ** zoom };
+  return { center, range_m: (fitted * power) / 2 ** map.zoom };
 }
 
 /** The places that a map shows, that in its middle first: of one asset, its way and the kit, or of the kit and all assets. */
@@ -61,25 +73,6 @@ function placeOf(asset_id: string | null, view: View) {
   return asset && placeOfAsset(asset, view);
 }
 
-/** The plane around the centre, without any library. */
-export function planeFrame(
-  { center, range_m }: { readonly center: Place; readonly range_m: number },
-  w: number,
-  h: number,
-): Frame {
-  const m_per_px = range_m / ((Math.min(w, h) / 2) * filled);
-  return {
-    w,
-    h,
-    m_per_px,
-    toPicture: (place) => {
-      const [east, north] = project(center, place);
-      return [round(w / 2 + east / m_per_px), round(h / 2 - north / m_per_px)];
-    },
-    toPlace: (x, y) => offset(center, (x - w / 2) * m_per_px, (h / 2 - y) * m_per_px),
-  };
-}
-
 export type Mercator = Frame & { readonly center: [lon: number, lat: number]; readonly zoom: number };
 
 /** Radius of the map's sphere, metres. */
@@ -89,28 +82,31 @@ const rad = Math.PI / 180;
 const lat_max = 85.05;
 const zoom_max = 20;
 
-/** The section as the base map shows it, in the projection of Mercator. */
-export function mercatorFrame(
-  { center, range_m }: { readonly center: Place; readonly range_m: number },
-  w: number,
-  h: number,
-): Mercator {
-  const round_m = 2 * Math.PI * mercator_m * Math.cos(center.lat * rad);
+/** The section in the projection of Mercator, as the base map shows it: never beyond the poles. */
+export function mercatorFrame({ center, range_m }: Section, w: number, h: number): Mercator {
   const wanted_m = range_m / ((Math.min(w, h) / 2) * filled);
-  const zoom = Math.min(zoom_max, Math.max(0, Math.log2(round_m / wanted_m / tile_px)));
+  const around_m = 2 * Math.PI * mercator_m;
+  const zoom_min = Math.max(0, Math.log2(h / tile_px));
+  const zoom = Math.min(
+    zoom_max,
+    Math.max(zoom_min, Math.log2((around_m * Math.cos(center.lat * rad)) / wanted_m / tile_px)),
+  );
   const world_px = tile_px * 2 ** zoom;
   const xOf = (lon: number) => (lon / 360) * world_px;
   const yOf = (lat: number) => {
     const bounded = Math.min(lat_max, Math.max(-lat_max, lat)) * rad;
     return (-Math.asinh(Math.tan(bounded)) / (2 * Math.PI)) * world_px;
   };
-  const [x0, y0] = [xOf(center.lon), yOf(center.lat)];
+  const latOf = (y: number) => Math.atan(Math.sinh((-y / world_px) * 2 * Math.PI)) / rad;
+  const room_px = (world_px - h) / 2;
+  const x0 = xOf(center.lon);
+  const y0 = Math.min(room_px, Math.max(-room_px, yOf(center.lat)));
   return {
     w,
     h,
-    center: [center.lon, center.lat],
+    center: [center.lon, latOf(y0)],
     zoom,
-    m_per_px: round_m / world_px,
+    m_per_px: (around_m * Math.cos(latOf(y0) * rad)) / world_px,
     toPicture: ({ lat, lon }) => {
       // By the shorter way round the Earth.
       const dx = xOf(lon) - x0;
@@ -118,8 +114,7 @@ export function mercatorFrame(
     },
     toPlace: (x, y) => {
       const lon = ((x - w / 2 + x0) / world_px) * 360;
-      const lat = Math.atan(Math.sinh((-(y - h / 2 + y0) / world_px) * 2 * Math.PI)) / rad;
-      return { lat, lon: ((((lon + 180) % 360) + 360) % 360) - 180 };
+      return { lat: latOf(y - h / 2 + y0), lon: ((((lon + 180) % 360) + 360) % 360) - 180 };
     },
   };
 }

@@ -1,5 +1,5 @@
-/** A map: the plane around the kit with marks, tracks and rings; needs no network and no tiles. */
-import { placeText } from '../../world/geo.ts';
+/** A map: marks, tracks and rings in the projection of the base map; needs no network and no tiles. */
+import { placeText, type Place } from '../../world/geo.ts';
 import { placeAt, trackNow } from '../../world/history/track.ts';
 import { placeOfAsset, placeOfKit, canFly } from '../../world/places.ts';
 import { addressOf } from '../../world/route.ts';
@@ -12,7 +12,8 @@ import { age, lostBox } from '../parts/marks.ts';
 import { Component } from 'preact';
 import { lazy } from '../parts/lazy.ts';
 import { settings } from '../../settings.ts';
-import { mercatorFrame, planeFrame, sectionOf, type Frame, base } from './frame.ts';
+import { base, mercatorFrame, range_limits_m, sectionOf, type Mercator, type Section } from './frame.ts';
+import { coast } from './coast.ts';
 import { mapSummary, overlay } from './overlay.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
 
@@ -22,24 +23,48 @@ interface About {
   readonly asset?: LiveAsset;
 }
 
+/** What a map shows, and what a person does on it. */
+interface Shown {
+  readonly section: Section;
+  readonly summary: string;
+  readonly draw: (frame: Mercator) => unknown;
+  /** A part of a list or a page: neither moved nor with the base map. */
+  readonly isSmall?: boolean;
+  /** The page has no more than the map: the wheel is its. */
+  readonly hasWheel?: boolean;
+  readonly onTap?: ((place: Place) => void) | undefined;
+}
+
 /** The base map, with its libraries of 450 kB: fetched when a map is opened. */
 const baseMap = lazy(async () => (await import('./base-map.ts')).BaseMap);
-const zoom_min = -6;
-const zoom_max = 8;
 /** A press that moves farther is a drag, not a tap. */
 const drag_px = 8;
+/** Of the wheel for twice the scale. */
+const wheel_px = 400;
 
 export function mapBox(view: View, about: About) {
-  const isEmpty = sectionOf(view, { w: 1, h: 1, asset: about.asset }) === undefined;
+  const { asset, isSmall = false } = about;
+  const section = sectionOf(view, asset);
   const kind = `${about.isSmall ? 'small' : ''} ${about.isTall ? 'tall' : ''}`;
-  if (isEmpty)
+  if (!section)
     return html`<section key="map" class=${`card map-empty ${kind}`}>
       <p class="empty">${t.map.noPosition}</p>
     </section>`;
+  const shown: Shown = {
+    section,
+    isSmall,
+    hasWheel: about.isTall === true && !asset,
+    summary: mapSummary(view),
+    draw: (frame) => overlay(view, frame, asset),
+    onTap:
+      asset && canFly(asset, view)
+        ? ({ lat, lon }) => view.act.setTarget({ asset_id: asset.id, lat, lon })
+        : undefined,
+  };
   return html`<section class=${`mapbox ${kind}`} id="map" aria-label=${t.nav.map}>
-    <${MapPicture} view=${view} about=${about} /> ${positionTag(view, about)}
-    ${about.isSmall ? openButton(view) : controls(view, about)}
-    ${!about.isSmall && base.state === 'ready' && html`<span class="map-tag low">${plain(base.attribution) || t.map.worldOutline}</span>`}
+    <${MapPicture} view=${view} shown=${shown} /> ${positionTag(view, about)}
+    ${isSmall ? openButton(view) : controls(view, section, asset)}
+    ${!isSmall && base.state === 'ready' && html`<span class="map-tag low">${plain(base.attribution) || t.map.worldOutline}</span>`}
   </section>`;
 }
 
@@ -63,9 +88,17 @@ function openButton({ choices }: View) {
   </div>`;
 }
 
-function controls({ choices, act }: View, { asset }: About) {
+/** Zooms by so many powers of two, within what can be shown. */
+export function zoomBy({ choices }: View, { range_m }: Section, by: number) {
+  const { min, max } = range_limits_m;
+  const next_m = Math.min(Math.max(max, range_m), Math.max(Math.min(min, range_m), range_m / 2 ** by));
+  choices.map = { ...choices.map, zoom: choices.map.zoom + Math.log2(range_m / next_m) };
+}
+
+export function controls(view: View, section: Section, asset?: LiveAsset) {
+  const { choices, act } = view;
   const zoom = (by: number) => () => {
-    choices.map.zoom = Math.min(zoom_max, Math.max(zoom_min, choices.map.zoom + by));
+    zoomBy(view, section, by);
     act.changed();
   };
   const fit = () => {
@@ -100,15 +133,18 @@ function controls({ choices, act }: View, { asset }: About) {
   </div>`;
 }
 
-class MapPicture extends Component<{ view: View; about: About }, { w: number; h: number }> {
+export class MapPicture extends Component<{ view: View; shown: Shown }, { w: number; h: number }> {
   override state: { w: number; h: number } = { w: 0, h: 0 };
   #svg: SVGElement | null = null;
   #sizes = new ResizeObserver(([entry]) => {
     if (entry)
       this.setState({ w: Math.round(entry.contentRect.width), h: Math.round(entry.contentRect.height) });
   });
-  #press: { x: number; y: number; last_x: number; last_y: number; isDrag: boolean } | undefined;
-  #frame: Frame | undefined;
+  /** Fingers that are down, by their ids, where they were last. */
+  #fingers: Map<number, { readonly x: number; readonly y: number }> = new Map();
+  #start: { readonly x: number; readonly y: number } = { x: 0, y: 0 };
+  #isDrag = false;
+  #frame: Mercator | undefined;
 
   override componentDidMount() {
     if (this.#svg) this.#sizes.observe(this.#svg);
@@ -122,63 +158,96 @@ class MapPicture extends Component<{ view: View; about: About }, { w: number; h:
     this.#svg = element;
   };
 
-  #down = ({ clientX: x, clientY: y, isPrimary }: PointerEvent) => {
-    this.#press = isPrimary ? { x, y, last_x: x, last_y: y, isDrag: false } : undefined;
+  #down = ({ pointerId, clientX: x, clientY: y, isPrimary }: PointerEvent) => {
+    if (isPrimary) {
+      this.#fingers.clear();
+      this.#start = { x, y };
+      this.#isDrag = false;
+    }
+    this.#fingers.set(pointerId, { x, y });
   };
 
-  #move = (event: PointerEvent) => {
-    const press = this.#press;
+  #up = ({ pointerId }: PointerEvent) => this.#fingers.delete(pointerId);
+
+  #move = ({ pointerId, buttons, clientX: x, clientY: y }: PointerEvent) => {
+    const before = this.#fingers.get(pointerId);
     const frame = this.#frame;
-    if (!press || !frame || event.buttons === 0 || this.props.about.isSmall) return;
-    const { clientX: x, clientY: y } = event;
-    press.isDrag ||= Math.hypot(x - press.x, y - press.y) > drag_px;
-    if (!press.isDrag) return;
-    const { view } = this.props;
-    const pan = frame.toPlace(frame.w / 2 - (x - press.last_x), frame.h / 2 - (y - press.last_y));
-    press.last_x = x;
-    press.last_y = y;
-    view.choices.map = { ...view.choices.map, pan: { lat: pan.lat, lon: pan.lon }, center: null };
-    view.act.changed();
+    if (!before || !frame || buttons === 0 || this.props.shown.isSmall) return;
+    this.#isDrag ||= this.#fingers.size > 1 || Math.hypot(x - this.#start.x, y - this.#start.y) > drag_px;
+    if (!this.#isDrag) return;
+    const other = [...this.#fingers].find(([id]) => id !== pointerId)?.[1];
+    this.#fingers.set(pointerId, { x, y });
+    if (!other) return this.#pan(frame.w / 2 - (x - before.x), frame.h / 2 - (y - before.y));
+    const apart = (at: { readonly x: number; readonly y: number }) =>
+      Math.hypot(at.x - other.x, at.y - other.y);
+    this.#zoom(Math.log2(apart({ x, y }) / Math.max(1, apart(before))), (x + other.x) / 2, (y + other.y) / 2);
   };
+
+  #wheel = (event: WheelEvent) => {
+    if (!this.props.shown.hasWheel) return;
+    event.preventDefault();
+    this.#zoom(Math.max(-1, Math.min(1, -event.deltaY / wheel_px)), event.clientX, event.clientY);
+  };
+
+  /** Zooms so that the place at this point of the window stays there. */
+  #zoom(by: number, client_x: number, client_y: number) {
+    const box = this.#svg?.getBoundingClientRect();
+    const frame = this.#frame;
+    if (!box || !frame) return;
+    const stays = 1 - 2 ** -by;
+    zoomBy(this.props.view, this.props.shown.section, by);
+    this.#pan(
+      frame.w / 2 + (client_x - box.left - frame.w / 2) * stays,
+      frame.h / 2 + (client_y - box.top - frame.h / 2) * stays,
+    );
+  }
+
+  /** Moves this point of the picture to its middle. */
+  #pan(x: number, y: number) {
+    const { choices, act } = this.props.view;
+    const pan = this.#frame?.toPlace(x, y);
+    if (pan) choices.map = { ...choices.map, pan, center: null };
+    act.changed();
+  }
 
   #tap = (event: MouseEvent) => {
-    const { view, about } = this.props;
-    const { asset } = about;
-    const wasDrag = this.#press?.isDrag === true;
-    this.#press = undefined;
+    const { onTap } = this.props.shown;
+    const wasDrag = this.#isDrag;
+    this.#isDrag = false;
     const isOnMark = event.target instanceof Element && event.target.closest('a') !== null;
     if (wasDrag) event.preventDefault();
-    if (wasDrag || isOnMark || !asset || !this.#svg || !this.#frame || !canFly(asset, view)) return;
+    if (wasDrag || isOnMark || !onTap || !this.#svg || !this.#frame) return;
     const box = this.#svg.getBoundingClientRect();
-    const { lat, lon } = this.#frame.toPlace(event.clientX - box.left, event.clientY - box.top);
-    view.act.setTarget({ asset_id: asset.id, lat, lon });
+    onTap(this.#frame.toPlace(event.clientX - box.left, event.clientY - box.top));
   };
 
   /** The base map, for maps that are not small; undefined while it is fetched, without WebGL, and by choice. */
-  #base(hasPlace: boolean) {
-    const { view, about } = this.props;
-    if (!hasPlace || about.isSmall || settings.map === 'simple' || base.state === 'missing') return undefined;
+  #base() {
+    const { view, shown } = this.props;
+    if (shown.isSmall || settings.map === 'simple' || base.state === 'missing') return undefined;
     baseMap.load(view.act);
     return baseMap.now();
   }
 
   override render() {
-    const { view, about } = this.props;
+    const { view, shown } = this.props;
     const { w, h } = this.state;
-    const section = w > 0 ? sectionOf(view, { w, h, asset: about.asset }) : undefined;
-    const Base = this.#base(section !== undefined);
-    const at = section && Base ? mercatorFrame(section, w, h) : undefined;
-    this.#frame = at && base.state === 'ready' ? at : section && planeFrame(section, w, h);
-    return html`${Base && at && html`<${Base} view=${view} at=${at} />`}<svg
+    const Base = this.#base();
+    this.#frame = w > 0 ? mercatorFrame(shown.section, w, h) : undefined;
+    const isOver = base.state === 'ready' && Base !== undefined;
+    return html`${Base && this.#frame && html`<${Base} view=${view} at=${this.#frame} />`}<svg
         ref=${this.#keep}
-        class=${base.state === 'ready' && Base ? 'map over' : 'map'}
+        class=${isOver ? 'map over' : 'map'}
         role="group"
-        aria-label=${mapSummary(view)}
+        aria-label=${shown.summary}
         onPointerDown=${this.#down}
         onPointerMove=${this.#move}
+        onPointerUp=${this.#up}
+        onPointerCancel=${this.#up}
+        onWheel=${this.#wheel}
         onClick=${this.#tap}
       >
-        ${this.#frame && overlay(view, this.#frame, about.asset)}
+        ${this.#frame && html`${!isOver && coast(this.#frame, view)}${shown.draw(this.#frame)}`}
       </svg>`;
   }
 }

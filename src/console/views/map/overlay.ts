@@ -106,7 +106,7 @@ function rings(kit: KnownPlace, frame: Frame) {
   </g>`;
 }
 
-function scaleBar({ h, m_per_px }: Frame) {
+export function scaleBar({ h, m_per_px }: Frame) {
   const m = roundDown(110 * m_per_px);
   const width = (m / m_per_px).toFixed(1);
   return html`<g class="scale" transform=${`translate(14 ${h - 14})`}>
@@ -254,7 +254,7 @@ const mark_px = 10;
 const edge_px = 4;
 
 /** The place of each label, undefined where there is no room; the lowest rank chooses first. */
-function placeLabels(
+export function placeLabels(
   wanted: readonly Wanted[],
   { w, h }: { readonly w: number; readonly h: number },
 ): readonly (Placed | undefined)[] {

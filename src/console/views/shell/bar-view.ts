@@ -27,7 +27,7 @@ export function barView(view: View, { title, sub, back, pill, tools, isKit = fal
   const isLost = link.state === 'lost' && !choices.needsKey;
   return html`<header class="bar">
     ${back && html`<a class="icon-btn" href=${back} aria-label=${t.back}>${icon('arrow-left')}</a>`}
-    ${isKit && html`<div class="grow only-phone">${kitButton(view)}</div>`}
+    ${isKit && kitPart(view)}
     <div class=${isKit ? 'grow only-wide' : 'grow'}>
       <h1 class=${back ? '' : 'hero'}>${title}</h1>
       ${sub && html`<span class="sub">${sub}</span>`}
@@ -44,6 +44,15 @@ export function barView(view: View, { title, sub, back, pill, tools, isKit = fal
       >`
     }
   </header>`;
+}
+
+/** On a phone: the list of kits, and the kit that is shown. */
+function kitPart(view: View) {
+  return html`${
+      view.choices.kits.length > 1 &&
+      html`<a class="icon-btn only-phone" href="#/kits" aria-label=${t.kits.all}>${icon('list')}</a>`
+    }
+    <div class="grow only-phone">${kitButton(view)}</div>`;
 }
 
 function pageLink({ link, choices }: View) {

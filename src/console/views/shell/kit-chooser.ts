@@ -1,4 +1,4 @@
-/** The list of kits in a sheet: search, state and age of each. */
+/** The list of kits in a sheet, worst first: search, state and age of each. */
 import { freshness } from '../../world/age.ts';
 import { addressOf } from '../../world/route.ts';
 import { byName, plain } from '../../world/text.ts';
@@ -6,6 +6,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { age, name, state } from '../parts/marks.ts';
+import { judge, type Judged } from '../fleet/judge.ts';
 import { Sheet } from './sheet.ts';
 import type { KitResource, View } from '../../types.d.ts';
 
@@ -17,14 +18,15 @@ export function kitChooser(view: View) {
   const wanted = choices.search.toLowerCase();
   const found = choices.kits
     .filter(({ name: text }) => text.toLowerCase().includes(wanted))
-    .sort((a, b) => byName(a.name, b.name));
+    .map((kit) => ({ kit, judged: judge(kit) }))
+    .sort((a, b) => b.judged.trouble - a.judged.trouble || byName(a.kit.name, b.kit.name));
   const content = html`
+    ${choices.kits.length > 1 && html`<a class="btn main" href="#/kits" onClick=${act.closeSheet}>${t.kits.all}</a>`}
     ${choices.kits.length >= searched_from && searchField(view)}
     <ul class="rows chooser">
-      ${found.slice(0, shown_max).map((kit) => kitRow(kit, view))}
+      ${found.slice(0, shown_max).map((entry) => kitRow(entry, view))}
     </ul>
     ${found.length === 0 && html`<p class="empty">${t.kits.noneFound}</p>`}
-    ${choices.kits.length > 1 && html`<a class="btn" href="#/kits" onClick=${act.closeSheet}>${t.kits.all}</a>`}
   `;
   return html`<${Sheet} title=${t.kits.choose} content=${content} onClose=${act.closeSheet} />`;
 }
@@ -40,7 +42,7 @@ export function searchField({ choices, act }: View) {
   /></label>`;
 }
 
-function kitRow(kit: KitResource, view: View) {
+function kitRow({ kit, judged }: { readonly kit: KitResource; readonly judged: Judged }, view: View) {
   const { choices, act } = view;
   const seen = freshness(kit.last_seen, Number.POSITIVE_INFINITY, view, kit.online);
   return html`<li key=${kit.id}>
@@ -49,9 +51,7 @@ function kitRow(kit: KitResource, view: View) {
       href=${addressOf('overview', kit.id)}
       aria-current=${kit.id === choices.kit_id ? 'true' : undefined}
       onClick=${act.closeSheet}
-      ><b>${name(plain(kit.name))}</b>${state(kit.online ? 'online' : kit.last_seen ? 'offline' : 'none')}${
-        kit.last_seen ? age(seen) : ''
-      }</a
+      ><b>${name(plain(kit.name))}</b>${state(judged.state)}${kit.last_seen ? age(seen) : ''}</a
     >
   </li>`;
 }

@@ -1,13 +1,14 @@
-/** The five places of a kit: tabs at the bottom of a phone, a rail from 900 px. */
+/** The places of all kits and the five of a kit: tabs at the bottom of a phone, a rail from 900 px. */
 import { attentionList } from '../attention.ts';
 import { html } from '../parts/html.ts';
 import { icon, type Icon } from '../parts/icon.ts';
 import { name } from '../parts/marks.ts';
 import { steady } from '../parts/steady.ts';
-import { addressOf } from '../../world/route.ts';
+import { addressOf, isOfFleet } from '../../world/route.ts';
+import { plain } from '../../world/text.ts';
 import { number } from '../../units.ts';
 import { t } from '../../words/words.ts';
-import type { Screen, View } from '../../types.d.ts';
+import type { FleetScreen, Screen, View } from '../../types.d.ts';
 
 type Place = 'overview' | 'map' | 'assets' | 'links' | 'activity';
 
@@ -19,6 +20,11 @@ const places: readonly (readonly [Place, Icon])[] = [
   ['activity', 'bell'],
 ];
 
+const fleetPlaces: readonly (readonly [FleetScreen, Icon])[] = [
+  ['kits', 'list'],
+  ['log', 'logs'],
+];
+
 function placeOf(screen: Screen): Screen {
   return screen === 'asset' ? 'assets' : screen;
 }
@@ -26,6 +32,7 @@ function placeOf(screen: Screen): Screen {
 export function tabsView(view: View) {
   const { choices, route } = view;
   const waiting = attentionList(view).length;
+  if (isOfFleet(route.screen)) return fleetTabs(view);
   const draw = () =>
     html`<nav class="tabs" aria-label=${t.nav.label}>
       ${places.map(
@@ -44,6 +51,23 @@ export function tabsView(view: View) {
   return steady([route.screen, choices.kit_id, waiting], draw);
 }
 
+function fleetTabs({ route, choices }: View) {
+  return html`<nav class="tabs" aria-label=${t.nav.kits}>
+    ${fleetPlaces.map(
+      ([screen, sign]) =>
+        html`<a
+          key=${screen}
+          href=${addressOf(screen, null)}
+          aria-current=${route.screen === screen ? 'page' : undefined}
+          >${icon(sign)}<span class="word">${t.nav[screen]}</span></a
+        >`,
+    )}
+    <a key="kit" href=${addressOf('overview', choices.kit_id)}
+      >${icon('gauge')}<span class="word">${t.nav.label}</span></a
+    >
+  </nav>`;
+}
+
 function count(n: number) {
   return html`<span class="count">${n}<span class="unseen"> ${t.nav.needAttention}</span></span>`;
 }
@@ -55,13 +79,23 @@ export function railView(view: View) {
   const shown = [route.screen, choices.kit_id, waiting, figures, choices.kits.length, view.theme];
   const draw = () =>
     html`<nav class="rail" aria-label=${t.nav.label}>
-      ${kitButton(view)}
       ${
         choices.kits.length > 1 &&
-        html`<a class="nav" href="#/kits" aria-current=${route.screen === 'kits' ? 'page' : undefined}
-          >${icon('list')}<span>${t.nav.kits}</span><span class="n">${number(choices.kits.length)}</span></a
-        >`
+        html`<div class="fleet-nav">
+          ${fleetPlaces.map(
+            ([screen, sign]) =>
+              html`<a
+                key=${screen}
+                class="nav"
+                href=${addressOf(screen, null)}
+                aria-current=${route.screen === screen ? 'page' : undefined}
+                >${icon(sign)}<span>${t.nav[screen]}</span
+                ><span class="n">${screen === 'kits' ? number(choices.kits.length) : ''}</span></a
+              >`,
+          )}
+        </div>`
       }
+      ${kitButton(view)}
       ${places.map(
         ([screen, sign]) =>
           html`<a
@@ -99,6 +133,16 @@ export function railView(view: View) {
 function kitText({ choices, world }: View) {
   const chosen = choices.kits.find(({ id }) => id === choices.kit_id);
   return { text: world.kit?.kit_name ?? chosen?.name, city: world.kit?.location?.kit_location };
+}
+
+/** What the tab of the browser is called: what is shown, and of which kit. */
+export function tabTitle(view: View): string {
+  const { route, world, choices } = view;
+  if (choices.needsKey) return t.login.heading;
+  const asset = world.assets.get(route.asset_id ?? '');
+  const screen = route.screen === 'asset' ? plain(asset?.name ?? t.nav.assets) : t.nav[route.screen];
+  const { text } = kitText(view);
+  return isOfFleet(route.screen) || text === undefined ? screen : `${screen} – ${plain(text)}`;
 }
 
 /** Opens the list of kits; the same on phone and rail. */

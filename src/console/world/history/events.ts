@@ -71,8 +71,18 @@ function readEvents(page: unknown): readonly Event[] {
     const time_ms = Date.parse(textIn(field(each, 'time')));
     const type = textIn(field(each, 'type'));
     const asset_id = textIn(field(each, 'asset_id'));
+    const kit_id = textIn(field(each, 'kit_id'));
     if (Number.isNaN(time_ms) || !isRecord(data)) return [];
-    return [{ time_ms, type, asset_id, data, id: `${time_ms} ${type} ${asset_id} ${JSON.stringify(data)}` }];
+    return [
+      {
+        time_ms,
+        type,
+        kit_id,
+        asset_id,
+        data,
+        id: `${time_ms} ${type} ${kit_id} ${asset_id} ${JSON.stringify(data)}`,
+      },
+    ];
   });
 }
 

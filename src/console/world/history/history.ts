@@ -33,12 +33,13 @@ export class History implements HistoryAnswers {
   /**
    * The newest answer to this question about the kit, and asks for `path` when that is another one than was answered.
    * @param name of the question; its path changes with the time
-   * @param path below the kit
+   * @param path below the kit, or from `/api` on
    */
   read({ choices, link }: Asker, name: string, path: string): Reading {
-    const id = `${choices.kit_id} ${name}`;
+    const isOfAll = path.startsWith('/api/');
+    const id = isOfAll ? name : `${choices.kit_id} ${name}`;
     const answer = this.#answers.get(id) ?? this.#begin(id);
-    answer.wanted = `/api/kits/${choices.kit_id}${path}`;
+    answer.wanted = isOfAll ? path : `/api/kits/${choices.kit_id}${path}`;
     if (link.state === 'live' && !this.#isBusy && isDue(answer)) void this.#work(answer);
     const { value, fault, status, path: answered } = answer;
     return { value, fault, status, path: answered, isLoading: answered === '' && fault === '' };
