@@ -83,6 +83,7 @@ const devices: typeof english = {
     speed: 'Tempo',
     climb: 'Steigen',
     fromKit: 'Vom Kit',
+    texts: 'Texte des Fahrzeugs',
     batteryTerm: 'Akku',
     satellites: 'Satelliten',
     fixes: ['kein GPS', 'kein Fix', '2D', '3D', 'DGPS', 'RTK', 'RTK'],

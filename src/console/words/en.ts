@@ -165,6 +165,7 @@ export const devices = {
     speed: 'Speed',
     climb: 'Climb',
     fromKit: 'From kit',
+    texts: 'Texts of the vehicle',
     batteryTerm: 'Battery',
     satellites: 'Satellites',
     /** By the number of the kind of fix. */

@@ -15,6 +15,7 @@ import { observedIn, cellsOf } from '../../../src/console/world/history/cells.ts
 const event = (time_ms: number, type: string, data: Event['data']): Event => ({
   time_ms,
   type,
+  kit_id: '',
   asset_id: 'a',
   id: '',
   data,

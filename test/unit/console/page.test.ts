@@ -73,7 +73,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(text).toContain('<img src=x onerror=');
     expect(text).not.toContain('\u202E');
     expect(await lab.page.locator('#page img, #page script').count()).toBe(0);
-    expect(await lab.page.title()).toBe('Kit');
+    expect(await lab.page.title()).toBe('Overview – Kit Seven');
     expect(lab.complaints).toEqual([]);
   });
 

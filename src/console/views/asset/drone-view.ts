@@ -1,7 +1,9 @@
 /** The page of a drone: map and instruments first, the last minutes, and what a pilot needs in one tap. */
 import { feedFreshness } from '../../world/age.ts';
 import { bearingOf } from '../../world/geo.ts';
-import { listIn, own } from '../../json.ts';
+import { field, listIn, own, textIn } from '../../json.ts';
+import { levelOfVehicle } from '../../world/detections.ts';
+import { failsafeText } from '../../world/history/log.ts';
 import { breachOf, placeOfAsset, placeOfKit } from '../../world/places.ts';
 import { label, plain } from '../../world/text.ts';
 import { feedsThen, type FeedsThen } from '../../world/history/track.ts';
@@ -13,7 +15,7 @@ import { emptyText } from '../history/range.ts';
 import { mapBox } from '../map/map-box.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
-import { age, card, isWideNow } from '../parts/marks.ts';
+import { age, card, isWideNow, name } from '../parts/marks.ts';
 import { spark } from '../parts/spark.ts';
 import { flyCard } from './fly.ts';
 import { Video } from './video.ts';
@@ -56,15 +58,15 @@ export function droneBody(asset: LiveAsset, view: View, { first, way, past, comm
       </div>
       <div class="column">
         ${trayView(asset, view, 'card only-wide')} ${isWide && fly} ${reasons(then?.feeds ?? feeds, ageNow)}
-        ${minutes(asset, view)} ${commands}${past}${rest}
+        ${textsCard(asset, view)} ${minutes(asset, view)} ${commands}${past}${rest}
       </div>
     </div>
     ${trayView(asset, view, 'only-phone')}`;
 }
 
-function videoCorner({ whep_url, name }: LiveAsset) {
+function videoCorner({ whep_url, name: title }: LiveAsset) {
   return whep_url
-    ? html`<div class="corner"><${Video} key=${whep_url} url=${whep_url} title=${plain(name)} /></div>`
+    ? html`<div class="corner"><${Video} key=${whep_url} url=${whep_url} title=${plain(title)} /></div>`
     : '';
 }
 
@@ -132,19 +134,70 @@ function panel(
   </section>`;
 }
 
+/** A text of the vehicle is over the map for so long. */
+const text_shown_ms = 60_000;
+const texts_shown_max = 8;
+
+interface VehicleText {
+  readonly text: string;
+  readonly time_ms: number;
+  readonly level: 'bad' | 'warn' | 'info';
+}
+
+/** What the vehicle wrote, newest first. */
+function textsOf(feeds: Readonly<Record<string, FeedMessage>>): readonly VehicleText[] {
+  return listIn(fieldOf(feeds['messages'], 'messages'))
+    .map((each) => {
+      const severity = textIn(field(each, 'severity'));
+      const isQuiet = ['notice', 'info', 'debug'].includes(severity);
+      const level = isQuiet ? ('info' as const) : (levelOfVehicle('alarm', severity) ?? 'info');
+      return {
+        text: textIn(field(each, 'text')),
+        time_ms: Date.parse(textIn(field(each, 'timestamp'))),
+        level,
+      };
+    })
+    .sort((a, b) => b.time_ms - a.time_ms);
+}
+
 /** Over the map: what a pilot must not miss, the worst first. */
 function warnings(asset: LiveAsset, view: View) {
-  const { sys_status } = view.world.feeds.get(asset.id) ?? {};
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  const { sys_status, failsafe } = feeds;
   const breach = breachOf(asset.id, view);
+  const isActive = fieldOf(failsafe, 'detected') === true;
+  const ekf = fieldOf(sys_status, 'armed') === true ? listIn(fieldOf(sys_status, 'ekf_reasons')) : [];
   const lines = [
-    ...(breach === undefined ? [] : [t.fly.breached(own(t.fly.breach, breach) ?? label(breach))]),
-    ...(fieldOf(sys_status, 'armed') === true
-      ? listIn(fieldOf(sys_status, 'ekf_reasons')).map((text) => plain(text))
-      : []),
+    ...(isActive ? [{ level: 'bad', text: failsafeText(failsafe?.data) }] : []),
+    ...(breach === undefined
+      ? []
+      : [{ level: 'warn', text: t.fly.breached(own(t.fly.breach, breach) ?? label(breach)) }]),
+    ...ekf.map((text) => ({ level: 'warn', text: plain(text) })),
+    ...textsOf(feeds).filter(({ time_ms }) => view.time_ms - time_ms < text_shown_ms),
   ];
   return html`<div class="map-says" role="status">
-    ${lines.slice(0, warnings_max).map((text) => html`<p key=${text} class="state warn">${shape('warn')}<bdi>${text}</bdi></p>`)}
+    ${lines.slice(0, warnings_max).map(({ level, text }) => html`<p key=${text} class=${`state ${level}`}>${shape(level === 'info' ? 'ring' : 'warn')}${name(text)}</p>`)}
   </div>`;
+}
+
+/** What the vehicle wrote, with its times. */
+function textsCard(asset: LiveAsset, view: View) {
+  const texts = textsOf(view.world.feeds.get(asset.id) ?? {}).slice(0, texts_shown_max);
+  if (texts.length === 0) return '';
+  return card(
+    'texts',
+    t.drone.texts,
+    html`<ul class="rows">
+      ${texts.map(
+        ({ text, time_ms, level }) =>
+          html`<li key=${`${time_ms} ${text}`} class="event">
+            <time>${clock(time_ms, { isExact: true })}</time
+            ><span class=${`state ${level}`}>${shape(level === 'info' ? 'ring' : 'warn')}</span
+            ><span>${name(text)}</span>
+          </li>`,
+      )}
+    </ul>`,
+  );
 }
 
 /** `feed`: what its age is of, or that age. */
@@ -244,7 +297,7 @@ function minutes(asset: LiveAsset, view: View) {
 /** The buttons that must be in reach at any time: on a phone they stay at the bottom. */
 function trayView(asset: LiveAsset, view: View, kind: string) {
   const commands = view.world.commands.get(asset.id) ?? [];
-  const shown = tray.flatMap((wanted) => commands.filter(({ name }) => name === wanted)).slice(0, 2);
+  const shown = tray.flatMap((wanted) => commands.filter((command) => command.name === wanted)).slice(0, 2);
   if (shown.length === 0) return '';
   const isLocked = lockAtAnyTime(view, asset) !== undefined;
   const showAll = () => document.querySelector('#commands')?.scrollIntoView({ block: 'start' });
