@@ -32,6 +32,7 @@ const choices: Choices = {
   kit_filter: 'all',
   kit_sort: { by: 'state', isDown: false },
   kit_view: 'list',
+  aligned: '',
   together: [],
   search: '',
   sheet: null,

@@ -5,7 +5,6 @@ import type { Link } from '../contract/kit.ts';
 import type { FleetServerFrame, ServerFrame } from '../cloud/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../cloud/api/resources.ts';
 import type { Settings } from './settings.ts';
-import type { Column } from './views/fleet/kit-rows.ts';
 
 export type { CommandDefinition, KitResource, Link, QueueResource, ServerFrame, TaskResource };
 /** What the page takes of the socket for many kits. */
@@ -131,6 +130,7 @@ export type Screen =
   | 'assets'
   | 'asset'
   | 'links'
+  | 'align'
   | 'activity'
   | 'settings'
   | FleetScreen;
@@ -199,6 +199,9 @@ export interface Session {
   readonly scopes: readonly string[];
 }
 
+/** What the list of kits may be ordered by. */
+export type Column = 'state' | 'name' | 'link' | 'battery' | 'assets' | 'seen';
+
 /** Choices and inputs of the person at the page. */
 export interface Choices {
   kits: readonly KitResource[];
@@ -221,6 +224,8 @@ export interface Choices {
   kit_sort: { readonly by: Column; readonly isDown: boolean };
   /** Where there is no room for both. */
   kit_view: 'list' | 'map';
+  /** The signal by which an antenna is aligned. */
+  aligned: string;
   /** Kits of one place that are listed on the map. */
   together: readonly string[];
   /** The open sheet: `kits`, `register`, or `command NAME` of the asset that is shown. */

@@ -28,7 +28,7 @@ export function pageView(view: View) {
 
 function frame(view: View, { heading, body }: Shown) {
   const { choices, link, route } = view;
-  const hasTabs = !choices.needsKey && route.screen !== 'asset';
+  const hasTabs = !choices.needsKey && route.screen !== 'asset' && route.screen !== 'align';
   return html`<div
       class=${['app', link.state === 'lost' ? 'is-lost' : '', choices.needsKey ? 'alone' : ''].join(' ')}
     >
@@ -69,6 +69,14 @@ const rest = {
   links: lazy(async () => {
     const [screen] = await Promise.all([import('./links/links-screen.ts'), import('./command/confirm.ts')]);
     return screen.linksScreen;
+  }),
+  align: lazy(async () => {
+    const [screen] = await Promise.all([
+      import('./align/align-screen.ts'),
+      loadStyles('asset.css'),
+      loadStyles('controls.css'),
+    ]);
+    return screen.alignScreen;
   }),
   activity: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
   log: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),

@@ -1,9 +1,11 @@
 /** Addresses of the screens, in the fragment (`#`) of the page's address, which no server receives. */
 import type { FleetScreen, Route, Screen } from '../types.d.ts';
 
-const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|links|activity|settings)|\/a\/([\w-]+))?$/u;
+const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|links|align|activity|settings)|\/a\/([\w-]+))?$/u;
 
-const screens: ReadonlySet<string> = new Set('overview map assets asset links activity settings'.split(' '));
+const screens: ReadonlySet<string> = new Set(
+  'overview map assets asset links align activity settings'.split(' '),
+);
 export const fleet_screens = ['kits', 'log'] as const;
 
 /** Reads an address; everything unknown is the overview. `#kit={id}` is the form of earlier versions. */

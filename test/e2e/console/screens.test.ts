@@ -39,6 +39,7 @@ const screens = {
   radio: `/a/${more_ids.radio}`,
   gateway: `/a/${more_ids.gateway}`,
   links: '/links',
+  align: '/align',
   activity: '/activity',
   settings: '/settings',
 };
@@ -58,7 +59,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
     for (const [screen, path] of Object.entries(screens)) {
       await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
       await lab.page.locator('main .card, main .mapbox').first().waitFor();
-      if (path === '/links') await lab.page.locator('#completeness').waitFor();
+      if (path === '/links') await lab.page.locator('#completeness, #clients').nth(1).waitFor();
       if (path === '/activity') await lab.page.locator('#log .event').first().waitFor();
       for (const colorScheme of color_schemes) {
         await lab.page.emulateMedia({ colorScheme });

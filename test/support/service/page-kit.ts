@@ -118,6 +118,11 @@ export async function playMore(lab: ServiceLab): Promise<void> {
     ['radio', 'vendorradioRadio'],
   ] as const)
     await lab.publish(channels.feed(more_ids.radio, feed), samples[sample] ?? {});
+  const clients = [
+    { name: 'gate-camera', ip: '192.168.8.21', mac: '02:00:00:00:00:21', type: 'wired' },
+    { name: null, ip: 'fe80::8', mac: '02:00:00:00:00:08', type: 'wireless' },
+  ];
+  await lab.publish(channels.telemetry, { clients });
   await announce(lab, more_ids.gateway, {
     name: 'gw-7',
     type: 'gateway',

@@ -7,7 +7,7 @@ import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { searchField } from '../shell/kit-chooser.ts';
 import { fleetMap } from './fleet-map.ts';
-import { judge, type Judged } from './judge.ts';
+import { judge, type Judged } from '../judge.ts';
 import { columns, kitHead, KitRows, tagsOf, type Entry } from './kit-rows.ts';
 import type { View } from '../../types.d.ts';
 

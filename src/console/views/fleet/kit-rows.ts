@@ -9,8 +9,8 @@ import { html } from '../parts/html.ts';
 import { icon, iconOfLink } from '../parts/icon.ts';
 import { age, name, state } from '../parts/marks.ts';
 import { Component } from 'preact';
-import type { KitResource, View } from '../../types.d.ts';
-import { assetsOffline, type Judged } from './judge.ts';
+import type { Column, KitResource, View } from '../../types.d.ts';
+import { assetsOffline, type Judged } from '../judge.ts';
 
 export interface Entry {
   readonly kit: KitResource;
@@ -84,15 +84,14 @@ export class KitRows extends Component<
 }
 
 /** What the list may be ordered by, and how; each column of the wide list is one. */
-export const columns = {
+export const columns: Readonly<Record<Column, (a: Entry, b: Entry) => number>> = {
   state: (a, b) => b.judged.trouble - a.judged.trouble,
   name: (a, b) => byName(a.kit.name, b.kit.name),
   link: (a, b) => numberOr(a.kit.summary?.latency_ms, b.kit.summary?.latency_ms, 1),
   battery: (a, b) => numberOr(batteryOf(a.kit), batteryOf(b.kit), 1),
   assets: (a, b) => assetsOffline(b.kit) - assetsOffline(a.kit),
   seen: (a, b) => (b.kit.last_seen ?? '').localeCompare(a.kit.last_seen ?? ''),
-} satisfies Record<string, (a: Entry, b: Entry) => number>;
-export type Column = keyof typeof columns;
+};
 
 /** What is not known comes last. */
 function numberOr(a: number | null | undefined, b: number | null | undefined, sign: 1 | -1) {

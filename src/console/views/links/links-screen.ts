@@ -1,5 +1,5 @@
 /** The links of a kit in detail: latency, availability, data, interruptions, the queue, the speed test. */
-import { isKitReachable, queueFreshness } from '../../world/age.ts';
+import { isKitReachable, partFreshness, queueFreshness } from '../../world/age.ts';
 import { duration, clock, number, quantity, zoneName, size } from '../../units.ts';
 import { observedIn, cells, cellsOf } from '../../world/history/cells.ts';
 import { eventsNow, interruptionsOf, type Interval } from '../../world/history/events.ts';
@@ -9,12 +9,13 @@ import { t } from '../../words/words.ts';
 import { lockReason } from '../command/about.ts';
 import { outcome } from '../command/command-view.ts';
 import { emptyText, pastBox, rangeChips, scrubber, spanText } from '../history/range.ts';
-import { lostBox, card, name, state, fact } from '../parts/marks.ts';
+import { age, lostBox, card, name, state, fact } from '../parts/marks.ts';
 import { chart } from '../parts/chart.ts';
 import { html } from '../parts/html.ts';
 import { linksCard, linkState, linkTitle, monthGb } from './link-row.ts';
 import type { Link, Sample, View } from '../../types.d.ts';
 import { plain } from '../../world/text.ts';
+import { addressOf } from '../../world/route.ts';
 import { shape } from '../parts/icon.ts';
 import { drainsIn } from '../../world/world.ts';
 
@@ -38,11 +39,15 @@ export function linksScreen(view: View) {
       <div class="column">
         ${lostBox(view)}${pastBox(view)}
         <h1 class="hero only-phone">${t.nav.links}</h1>
-        ${linksCard(view)} ${rangeChips(view)} ${latencyCard(view, past)} ${stripsCard(view, past)}
+        ${linksCard(view)}
+        <a key="align" class="btn small align-btn" href=${addressOf('align', view.choices.kit_id)}
+          >${t.align.title}</a
+        >
+        ${rangeChips(view)} ${latencyCard(view, past)} ${stripsCard(view, past)}
       </div>
       <div class="column">
         ${dataCard(view)} ${interruptions(view, past)} ${completenessCard(view)} ${queueCard(view)}
-        ${speedCard(view)}
+        ${speedCard(view)} ${clientsCard(view)}
       </div>
     </div>`,
   };
@@ -390,4 +395,40 @@ function drainTime({ world, time_ms }: View): string {
   if (world.queue?.waiting_rows === 0) return t.queue.none;
   const drain_ms = drainsIn(world, time_ms);
   return drain_ms === undefined ? t.queue.notKnown : t.queue.about(duration(drain_ms));
+}
+
+const clients_shown_max = 100;
+const ipv4 = /^\d{1,3}(?:\.\d{1,3}){3}$/u;
+const ipv6 = /^[\da-f:]+$/iu;
+
+/** Devices on the network of the kit, with the address of their own pages: those open on that network only. */
+function clientsCard(view: View) {
+  const clients = view.world.kit?.clients ?? [];
+  if (clients.length === 0) return '';
+  const shown = clients.slice(0, clients_shown_max);
+  return card(
+    'clients',
+    t.clients.title,
+    html`<ul class="rows">
+        ${shown.map(({ name: text, ip, mac, type }) => {
+          const href = !ip ? '' : ipv4.test(ip) ? `http://${ip}/` : ipv6.test(ip) ? `http://[${ip}]/` : '';
+          return html`<li key=${mac} class="client">
+            <span
+              ><b>${name(text || mac)}</b
+              ><span class="cap"
+                >${[ip, text ? mac : '', own(t.clients.type, type ?? '') ?? type]
+                  .filter(Boolean)
+                  .map((part) => plain(part))
+                  .join(', ')}</span
+              ></span
+            >
+            ${href !== '' && html`<a class="btn small" href=${href} target="_blank" rel="noreferrer" aria-label=${t.clients.openOf(plain(text || ip))}>${t.clients.open}</a>`}
+          </li>`;
+        })}
+      </ul>
+      <p class="cap line last">
+        ${clients.length > shown.length && `${t.attention.more(clients.length - shown.length)}. `}${t.clients.hint}
+      </p>`,
+    age(partFreshness('clients', view)),
+  );
 }

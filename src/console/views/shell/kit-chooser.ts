@@ -6,7 +6,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { age, name, state } from '../parts/marks.ts';
-import { judge, type Judged } from '../fleet/judge.ts';
+import { judge, type Judged } from '../judge.ts';
 import { Sheet } from './sheet.ts';
 import type { KitResource, View } from '../../types.d.ts';
 

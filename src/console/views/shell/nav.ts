@@ -26,7 +26,7 @@ const fleetPlaces: readonly (readonly [FleetScreen, Icon])[] = [
 ];
 
 function placeOf(screen: Screen): Screen {
-  return screen === 'asset' ? 'assets' : screen;
+  return screen === 'asset' ? 'assets' : screen === 'align' ? 'links' : screen;
 }
 
 export function tabsView(view: View) {

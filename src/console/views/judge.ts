@@ -1,8 +1,8 @@
 /** How a kit of the list is: from its summary where the service gives one, else from its last telemetry. */
-import { field, listIn, textIn } from '../../json.ts';
-import { label, plain, sentence } from '../../world/text.ts';
-import { t } from '../../words/words.ts';
-import type { KitResource } from '../../types.d.ts';
+import { field, listIn, textIn } from '../json.ts';
+import { label, plain, sentence } from '../world/text.ts';
+import { t } from '../words/words.ts';
+import type { KitResource } from '../types.d.ts';
 
 /** `trouble`: the more, the sooner a person should look. */
 export interface Judged {
