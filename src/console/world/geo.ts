@@ -1,4 +1,4 @@
-/** The plane around the kit: distances, bearings and the scale of the map. Azimuthal equidistant, error below 0.1 % within 20 km. */
+/** Distances, bearings and the scale of the map. */
 
 import { distanceText } from '../units.ts';
 
@@ -36,18 +36,6 @@ export function bearingText(from: Place, to: Place): string {
 export function bearingOf(from: Place, to: Place): { readonly distance_m: number; readonly bearing: number } {
   const [east, north] = project(from, to);
   return { distance_m: Math.hypot(east, north), bearing: (Math.atan2(east, north) / rad + 360) % 360 };
-}
-
-/** The place that lies so many metres east and north of `center`: the reverse of `project` on small distances. */
-export function offset(center: Place, east_m: number, north_m: number): Place {
-  const c = Math.hypot(east_m, north_m) / earth_m;
-  if (c === 0) return center;
-  const lat0 = center.lat * rad;
-  const north = (north_m / earth_m / c) * Math.sin(c);
-  const east = (east_m / earth_m / c) * Math.sin(c);
-  const lat = Math.asin(Math.cos(c) * Math.sin(lat0) + north * Math.cos(lat0));
-  const lon = center.lon * rad + Math.atan2(east, Math.cos(lat0) * Math.cos(c) - north * Math.sin(lat0));
-  return { lat: lat / rad, lon: ((((lon / rad + 540) % 360) + 360) % 360) - 180 };
 }
 
 /** The largest of 1, 2, 5, 10, 20, ... that is not above `m`. */
