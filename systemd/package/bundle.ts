@@ -27,13 +27,17 @@ const demo_module = /\/cli\/demo\/command\.ts$/;
 
 /**
  * Writes the daemon of `root` to `out`, all files side by side, and answers the directories of the libraries in it,
- * relative to `root`. Rejects when a source names a file beside itself that is not there.
+ * relative to `root`. Rejects when a source names a file beside itself that is not there. `more`: further entries, by name.
  */
-export async function bundle(root: string, out: string): Promise<readonly string[]> {
+export async function bundle(
+  root: string,
+  out: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
   const assets = new Set<string>();
   const build = await rolldown({
     cwd: root,
-    input: { 'kit-connector': 'src/kit-connector.mjs' },
+    input: { 'kit-connector': 'src/kit-connector.mjs', ...more },
     platform: 'node',
     external: external_packages,
     plugins: [besideItself(root, assets), withoutDemo()],

@@ -3,21 +3,18 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { assetId } from '../../../src/contract/identity.ts';
 import { type Broker, startMosquitto } from '../brokers/broker.ts';
 import { type Child, startChild } from '../child.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { eventually } from '../eventually.ts';
-import { command_file } from './kit.ts';
+import { bundledPrograms } from './bundled.ts';
 import { playedDrivers } from './played-kit.ts';
 import { peerMissing } from '../peers.ts';
 import { startPostgres } from '../database/postgres.ts';
 import { makeDirectory } from '../temporary.ts';
 import { freePort } from '../ports.ts';
-
-const daemon_file = fileURLToPath(new URL('./daemon-process.ts', import.meta.url));
 
 /** `sqlite`, `postgres`: the service runs alone on this database. `kit`: inside the daemon, and there is no broker that answers. */
 export const forms = ['kit', 'sqlite', 'postgres'] as const;
@@ -108,7 +105,8 @@ export function sceneFor(form: Form): Scene {
 }
 
 /** Resolves when the kit and all its assets are seen through the service. */
-export async function openScene(form: Form): Promise<Scene> {
+async function openScene(form: Form): Promise<Scene> {
+  const programs = await bundledPrograms();
   const dir = await makeDirectory();
   const kit_id = randomUUID();
   const children: Child[] = [];
@@ -136,7 +134,7 @@ export async function openScene(form: Form): Promise<Scene> {
     }),
   );
   const run = async (...words: readonly string[]): Promise<string> => {
-    const child = startChild([command_file, ...words]);
+    const child = startChild([programs.command, ...words]);
     const { code, stdout, stderr } = await child.ended;
     if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}`);
     return stdout.trim();
@@ -161,12 +159,12 @@ export async function openScene(form: Form): Promise<Scene> {
       const section = { broker: { url: broker.url }, database, listen: `127.0.0.1:${port}` };
       const secret = server && { database_password_file };
       await writeFile(service_config, JSON.stringify({ ...section, ...secret }));
-      const service = startChild([command_file, 'service', '--config', service_config]);
+      const service = startChild([programs.command, 'service', '--config', service_config]);
       children.push(service);
       await service.printed(/service connected to the broker/u);
       key = await newKey();
     }
-    const daemon = startChild([daemon_file, daemon_config]);
+    const daemon = startChild([programs.daemon, daemon_config]);
     children.push(daemon);
     await daemon.printed(/kit-connector started/u);
     if (form === 'kit') key = readFileSync(join(dir, 'state', 'service-key'), 'utf8').trim();

@@ -9,12 +9,13 @@ import { assetId } from '../../../src/contract/identity.ts';
 import type { StatusReport } from '../../../src/kit/local/api.ts';
 import { localClient } from '../../../src/kit/local/client.ts';
 import { type Child, type Ended, startChild } from '../child.ts';
+import { bundledPrograms } from './bundled.ts';
 import { type Cloud, startCloud } from './cloud.ts';
 import { fakeMachine, type FakeMachine } from '../gateway/fake-machine.ts';
 import { withDirectory } from '../temporary.ts';
 
+/** The command as the sources have it, with the demo. */
 export const command_file = fileURLToPath(new URL('../../../src/kit-connector.mjs', import.meta.url));
-const rehearsal_file = fileURLToPath(new URL('./daemon-process.ts', import.meta.url));
 
 export interface Kit {
   readonly dir: string;
@@ -52,6 +53,8 @@ export async function withKit(
   { rehearsed }: { readonly rehearsed: boolean },
   play: (kit: Kit) => Promise<void>,
 ): Promise<void> {
+  const { command, daemon } = await bundledPrograms();
+  const launching = rehearsed ? [daemon] : [command, 'run', '--config'];
   const machine = await fakeMachine();
   await machine.setInterface({ name: 'wan0' });
   await machine.setRoutes([{ device: 'wan0' }]);
@@ -60,7 +63,7 @@ export async function withKit(
       const children: Child[] = [];
       const clouds: Cloud[] = [];
       try {
-        await play(kitIn(dir, { machine, children, clouds, rehearsed }));
+        await play(kitIn(dir, { machine, children, clouds, command, launching }));
       } finally {
         for (const child of children) await child.end('SIGKILL');
         for (const cloud of clouds) await cloud.leave();
@@ -75,10 +78,13 @@ interface Parts {
   readonly machine: FakeMachine;
   readonly children: Child[];
   readonly clouds: Cloud[];
-  readonly rehearsed: boolean;
+  /** The command line. */
+  readonly command: string;
+  /** What starts a daemon with the configuration file that follows. */
+  readonly launching: readonly string[];
 }
 
-function kitIn(dir: string, { machine, children, clouds, rehearsed }: Parts): Kit {
+function kitIn(dir: string, { machine, children, clouds, command, launching }: Parts): Kit {
   const kit_id = randomUUID();
   const config_file = join(dir, 'config.yaml');
   const effects_file = join(dir, 'effects');
@@ -86,12 +92,9 @@ function kitIn(dir: string, { machine, children, clouds, rehearsed }: Parts): Ki
     children.push(child);
     return child;
   };
-  const launch = (): Child =>
-    own(
-      startChild(rehearsed ? [rehearsal_file, config_file] : [command_file, 'run', '--config', config_file]),
-    );
+  const launch = (): Child => own(startChild([...launching, config_file]));
   const run = async (...words: readonly string[]): Promise<Ended> =>
-    own(startChild([command_file, ...words, '--config', config_file])).ended;
+    own(startChild([command, ...words, '--config', config_file])).ended;
   return {
     dir,
     kit_id,

@@ -9,7 +9,7 @@ const listed = [...readFileSync(`${dir}statements.md`, 'utf8').matchAll(/^- (\d+
   ([, n]) => n,
 );
 /** The numbers with which a title begins. */
-const shown = globSync(`${dir}*.test.ts`)
+const shown = globSync(`${dir}*.ts`)
   .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/\(\s*'((?:\d+\.\d+,? )+)/gu)])
   .flatMap(([, numbers = '']) => numbers.match(/\d+\.\d+/gu) ?? []);
 

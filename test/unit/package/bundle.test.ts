@@ -1,20 +1,17 @@
 /** The bundle that the package ships, against the sources that it is made of. */
-import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { bundle, definitions_file, versionedPackageFile } from '../../../systemd/package/bundle.ts';
+import { definitions_file } from '../../../systemd/package/bundle.ts';
 import { startChild } from '../../support/child.ts';
+import { bundledPrograms } from '../../support/kit/bundled.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
-const root = join(import.meta.dirname, '../../..');
-
 test('the bundle has the strings of the sources, and says what they say', async () => {
   await withDirectory(async (dir) => {
-    const app = join(dir, 'app');
-    await bundle(root, app);
-    await writeFile(join(app, 'package.json'), await versionedPackageFile(root, '0.1.0'));
-    await symlink(join(root, 'node_modules'), join(dir, 'node_modules'));
+    const { command } = await bundledPrograms();
+    const app = dirname(command);
     const files = (await readdir(app)).filter((name) => name.endsWith('.mjs'));
     expect(files.length).toBeGreaterThan(10);
     // What is under the LGPL can be replaced: it is a file of its own, with nothing else in it.
@@ -29,9 +26,7 @@ test('the bundle has the strings of the sources, and says what they say', async 
       'kit_id: "Zürich – 基地"\ndrivers:\n  - { driver: mavlink }\n  - { driver: onvif }\n',
     );
     const said = await Promise.all(
-      [join(app, 'kit-connector.mjs'), command_file].map(
-        async (entry) => startChild([entry, 'check', config]).ended,
-      ),
+      [command, command_file].map(async (entry) => startChild([entry, 'check', config]).ended),
     );
     expect(said[0]).toEqual(said[1]);
     expect(said[0]).toMatchObject({ code: 78 });

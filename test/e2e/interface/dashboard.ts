@@ -1,32 +1,27 @@
-/** Statements on the dashboard, in a browser and in all forms of the service. The numbers are those of statements.md. */
+/** Statements on the dashboard, in a browser. The numbers are those of statements.md. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { formsHere, openScene, type Scene, scene_ms } from '../../support/kit/interface-scene.ts';
+import { type Scene, scene_ms } from '../../support/kit/interface-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { startBrowser } from '../../support/service/page-lab.ts';
 
 const page_ms = 30_000;
 
-describe.skipIf(peerMissing('mosquitto', 'chromium-headless-shell')).each(formsHere())(
-  'dashboard, form %s',
-  (form) => {
-    let scene: Scene;
+export function describeDashboard(scene: Scene): void {
+  describe.skipIf(peerMissing('chromium-headless-shell'))('dashboard', () => {
     let browser: Browser;
     let page: Page;
     let kit: string;
     beforeAll(async () => {
-      [scene, browser] = await Promise.all([openScene(form), startBrowser()]);
+      browser = await startBrowser();
       kit = `/api/kits/${scene.kit_id}`;
       page = await (await browser.newContext({ viewport: { width: 1_280, height: 900 } })).newPage();
       page.setDefaultTimeout(page_ms);
       await page.goto(`${scene.url}/#key=${encodeURIComponent(scene.key)}&kit=${scene.kit_id}`);
       await page.locator('.asset-row').first().waitFor();
     }, scene_ms);
-    afterAll(async () => {
-      await browser?.close();
-      await scene?.close();
-    });
+    afterAll(async () => browser?.close());
 
     const show = async (path: string): Promise<void> => {
       await page.goto(`${scene.url}/#/k/${scene.kit_id}${path}`);
@@ -62,23 +57,24 @@ describe.skipIf(peerMissing('mosquitto', 'chromium-headless-shell')).each(formsH
     it('9.4 asks before it dispatches a command that requires approval', { timeout: 60_000 }, async () => {
       const tasks = async (): Promise<number> =>
         (await scene.ask(`${kit}/assets/${scene.drone}/tasks`)).body.tasks.length;
+      const before = await tasks();
       await show(`/a/${scene.drone}`);
       await page.locator('.command-row button', { hasText: /^Disarm/iu }).click();
-      const form_ = page.locator('form.command');
-      await form_.locator('button[type=submit]').click();
+      const form = page.locator('form.command');
+      await form.locator('button[type=submit]').click();
       const dialog = page.locator('dialog[aria-labelledby=confirm-title]');
       await dialog.waitFor();
-      expect(await tasks()).toBe(0);
+      expect(await tasks()).toBe(before);
       await dialog.locator('.btn.plain').first().click();
       await dialog.waitFor({ state: 'detached' });
-      expect(await tasks()).toBe(0);
-      await form_.locator('button[type=submit]').click();
+      expect(await tasks()).toBe(before);
+      await form.locator('button[type=submit]').click();
       await dialog.locator('button.hold').hover();
       await eventually('the press starts', async () => {
         await page.mouse.down();
         return (await page.locator('.held').count()) > 0;
       });
-      await eventually('it is dispatched', async () => (await tasks()) === 1, page_ms);
+      await eventually('it is dispatched', async () => (await tasks()) === before + 1, page_ms);
       await page.mouse.up();
       const [task] = (await scene.ask(`${kit}/assets/${scene.drone}/tasks`)).body.tasks;
       expect(task).toMatchObject({ command_name: 'disarm' });
@@ -104,5 +100,5 @@ describe.skipIf(peerMissing('mosquitto', 'chromium-headless-shell')).each(formsH
         page_ms,
       );
     });
-  },
-);
+  });
+}
