@@ -6,8 +6,34 @@ import { feed_list_max, name_chars_max, sentence_chars_max } from './limits.ts';
 
 const altitude_amsl = z.number().nullable().optional().describe('metres above mean sea level');
 const angle = z.number().min(-180).max(180).nullable();
+const distance = z.number().nonnegative().nullable();
+const fix_type = z
+  .int()
+  .min(0)
+  .max(8)
+  .nullable()
+  .describe('0 no GPS, 1 no fix, 2 2D, 3 3D, 4 DGPS, 5 RTK float, 6 RTK fixed, 7 static, 8 PPP');
 const digest = z.string().length(64).nullable();
 const ampere = z.number().nullable().describe('amperes drawn; negative while charging');
+/** What is optional is left out where the vehicle does not report it. */
+const battery = {
+  voltage: volt,
+  current: ampere,
+  remaining_pct: percent,
+  function: z.enum(['all', 'propulsion', 'avionics', 'payload']).optional().describe('Since 1.2'),
+  charge_state: z
+    .enum(['ok', 'low', 'critical', 'emergency', 'failed', 'unhealthy', 'charging'])
+    .optional()
+    .describe('as the vehicle judges it. Since 1.2'),
+  faults: z
+    .array(z.string().max(name_chars_max))
+    .max(feed_list_max)
+    .optional()
+    .describe('that a smart battery reports, such as cell_fail. Since 1.2'),
+  consumed_mah: z.number().nonnegative().optional().describe('milliampere hours drawn so far. Since 1.2'),
+  time_remaining_s: z.number().positive().optional().describe('seconds until it is empty. Since 1.2'),
+  temperature_c: z.number().optional().describe('degrees Celsius. Since 1.2'),
+};
 const radioStrength = z
   .number()
   .min(0)
@@ -56,30 +82,32 @@ export const droneFeeds = {
     heading,
     alt_amsl_m: altitude_amsl,
     relative_alt_m: z.number().nullable().optional().describe('metres above the home position'),
+    home_distance_m: distance.optional().describe('metres from the home position, over ground. Since 1.2'),
   }),
-  /** What the satellite receiver itself reports. */
+  /** What the satellite receiver itself reports; of two, the one that has a fix. */
   gps_raw: z.looseObject({
     lat: latitude.nullable(),
     lon: longitude.nullable(),
     alt_m: altitude,
-    fix_type: z
-      .int()
-      .min(0)
-      .max(8)
-      .nullable()
-      .describe('0 no GPS, 1 no fix, 2 2D, 3 3D, 4 DGPS, 5 RTK float, 6 RTK fixed, 7 static, 8 PPP'),
+    fix_type,
     satellites_visible: count,
     alt_amsl_m: altitude_amsl,
     hdop: z.number().nonnegative().nullable().optional(),
     vdop: z.number().nonnegative().nullable().optional(),
+    h_acc_m: distance.optional().describe('error of the position, metres. Since 1.2'),
+    v_acc_m: distance.optional().describe('error of the altitude, metres. Since 1.2'),
+    receiver: z.int().min(1).max(2).optional().describe('which of two receivers this is of. Since 1.2'),
+    receivers: z
+      .array(z.looseObject({ receiver: z.int(), fix_type, satellites_visible: count }))
+      .max(feed_list_max)
+      .optional()
+      .describe('both, where there are two. Since 1.2'),
   }),
-  /** The main battery; all of them in `batteries` when there are several. */
+  /** The battery that keeps the vehicle moving, of several the worst; all of them in `batteries` when there are several. */
   battery: z.looseObject({
-    voltage: volt,
-    current: ampere,
-    remaining_pct: percent,
+    ...battery,
     batteries: z
-      .array(z.looseObject({ id: z.int(), voltage: volt, current: ampere, remaining_pct: percent }))
+      .array(z.looseObject({ id: z.int(), ...battery }))
       .max(feed_list_max)
       .optional(),
   }),
@@ -125,8 +153,13 @@ export const droneFeeds = {
       .array(z.string().max(name_chars_max))
       .max(feed_list_max)
       .optional()
+      .describe('sensors and parts that are in use and do not work, such as compass. Since 1.2'),
+    flight_time_s: z
+      .number()
+      .nonnegative()
+      .optional()
       .describe(
-        'parts that have failed, such as compass, as far as a satellite report names them. Since 1.2',
+        'seconds in the air, of this flight or the last; left out when its begin was not seen. Since 1.2',
       ),
   }),
   vfr_hud: z.looseObject({
@@ -154,6 +187,16 @@ export const droneFeeds = {
     y: z.number().nullable(),
     z: z.number().nullable(),
     clipping: z.array(count).max(3).describe('samples beyond the range, by accelerometer, since the start'),
+  }),
+  /** The pilot's transmitter, as the vehicle receives it. Since 1.2. */
+  rc: z.looseObject({
+    rssi_pct: percent.describe('strength or quality of the link, as the receiver is set up to report it'),
+    channels: count.describe('that are received; 0: there is no transmitter'),
+  }),
+  /** The ground below the vehicle, from terrain data or a rangefinder. Since 1.2. */
+  terrain: z.looseObject({
+    above_terrain_m: z.number().describe('metres from the ground up to the vehicle'),
+    terrain_alt_amsl_m: z.number().describe('of the ground, metres above mean sea level'),
   }),
   /** The geofence of the autopilot. Since 1.2. */
   fence: z.looseObject({

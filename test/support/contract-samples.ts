@@ -130,6 +130,8 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   droneWind: { speed_mps: 3.2, direction: 240 },
   droneVibration: { x: 4.5, y: null, z: 8.1, clipping: [0, 2, 0] },
   droneFence: { breached: true, breach_count: 1, breach_type: 'boundary' },
+  droneRc: { rssi_pct: 80, channels: 16 },
+  droneTerrain: { above_terrain_m: 40, terrain_alt_amsl_m: 488 },
   droneMessages: {
     messages: [
       { text: 'GCS Failsafe', severity: 'critical', timestamp: '2026-11-21T10:00:00.000Z', count: 2 },

@@ -73,8 +73,8 @@ const px4_streams: readonly (readonly [Telemetry, interval_ms: number])[] = [
 
 /** What the autopilot does not have. */
 const foreign: Readonly<Record<SimOptions['autopilot'], ReadonlySet<Telemetry>>> = {
-  ardupilot: new Set(['ESTIMATOR_STATUS', 'ORBIT_EXECUTION_STATUS', 'WIND_COV']),
-  px4: new Set(['EKF_STATUS_REPORT', 'WIND']),
+  ardupilot: new Set(['ESTIMATOR_STATUS', 'ORBIT_EXECUTION_STATUS', 'WIND_COV', 'ALTITUDE']),
+  px4: new Set(['EKF_STATUS_REPORT', 'WIND', 'TERRAIN_REPORT']),
 };
 
 /** Lives until its signal aborts. */

@@ -291,7 +291,30 @@ export const telemetry = {
     horiz_accuracy: 0.3,
     vert_accuracy: 0.3,
   }),
-  RC_CHANNELS: ({ boot_ms, throttle_us }) => rcChannels(boot_ms, throttle_us),
+  RC_CHANNELS: ({ autopilot, boot_ms, throttle_us }) => ({
+    ...rcChannels(boot_ms, throttle_us),
+    rssi: throttle_us === undefined ? rssi_unknown : rssi_good[autopilot],
+  }),
+  // Flat ground at the height of home.
+  TERRAIN_REPORT: ({ flight }) => ({
+    lat: Math.round(flight.lat * 1e7),
+    lon: Math.round(flight.lon * 1e7),
+    spacing: 100,
+    terrain_height: flight.home.alt_amsl_m,
+    current_height: flight.height_m,
+    pending: 0,
+    loaded: 504,
+  }),
+  // A PX4 without a rangefinder.
+  ALTITUDE: ({ flight, boot_ms }) => ({
+    time_usec: boot_ms * 1_000,
+    altitude_monotonic: flight.height_m,
+    altitude_amsl: flight.home.alt_amsl_m + flight.height_m,
+    altitude_local: flight.height_m,
+    altitude_relative: flight.height_m,
+    altitude_terrain: Number.NaN,
+    bottom_clearance: Number.NaN,
+  }),
   VIBRATION: ({ boot_ms, flight }) => ({
     time_usec: boot_ms * 1_000,
     vibration_x: flight.armed ? 4.5 : 0.1,
@@ -381,6 +404,8 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
   [62, 'NAV_CONTROLLER_OUTPUT'],
   [74, 'VFR_HUD'],
   [87, 'POSITION_TARGET_GLOBAL_INT'],
+  [136, 'TERRAIN_REPORT'],
+  [141, 'ALTITUDE'],
   [147, 'BATTERY_STATUS'],
   [148, 'AUTOPILOT_VERSION'],
   [168, 'WIND'],
@@ -394,12 +419,15 @@ export const telemetry_ids: ReadonlyMap<number, Telemetry> = new Map([
 ]);
 
 const stick_middle_us = 1_500;
+const rssi_unknown = 255;
+/** The same strength: PX4 sends percent, ArduPilot a scale to 254. */
+const rssi_good = { ardupilot: 203, px4: 80 } as const;
 
 /**
  * The pilot's transmitter: ArduPilot has no channels of a receiver that it has never seen. `throttle_us`: pulse of the throttle
  * stick; undefined: there is no transmitter.
  */
-function rcChannels(boot_ms: number, throttle_us: number | undefined): Messages['RC_CHANNELS'] {
+function rcChannels(boot_ms: number, throttle_us: number | undefined): Omit<Messages['RC_CHANNELS'], 'rssi'> {
   const pulse_us = throttle_us === undefined ? 0 : stick_middle_us;
   return {
     time_boot_ms: boot_ms,
@@ -422,6 +450,5 @@ function rcChannels(boot_ms: number, throttle_us: number | undefined): Messages[
     chan17_raw: pulse_us,
     chan18_raw: pulse_us,
     chancount: throttle_us === undefined ? 0 : 8,
-    rssi: 255,
   };
 }

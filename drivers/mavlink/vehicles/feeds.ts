@@ -2,16 +2,37 @@
 import type { z } from 'zod';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import { distance_m } from './geo.ts';
-import type { Kind } from '../reports/kind.ts';
+import type { Autopilot, Kind } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
 
 type Feed<K extends keyof typeof droneFeeds> = z.output<(typeof droneFeeds)[K]>;
-type Battery = Pick<Feed<'battery'>, 'voltage' | 'current' | 'remaining_pct'>;
+type Battery = Pick<
+  Feed<'battery'>,
+  | 'voltage'
+  | 'current'
+  | 'remaining_pct'
+  | 'function'
+  | 'charge_state'
+  | 'faults'
+  | 'consumed_mah'
+  | 'time_remaining_s'
+  | 'temperature_c'
+>;
+/** What both receivers report. */
+type Receiver = Omit<Messages['GPS2_RAW'], 'dgps_age' | 'dgps_numch'>;
 
 const unknown_u8 = 255;
 const unknown_u16 = 65_535;
+const unknown_u32 = 0xffff_ffff;
+/** Of twelve cells, ten make at least this much less than all. */
+const cells_missing_factor = 1.05;
+const unknown_i16 = 32_767;
+/** Receivers without satellites report a dilution of 99.99 (u-blox). */
+const dilution_unknown = 9_999;
 const fix_2d = 2;
 const fix_3d = 3;
+/** The rounding of a height that is sent twice. */
+const same_height_mm = 10;
 const degrees_per_radian = 180 / Math.PI;
 /** A relative altitude that differs from HOME_POSITION by more than this has another datum. */
 const home_disagreement_max_m = 10;
@@ -22,7 +43,7 @@ const slope_max = 0.5;
 
 /** Other messages that the position message is combined with. */
 export interface PositionContext {
-  readonly gps: Messages['GPS_RAW_INT'] | undefined;
+  readonly gps: Receiver | undefined;
   readonly home: Messages['HOME_POSITION'] | undefined;
   readonly kind: Kind;
   /** False until the autopilot has determined its heading. */
@@ -46,6 +67,8 @@ export function gpsFeed(
     heading: hdg === unknown_u16 || hdg > 36_000 || !isAligned ? null : hdg / 100,
     alt_amsl_m,
     relative_alt_m: relativeAltitude(position, home, kind),
+    ...(home &&
+      isPlace(home.latitude, home.longitude) && { home_distance_m: rounded(awayFrom_m(home, position), 1) }),
   };
 }
 
@@ -63,39 +86,72 @@ function relativeAltitude(
     : rounded(above_home_m, 3);
 }
 
+function awayFrom_m(
+  { latitude, longitude }: Messages['HOME_POSITION'],
+  { lat, lon }: Messages['GLOBAL_POSITION_INT'],
+): number {
+  return distance_m({ lat: lat / 1e7, lon: lon / 1e7 }, { lat: latitude / 1e7, lon: longitude / 1e7 });
+}
+
 /** Whether a rover can have come from this home to its height: ArduPilot reports a home near sea level for rovers. */
-function isReachable(
-  { lat, lon, alt }: Messages['GLOBAL_POSITION_INT'],
-  { latitude, longitude, altitude }: Messages['HOME_POSITION'],
-): boolean {
-  const away_m = distance_m(
-    { lat: lat / 1e7, lon: lon / 1e7 },
-    { lat: latitude / 1e7, lon: longitude / 1e7 },
-  );
-  return Math.abs(alt - altitude) / 1_000 <= altitude_error_m + slope_max * away_m;
+function isReachable(position: Messages['GLOBAL_POSITION_INT'], home: Messages['HOME_POSITION']): boolean {
+  const away_m = awayFrom_m(home, position);
+  return Math.abs(position.alt - home.altitude) / 1_000 <= altitude_error_m + slope_max * away_m;
+}
+
+/** Returns the receiver that counts: the second one only where the first one lacks what it has. */
+export function bestReceiver(one: Receiver | undefined, two: Receiver | undefined): Receiver | undefined {
+  if (!one || !two) return one ?? two;
+  return one.fix_type < Math.min(two.fix_type, fix_3d) ? two : one;
 }
 
 /** Returns the height of mean sea level above the ellipsoid in metres; undefined if the receiver does not report it. */
-export function undulation(gps: Messages['GPS_RAW_INT']): number | undefined {
-  if (gps.fix_type < fix_3d || gps.alt_ellipsoid === 0) return undefined;
-  return (gps.alt_ellipsoid - gps.alt) / 1_000;
+export function undulation(gps: Receiver): number | undefined {
+  return gps.fix_type >= fix_3d && hasEllipsoid(gps) ? (gps.alt_ellipsoid - gps.alt) / 1_000 : undefined;
 }
 
-/** `GPS_RAW_INT`. A receiver without a fix still sends values, which are ignored. */
-export function gpsRawFeed(gps: Messages['GPS_RAW_INT']): Feed<'gps_raw'> {
+/** DroneCAN receivers of ArduPilot (until ArduPilot#29905) and Betaflight send the height above the sea in its place. */
+function hasEllipsoid({ alt, alt_ellipsoid }: Receiver): boolean {
+  return alt_ellipsoid !== 0 && Math.abs(alt_ellipsoid - alt) > same_height_mm;
+}
+
+/** `GPS_RAW_INT` or `GPS2_RAW`. A receiver without a fix still sends values, which are ignored. `two`: of a vehicle that has two. */
+export function gpsRawFeed(one: Receiver, two?: Receiver): Feed<'gps_raw'> {
+  const best = bestReceiver(one, two) ?? one;
+  const both = two && {
+    receiver: best === two ? 2 : 1,
+    receivers: [one, two].map((each, index) => {
+      const { fix_type, satellites_visible } = receiverFeed(each);
+      return { receiver: index + 1, fix_type, satellites_visible };
+    }),
+  };
+  return { ...receiverFeed(best), ...both };
+}
+
+function receiverFeed(gps: Receiver): Feed<'gps_raw'> {
   const { fix_type, lat, lon, alt, eph, epv, satellites_visible } = gps;
   const has_place = fix_type >= fix_2d && isPlace(lat, lon);
   const has_altitude = has_place && fix_type >= fix_3d;
   return {
     lat: has_place ? lat / 1e7 : null,
     lon: has_place ? lon / 1e7 : null,
-    alt_m: has_altitude && gps.alt_ellipsoid !== 0 ? gps.alt_ellipsoid / 1_000 : null,
+    alt_m: has_altitude && hasEllipsoid(gps) ? gps.alt_ellipsoid / 1_000 : null,
     fix_type: fix_type <= 8 ? fix_type : null,
     satellites_visible: satellites_visible === unknown_u8 ? null : satellites_visible,
     alt_amsl_m: has_altitude ? alt / 1_000 : null,
-    hdop: eph === unknown_u16 ? null : eph / 100,
-    vdop: epv === unknown_u16 ? null : epv / 100,
+    hdop: dilution(eph),
+    vdop: dilution(epv),
+    ...(has_place && accuracyOf('h_acc_m', gps.h_acc)),
+    ...(has_altitude && accuracyOf('v_acc_m', gps.v_acc)),
   };
+}
+
+function dilution(hundredths: number): number | null {
+  return hundredths >= dilution_unknown ? null : hundredths / 100;
+}
+
+function accuracyOf(name: 'h_acc_m' | 'v_acc_m', millimetres: number): object | false {
+  return millimetres !== 0 && millimetres !== unknown_u32 && { [name]: millimetres / 1_000 };
 }
 
 /** MAV_BATTERY_CHARGE_STATE, by number. */
@@ -110,22 +166,71 @@ export const charge_states = [
   'charging',
 ] as const;
 
+/** MAV_BATTERY_FUNCTION, by number. */
+const battery_functions = [undefined, 'all', 'propulsion', 'avionics', 'payload'] as const;
+/** What keeps the vehicle in the air comes first, then what does not say what it is for. */
+const functions_by_weight: readonly Battery['function'][] = [
+  'propulsion',
+  'all',
+  undefined,
+  'avionics',
+  'payload',
+];
+const states_by_weight: readonly Battery['charge_state'][] = [
+  'emergency',
+  'critical',
+  'failed',
+  'unhealthy',
+  'low',
+];
+
+/** MAV_BATTERY_FAULT, by bit. */
+const battery_faults =
+  'deep_discharge voltage_spikes cell_fail over_current over_temperature under_temperature incompatible_voltage incompatible_firmware incompatible_cells'.split(
+    ' ',
+  );
+
 /** `BATTERY_STATUS`; undefined without any reading. */
 export function batteryReading(status: Messages['BATTERY_STATUS']): Battery | undefined {
+  const { current_consumed, time_remaining, temperature } = status;
   const cells = status.voltages.filter((cell) => cell !== unknown_u16);
   const more = status.voltages_ext.filter((cell) => cell !== 0 && cell !== unknown_u16);
   const total_mv = [...cells, ...more].reduce((sum, cell) => sum + cell, 0);
-  return reading(total_mv === 0 ? null : total_mv, status);
+  const its = judgementOf(status);
+  const measured = reading(total_mv === 0 ? null : total_mv, status);
+  if (!measured && !its.charge_state && !its.faults) return undefined;
+  return {
+    ...(measured ?? { voltage: null, current: null, remaining_pct: null }),
+    ...its,
+    ...(current_consumed >= 0 && { consumed_mah: current_consumed }),
+    ...(time_remaining > 0 && { time_remaining_s: time_remaining }),
+    ...(temperature !== unknown_i16 && { temperature_c: temperature / 100 }),
+  };
+}
+
+/** What it is for, and how it is. */
+function judgementOf({
+  battery_function,
+  charge_state,
+  fault_bitmask,
+}: Messages['BATTERY_STATUS']): Pick<Battery, 'charge_state' | 'faults' | 'function'> {
+  const its = battery_functions[battery_function];
+  const state = charge_states[charge_state];
+  const faults = battery_faults.filter((_, bit) => ((fault_bitmask >>> bit) & 1) === 1);
+  return {
+    ...(its && { function: its }),
+    ...(state && { charge_state: state }),
+    ...(faults.length > 0 && { faults }),
+  };
 }
 
 /** The battery of `SYS_STATUS`; undefined without a monitor. */
 export function systemBattery(status: Messages['SYS_STATUS']): Battery | undefined {
   const { voltage_battery } = status;
-  const is_blind = status.current_battery === -1 && status.battery_remaining === -1;
-  const isKnown = voltage_battery !== unknown_u16 && !(voltage_battery === 0 && is_blind);
-  return reading(isKnown ? voltage_battery : null, status);
+  return reading(voltage_battery === unknown_u16 || voltage_battery === 0 ? null : voltage_battery, status);
 }
 
+/** No battery is without a voltage and a current and empty: so iNav shows that none is connected (iNav#11913). */
 function reading(
   millivolts: number | null,
   {
@@ -135,20 +240,39 @@ function reading(
 ): Battery | undefined {
   const voltage = millivolts === null ? null : millivolts / 1_000;
   const current = current_battery === -1 ? null : current_battery / 100;
+  const isBlind = voltage === null && (current === null || current === 0) && battery_remaining <= 0;
   const remaining_pct = battery_remaining < 0 ? null : Math.min(100, battery_remaining);
-  const is_empty = voltage === null && current === null && remaining_pct === null;
-  return is_empty ? undefined : { voltage, current, remaining_pct };
+  return isBlind ? undefined : { voltage, current, remaining_pct };
 }
 
-/** The battery with the lowest id is the main one; the others are listed beside it. */
-export function batteryFeed(by_id: ReadonlyMap<number, Battery>): Feed<'battery'> | undefined {
-  const all = [...by_id]
-    .toSorted(([a], [b]) => a - b)
-    .map(([id, { voltage, current, remaining_pct }]) => ({ id, voltage, current, remaining_pct }));
-  const [main] = all;
-  if (!main) return undefined;
+/**
+ * The main battery, and all of several beside it. Where there is one, `system` fills what it lacks, such as the voltage of a battery on CAN
+ * (QGroundControl#9079) or of one with more cells than the message has places (PX4-Autopilot#18535).
+ */
+export function batteryFeed(
+  by_id: ReadonlyMap<number, Battery>,
+  system?: Battery,
+): Feed<'battery'> | undefined {
+  const all = [...by_id].map(([id, battery]) => Object.assign({ id }, battery));
+  const [main] = all.toSorted((a, b) => weightOf(a) - weightOf(b) || a.id - b.id);
+  if (!main) return system;
   const { id: _, ...feed } = main;
-  return all.length > 1 ? { ...feed, batteries: all } : feed;
+  if (all.length > 1) return { ...feed, batteries: all.toSorted((a, b) => a.id - b.id) };
+  const { voltage: whole = null, current = null, remaining_pct = null } = system ?? {};
+  const isPart = feed.voltage === null || (whole ?? 0) > feed.voltage * cells_missing_factor;
+  const voltage = isPart ? whole : feed.voltage;
+  return {
+    ...feed,
+    voltage,
+    current: feed.current ?? current,
+    remaining_pct: feed.remaining_pct ?? remaining_pct,
+  };
+}
+
+function weightOf({ function: its, charge_state }: Battery): number {
+  const state_at = states_by_weight.indexOf(charge_state);
+  const count = states_by_weight.length;
+  return functions_by_weight.indexOf(its) * (count + 1) + (state_at === -1 ? count : state_at);
 }
 
 /** `ATTITUDE`: radians to degrees. */
@@ -179,6 +303,38 @@ export function vfrHudFeed(hud: Messages['VFR_HUD']): Feed<'vfr_hud'> {
     climb_mps: finite(climb, 2),
     heading: heading < 0 || heading > 360 ? null : heading % 360,
   };
+}
+
+/** `RC_CHANNELS` or `RC_CHANNELS_RAW`. PX4 sends percent, others a scale to 254. */
+export function rcFeed(
+  { rssi, chancount = null }: { readonly rssi: number; readonly chancount?: number | null },
+  autopilot: Autopilot,
+): Feed<'rc'> {
+  const full = autopilot === 'px4' ? 100 : unknown_u8 - 1;
+  const isKnown = rssi !== unknown_u8 && chancount !== 0;
+  return { rssi_pct: isKnown ? Math.min(100, rounded((rssi / full) * 100, 0)) : null, channels: chancount };
+}
+
+/** `TERRAIN_REPORT` of ArduPilot. Undefined where it has no data of the ground. */
+export function terrainFeed({
+  spacing,
+  terrain_height,
+  current_height,
+}: Messages['TERRAIN_REPORT']): Feed<'terrain'> | undefined {
+  return spacing === 0 ? undefined : terrainOf(current_height, terrain_height);
+}
+
+/** `ALTITUDE` of PX4, which measures the distance to the ground. Negative: it is not known. */
+export function clearanceFeed({
+  altitude_amsl,
+  bottom_clearance,
+}: Messages['ALTITUDE']): Feed<'terrain'> | undefined {
+  return bottom_clearance < 0 ? undefined : terrainOf(bottom_clearance, altitude_amsl - bottom_clearance);
+}
+
+function terrainOf(above_m: number, alt_amsl_m: number): Feed<'terrain'> | undefined {
+  if (!Number.isFinite(above_m) || !Number.isFinite(alt_amsl_m)) return undefined;
+  return { above_terrain_m: rounded(above_m, 2), terrain_alt_amsl_m: rounded(alt_amsl_m, 2) };
 }
 
 /** Whether it is a position: autopilots send 0, 0 while they have none. */
@@ -228,7 +384,7 @@ const breach_types = ['none', 'min_altitude', 'max_altitude', 'boundary'] as con
 /** `HOME_POSITION`. Undefined while home is not set. */
 export function homeFeed(
   { latitude, longitude, altitude }: Messages['HOME_POSITION'],
-  gps: Messages['GPS_RAW_INT'] | undefined,
+  gps: Receiver | undefined,
 ): Feed<'home'> | undefined {
   if (!isPlace(latitude, longitude)) return undefined;
   const alt_amsl_m = altitude / 1_000;
@@ -241,16 +397,16 @@ export function homeFeed(
   };
 }
 
-/** `WIND` of ArduPilot. Undefined without an estimate, for which it sends zeros. */
+/** `WIND` of ArduPilot. Undefined without an estimate, for which it sends speed 0, from 0, -180 or 180 degrees. */
 export function windFeed({ speed, direction }: Messages['WIND']): Feed<'wind'> | undefined {
-  if (!Number.isFinite(speed) || !Number.isFinite(direction) || (speed === 0 && direction === 0))
-    return undefined;
+  if (!Number.isFinite(speed) || !Number.isFinite(direction) || speed === 0) return undefined;
   return { speed_mps: rounded(Math.abs(speed), 2), direction: rounded(compass(direction), 1) };
 }
 
 /** `WIND_COV` of PX4: a vector in the direction in which the air moves. */
 export function windVectorFeed({ wind_x, wind_y }: Messages['WIND_COV']): Feed<'wind'> | undefined {
-  if (!Number.isFinite(wind_x) || !Number.isFinite(wind_y)) return undefined;
+  if (!Number.isFinite(wind_x) || !Number.isFinite(wind_y) || (wind_x === 0 && wind_y === 0))
+    return undefined;
   const direction = (Math.atan2(-wind_y, -wind_x) * 180) / Math.PI;
   return {
     speed_mps: rounded(Math.hypot(wind_x, wind_y), 2),

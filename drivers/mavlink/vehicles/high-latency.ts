@@ -53,7 +53,7 @@ export function highLatencyPosition(report: Report): Feed<'gps'> | undefined {
     lat: latitude / 1e7,
     lon: longitude / 1e7,
     alt_m: null,
-    ground_speed: groundspeed / 5,
+    ground_speed: groundspeed === unknown_u8 ? null : groundspeed / 5,
     heading: degrees(heading),
     alt_amsl_m: altitude,
     relative_alt_m: null,

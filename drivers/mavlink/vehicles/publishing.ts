@@ -6,6 +6,10 @@ import {
   attitudeFeed,
   batteryFeed,
   batteryReading,
+  clearanceFeed,
+  failedSensors,
+  rcFeed,
+  terrainFeed,
   gpsFeed,
   gpsRawFeed,
   systemBattery,
@@ -24,7 +28,7 @@ import {
   highLatencySpeeds,
 } from './high-latency.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import { isPositionValid, situationOf } from './situation.ts';
+import { isPositionValid, position_fresh_ms, receiverOf, situationOf, type Situation } from './situation.ts';
 
 export type DroneSink = AssetSink<typeof droneFeeds>;
 export type Charge = Pick<Reading, 'remaining_pct' | 'voltage'>;
@@ -48,8 +52,13 @@ interface Moment {
 /** Publishes the feeds of one vehicle; keeps the latest reading of each battery. */
 export class Publishing {
   readonly #sink: DroneSink;
-  readonly #batteries = new Map<number, Reading & { readonly at_ms: number }>();
+  readonly #batteries = new Map<number, Reading>();
+  /** When each was reported. */
+  readonly #reported_ms = new Map<number, number>();
   #charge: Charge | undefined;
+  /** When it was last published. */
+  #position_ms = Number.NEGATIVE_INFINITY;
+  readonly #flight = new FlightTime();
 
   constructor(sink: DroneSink) {
     this.#sink = sink;
@@ -63,11 +72,13 @@ export class Publishing {
   receive(message: Decoded, contact: Contact, now_ms: number): void {
     const { name, fields } = message;
     if (name === 'GLOBAL_POSITION_INT') this.#position(fields, contact, now_ms);
-    else if (name === 'GPS_RAW_INT') this.#sink.publish('gps_raw', gpsRawFeed(fields));
+    else if (name === 'GPS_RAW_INT' || name === 'GPS2_RAW') this.#receivers(name, contact, now_ms);
     else if (name === 'ATTITUDE') this.#sink.publish('attitude', attitudeFeed(fields));
     else if (name === 'VFR_HUD') this.#sink.publish('vfr_hud', vfrHudFeed(fields));
-    else if (name === 'BATTERY_STATUS') this.#battery(fields, now_ms);
+    else if (name === 'BATTERY_STATUS') this.#battery(fields, contact, now_ms);
     else if (name === 'SYS_STATUS') this.#systemBattery(fields, now_ms);
+    else if (name === 'RC_CHANNELS' || name === 'RC_CHANNELS_RAW')
+      this.#sink.publish('rc', rcFeed(fields, contact.autopilot));
     else this.#more(message, contact, now_ms);
   }
 
@@ -75,12 +86,20 @@ export class Publishing {
     if (name === 'VIBRATION') this.#sink.publish('vibration', vibrationFeed(fields));
     else if (name === 'FENCE_STATUS') this.#sink.publish('fence', fenceFeed(fields));
     else if (name === 'HOME_POSITION') {
-      const home = homeFeed(fields, latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms));
+      const home = homeFeed(fields, receiverOf(latest, now_ms));
       if (home) this.#sink.publish('home', home);
-    } else if (name === 'WIND' || name === 'WIND_COV') {
-      const wind = name === 'WIND' ? windFeed(fields) : windVectorFeed(fields);
-      if (wind) this.#sink.publish('wind', wind);
-    }
+    } else if (name === 'TERRAIN_REPORT') this.#terrain(terrainFeed(fields));
+    else if (name === 'ALTITUDE') this.#terrain(clearanceFeed(fields));
+    else if (name === 'WIND') this.#wind(windFeed(fields));
+    else if (name === 'WIND_COV') this.#wind(windVectorFeed(fields));
+  }
+
+  #terrain(terrain: ReturnType<typeof terrainFeed>): void {
+    if (terrain) this.#sink.publish('terrain', terrain);
+  }
+
+  #wind(wind: ReturnType<typeof windFeed>): void {
+    if (wind) this.#sink.publish('wind', wind);
   }
 
   /** Publishes what a vehicle reports over a satellite. */
@@ -110,24 +129,41 @@ export class Publishing {
     const { latest, autopilot } = contact;
     const flags = latest.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms)?.flags;
     const message = gpsFeed(position, {
-      gps: latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms),
+      gps: receiverOf(latest, now_ms),
       home: latest.fresh('HOME_POSITION', home_fresh_ms, now_ms),
       kind: contact.kind,
       isAligned: autopilot !== 'ardupilot' || flags === undefined || (flags & attitude_known) !== 0,
     });
     if (!message) return;
     this.#sink.publish('gps', message);
+    this.#position_ms = now_ms;
     const { lat, lon, alt_m } = message;
     this.#sink.setPosition(alt_m === null ? { lat, lon } : { lat, lon, alt_m });
   }
 
-  #battery(status: Messages['BATTERY_STATUS'], now_ms: number): void {
+  /** Where there is no position of the estimator, that of the receiver is the place on the map. */
+  #receivers(name: 'GPS_RAW_INT' | 'GPS2_RAW', { latest }: Contact, now_ms: number): void {
+    const one = latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+    const two = latest.fresh('GPS2_RAW', status_fresh_ms, now_ms);
+    // The first one has both published.
+    if (name === 'GPS2_RAW' && one) return;
+    const raw = one ? gpsRawFeed(one, two) : two && gpsRawFeed(two);
+    if (!raw) return;
+    this.#sink.publish('gps_raw', raw);
+    const { lat, lon, alt_m } = raw;
+    if (lat === null || lon === null || now_ms - this.#position_ms < position_fresh_ms) return;
+    this.#sink.setPosition(alt_m === null ? { lat, lon } : { lat, lon, alt_m });
+  }
+
+  #battery(status: Messages['BATTERY_STATUS'], contact: Contact, now_ms: number): void {
     const reading = batteryReading(status);
     const isKnown = this.#batteries.has(status.id);
     if (!reading || (!isKnown && this.#batteries.size >= batteries_max)) return;
-    this.#batteries.set(status.id, { ...reading, at_ms: now_ms });
+    this.#batteries.set(status.id, reading);
+    this.#reported_ms.set(status.id, now_ms);
     this.#dropStaleBatteries(now_ms);
-    const message = batteryFeed(this.#batteries);
+    const system = contact.latest.fresh('SYS_STATUS', status_fresh_ms, now_ms);
+    const message = batteryFeed(this.#batteries, system && systemBattery(system));
     if (message) this.#publishBattery(message);
   }
 
@@ -144,14 +180,19 @@ export class Publishing {
   }
 
   #dropStaleBatteries(now_ms: number): void {
-    for (const [id, { at_ms }] of this.#batteries) {
-      if (now_ms - at_ms > battery_fresh_ms) this.#batteries.delete(id);
+    for (const [id, at_ms] of this.#reported_ms) {
+      if (now_ms - at_ms <= battery_fresh_ms) continue;
+      this.#batteries.delete(id);
+      this.#reported_ms.delete(id);
     }
   }
 
   /** Publishes the status, with each heartbeat. */
   status({ system_status }: Messages['HEARTBEAT'], contact: Contact, { now_ms, alarms }: Moment): void {
-    const { armed, mode, pre_arm_check, pre_arm_reasons, estimator } = situationOf(contact, now_ms);
+    const situation = situationOf(contact, now_ms);
+    const { armed, mode, pre_arm_check, pre_arm_reasons, estimator } = situation;
+    const sensors = contact.latest.fresh('SYS_STATUS', status_fresh_ms, now_ms);
+    const flight_time_s = this.#flight.seconds(situation, contact.boots, now_ms);
     this.#sink.publish('sys_status', {
       armed,
       flight_mode: mode,
@@ -160,7 +201,29 @@ export class Publishing {
       system_status: system_states[system_status] ?? null,
       pre_arm_reasons: [...pre_arm_reasons],
       ekf_reasons: [...(estimator?.reasons ?? [])],
+      ...(sensors && { failures: [...failedSensors(sensors)] }),
+      ...(flight_time_s !== undefined && { flight_time_s }),
       ...(alarms.length > 0 ? { alarms: [...alarms] } : {}),
     });
+  }
+}
+
+/** How long a vehicle has been in the air, as far as its take-off was seen. */
+class FlightTime {
+  #airborne: boolean | null = null;
+  #boots = 0;
+  #begun_ms: number | undefined;
+  #ended_ms: number | undefined;
+
+  seconds({ airborne }: Situation, boots: number, now_ms: number): number | undefined {
+    if (boots !== this.#boots || (airborne === true && this.#airborne !== true)) {
+      this.#begun_ms = airborne === true && this.#airborne === false ? now_ms : undefined;
+      this.#ended_ms = undefined;
+    }
+    if (airborne === false && this.#airborne === true) this.#ended_ms = now_ms;
+    this.#boots = boots;
+    this.#airborne = airborne ?? this.#airborne;
+    if (this.#begun_ms === undefined) return undefined;
+    return Math.round(((this.#ended_ms ?? now_ms) - this.#begun_ms) / 1_000);
   }
 }

@@ -1,6 +1,6 @@
 /** The current state of a vehicle, for its status feed and for the preconditions of commands. */
 import { type Contact, isArmed } from './contact.ts';
-import { undulation } from './feeds.ts';
+import { bestReceiver, undulation } from './feeds.ts';
 import type { Place } from './geo.ts';
 import { highLatencyArmed } from './high-latency.ts';
 import { type Autopilot, assetTypeOf, type Kind } from '../reports/kind.ts';
@@ -64,7 +64,7 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
   const { isHighLatency } = contact;
   const age_max_ms = isHighLatency ? Number.POSITIVE_INFINITY : heartbeat_fresh_ms;
   const heartbeat = latest.fresh('HEARTBEAT', age_max_ms, now_ms);
-  const gps = latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  const gps = receiverOf(latest, now_ms);
   const check = preArmCheck(autopilot, latest.fresh('SYS_STATUS', status_fresh_ms, now_ms));
   const mode = heartbeat ? flightMode(autopilot, kind, { ...heartbeat, offered: contact.modes }) : null;
   return {
@@ -85,6 +85,12 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
     pre_arm_check: check,
     pre_arm_reasons: check === false ? reasonsOf(contact, mode, now_ms) : [],
   };
+}
+
+/** Returns the latest report of the receiver that has a fix. */
+export function receiverOf(latest: Contact['latest'], now_ms: number): ReturnType<typeof bestReceiver> {
+  const one = latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  return bestReceiver(one, latest.fresh('GPS2_RAW', status_fresh_ms, now_ms));
 }
 
 /** Null: its report over the satellite does not contain it. Of two vehicles behind one address: whether one of them is. */
@@ -110,7 +116,7 @@ export function estimatorOf({ autopilot, latest }: Contact, now_ms: number): Est
  * satellites; only the fix and the estimator show it. PX4 sends a position only if it is valid.
  */
 export function isPositionValid(contact: Contact, now_ms: number): boolean {
-  const gps = contact.latest.fresh('GPS_RAW_INT', status_fresh_ms, now_ms);
+  const gps = receiverOf(contact.latest, now_ms);
   if (gps && gps.fix_type >= fix_2d) return true;
   const estimator = estimatorOf(contact, now_ms);
   if (estimator) return estimator.hasPosition;

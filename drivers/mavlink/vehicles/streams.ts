@@ -124,6 +124,12 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
         ] as const)),
     { name: 'VIBRATION', msgid: 241, interval_ms: 4 * status_ms },
     { name: 'MISSION_CURRENT', msgid: 42, interval_ms: effect_ms },
+    // Many vehicles have neither.
+    { name: 'GPS2_RAW', msgid: 124, interval_ms: health_ms, once: true },
+    { name: 'RC_CHANNELS', msgid: 65, interval_ms: 4 * status_ms, once: true },
+    autopilot === 'px4'
+      ? { name: 'ALTITUDE', msgid: 141, interval_ms: 4 * status_ms, once: true }
+      : { name: 'TERRAIN_REPORT', msgid: 136, interval_ms: 4 * status_ms, once: true },
   ];
 }
 
@@ -169,7 +175,8 @@ export class Streams {
   /** Requests what will show the effect of a command. */
   requestReport(report: EffectReport): void {
     const wanted = reports[report];
-    if (!this.#wants.has(wanted.name)) this.#want(wanted);
+    const known = this.#wants.get(wanted.name)?.wanted.interval_ms ?? Number.POSITIVE_INFINITY;
+    if (known > wanted.interval_ms) this.#want(wanted);
   }
 
   /** Whether the autopilot has refused to report its identity. */

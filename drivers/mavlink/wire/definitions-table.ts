@@ -98,6 +98,8 @@ export const layouts = {
     '30: uint32_t time_boot_ms, float roll, float pitch, float yaw, float rollspeed, float pitchspeed, float yawspeed',
   GLOBAL_POSITION_INT:
     '33: uint32_t time_boot_ms, int32_t lat, int32_t lon, int32_t alt, int32_t relative_alt, int16_t vx, int16_t vy, int16_t vz, uint16_t hdg',
+  RC_CHANNELS_RAW:
+    '35: uint32_t time_boot_ms, uint16_t chan1_raw, uint16_t chan2_raw, uint16_t chan3_raw, uint16_t chan4_raw, uint16_t chan5_raw, uint16_t chan6_raw, uint16_t chan7_raw, uint16_t chan8_raw, uint8_t port, uint8_t rssi',
   MISSION_REQUEST: '40: uint16_t seq, uint8_t target_system, uint8_t target_component, uint8_t mission_type',
   MISSION_SET_CURRENT: '41: uint16_t seq, uint8_t target_system, uint8_t target_component',
   MISSION_CURRENT:
@@ -133,6 +135,14 @@ export const layouts = {
     '87: uint32_t time_boot_ms, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate, uint16_t type_mask, uint8_t coordinate_frame',
   RADIO_STATUS:
     '109: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise',
+  FILE_TRANSFER_PROTOCOL:
+    '110: uint8_t target_network, uint8_t target_system, uint8_t target_component, uint8_t payload[251]',
+  GPS2_RAW:
+    '124: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint32_t dgps_age, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, uint8_t dgps_numch, uint16_t yaw, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc',
+  TERRAIN_REPORT:
+    '136: int32_t lat, int32_t lon, float terrain_height, float current_height, uint16_t spacing, uint16_t pending, uint16_t loaded',
+  ALTITUDE:
+    '141: uint64_t time_usec, float altitude_monotonic, float altitude_amsl, float altitude_local, float altitude_relative, float altitude_terrain, float bottom_clearance',
   BATTERY_STATUS:
     '147: int32_t current_consumed, int32_t energy_consumed, int16_t temperature, uint16_t voltages[10], int16_t current_battery, uint8_t id, uint8_t battery_function, uint8_t type, int8_t battery_remaining, int32_t time_remaining, uint8_t charge_state, uint16_t voltages_ext[4], uint8_t mode, uint32_t fault_bitmask',
   AUTOPILOT_VERSION:

@@ -52,6 +52,11 @@ describe('The gps feed', () => {
       alt_m: null,
       alt_amsl_m: 528,
     });
+    // DroneCAN receivers until ArduPilot#29905, and Betaflight, send the height above the sea in its place (ArduPilot#29199).
+    expect(gpsFeed(position, { ...context, gps: { ...gps, alt_ellipsoid: gps.alt } })).toMatchObject({
+      alt_m: null,
+    });
+    expect(gpsRawFeed({ ...gps, alt_ellipsoid: gps.alt })).toMatchObject({ alt_m: null, alt_amsl_m: 528 });
     expect(gpsFeed(position, { ...context, gps: undefined })).toMatchObject({ alt_m: null });
     expect(gpsFeed(position, { ...context, gps: { ...gps, fix_type: 2 } })).toMatchObject({ alt_m: null });
   });
@@ -107,12 +112,89 @@ describe('The gps_raw feed', () => {
   });
 });
 
+describe('Two receivers', () => {
+  const two = { ...gps, fix_type: 4, satellites_visible: 16 };
+
+  it.each([
+    ['the first one while it has a fix', 3, 1, 14],
+    ['the second one when the first one has none', 1, 2, 16],
+    ['the second one when the first one is gone', 0, 2, 16],
+  ])('are shown as %s, with both beside it', (_, fix_type, receiver, satellites_visible) => {
+    const feed = gpsRawFeed({ ...gps, fix_type }, two);
+    expect(feed).toMatchObject({ receiver, satellites_visible, alt_m: 575.3 });
+    expect(feed.receivers).toMatchObject([
+      { receiver: 1, fix_type },
+      { receiver: 2, fix_type: 4 },
+    ]);
+  });
+});
+
 describe('The battery feed', () => {
+  const cells = (voltage_mv: number): number[] => [voltage_mv, ...Array.from({ length: 9 }, () => 65_535)];
+  const battery = { ...telemetry.BATTERY_STATUS(), current_consumed: -1 };
+  const feedOf = (statuses: readonly (typeof battery)[], voltage: number | null = null) =>
+    batteryFeed(
+      new Map(statuses.flatMap((each) => [[each.id, batteryReading(each)] as const].filter(isRead))),
+      { voltage, current: null, remaining_pct: null },
+    );
+  type Read = readonly [number, NonNullable<ReturnType<typeof batteryReading>>];
+  const isRead = (each: readonly [number, ReturnType<typeof batteryReading>]): each is Read =>
+    each[1] !== undefined;
+
+  // QGroundControl#9079, mavlink#1182, #1263, #1456, iNav#11913, PX4-Autopilot#18535.
+  it('shows what keeps the vehicle in the air, the worst of it', () => {
+    const avionics = { ...battery, battery_function: 3, voltages: cells(12_600), battery_remaining: 98 };
+    const good = { ...battery, id: 1, battery_function: 2, voltages: cells(44_400), battery_remaining: 60 };
+    const bad = { ...good, id: 2, battery_remaining: 11, charge_state: 3 };
+    expect(feedOf([avionics, good])).toMatchObject({ voltage: 44.4, function: 'propulsion' });
+    const feed = feedOf([avionics, good, bad]);
+    expect(feed).toMatchObject({ remaining_pct: 11, charge_state: 'critical', function: 'propulsion' });
+    expect(feed?.batteries?.map(({ id }) => id)).toEqual([0, 1, 2]);
+  });
+
+  it('takes the voltage of a battery on CAN, and of more cells than the message has places, from SYS_STATUS', () => {
+    const can = { ...battery, voltages: cells(65_535) };
+    expect(feedOf([can], 22.2)).toMatchObject({ voltage: 22.2, current: 12.5, remaining_pct: 76 });
+    const twelve = { ...battery, voltages: Array.from({ length: 10 }, () => 4_200) };
+    expect(feedOf([twelve], 50.4)).toMatchObject({ voltage: 50.4 });
+    expect(feedOf([battery], 15.9)).toMatchObject({ voltage: 15.8 });
+  });
+
+  it('has the faults of a smart battery, what is consumed, the time left and the temperature', () => {
+    const smart = {
+      charge_state: 5,
+      fault_bitmask: 0x14,
+      current_consumed: 830,
+      time_remaining: 240,
+      temperature: 7_100,
+    };
+    expect(feedOf([{ ...battery, ...smart }])).toMatchObject({
+      charge_state: 'failed',
+      faults: ['cell_fail', 'over_temperature'],
+      consumed_mah: 830,
+      time_remaining_s: 240,
+      temperature_c: 71,
+    });
+  });
+
+  it('is not published where none is connected: 0 V and 0 % of iNav', () => {
+    const none = { voltages: cells(0), current_battery: -1, battery_remaining: 0 };
+    expect(batteryReading({ ...battery, ...none })).toBeUndefined();
+    expect(
+      systemBattery({ ...system, voltage_battery: 0, current_battery: -1, battery_remaining: 0 }),
+    ).toBeUndefined();
+  });
+
   const status = telemetry.BATTERY_STATUS();
   const system = telemetry.SYS_STATUS(state);
 
   it('sums the voltages of its cells', () => {
-    expect(batteryReading(status)).toEqual({ voltage: 15.8, current: 12.5, remaining_pct: 76 });
+    expect(batteryReading(status)).toEqual({
+      voltage: 15.8,
+      current: 12.5,
+      remaining_pct: 76,
+      consumed_mah: 1_200,
+    });
     expect(batteryReading({ ...status, voltages_ext: [4_000, 0, 0, 0] })).toMatchObject({ voltage: 19.8 });
   });
 

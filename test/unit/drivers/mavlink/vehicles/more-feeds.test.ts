@@ -3,13 +3,18 @@ import { describe, expect, it } from 'vitest';
 import {
   fenceFeed,
   homeFeed,
+  clearanceFeed,
+  failedSensors,
+  rcFeed,
+  terrainFeed,
   vibrationFeed,
   windFeed,
   windVectorFeed,
 } from '../../../../../drivers/mavlink/vehicles/feeds.ts';
 import type { Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
-import { drone_key, withLab } from '../mavlink-lab.ts';
+import { publishedBy } from '../../../../support/drivers/unknown-values.ts';
+import { drone_key, withDrone, withLab } from '../mavlink-lab.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
@@ -35,12 +40,72 @@ describe('The wind feed', () => {
   });
 
   it('is not published without an estimate', () => {
-    expect(windFeed({ speed: 0, direction: 0, speed_z: 0 })).toBeUndefined();
+    for (const direction of [0, -180, 180])
+      expect(windFeed({ speed: 0, direction, speed_z: 0 })).toBeUndefined();
     expect(windVectorFeed({ ...covariances, wind_x: Number.NaN, wind_y: 0 })).toBeUndefined();
   });
 });
 
 describe('The other feeds', () => {
+  // RSSI in percent by PX4 (input_rc), to 254 by ArduPilot (mLRS-docu#222), 255: unknown.
+  it.each([
+    ['px4', 80, 8, 80],
+    ['ardupilot', 203, 8, 80],
+    ['ardupilot', 255, 8, null],
+    ['px4', 0, 0, null],
+  ] as const)(
+    'have the transmitter of a %s: %i with %i channels is %s %%',
+    (by, rssi, chancount, rssi_pct) => {
+      expect(rcFeed({ rssi, chancount }, by)).toEqual({ rssi_pct, channels: chancount });
+    },
+  );
+
+  it('have the ground below, where the vehicle knows it', () => {
+    const report = {
+      lat: 0,
+      lon: 0,
+      spacing: 100,
+      terrain_height: 488,
+      current_height: 40,
+      pending: 0,
+      loaded: 504,
+    };
+    expect(terrainFeed(report)).toEqual({ above_terrain_m: 40, terrain_alt_amsl_m: 488 });
+    expect(terrainFeed({ ...report, spacing: 0 })).toBeUndefined();
+    const altitude = {
+      time_usec: 0,
+      altitude_monotonic: 0,
+      altitude_amsl: 500,
+      altitude_local: 0,
+      altitude_relative: 0,
+      altitude_terrain: 0,
+      bottom_clearance: 12,
+    };
+    expect(clearanceFeed(altitude)).toEqual({ above_terrain_m: 12, terrain_alt_amsl_m: 488 });
+    expect(clearanceFeed({ ...altitude, bottom_clearance: -1 })).toBeUndefined();
+  });
+
+  it('have the time in the air from a take-off that was seen', async () => {
+    await withDrone({}, async (lab, drone) => {
+      expect(await lab.sees('sys_status')).not.toHaveProperty('flight_time_s');
+      drone.flight.believes_airborne = true;
+      await lab.sees('sys_status', ({ flight_time_s }) => flight_time_s === 0);
+    });
+  });
+
+  it('of a receiver put a vehicle without an estimate on the map (QGroundControl#5192)', () => {
+    expect(publishedBy('px4', 'GPS_RAW_INT').get('asset.lat')).toBeCloseTo(field.lat, 6);
+  });
+
+  it('name the sensors that are there, in use, and do not work', () => {
+    const bits = {
+      onboard_control_sensors_present: 0x0021_002f,
+      onboard_control_sensors_enabled: 0x1021_000f,
+    };
+    const status = { ...bits, onboard_control_sensors_health: 0x2b } as Parameters<typeof failedSensors>[0];
+    expect(failedSensors(status)).toEqual(['compass', 'rc_receiver', 'ahrs']);
+  });
+
   it('have the fence with the kind of its breach', () => {
     const status = {
       breach_time: 0,

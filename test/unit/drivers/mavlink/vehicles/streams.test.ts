@@ -36,6 +36,9 @@ describe('Stream requests', () => {
     expect(new Map(intervals as [number, number][])).toEqual(
       new Map([
         [33, 500_000],
+        [65, 4_000_000],
+        [124, 1_000_000],
+        [136, 4_000_000],
         [24, 1_000_000],
         [242, 5_000_000],
         [193, 1_000_000],
@@ -51,7 +54,7 @@ describe('Stream requests', () => {
         [42, 1_000_000],
       ]),
     );
-    expect(intervals).toHaveLength(14);
+    expect(intervals).toHaveLength(17);
     expect(asks[0]).toMatchObject({ command: 512, msgid: 148, at_ms: 0 });
   });
 
@@ -82,7 +85,7 @@ describe('Stream requests', () => {
 
   it('are not repeated when the autopilot refuses them', () => {
     const asks = run('px4', 100, () => 4);
-    expect(asks).toHaveLength(15);
+    expect(asks).toHaveLength(18);
   });
 
   it('are repeated when the autopilot rejects them temporarily', () => {
