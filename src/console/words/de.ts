@@ -624,6 +624,13 @@ export const de: Words = {
   },
   metadata: { title: 'Metadaten', save: 'Metadaten speichern', saved: 'Gespeichert' },
   settings: {
+    mapFile: 'Kartendatei',
+    mapFileHint:
+      'Eine PMTiles-Datei Ihrer Gegend; dieser Browser behält sie und nutzt sie auf seinen Karten.',
+    mapKept: (name) => `${name} gilt ab der nächsten Karte.`,
+    mapGone: 'Keine Datei wird genutzt.',
+    mapRefused: 'Nicht behalten: Es ist keine PMTiles-Datei, oder der Browser hat keinen Platz dafür.',
+    mapRemove: 'Keine nutzen',
     name: { theme: 'Farben', units: 'Einheiten', zone: 'Zeit', language: 'Sprache', map: 'Karte' },
     value: {
       auto: 'Automatisch',

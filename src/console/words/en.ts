@@ -661,6 +661,12 @@ export const en = {
   settings: {
     name: { theme: 'Theme', units: 'Units', zone: 'Time', language: 'Language', map: 'Map' },
     value: settingValue,
+    mapFile: 'Map file',
+    mapFileHint: 'A PMTiles file of your area, kept by this browser and used on its maps.',
+    mapKept: (name: string) => `${name} is used from the next map on.`,
+    mapGone: 'No file is used.',
+    mapRefused: 'Not kept: it is no PMTiles file, or the browser has no room for it.',
+    mapRemove: 'Use none',
     session: 'Session',
     scopes: (scopes: string) => `Rights of this key: ${scopes}`,
     logout: 'Log out',

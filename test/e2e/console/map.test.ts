@@ -121,6 +121,19 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The base map', () => {
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
   }, 240_000);
 
+  it('shows a file of this device, which a person chose in the settings', async () => {
+    const lab = await show({ width_px: 1_280 });
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/settings`);
+    const input = lab.page.locator('input[type="file"]');
+    await input.setInputFiles({ name: 'x.pmtiles', mimeType: '', buffer: red_png });
+    await lab.page.getByText(word('settings.mapRefused')).waitFor();
+    await input.setInputFiles(await mapFile('own.pmtiles', red_png, png));
+    await lab.page.getByText('own.pmtiles').waitFor();
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/map`);
+    await eventually('the tiles are drawn', async () => near(await colourOf(lab), [255, 0, 0]), 60_000);
+    expect([lab.complaints, lab.strangers]).toEqual([[], []]);
+  }, 240_000);
+
   it('shows vector tiles of the operator in the colours of the theme', async () => {
     const lab = await openMap(await mapFile('vector.pmtiles', waterTile(), mvt));
     await eventually('the water is drawn', async () => near(await colourOf(lab), water_day));

@@ -20,16 +20,18 @@ const libraries: Readonly<Record<string, string>> = {
   'htm.js': import.meta.resolve('htm'),
 };
 /**
- * Libraries of the map, 1.6 MB: read and compressed when a map is first opened. What the library of tiles gives to scripts is
- * made an export.
+ * Libraries and data of the map, 3.3 MB: read and compressed when a map is first opened. What the library of tiles gives to
+ * scripts is made an export.
  */
 const mapLibraries: Readonly<Record<string, { readonly url: string; readonly exports?: string }>> = {
   'maplibre-gl.js': { url: import.meta.resolve('maplibre-gl') },
   'maplibre-gl-worker.js': { url: import.meta.resolve('maplibre-gl/dist/maplibre-gl-worker.mjs') },
   'pmtiles.js': {
     url: new URL('../pmtiles.js', import.meta.resolve('pmtiles')).href,
-    exports: 'export const { PMTiles, Protocol } = pmtiles;',
+    exports: 'export const { FileSource, PMTiles, Protocol, TileType } = pmtiles;',
   },
+  'world.bin': { url: new URL('../../../console/views/map/world.bin', import.meta.url).href },
+  'cities.bin': { url: new URL('../../../kit/geo/cities.bin', import.meta.url).href },
 };
 /** The sources, or the bundle of them in the package. */
 const page_dir = new URL('../../../console/', import.meta.url);
@@ -114,7 +116,8 @@ async function loadLibrary(
   name: string,
   { url, exports = '' }: { readonly url: string; readonly exports?: string },
 ): Promise<PageFile> {
-  return compress(name, `${withoutSourceMap(await readFile(new URL(url), 'utf8'))}${exports}`);
+  const bytes = await readFile(new URL(url));
+  return compress(name, name.endsWith('.bin') ? bytes : `${withoutSourceMap(bytes.toString())}${exports}`);
 }
 
 /** Puts the style sheets that the first file links into one, in their order, and links that. The last one stays separate: others are inserted before it. */
@@ -196,12 +199,12 @@ function withoutComments(text: string): string {
     .replace(/^[ \t]+/gmu, '');
 }
 
-async function compress(name: string, text: string): Promise<PageFile> {
+async function compress(name: string, text: string | Buffer): Promise<PageFile> {
   return fileOf(types[extensionOf(name)] ?? 'application/octet-stream', text);
 }
 
-/** Compresses a text once, for every client that will ask for it. */
-export async function fileOf(type: string, text: string): Promise<PageFile> {
+/** Compresses a content once, for every client that will ask for it. */
+export async function fileOf(type: string, text: string | Buffer): Promise<PageFile> {
   const identity = Buffer.from(text);
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(identity, { params: brotli }),
@@ -223,7 +226,7 @@ export function chooseEncoding(accepted: string | undefined): Encoding {
   return encodings.find((encoding) => taken.has(encoding)) ?? 'identity';
 }
 
-function hashOf(text: string): string {
+function hashOf(text: string | Buffer): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, hash_chars);
 }
 

@@ -175,6 +175,7 @@ class Meter extends Component<{ source: Source }, { hasTone: boolean; best: numb
     const { value, unit, more, freshness } = source;
     const share = this.#share(value);
     return html`<section
+      key="meter"
       class=${freshness.isOld ? 'card pad meter-card is-old' : 'card pad meter-card'}
       aria-label=${t.align.title}
     >

@@ -3,13 +3,15 @@
  * shows; gestures and marks are those of the plain map. No request leaves the service.
  */
 import { addProtocol, Map as MapView, setWorkerUrl } from 'maplibre-gl';
-import { Protocol } from 'pmtiles';
+import { FileSource, PMTiles, Protocol, TileType } from 'pmtiles';
 import { Component } from 'preact';
 import { ask } from '../../world/api.ts';
 import { field } from '../../json.ts';
 import { pageFile } from '../parts/lazy.ts';
 import { html } from '../parts/html.ts';
 import { styleOf } from './base-style.ts';
+import { type Detail, loadDetail } from './detail.ts';
+import { keptMap } from './own-map.ts';
 import type { View } from '../../types.d.ts';
 import { type Mercator, base } from './frame.ts';
 
@@ -24,6 +26,7 @@ const losses_max = 2;
 const pixel_ratio_max = 2;
 
 let archive: Promise<unknown> | undefined;
+const protocol = new Protocol();
 let losses = 0;
 let isPrepared = false;
 
@@ -37,7 +40,7 @@ function prepare() {
       createScriptURL: (url: string) => (url === worker_url ? url : null),
     });
   setWorkerUrl(worker_url);
-  addProtocol('pmtiles', new Protocol().tile);
+  addProtocol('pmtiles', protocol.tile);
 }
 
 /** Not every browser has them. */
@@ -47,10 +50,27 @@ function hasTrustedTypes(
   return 'trustedTypes' in scope;
 }
 
-/** What the service reports about the operator's map; asked for once. An older service has none. */
+/** The file of this device, else what the service reports about the operator's map; asked for once. An older service has none. */
 async function archiveOf() {
+  const own = await ownArchive().catch(() => undefined);
   archive ??= ask('GET', '/api/map').catch(() => undefined);
-  return archive;
+  return own ?? archive;
+}
+
+/** The same about a file that was chosen on this device. */
+async function ownArchive() {
+  const file = await keptMap();
+  if (!file) return undefined;
+  const tiles = new PMTiles(new FileSource(file));
+  protocol.add(tiles);
+  const { tileType } = await tiles.getHeader();
+  return {
+    archive: {
+      url: file.name,
+      tile_type: tileType === TileType.Mvt ? 'mvt' : 'raster',
+      attribution: field(await tiles.getMetadata(), 'attribution'),
+    },
+  };
 }
 
 export class BaseMap extends Component<Props> {
@@ -59,6 +79,7 @@ export class BaseMap extends Component<Props> {
   #theme = '';
   #size = '';
   #archive: unknown;
+  #detail: Detail | undefined;
 
   override componentDidMount() {
     void this.#open();
@@ -91,7 +112,7 @@ export class BaseMap extends Component<Props> {
       prepare();
       this.#map = new MapView({
         container: this.#box,
-        style: styleOf(this.#archive),
+        style: styleOf(this.#archive, this.#detail),
         center: at.center,
         zoom: at.zoom,
         interactive: false,
@@ -102,11 +123,23 @@ export class BaseMap extends Component<Props> {
       });
       this.#listen(this.#map);
       base.state = 'ready';
+      void this.#refine(this.#map);
     } catch (error) {
       base.state = 'missing';
       view.act.note(`base map: ${error instanceof Error ? error.message : 'not available'}`);
     }
     view.act.arrived();
+  }
+
+  /** Shows finer coasts, borders and towns, once they are loaded. */
+  async #refine(map: MapView) {
+    try {
+      this.#detail = await loadDetail();
+    } catch (error) {
+      this.props.view.act.note(`base map: ${error instanceof Error ? error.message : 'not loaded'}`);
+      return;
+    }
+    if (map === this.#map) map.setStyle(styleOf(this.#archive, this.#detail));
   }
 
   #listen(map: MapView) {
@@ -129,7 +162,7 @@ export class BaseMap extends Component<Props> {
     if (!map) return;
     if (this.#size !== `${at.w} ${at.h}`) map.resize();
     this.#size = `${at.w} ${at.h}`;
-    if (this.#theme !== view.theme) map.setStyle(styleOf(this.#archive));
+    if (this.#theme !== view.theme) map.setStyle(styleOf(this.#archive, this.#detail));
     this.#theme = view.theme;
     map.jumpTo({ center: at.center, zoom: at.zoom });
   }

@@ -1,6 +1,7 @@
 /** The style of the base map in the colours of the theme: the world's land, then the operator's tiles. */
 import { field } from '../../json.ts';
 import { land } from './world.ts';
+import type { Detail } from './detail.ts';
 import type { FilterSpecification, StyleSpecification } from 'maplibre-gl';
 
 type Layer = StyleSpecification['layers'][number];
@@ -19,32 +20,47 @@ const layers = {
 };
 const woods = ['forest', 'wood', 'park', 'nature_reserve', 'grass', 'grassland', 'scrub', 'meadow'];
 
-/** @param archive of `/api/map`; undefined: the outline of the world only */
-export function styleOf(archive: unknown): StyleSpecification {
-  const url = field(archive, 'url');
+/**
+ * @param archive of `/api/map`, or of a file on this device; undefined: there is none
+ * @param detail undefined: until it is loaded, the outline of the world
+ */
+export function styleOf(archive: unknown, detail: Detail | undefined): StyleSpecification {
   const isVector = field(archive, 'tile_type') === 'mvt';
-  const area =
-    typeof url !== 'string'
-      ? undefined
-      : isVector
-        ? { type: 'vector' as const, url: `pmtiles://${location.origin}${url}` }
-        : {
-            type: 'raster' as const,
-            url: `pmtiles://${location.origin}${url}`,
-            tileSize: raster_tile_px,
-          };
+  const area = areaOf(field(archive, 'url'), isVector);
   return {
     version: 8,
     sources: {
-      world: { type: 'geojson', data: worldLand() },
+      world: { type: 'geojson', data: detail?.land ?? worldLand() },
+      ...(detail && {
+        borders: { type: 'geojson', data: detail.borders },
+        towns: { type: 'geojson', data: detail.towns },
+      }),
       ...(area && { area }),
     },
     layers: [
       { id: 'sea', type: 'background', paint: { 'background-color': color('map-water') } },
       { id: 'land', type: 'fill', source: 'world', paint: { 'fill-color': color('map-land') } },
+      {
+        id: 'coast',
+        type: 'line',
+        source: 'world',
+        paint: { 'line-color': color('map-contour'), 'line-width': 0.8 },
+      },
+      ...(detail ? [bordersLayer()] : []),
       ...(area ? (isVector ? vectorLayers() : [rasterLayer()]) : []),
+      // An operator's map has names of its own.
+      ...(detail && !area ? townLayers() : []),
     ],
   };
+}
+
+/** @param url an address of the service, or the name of a file on this device */
+function areaOf(url: unknown, isVector: boolean) {
+  if (typeof url !== 'string') return undefined;
+  const address = `pmtiles://${url.startsWith('/') ? location.origin : ''}${url}`;
+  return isVector
+    ? { type: 'vector' as const, url: address }
+    : { type: 'raster' as const, url: address, tileSize: raster_tile_px };
 }
 
 /**
@@ -53,6 +69,46 @@ export function styleOf(archive: unknown): StyleSpecification {
  */
 function color(name: string) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function bordersLayer(): Layer {
+  return {
+    id: 'borders',
+    type: 'line',
+    source: 'borders',
+    paint: {
+      'line-color': color('map-ink'),
+      'line-opacity': 0.4,
+      'line-width': 1.2,
+      'line-dasharray': [4, 2],
+    },
+  };
+}
+
+/** From which zoom places of so much influence are named: the index keeps it in twentieths of a kilometre. */
+const town_zooms: readonly (readonly [size_min: number, zoom: number])[] = [
+  [160, 1],
+  [95, 4],
+  [48, 6],
+  [24, 8],
+  [0, 9],
+];
+
+function townLayers(): Layer[] {
+  return town_zooms.map(([size_min, zoom], i) => ({
+    id: `towns ${zoom}`,
+    type: 'symbol',
+    source: 'towns',
+    minzoom: zoom,
+    filter: ['all', ['>=', ['get', 'size'], size_min], ['<', ['get', 'size'], town_zooms[i - 1]?.[0] ?? 256]],
+    layout: {
+      'text-field': ['get', 'name'],
+      'text-size': 14 - i / 2,
+      'symbol-sort-key': ['-', ['get', 'size']],
+      'text-padding': 6,
+    },
+    paint: { 'text-color': color('map-ink'), 'text-halo-color': color('map-land'), 'text-halo-width': 1.5 },
+  }));
 }
 
 function rasterLayer(): Layer {

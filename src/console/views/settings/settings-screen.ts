@@ -1,9 +1,11 @@
 /** Settings of this browser: theme, units, time, language, map; and help for people who write their own client. */
 import { choicesOf, settings, type Settings } from '../../settings.ts';
 import { zoneName } from '../../units.ts';
+import { plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { card } from '../parts/marks.ts';
+import { keepMap } from '../map/own-map.ts';
 import { integratorView } from './integrator-view.ts';
 import type { View } from '../../types.d.ts';
 
@@ -15,7 +17,7 @@ export function settingsScreen(view: View) {
     body: html`<div class="page">
       <h1 class="hero only-phone">${t.nav.settings}</h1>
       <section class="card pad settings" id="settings" aria-label=${t.nav.settings}>
-        ${order.map((name) => setting(name, view))}
+        ${order.map((name) => setting(name, view))} ${mapFile(view)}
         <p class="cap">${t.zone(zoneName())}</p>
       </section>
       ${view.choices.session && card('session', t.settings.session, logout(view))} ${integratorView(view)}
@@ -30,6 +32,34 @@ function logout({ act, choices }: View) {
     <button type="button" class="btn" onClick=${() => void act.logout()}>${t.settings.logout}</button>
   </div>`;
 }
+
+/** A map file of this device, over the outline of the world. */
+function mapFile({ act }: View) {
+  const keep = (file: File | undefined) =>
+    void keepMap(file).then(
+      () => say(file ? t.settings.mapKept(plain(file.name)) : t.settings.mapGone),
+      () => say(t.settings.mapRefused),
+    );
+  const say = (text: string) => {
+    said = text;
+    act.changed();
+  };
+  const choose = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) => {
+    const [file] = currentTarget.files ?? [];
+    if (file) keep(file);
+  };
+  return html`<fieldset key="map-file" class="setting">
+    <legend class="sec">${t.settings.mapFile}</legend>
+    <p class="cap">${t.settings.mapFileHint}</p>
+    <div class="chips">
+      <input type="file" accept=".pmtiles" aria-label=${t.settings.mapFile} onChange=${choose} />
+      <button type="button" class="chip" onClick=${() => keep(undefined)}>${t.settings.mapRemove}</button>
+    </div>
+    <p class="cap" role="status">${said}</p>
+  </fieldset>`;
+}
+
+let said = '';
 
 function setting(name: keyof Settings, { act }: View) {
   return html`<fieldset key=${name} class="setting">
