@@ -50,6 +50,14 @@ export class FakeDrone extends SimVehicle {
   /** Answers instead of the autopilot. */
   react: Reaction | undefined;
   silent = false;
+  /** It receives nothing. */
+  deaf = false;
+  /** How long a frame takes to it and back; none overtakes another. */
+  lag_ms = 0;
+  /** Its heartbeats come so rarely: a slow radio. */
+  beat_every_ms = 0;
+  /** Whether the next frame on a link is lost, in either direction. */
+  loses: (() => boolean) | undefined;
   /** Called with each request for parameters. */
   onParameters: (() => void) | undefined;
   /** Messages that are lost on the way out, by name. */
@@ -81,6 +89,7 @@ export class FakeDrone extends SimVehicle {
   #first_gone = false;
   #is_from_second = false;
   #pilot_ms: number | undefined;
+  #beat_ms = Number.NEGATIVE_INFINITY;
   #sender: FakeDrone | undefined;
   #listener: FakeDrone | undefined;
 
@@ -251,11 +260,18 @@ export class FakeDrone extends SimVehicle {
   }
 
   override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
-    if (this.withheld.has(name)) return;
+    if (this.withheld.has(name) || (name === 'HEARTBEAT' && !this.#isBeatDue())) return;
     const { odd_mode } = this;
     const is_odd = odd_mode !== undefined && name === 'HEARTBEAT';
     if (name === 'AUTOPILOT_VERSION') Object.assign(fields, { uid2: [...this.uid2] });
     super.send(name, is_odd ? { ...fields, custom_mode: odd_mode } : fields, from_compid);
+  }
+
+  #isBeatDue(): boolean {
+    const now_ms = performance.now();
+    if (now_ms - this.#beat_ms < this.beat_every_ms) return false;
+    this.#beat_ms = now_ms;
+    return true;
   }
 
   protected override signer(): SignFrame | undefined {
@@ -268,20 +284,33 @@ export class FakeDrone extends SimVehicle {
     this.#sent[message] = sent;
     const isLost = this.lose_every > 0 && sent % this.lose_every === 0;
     if (this.silent || isLost) return;
-    if (this.#sender) this.#sender.sendRaw(bytes);
-    else if (!this.#first_gone) this.carry(bytes);
-    this.#second?.send(bytes, this.#second_port, this.options.host);
+    this.#later(() => {
+      if (this.#sender) this.#sender.sendRaw(bytes);
+      else if (!this.#first_gone && this.loses?.() !== true) this.carry(bytes);
+      if (this.loses?.() !== true) this.#second?.send(bytes, this.#second_port, this.options.host);
+    });
+  }
+
+  #later(act: () => void): void {
+    if (this.lag_ms === 0) act();
+    else setTimeout(act, this.lag_ms);
   }
 
   protected override receive(bytes: Uint8Array): void {
-    if (this.#first_gone && !this.#is_from_second) return;
+    if (!this.#arrives) return;
     this.received += 1;
     this.received_bytes += bytes.length;
     if (this.changes_to_mavlink2 && bytes[0] === stx_v2) this.speaks_mavlink1 = false;
     if (this.forwards) this.#forward(bytes);
     const isNoise = this.reads_mavlink1_only && bytes[0] === stx_v2;
-    if (!this.silent && !isNoise) super.receive(bytes);
+    if (!this.silent && !isNoise) this.#later(() => super.receive(bytes));
     this.#listener?.receive(bytes);
+  }
+
+  /** Whether a frame that is sent to it now arrives. */
+  get #arrives(): boolean {
+    const isGone = this.#first_gone && !this.#is_from_second;
+    return !this.deaf && !isGone && this.loses?.() !== true;
   }
 
   #forward(bytes: Uint8Array): void {

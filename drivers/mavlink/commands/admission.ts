@@ -2,7 +2,8 @@
 import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { time_min_ms } from './exchange.ts';
+import { report_reserve_ms, time_min_ms } from './exchange.ts';
+import { not_yet_reported } from './gate.ts';
 import { texts } from './texts.ts';
 import type { Addressee, Commanded } from '../vehicles/addressee.ts';
 
@@ -36,17 +37,39 @@ export function reach(
   return found;
 }
 
-/** Returns the same if its situation allows the command. */
-export function admit(
+/** A vehicle that is received for the first time, or has restarted, has reported all that is requested from it after this time. */
+const reporting_ms = 30_000;
+
+/**
+ * Returns the same, and what `check` makes of the situation unless that is a reason against the command. What the vehicle has not
+ * reported since it was first received, as after a restart of the kit, is waited for within the time of the task.
+ */
+export async function admit<T>(
   vehicle: Bounded,
   context: CommandContext,
-  obstacleOf: (situation: Situation) => string | undefined,
+  check: (situation: Situation) => T | string,
   reports?: Reports,
-): { readonly to: Addressee; readonly situation: Situation } {
+): Promise<{ readonly to: Addressee; readonly situation: Situation; readonly checked: T }> {
   const found = reach(vehicle, context, reports);
-  const obstacle = obstacleOf(found.situation);
-  if (obstacle !== undefined) throw notSent(texts.about(found.to.name, obstacle));
-  return found;
+  const { to } = found;
+  const isAwaited = (checked: T | string): boolean =>
+    typeof checked === 'string' && not_yet_reported.has(checked);
+  let admitted = { ...found, checked: check(found.situation) };
+  const look = (): true | undefined => {
+    const now = vehicle.address();
+    if ('obstacle' in now) return undefined;
+    admitted = { ...now, checked: check(now.situation) };
+    return isAwaited(admitted.checked) ? undefined : true;
+  };
+  if (isAwaited(admitted.checked)) {
+    const left_ms = context.remaining_ms() - time_min_ms - report_reserve_ms;
+    const wait_ms = Math.min(left_ms, to.contact.begun_ms + reporting_ms - performance.now());
+    await to.changes.until(look, Math.max(0, wait_ms), context.signal);
+    context.signal.throwIfAborted();
+  }
+  const { checked } = admitted;
+  if (typeof checked === 'string') throw notSent(texts.about(to.name, checked));
+  return { ...admitted, checked };
 }
 
 export function notSent(reason: string): CommandRefused {

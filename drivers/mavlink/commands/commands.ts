@@ -8,7 +8,7 @@ import {
   defineCommand,
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
-import { altitudeInput } from './altitude.ts';
+import { altitudeInput, type Height } from './altitude.ts';
 import { admit, type Bounded, notSent, reach } from './admission.ts';
 import { arrivalTimeout_ms, awaitArrival, journeyTo } from './arrival.ts';
 import { changeMode } from './change-mode.ts';
@@ -41,7 +41,7 @@ export function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     input: noInput,
     handle: async (_input, context) => {
       await refreshChecks(vehicle, context, options.arm);
-      const { to } = admit(vehicle, context, (situation) => obstacleToArm(situation, options.arm));
+      const { to } = await admit(vehicle, context, (situation) => obstacleToArm(situation, options.arm));
       const evidence = await carryOut(to, armOrder(), context);
       return { armed: true, ...evidence };
     },
@@ -60,7 +60,7 @@ export function plainCommands(
     requires_approval: false,
     input: noInput,
     handle: async (_input, context) => {
-      const { to, situation } = admit(vehicle, context, obstacleToDisarm);
+      const { to, situation } = await admit(vehicle, context, obstacleToDisarm);
       const isForced = mustForceDisarm(situation);
       const evidence = await carryOut(to, disarmOrder({ isForced }), context);
       return { armed: false, ...(isForced ? { forced: true } : {}), ...evidence };
@@ -73,7 +73,7 @@ export function plainCommands(
     requires_approval: false,
     input: noInput,
     handle: async (_input, context) => {
-      const { to } = admit(vehicle, context, obstacleToReturn, 'any');
+      const { to } = await admit(vehicle, context, obstacleToReturn, 'any');
       return changeMode(to, returnOrder(), context);
     },
   });
@@ -95,12 +95,12 @@ function isSafe(mode: ModeName): boolean {
 }
 
 async function setMode(vehicle: Bounded, mode: ModeName, context: CommandContext): Promise<JsonObject> {
-  const admitted = (): ReturnType<typeof admit> =>
+  const admitted = async () =>
     admit(vehicle, context, (now) => obstacleToMode(now, mode), isSafe(mode) ? 'any' : 'recent');
-  const first = admitted();
+  const first = await admitted();
   const warning = isLedByStick(first.situation, mode) ? await admitStick(first.to, context) : undefined;
   // Looking at the stick took time.
-  const { to, situation } = warning === undefined ? first : admitted();
+  const { to, situation } = warning === undefined ? first : await admitted();
   const numbers = modeNumbers(situation.autopilot, situation.kind, mode, situation.modes);
   if (!numbers) throw notSent(texts.mode_unsupported(to.name, mode));
   const changed = await changeMode(to, modeOrder(mode, numbers, situation), context);
@@ -138,9 +138,8 @@ async function goTo(
   target: Waypoint & { readonly wait_for_arrival: boolean },
   { options, context }: GoTo,
 ): Promise<JsonObject> {
-  const { to, situation } = reach(vehicle, context);
-  const height = admitTarget(target, situation, options.goto);
-  if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  const check = (now: Situation): Height | string => admitTarget(target, now, options.goto);
+  const { to, situation, checked: height } = await admit(vehicle, context, check);
   const evidence = await carryOut(to, gotoOrder(target, height, situation), context);
   const isGoingAround = !isTargetShown(to.contact, target, height);
   const arrived = target.wait_for_arrival;

@@ -11,23 +11,37 @@ import { type Addressee, silent_ms } from '../vehicles/addressee.ts';
 export interface Evidence {
   /** False: no answer came, but the change of the vehicle was observed. */
   readonly acknowledged: boolean;
+  /** What the vehicle wrote in the first second, from warning on. */
+  readonly vehicle_texts?: readonly string[];
 }
 
-/**
- * The wait for an answer has this many slices. A command that may be resent is sent at the start of each, and of further ones until
- * the time of the task is over.
- */
-const answer_slices = 3;
+/** An answer is waited for at least this long, and a further copy may be sent after each slice of it. */
+const answer_wait_ms = 3_000;
 const answer_slice_ms = 1_000;
+/** The same for a command that is not sent blindly: with each slice it may show that the copy before is lost. */
+const evidence_slice_ms = 500;
+/** A command that is not for safety is sent again within this time only, as no older task begins: somebody may stand beside the vehicle then. */
+const again_within_ms = 10_000;
+/** A vehicle that has shown its state so often since has not done what it was sent. */
+const looks_min = 3;
+/** A vehicle that shows less in this time sends too rarely to be waited for. */
+const looks_max_ms = 15_000;
 const confirmation_max = 255;
 /** After the last copy, an answer or the effect may still appear. */
 const late_wait_ms = 2_000;
 /** After the effect was shown, the clock of the vehicle may still appear. */
 export const clock_wait_ms = 2_000;
+/** The same for one that has sent its clock as rarely before. */
+const rare_clock_wait_ms = 5_000;
 /** A vehicle repeats IN_PROGRESS while it executes a command. After this long without one, how the command ended is not known. */
 const executing_max_ms = 10_000;
 /** Over a satellite messages take up to a minute, and the vehicle reports its mode as rarely. */
-const satellite = { answer_slice_ms: 20_000, late_wait_ms: 20_000, effect_wait_ms: 180_000 } as const;
+const satellite = {
+  answer_wait_ms: 60_000,
+  answer_slice_ms: 20_000,
+  late_wait_ms: 20_000,
+  effect_wait_ms: 180_000,
+} as const;
 /** Both autopilots send the reasons after the answer. */
 const reason_wait_ms = 1_000;
 /** Part of a task's time that is reserved for its report. */
@@ -76,12 +90,10 @@ export async function carryOutOver(
   context: CommandContext,
 ): Promise<{ readonly evidence: Evidence; readonly contact: Contact }> {
   const attempt = new Attempt(to, order, context);
-  try {
-    const evidence = await outcomeOf(attempt, order);
-    return { evidence, contact: attempt.seen_over };
-  } finally {
-    attempt.close();
-  }
+  const evidence = await outcomeOf(attempt, order).finally(() => attempt.close());
+  const vehicle_texts = await attempt.firstTexts();
+  const more = vehicle_texts.length > 0 ? { vehicle_texts } : {};
+  return { evidence: { ...evidence, ...more }, contact: attempt.seen_over };
 }
 
 async function outcomeOf(attempt: Attempt, order: Order): Promise<Evidence> {
@@ -105,7 +117,8 @@ class Attempt {
   readonly #order: Order;
   readonly #context: CommandContext;
   #sent_ms = performance.now();
-  #has_sent = false;
+  /** Copies that a link has accepted, in all forms. */
+  #copies = 0;
   readonly #hasRestarted: () => boolean;
   readonly #repeats: Repeats;
   readonly #ways: Ways;
@@ -123,21 +136,32 @@ class Attempt {
   async answer(form: Form): Promise<Ack | undefined> {
     this.#sent_ms = performance.now();
     this.#ways.begin(this.#sent_ms);
-    for (let copy = 0; copy < answer_slices || this.#goesOn(); copy += 1) {
-      if (copy === 0 || this.#mayRepeat()) this.#send(form, copy);
+    const ack = (await this.#sendUntilAnswered(form)) ?? (await this.#lateAnswer());
+    return ack?.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
+  }
+
+  /** Undefined: no answer came to any copy, or the effect was observed. */
+  async #sendUntilAnswered(form: Form): Promise<Ack | undefined> {
+    const wait_ms = this.#isFar ? satellite.answer_wait_ms : answer_wait_ms;
+    for (let slice = 0; slice * this.#slice_ms < wait_ms || this.#goesOn(); slice += 1) {
+      if (slice === 0 || this.#mayRepeat()) this.#send(form, this.#order.may_resend ? slice : this.#copies);
       const ack = await this.#wait(() => {
         this.#ways.wasSeen();
         return this.#ways.newestAck();
       }, this.#slice_ms);
-      if (ack) return ack.result === result_in_progress ? this.#awaitCompletion(ack) : ack;
-      if (this.#ways.was_seen) return undefined;
+      if (ack || this.#ways.was_seen) return ack;
     }
+    return undefined;
+  }
+
+  /** Awaits an answer after the last copy, as long as the effect has not been observed. */
+  async #lateAnswer(): Promise<Ack | undefined> {
+    const isOver = this.#hasLooked(this.#isFar ? satellite.late_wait_ms : late_wait_ms);
     const late = await this.#wait(
-      () => this.#ways.newestAck() ?? (this.#ways.wasSeen() ? 'observed' : undefined),
-      this.#isFar ? satellite.late_wait_ms : late_wait_ms,
+      () => this.#ways.newestAck() ?? (this.#ways.wasSeen() || isOver() ? 'over' : undefined),
+      this.#context.remaining_ms(),
     );
-    if (late === undefined || late === 'observed') return undefined;
-    return late.result === result_in_progress ? this.#awaitCompletion(late) : late;
+    return late === 'over' ? undefined : late;
   }
 
   /** Whether the vehicle is received over a satellite only. */
@@ -146,14 +170,17 @@ class Attempt {
   }
 
   get #slice_ms(): number {
-    return this.#isFar ? satellite.answer_slice_ms : answer_slice_ms;
+    if (this.#isFar) return satellite.answer_slice_ms;
+    return this.#order.may_resend ? answer_slice_ms : evidence_slice_ms;
   }
 
   #send(form: Form, copy: number): void {
     const isSent = this.#ways.send({ form, confirmation: Math.min(copy, confirmation_max) });
-    this.#has_sent ||= isSent;
+    if (isSent) this.#copies += 1;
+    // This link loses frames.
+    if (this.#copies > 1 && !this.#order.may_resend) this.#ways.probe();
     // A link that accepts nothing now may do so before the time of a command that makes the vehicle safer is over.
-    if (!isSent && !this.#order.may_resend) this.#fail(this.#unsent);
+    if (!this.#order.may_resend && this.#copies === 0) this.#fail(this.#unsent);
   }
 
   get #unsent(): string {
@@ -169,9 +196,13 @@ class Attempt {
     return this.#ways.seen_over;
   }
 
-  /** Whether copies are sent until the time of the task is over. Over a satellite they would arrive a minute late, and cost. */
+  /** Whether further copies may be sent before the time of the task is over. Over a satellite they would arrive a minute late, and cost. */
   #goesOn(): boolean {
-    return !this.#isFar && !this.#repeats.isOver && this.#hasTime && !this.#ways.wasShown;
+    return !this.#isFar && !this.#repeats.isOver && this.#hasTime && !this.#ways.wasShown && this.#isEarly;
+  }
+
+  get #isEarly(): boolean {
+    return this.#order.may_resend || performance.now() - this.#sent_ms < again_within_ms;
   }
 
   /** Whether the effect of another copy would come before the report. */
@@ -181,12 +212,31 @@ class Attempt {
 
   /** Whether another copy may be sent: not after the effect was shown, where it would take the vehicle back from a pilot who has taken over. */
   #mayRepeat(): boolean {
-    return !this.#ways.wasShown && this.#hasTime && this.#repeats.isAllowed(performance.now());
+    if (this.#ways.wasShown || !this.#hasTime || !this.#repeats.isAllowed(performance.now())) return false;
+    return this.#order.may_resend || this.#isLost();
+  }
+
+  /**
+   * Whether the last copy, or the answer to it, is lost: the vehicle has answered what was sent later, and a heartbeat after that shows
+   * it as it was.
+   */
+  #isLost(): boolean {
+    const { arrived_ms } = this.#ways;
+    if (arrived_ms === undefined) {
+      this.#ways.probe();
+      return false;
+    }
+    const isShown = this.#to.contacts.some(
+      ({ latest }) => latest.since('HEARTBEAT', arrived_ms) !== undefined,
+    );
+    if (isShown) this.#ways.giveUp();
+    return isShown;
   }
 
   /** Whether another form may be sent: the command may be resent, or the vehicle refused it immediately. */
   mayRetry(): boolean {
-    return this.#mayRepeat() || performance.now() - this.#sent_ms < this.#slice_ms;
+    const quick_ms = this.#isFar ? satellite.answer_slice_ms : answer_slice_ms;
+    return (this.#order.may_resend && this.#mayRepeat()) || performance.now() - this.#sent_ms < quick_ms;
   }
 
   /** What no message shows is as accepted, if the answer is to this command. */
@@ -208,17 +258,48 @@ class Attempt {
     const now_ms = performance.now();
     const obstacle = this.#ways.sendOlder(sendOlder);
     if (obstacle !== undefined) return this.refused(ack, obstacle);
+    this.#copies += 1;
     this.#sent_ms = now_ms;
     this.#ways.begin(now_ms);
+    const look = (): true | undefined => this.#ways.isObserved() || undefined;
+    while (!(await this.#wait(look, this.#slice_ms)) && this.#goesOn())
+      if (this.#mayRepeat()) this.#ways.sendOlder(sendOlder);
     if (await this.#observeEffect()) return { acknowledged: false };
     return this.#failUnobserved(this.#sent_ms, texts.sent_as_message(this.#to.name, this.#order.what));
   }
 
+  /**
+   * Returns a function that tells whether the vehicle has had the time and, reporting rarely or over a bad link, the occasions to show
+   * an effect.
+   */
+  #hasLooked(wait_ms: number): () => boolean {
+    const from_ms = performance.now();
+    const longest_ms = this.#isFar ? wait_ms : Math.max(wait_ms, looks_max_ms);
+    const { shown_in = 'HEARTBEAT' } = this.#order;
+    const reports = [...new Set([shown_in, 'HEARTBEAT' as const])]
+      .map((name) => ({ name, before: this.#ways.count(name) }))
+      .filter(({ before }) => before > 0);
+    return () => {
+      const waited_ms = performance.now() - from_ms;
+      if (waited_ms < wait_ms) return false;
+      const isShown = reports.every(({ name, before }) => this.#ways.count(name) >= before + looks_min);
+      return isShown || waited_ms >= longest_ms;
+    };
+  }
+
   async #observeEffect(): Promise<boolean> {
-    const wait_ms = this.#isFar ? satellite.effect_wait_ms : this.#order.effect_wait_ms;
-    const look = (): true | undefined => this.#ways.isObserved() || undefined;
-    if (await this.#wait(look, wait_ms)) return true;
-    return this.#ways.wasShown && (await this.#wait(look, clock_wait_ms)) === true;
+    const isOver = this.#hasLooked(this.#isFar ? satellite.effect_wait_ms : this.#order.effect_wait_ms);
+    const look = (): boolean | undefined => this.#ways.isObserved() || (isOver() ? false : undefined);
+    if (await this.#wait(look, this.#context.remaining_ms())) return true;
+    if (!this.#ways.wasShown) return false;
+    return (await this.#wait(() => this.#ways.isObserved() || undefined, rare_clock_wait_ms)) === true;
+  }
+
+  /** Returns what the vehicle wrote soon after the command was sent, also if that follows its effect. */
+  async firstTexts(): Promise<readonly string[]> {
+    const left_ms = this.#sent_ms + reason_wait_ms - performance.now();
+    await this.#to.changes.until(() => undefined, this.#within(Math.max(0, left_ms)), this.#context.signal);
+    return this.#ways.textsSince(this.#sent_ms, severity_warning).slice(-reasons_max);
   }
 
   #failUnobserved(began_ms: number, sent: string): never {
@@ -244,7 +325,10 @@ class Attempt {
     return this.#failUnknown(`${reason}${this.#reasons(severity_warning)}`);
   }
 
-  async refused({ result }: Ack, obstacle?: string): Promise<never> {
+  async refused({ result }: Ack, obstacle?: string): Promise<Evidence> {
+    // A copter that takes off at the first copy, whose answer is lost, refuses the second one.
+    if (this.#copies > 1 && result !== result_unsupported && (await this.#observeEffect()))
+      return { acknowledged: false };
     // The refusal is known: neither a stop of the task nor a restart of the vehicle changes it.
     await this.#to.changes.until(
       () => void this.#ways.wasSeen(),
@@ -323,7 +407,7 @@ class Attempt {
   }
 
   #failUnknown(reason: string): never {
-    return this.#fail(this.#has_sent ? texts.unknown_outcome(reason) : this.#unsent);
+    return this.#fail(this.#copies > 0 ? texts.unknown_outcome(reason) : this.#unsent);
   }
 
   #fail(reason: string): never {
@@ -365,7 +449,6 @@ class Repeats {
 
   /** Whether no further copy will be sent, whatever comes. */
   get isOver(): boolean {
-    if (!this.#order.may_resend) return true;
     // A pilot who has taken over may come back to the mode that was; he is not overruled then either.
     this.#isTakenOver ||= this.#hasOtherMode();
     return this.#isTakenOver;

@@ -12,8 +12,8 @@ import type { Kind } from '../reports/kind.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { ardusub_depth_mode, ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { admit, type Bounded, notSent, reach } from './admission.ts';
-import { altitudeInput } from './altitude.ts';
+import { admit, type Bounded, notSent } from './admission.ts';
+import { altitudeInput, type Height } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { changeMode, hold } from './change-mode.ts';
 import { carryOut } from './exchange.ts';
@@ -66,7 +66,7 @@ function takeoffCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     timeout_ms: takeoff_timeout_ms,
     input: z.strictObject({ height_m }),
     handle: async (input, context) => {
-      const { situation } = admit(vehicle, context, obstacleToTakeOff);
+      const { situation } = await admit(vehicle, context, obstacleToTakeOff);
       return isArduPlane(situation)
         ? takeOffAsPlane(vehicle, input.height_m, { options, context })
         : takeOff(vehicle, input.height_m, context);
@@ -75,9 +75,8 @@ function takeoffCommand(vehicle: Bounded, options: MavlinkOptions): Command {
 }
 
 async function takeOff(vehicle: Bounded, height_m: number, context: CommandContext): Promise<JsonObject> {
-  const { to, situation } = admit(vehicle, context, obstacleToTakeOff);
-  const height = admitTakeoff(height_m, situation);
-  if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  const check = (now: Situation): Height | string => obstacleToTakeOff(now) ?? admitTakeoff(height_m, now);
+  const { to, situation, checked: height } = await admit(vehicle, context, check);
   const evidence = await carryOut(to, takeoffOrder(height, situation), context);
   await awaitArrival(to, journeyUp(height, situation), context);
   return { alt_amsl_m: height.amsl_m, height_above_home_m: height.above_home_m, ...evidence };
@@ -91,7 +90,7 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
     risk_level: 'medium',
     requires_approval: false,
     input: noInput,
-    handle: async (_input, context) => hold('hold', admit(vehicle, context, obstacleToHold), context),
+    handle: async (_input, context) => hold('hold', await admit(vehicle, context, obstacleToHold), context),
   });
   const land = defineCommand({
     name: 'land',
@@ -100,7 +99,7 @@ function safetyCommands(vehicle: Bounded): readonly Command[] {
     requires_approval: false,
     input: noInput,
     handle: async (_input, context) => {
-      const { to, situation } = admit(vehicle, context, (now) => obstacleToMode(now, 'LAND'), 'any');
+      const { to, situation } = await admit(vehicle, context, (now) => obstacleToMode(now, 'LAND'), 'any');
       const numbers = modeNumbers(situation.autopilot, situation.kind, 'LAND', situation.modes);
       if (!numbers) throw notSent(texts.mode_unsupported(to.name, 'LAND'));
       const order = { ...modeOrder('LAND', numbers, situation), what: 'land' };
@@ -119,7 +118,7 @@ function surfaceCommand(vehicle: Bounded): Command {
     requires_approval: false,
     input: noInput,
     handle: async (_input, context) => {
-      const { to, situation } = admit(vehicle, context, obstacleToHold);
+      const { to, situation } = await admit(vehicle, context, obstacleToHold);
       return changeMode(to, surfaceOrder(situation), context);
     },
   });
@@ -169,12 +168,13 @@ async function setAltitude(
   alt_m: number,
   { options, context }: Ordered,
 ): Promise<JsonObject> {
-  const { to, situation } = reach(vehicle, context);
-  if (!situation.position) throw notSent(texts.about(to.name, texts.position_missing));
-  const { lat, lon } = situation.position;
-  const target = { lat, lon, alt_m };
-  const height = admitTarget(target, situation, options.goto);
-  if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  const { to, situation, checked } = await admit(vehicle, context, (now) => {
+    if (!now.position) return texts.position_missing;
+    const { lat, lon } = now.position;
+    const height = admitTarget({ lat, lon, alt_m }, now, options.goto);
+    return typeof height === 'string' ? height : { target: { lat, lon, alt_m }, height };
+  });
+  const { target, height } = checked;
   const order = { ...gotoOrder(target, height, situation), what: 'set_altitude' };
   const evidence = await carryOut(to, order, context);
   const { amsl_m: alt_amsl_m, above_home_m: height_above_home_m } = height;
@@ -196,7 +196,7 @@ function speedCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     requires_approval: true,
     input: z.strictObject({ speed_mps }),
     handle: async (input, context) => {
-      const { to, situation } = admit(vehicle, context, obstacleToSpeed);
+      const { to, situation } = await admit(vehicle, context, obstacleToSpeed);
       const { speed_mps: wanted_mps } = input;
       const before_mps = speedOf(to.contact, situation);
       const evidence = await carryOut(to, speedOrder(wanted_mps, situation), context);

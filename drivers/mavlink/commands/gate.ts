@@ -13,6 +13,15 @@ export interface Waypoint extends Place {
 /** The reason against a command, or undefined. */
 type Obstacle = string | undefined;
 
+/** What a vehicle that has just been received may still report. */
+export const not_yet_reported: ReadonlySet<string> = new Set([
+  texts.heartbeat_missing,
+  texts.position_missing,
+  texts.home_unknown,
+  texts.airborne_unknown,
+  texts.ellipsoid_unknown,
+]);
+
 export function obstacleToArm(situation: Situation, options: MavlinkOptions['arm']): Obstacle {
   if (situation.armed === null) return texts.heartbeat_missing;
   if (options.require_position && !situation.position) return texts.position_missing;

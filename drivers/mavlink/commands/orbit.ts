@@ -5,11 +5,11 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { type Bounded, notSent, reach } from './admission.ts';
+import { admit, type Bounded, notSent } from './admission.ts';
 import { altitudeInput, type Height } from './altitude.ts';
 import { carryOut } from './exchange.ts';
 import { texts } from './texts.ts';
-import { admitTarget, type Waypoint } from './gate.ts';
+import { admitTarget, obstacleToRepeat, type Waypoint } from './gate.ts';
 import { distance_m, distanceToSides_m, type Place } from '../vehicles/geo.ts';
 import type { Kind } from '../reports/kind.ts';
 import { modeNumbers, px4_orbit_mode } from '../vehicles/modes.ts';
@@ -72,9 +72,8 @@ async function flyAround(
   orbit: Orbit,
   { options, context }: { readonly options: OrbitLimits; readonly context: CommandContext },
 ): Promise<JsonObject> {
-  const { to, situation } = reach(vehicle, context);
-  const height = admitOrbit(orbit, situation, options);
-  if (typeof height === 'string') throw notSent(texts.about(to.name, height));
+  const check = (now: Situation): Height | string => admitOrbit(orbit, now, options);
+  const { to, situation, checked: height } = await admit(vehicle, context, check);
   // ORBIT_EXECUTION_STATUS does not exist in MAVLink 1.
   if (orbitOf(situation) === 'circle' && to.contact.version === 1)
     throw notSent(texts.about(to.name, texts.needs_mavlink2('orbit')));
@@ -180,8 +179,10 @@ function circleOrder(orbit: Orbit, { amsl_m }: Height, { autopilot, kind }: Situ
       return sendCommand(contact, { ...fields, place: { lat, lon, z_m: amsl_m, frame: frame_global } }, how);
     },
     may_resend: false,
+    obstacle: obstacleToRepeat,
     expected: texts.expects_orbit,
     effect_wait_ms,
+    shown_in: 'ORBIT_EXECUTION_STATUS',
     isObserved: ({ latest }, since_ms) => {
       const report = latest.since('ORBIT_EXECUTION_STATUS', since_ms);
       const mode = latest.since('HEARTBEAT', since_ms)?.custom_mode;

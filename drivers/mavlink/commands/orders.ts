@@ -2,7 +2,13 @@
 import type { Height } from './altitude.ts';
 import { type Contact, isArmed } from '../vehicles/contact.ts';
 import { isOnWayTo, isTargetShown, mayGoAround } from './target-shown.ts';
-import { obstacleToDisarm, obstacleToForcedDisarm, obstacleToRepeat, type Waypoint } from './gate.ts';
+import {
+  obstacleToDisarm,
+  obstacleToForcedDisarm,
+  obstacleToRepeat,
+  obstacleToTakeOff,
+  type Waypoint,
+} from './gate.ts';
 import { distance_m } from '../vehicles/geo.ts';
 import { texts } from './texts.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
@@ -97,7 +103,8 @@ export function modeOrder(
     send: (contact, how) =>
       sendCommand(contact, { command: command_set_mode, param1: base_mode, param2: main, param3: sub }, how),
     may_resend: resent_modes.has(mode),
-    obstacle: obstacleToRepeat,
+    // A disarmed vehicle may be given most modes.
+    ...(armed === false ? {} : { obstacle: obstacleToRepeat }),
     expected: mode === 'hold' ? texts.expects_hold : texts.expects_mode(mode),
     effect_wait_ms,
     causes: (contact) => modeCauses(contact, custom_mode),
@@ -159,8 +166,10 @@ export function gotoOrder(
       ? { fallback: (contact: Contact) => sendTarget(contact, { lat, lon, z_m }, guided) }
       : {}),
     may_resend: false,
+    obstacle: obstacleToRepeat,
     expected: texts.expects_target,
     effect_wait_ms: goto_effect_wait_ms,
+    shown_in: 'POSITION_TARGET_GLOBAL_INT',
     isObserved: (contact, since_ms) => {
       const is_guided = contact.latest.since('HEARTBEAT', since_ms)?.custom_mode === guided?.custom_mode;
       if (!is_guided) return false;
@@ -186,6 +195,7 @@ export function px4HoldOrder({ custom_mode }: ModeNumbers): Order {
     obstacle: obstacleToRepeat,
     expected: texts.expects_hold,
     effect_wait_ms: goto_effect_wait_ms,
+    shown_in: 'POSITION_TARGET_GLOBAL_INT',
     isObserved: ({ latest }, since_ms) => {
       const target = latest.since('POSITION_TARGET_GLOBAL_INT', since_ms);
       const at = latest.since('GLOBAL_POSITION_INT', since_ms);
@@ -221,8 +231,10 @@ export function takeoffOrder(height: Height, { autopilot, kind, position }: Situ
     forms: ['long'],
     send: (contact, how) => sendCommand(contact, { command: command_takeoff, param4, place }, how),
     may_resend: false,
+    obstacle: obstacleToTakeOff,
     expected: texts.expects_airborne,
     effect_wait_ms: takeoff_effect_wait_ms,
+    shown_in: 'EXTENDED_SYS_STATE',
     isObserved: isAirborne,
   };
 }
@@ -248,6 +260,7 @@ export function speedOrder(speed_mps: number, situation: Situation): Order {
     send: (contact, how) =>
       sendCommand(contact, { command: command_change_speed, param1, param2: speed_mps, param3: -1 }, how),
     may_resend: false,
+    obstacle: obstacleToRepeat,
     expected: texts.expects_answer,
     effect_wait_ms: 0,
     isUnobservable: true,

@@ -31,10 +31,10 @@ export async function takeOffAsPlane(
   height_m: number,
   { options, context }: { readonly options: MavlinkOptions; readonly context: CommandContext },
 ): Promise<JsonObject> {
-  const { to: reader } = admit(vehicle, context, obstacleToTakeOff);
+  const { to: reader } = await admit(vehicle, context, obstacleToTakeOff);
   const climb = await readClimb(reader, context);
   // The reading took time.
-  const { to, situation } = admit(vehicle, context, obstacleToTakeOff);
+  const { to, situation } = await admit(vehicle, context, obstacleToTakeOff);
   const height = admitClimb({ to, situation }, { ...climb, height_m }, options.goto);
   if (typeof height === 'string') throw notSent(texts.about(to.name, height));
   const evidence = await carryOut(to, takeoffModeOrder(situation), context);
@@ -95,8 +95,10 @@ function takeoffModeOrder(situation: Situation): Order {
     ...modeOrder('TAKEOFF', numbers, situation),
     what: 'takeoff',
     may_resend: false,
+    obstacle: obstacleToTakeOff,
     expected: texts.expects_airborne,
     effect_wait_ms,
+    shown_in: 'EXTENDED_SYS_STATE',
     isObserved: (contact, since_ms) =>
       contact.latest.since('HEARTBEAT', since_ms)?.custom_mode === arduplane_takeoff_mode &&
       isAirborne(contact, since_ms),

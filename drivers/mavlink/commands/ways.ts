@@ -1,8 +1,9 @@
 /** The links over which one command goes to a vehicle: what was sent over each, what was answered, and what shows the effect. */
 import type { Contact } from '../vehicles/contact.ts';
 import { texts } from './texts.ts';
-import type { Addressee } from '../vehicles/addressee.ts';
+import { type Addressee, isHeard } from '../vehicles/addressee.ts';
 import type { Situation } from '../vehicles/situation.ts';
+import type { MessageName } from '../wire/messages.ts';
 
 /** The two messages that can carry a command. */
 export type Form = 'long' | 'int';
@@ -16,7 +17,10 @@ export interface Order {
   readonly forms: readonly [usual: Form, other?: Form];
   /** Returns whether the link accepted the message. */
   readonly send: (contact: Contact, how: { readonly form: Form; readonly confirmation: number }) => boolean;
-  /** Only for commands that make a vehicle safer: further copies, over each link to it, do no harm, however late. */
+  /**
+   * Only for commands that make a vehicle safer: further copies, over each link to it, do no harm, however late. Other commands are
+   * sent again only while the vehicle itself shows that it has not acted.
+   */
   readonly may_resend: boolean;
   /** Returns why another copy would do harm now; also when a pilot has changed the mode, unless `ignores_mode`. */
   readonly obstacle?: (situation: Situation) => string | undefined;
@@ -24,6 +28,8 @@ export interface Order {
   /** Description of the expected effect. */
   readonly expected: string;
   readonly effect_wait_ms: number;
+  /** The message that shows the effect, beside its heartbeats. */
+  readonly shown_in?: MessageName;
   /** No message shows the effect: acceptance is all that can be known. */
   readonly isUnobservable?: boolean;
   /** Whether a message received after `since_ms` shows the effect. */
@@ -48,6 +54,8 @@ export class Ways {
   readonly #before: Before;
   readonly #ways = new Map<Contact, Way>();
   #since_ms = Number.POSITIVE_INFINITY;
+  /** Over which link the vehicle was asked. */
+  #probed: Contact | undefined;
   /** An answer may be to an earlier command with this number, whose answer is late. */
   #isAmbiguous = false;
   /** When the newest answer came. */
@@ -112,9 +120,55 @@ export class Ways {
     }
   }
 
-  /** Sends one copy: over each living link if it makes the vehicle safer, else over the one in use. Returns whether one accepted it. */
+  /**
+   * Sends one copy: over each living link if it makes the vehicle safer, else over the first one that accepts it: the one in use, or
+   * for a further copy the one that was received last. Returns whether one accepted it.
+   */
   send(how: { readonly form: Form; readonly confirmation: number }): boolean {
-    return this.#over((way) => way.send(how));
+    return this.#over((way) => way.send(how), how.confirmation > 0);
+  }
+
+  /**
+   * Asks for an answer that tells whether the last copy is still on its way: over the link of the copy, or over another one once that
+   * is lost with what it has not sent.
+   */
+  probe(): void {
+    const latest = this.#latest;
+    if (!latest) return;
+    const isLost = !isHeard(latest.contact);
+    if (isLost) latest.discardUnsent();
+    const [freshest] = this.#to.contacts.toSorted((a, b) => b.last_ms - a.last_ms);
+    this.#probed = isLost ? freshest : latest.contact;
+    this.#probed?.probe(performance.now());
+  }
+
+  /** When the last copy was sent. */
+  get sent_ms(): number {
+    return this.#latest?.sent_ms ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /**
+   * From when on what is received was sent after the last copy had arrived, if it had; undefined: nothing has been answered that was
+   * sent after it.
+   */
+  get arrived_ms(): number | undefined {
+    const { sent_ms } = this;
+    const probed = this.#probed?.probed;
+    return probed && probed.sent_ms >= sent_ms ? sent_ms + (probed.at_ms - probed.sent_ms) : undefined;
+  }
+
+  /** The last copy, or its answer, is lost: no answer to it will be taken for one to the next command. */
+  giveUp(): void {
+    this.#latest?.contact.unanswered.answered(this.#order.command);
+  }
+
+  get #latest(): Way | undefined {
+    return [...this.#ways.values()].toSorted((a, b) => b.sent_ms - a.sent_ms)[0];
+  }
+
+  /** Number of messages of this type so far, over the one that has brought the most. */
+  count(name: MessageName): number {
+    return Math.max(0, ...this.#all.map(({ contact }) => contact.latest.count(name)));
   }
 
   /** Sends the older message, which is not answered. Returns the reason if no link accepted it. */
@@ -128,10 +182,12 @@ export class Ways {
     return isSent ? undefined : obstacle;
   }
 
-  #over(send: (way: Way) => boolean): boolean {
-    const contacts = this.#order.may_resend ? this.#to.contacts : [this.#to.contact];
-    const sent = this.#all.filter(({ contact }) => contacts.includes(contact)).map(send);
-    return sent.includes(true);
+  #over(send: (way: Way) => boolean, isFurther = false): boolean {
+    const { contacts } = this.#to;
+    const all = this.#all.filter(({ contact }) => contacts.includes(contact));
+    if (this.#order.may_resend) return all.map(send).includes(true);
+    const first = isFurther ? all.toSorted((a, b) => b.contact.last_ms - a.contact.last_ms) : all;
+    return first.some(send);
   }
 
   /** Returns the newest answer that is not to an earlier command; an acceptance counts over whichever link it came. */
@@ -174,13 +230,17 @@ class Way {
   #since_ms = Number.POSITIVE_INFINITY;
   /** Answers that may still arrive to copies of an earlier command with this number. */
   #others = 0;
-  /** When the last copy was sent. */
-  #sent_ms: number | undefined;
+  #sent_ms = Number.NEGATIVE_INFINITY;
 
   constructor(contact: Contact, order: Order, before: Before) {
     this.contact = contact;
     this.#order = order;
     this.effect = new Effect(contact, order, before);
+  }
+
+  /** When the last copy was sent. */
+  get sent_ms(): number {
+    return this.#sent_ms;
   }
 
   begin(now_ms: number): void {
@@ -219,7 +279,7 @@ class Way {
   }
 
   discardUnsent(): void {
-    if (this.#sent_ms !== undefined) this.contact.discardUnsent(this.#sent_ms);
+    if (this.#sent_ms > 0) this.contact.discardUnsent(this.#sent_ms);
   }
 }
 

@@ -107,7 +107,7 @@ async function upload(
 ): Promise<JsonObject> {
   const obstacleOf = (now: Situation): string | undefined =>
     obstacleToPlan(now) ?? (input.allow_airborne ? undefined : obstacleUnderway(now));
-  const { to, situation } = admit(vehicle, context, obstacleOf);
+  const { to, situation } = await admit(vehicle, context, obstacleOf);
   requireSupport(to, input.kind);
   const read = readPlan(input.plan, input.kind, situation.autopilot);
   if ('fault' in read) throw notSent(read.fault);
@@ -135,7 +135,7 @@ function clearCommand(vehicle: Bounded): Command {
     handle: async (input, context) => {
       const obstacleOf = (now: Situation): string | undefined =>
         input.allow_airborne ? undefined : obstacleUnderway(now);
-      const { to, situation } = admit(vehicle, context, obstacleOf);
+      const { to, situation } = await admit(vehicle, context, obstacleOf);
       requireSupport(to, input.kind);
       vehicle.stored.forget(input.kind);
       const storing = storingOf(vehicle, to, { ...input, context, situation });

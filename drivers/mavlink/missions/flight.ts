@@ -66,7 +66,7 @@ function pauseCommand(vehicle: Bounded): Command {
     requires_approval: false,
     input: noInput,
     handle: async (_input, context) =>
-      hold('pause_mission', admit(vehicle, context, obstacleToPause), context),
+      hold('pause_mission', await admit(vehicle, context, obstacleToPause), context),
   });
 }
 
@@ -81,7 +81,7 @@ async function begin(vehicle: Bounded, beginning: Beginning): Promise<JsonObject
   const age_ms = beginning.context.age_ms?.() ?? null;
   // It is in time if it begins in time: reading a long mission takes a while.
   const context = { ...beginning.context, age_ms: () => age_ms };
-  const first = admit(vehicle, context, obstacleToStart);
+  const first = await admit(vehicle, context, obstacleToStart);
   const own = ownItems('mission', first.situation.autopilot);
   // Asked now: another station may have changed or cleared it, over a link that does not show it.
   const count =
@@ -91,7 +91,7 @@ async function begin(vehicle: Bounded, beginning: Beginning): Promise<JsonObject
   if (count < 1) throw notSent(command_texts.about(first.to.name, texts.no_mission));
   if (from === 'first') await goToItem(vehicle, first.to, { seq: own, context });
   // That took time: everything is checked again before the vehicle moves.
-  const { to, situation } = admit(vehicle, context, obstacleToStart);
+  const { to, situation } = await admit(vehicle, context, obstacleToStart);
   requireDigest(vehicle, to, digest);
   const numbers = modeNumbers(situation.autopilot, situation.kind, 'AUTO');
   if (!numbers) throw notSent(command_texts.mode_unsupported(to.name, 'AUTO'));
@@ -131,7 +131,7 @@ async function goToItem(
   const since_ms = performance.now();
   for (let tries = 0; tries < set_current_tries; tries += 1) {
     // A vehicle that a pilot has put on its mission meanwhile would go back to its first item.
-    admit(vehicle, context, obstacleToStart);
+    await admit(vehicle, context, obstacleToStart);
     to.contact.send('MISSION_SET_CURRENT', { target_system, target_component, seq });
     const wait_ms = Math.max(0, Math.min(set_current_wait_ms, context.remaining_ms()));
     const look = (): true | undefined => {

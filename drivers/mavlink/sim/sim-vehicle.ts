@@ -200,6 +200,7 @@ export class SimVehicle {
     { sysid, compid: from }: { readonly sysid: number; readonly compid: number },
   ): void {
     const { name, fields } = message;
+    if (name === 'TIMESYNC' && fields.tc1 === 0) this.#answerTime(fields);
     if (this.#transfer(message, { sysid, compid: from })) return;
     if (name !== 'COMMAND_LONG' && name !== 'COMMAND_INT') return;
     if (!this.#isFor(fields)) return;
@@ -217,6 +218,11 @@ export class SimVehicle {
     // ArduPilot shows a change at once, PX4 with its next heartbeat.
     const isRequest = fields.command === command_set_interval || fields.command === command_request_message;
     if (this.options.autopilot === 'ardupilot' && !isRequest) this.#heartbeat_due_ms = 0;
+  }
+
+  #answerTime(asked: Messages['TIMESYNC']): void {
+    const uptime_ns = Math.round((performance.now() - this.#booted_ms) * 1e6);
+    this.send('TIMESYNC', { ...asked, tc1: uptime_ns });
   }
 
   /** Missions and parameters. Returns whether the message is about them. */

@@ -59,6 +59,9 @@ export interface ContactParts {
 const restart_pause_ms = 1_000;
 /** Two vehicles that share an address keep producing evidence, so it expires after this time. */
 const shared_evidence_ms = 75_000;
+/** An answer to a request for its time is of no use later. */
+const probe_max_ms = 60_000;
+const probe_units_per_ms = 1_000;
 const acks_max = 16;
 /** Longer than any way through a mesh. A sequence number returns sooner, but rarely with the same answer. */
 const answers_keep_ms = 10_000;
@@ -142,6 +145,7 @@ export class Contact {
   /** When it last answered another station about missions. */
   #other: { readonly target_system: number; readonly at_ms: number } | undefined;
   #beat_ms = Number.NEGATIVE_INFINITY;
+  #probed: Contact['probed'];
   #isHighLatency = false;
 
   constructor({ link, peer, sysid, compid, out, rates, passive, isNamed, now_ms, ...more }: ContactParts) {
@@ -193,6 +197,25 @@ export class Contact {
       return id !== undefined && now_ms - this.#answered_ms > longer_id_wait_ms;
     const hasReported = this.latest.last('AUTOPILOT_VERSION') !== undefined;
     return id !== undefined || hasReported || this.#streams?.hasNoIdentity === true;
+  }
+
+  /** When it was first received, or has restarted: it reports what is requested from it within the next seconds. */
+  get begun_ms(): number {
+    return Math.max(this.first_ms, this.#restarted_ms);
+  }
+
+  /**
+   * Sends it a TIMESYNC, which both autopilots answer at once with the time in it. The answer shows that what was sent before has arrived
+   * or is lost: no link lets a frame overtake another.
+   */
+  probe(now_ms: number): void {
+    const target = { target_system: this.sysid, target_component: this.compid };
+    this.send('TIMESYNC', { tc1: 0, ts1: Math.round(now_ms * probe_units_per_ms), ...target });
+  }
+
+  /** The newest answer to one: when that was sent, and when the answer was received. */
+  get probed(): { readonly sent_ms: number; readonly at_ms: number } | undefined {
+    return this.#probed;
   }
 
   /** Boot time of the autopilot on our clock; undefined until it is reported. */
@@ -284,7 +307,7 @@ export class Contact {
     if (missed) this.send('REQUEST_EVENT', { ...missed, ...target });
   }
 
-  /** Collects what the autopilot reports in several messages: modes and events. */
+  /** Collects what the autopilot reports in several messages: modes and events, and its answers to probes. */
   #collect({ name, fields }: Decoded, now_ms: number): void {
     if (name === 'AVAILABLE_MODES') {
       const { custom_mode, mode_name } = fields;
@@ -293,6 +316,8 @@ export class Contact {
       this.events.current(fields);
     } else if (name === 'RESPONSE_EVENT_ERROR') {
       this.events.gone(fields.sequence_oldest_available);
+    } else if (name === 'TIMESYNC') {
+      this.#noteProbe(fields, now_ms);
     } else if (name === 'EVENT' && this.events.take(fields)) {
       this.#onEvent(this, fields, now_ms);
     }
@@ -340,6 +365,13 @@ export class Contact {
     if (ack.result !== result_in_progress) this.unanswered.answered(ack.command);
     this.acks.push({ ack, at_ms: now_ms });
     if (this.acks.length > acks_max) this.acks.shift();
+  }
+
+  /** It also asks, with a `tc1` of 0, and answers other stations, with their time. */
+  #noteProbe({ tc1, ts1 }: Messages['TIMESYNC'], now_ms: number): void {
+    const sent_ms = ts1 / probe_units_per_ms;
+    if (tc1 !== 0 && sent_ms <= now_ms && sent_ms > (this.#probed?.sent_ms ?? now_ms - probe_max_ms))
+      this.#probed = { sent_ms, at_ms: now_ms };
   }
 
   #addText(text: StatusText | undefined, now_ms: number): void {

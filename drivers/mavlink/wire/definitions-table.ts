@@ -137,6 +137,7 @@ export const layouts = {
     '109: uint16_t rxerrors, uint16_t fixed, uint8_t rssi, uint8_t remrssi, uint8_t txbuf, uint8_t noise, uint8_t remnoise',
   FILE_TRANSFER_PROTOCOL:
     '110: uint8_t target_network, uint8_t target_system, uint8_t target_component, uint8_t payload[251]',
+  TIMESYNC: '111: uint64_t tc1, uint64_t ts1, uint8_t target_system, uint8_t target_component',
   GPS2_RAW:
     '124: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint32_t dgps_age, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, uint8_t dgps_numch, uint16_t yaw, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc',
   TERRAIN_REPORT:

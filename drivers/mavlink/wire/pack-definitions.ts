@@ -70,6 +70,7 @@ const used: ReadonlySet<string> = new Set([
   'COMMAND_INT',
   'COMMAND_LONG',
   'COMMAND_ACK',
+  'TIMESYNC',
   'SET_POSITION_TARGET_GLOBAL_INT',
   'POSITION_TARGET_GLOBAL_INT',
   'RADIO_STATUS',
@@ -99,6 +100,9 @@ const read_as: Readonly<Record<string, string>> = {
   // Identities that no rounding may touch.
   'AUTOPILOT_VERSION.uid': 'hex64',
   'GIMBAL_DEVICE_INFORMATION.uid': 'hex64',
+  // Times since some start, which are never negative.
+  'TIMESYNC.tc1': 'uint64_t',
+  'TIMESYNC.ts1': 'uint64_t',
   // Arrays of bytes in the XML, and texts in truth.
   'CAMERA_INFORMATION.vendor_name': 'char',
   'CAMERA_INFORMATION.model_name': 'char',

@@ -98,9 +98,13 @@ it('A command that no link accepted in its time was not sent, which is known', a
   await expect(run(returnOrder(), 2_000)).rejects.toThrow(texts.not_sent(texts.link_stalled('Falcon')));
 });
 
-it('A command that is sent once is refused at once by a link that accepts nothing', async () => {
-  const { run } = copterOver([{ accepts: () => false }, { accepts: () => true }]);
-  await expect(run(armOrder())).rejects.toThrow(texts.not_sent(texts.link_stalled('Falcon')));
+it('Any other command goes over the first link that accepts it, and is refused at once where none does', async () => {
+  const { run, confirmations } = copterOver([{ accepts: () => false }, { accepts: () => true }]);
+  await expect(run(armOrder())).rejects.toThrow(/outcome unknown$/u);
+  expect(confirmations[0]).toEqual([]);
+  expect(confirmations[1]?.slice(0, 1)).toEqual([0]);
+  const none = copterOver([{ accepts: () => false }, { accepts: () => false }]);
+  await expect(none.run(armOrder())).rejects.toThrow(texts.not_sent(texts.link_stalled('Falcon')));
 });
 
 it('What has not left this machine when a command ends is discarded on each link that it was sent over', async () => {
