@@ -150,7 +150,8 @@ type Range = readonly [min: number, max: number];
  * figure is far below, and firmware reports 0, -32768, the absolute value or a channel number for one that it does not have.
  *
  * GSM: TS 45.008 section 8.1.4. UMTS: TS 25.133 sections 9.1.1 to 9.1.3. LTE: TS 36.133 sections 9.1.4, 9.1.7 and 9.1.17 with the extended
- * ranges. NR: TS 38.133 sections 10.1.6, 10.1.11 and 10.1.16. RSSI reaches down to that of +CSQ, TS 27.007 section 8.5.
+ * ranges. NR: TS 38.133 sections 10.1.6, 10.1.11 and 10.1.16. +CESQ has the same ends, TS 27.007 section 8.69 (for LTE without the
+ * extended ranges). RSSI reaches down to that of +CSQ, section 8.5.
  */
 const ranges: Readonly<Record<Technology, Readonly<Partial<Record<Figure, Range>>>>> = {
   Nr5g: { rsrp: [-156, -31], rsrq: [-43, 20], snr: [-23, 40], rssi: [-113, -25] },

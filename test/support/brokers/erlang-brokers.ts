@@ -7,12 +7,16 @@ import { within } from '../../../src/platform/time.ts';
 import { eventually } from '../eventually.ts';
 import { dyingWithUs, program } from '../peers.ts';
 import { makeDirectory } from '../temporary.ts';
+import type { Certificates } from '../certificates.ts';
 import { freePort } from '../ports.ts';
 
 export interface ErlangBroker {
   readonly port: number;
   /** Of MQTT over WebSocket. */
   readonly ws_port: number;
+  /** Of both with TLS; nothing listens there without certificates. */
+  readonly tls_port: number;
+  readonly wss_port: number;
   readonly username: string;
   readonly password: string;
   stop(): Promise<void>;
@@ -86,25 +90,30 @@ export async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-export async function startEjabberd(): Promise<ErlangBroker> {
+export async function startEjabberd(made?: Certificates): Promise<ErlangBroker> {
   const dir = await makeDirectory();
   const [port, ws_port] = [await freePort(), await freePort()];
+  const [tls_port, wss_port] = [await freePort(), await freePort()];
   const config = join(dir, 'ejabberd.yml');
   await mkdir(join(dir, 'spool'));
+  const mqtt = { ip: '127.0.0.1', module: 'mod_mqtt' };
+  const web = { ip: '127.0.0.1', module: 'ejabberd_http', request_handlers: { '/mqtt': 'mod_mqtt' } };
   // JSON is YAML.
   await writeFile(
     config,
     JSON.stringify({
       hosts: ['localhost'],
       loglevel: 'info',
+      ...(made && { certfiles: [made.server.cert, made.server.key] }),
       listen: [
-        {
-          port: ws_port,
-          ip: '127.0.0.1',
-          module: 'ejabberd_http',
-          request_handlers: { '/mqtt': 'mod_mqtt' },
-        },
-        { port, ip: '127.0.0.1', module: 'mod_mqtt' },
+        { ...web, port: ws_port },
+        ...(made
+          ? [
+              { ...web, port: wss_port, tls: true },
+              { ...mqtt, port: tls_port, tls: true },
+            ]
+          : []),
+        { ...mqtt, port },
       ],
       modules: {
         mod_mqtt: {
@@ -123,10 +132,10 @@ export async function startEjabberd(): Promise<ErlangBroker> {
     ERL_LIBS: '/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu',
   };
   const command = [program('erl'), '-noinput', '-start_epmd', 'false'];
-  const started = /Start accepting TCP connections at 127.0.0.1:\d+ for mod_mqtt/u;
+  const started = new RegExp(`Start accepting T[A-Z]+ connections at 127.0.0.1:${port} for mod_mqtt`, 'u');
   const stop = await runAll(dir, [
     { command: [...command, '-mnesia', 'dir', `"${join(dir, 'spool')}"`, '-s', 'ejabberd'], env, started },
   ]);
   // It knows no passwords, and accepts any but an empty one.
-  return { port, ws_port, username: 'guest', password: 'any', stop };
+  return { port, ws_port, tls_port, wss_port, username: 'guest', password: 'any', stop };
 }

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Certificates } from '../certificates.ts';
 import { program } from '../peers.ts';
 import { makeDirectory } from '../temporary.ts';
 import { end, type ErlangBroker, launch, runAll } from './erlang-brokers.ts';
@@ -23,14 +24,19 @@ export interface Rabbitmq extends ErlangBroker {
 }
 
 /** It closes the connection on a CONNECT of MQTT 5, and gives nothing retained to subscriptions with wildcards. */
-export async function startRabbitmq(): Promise<Rabbitmq> {
+export async function startRabbitmq(made?: Certificates): Promise<Rabbitmq> {
   const dir = await makeDirectory();
   const names_port = await freePort();
   const epmd = [program('epmd'), '-address', '127.0.0.1', '-port', String(names_port)];
   const stopNames = await runAll(dir, [{ command: epmd }]);
   const [port, ws_port] = [await freePort(), await freePort()];
+  const [tls_port, wss_port] = [await freePort(), await freePort()];
   const [amqp_port, nodes_port] = [await freePort(), await freePort()];
-  const { kill, start } = await nodeAt(dir, { mqtt_port: port, ws_port, amqp_port, nodes_port, names_port });
+  const { kill, start } = await nodeAt(
+    dir,
+    { mqtt_port: port, ws_port, tls_port, wss_port, amqp_port, nodes_port, names_port },
+    made,
+  );
   const stop = async (): Promise<void> => {
     await kill();
     await stopNames();
@@ -43,12 +49,25 @@ export async function startRabbitmq(): Promise<Rabbitmq> {
     throw error;
   }
   const amqp_url = `amqp://127.0.0.1:${amqp_port}`;
-  return { port, ws_port, amqp_url, username: 'guest', password: 'guest', kill, start, stop };
+  return {
+    port,
+    ws_port,
+    tls_port,
+    wss_port,
+    amqp_url,
+    username: 'guest',
+    password: 'guest',
+    kill,
+    start,
+    stop,
+  };
 }
 
 interface Ports {
   readonly mqtt_port: number;
   readonly ws_port: number;
+  readonly tls_port: number;
+  readonly wss_port: number;
   readonly amqp_port: number;
   readonly nodes_port: number;
   readonly names_port: number;
@@ -56,7 +75,8 @@ interface Ports {
 
 async function nodeAt(
   dir: string,
-  { mqtt_port, ws_port, amqp_port, nodes_port, names_port }: Ports,
+  { mqtt_port, ws_port, tls_port, wss_port, amqp_port, nodes_port, names_port }: Ports,
+  made: Certificates | undefined,
 ): Promise<Pick<Rabbitmq, 'kill' | 'start'>> {
   await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt,rabbitmq_web_mqtt].\n');
   const lines = [
@@ -64,6 +84,7 @@ async function nodeAt(
     `mqtt.listeners.tcp.1 = 127.0.0.1:${mqtt_port}`,
     'web_mqtt.tcp.ip = 127.0.0.1',
     `web_mqtt.tcp.port = ${ws_port}`,
+    ...(made ? tlsLines(made, tls_port, wss_port) : []),
     'loopback_users = none',
     'disk_free_limit.absolute = 1MB',
   ];
@@ -104,4 +125,19 @@ async function nodeAt(
       });
     },
   };
+}
+
+function tlsLines({ ca, server: own }: Certificates, tls_port: number, wss_port: number): readonly string[] {
+  const files = (at: string) => [
+    `${at}.cacertfile = ${ca}`,
+    `${at}.certfile = ${own.cert}`,
+    `${at}.keyfile = ${own.key}`,
+  ];
+  return [
+    `mqtt.listeners.ssl.1 = 127.0.0.1:${tls_port}`,
+    ...files('ssl_options'),
+    'web_mqtt.ssl.ip = 127.0.0.1',
+    `web_mqtt.ssl.port = ${wss_port}`,
+    ...files('web_mqtt.ssl'),
+  ];
 }
