@@ -85,10 +85,12 @@ async function serveFigures(
   { listen, log, shell }: ListenAt & { readonly log: Log; readonly shell: Shell },
 ): Promise<{ readonly closed: Promise<void> }> {
   const { content_type, scrape } = metrics;
+  const { kitMetrics } = await import('../cloud/kit-metrics.ts');
   const page = {
     openMetrics: async () => ({
       content_type,
       scrape: async () => scrape(store, await unready(), attention.topics),
+      scrapeKits: async () => kitMetrics(await store.kits('*'), Date.now()),
     }),
     vitals: { check: unready, summary: () => [url, ...attention.sentences].join('; ') },
   };

@@ -10,6 +10,8 @@ import { type Answer, answerBy, NotAnswered, type Routes, text } from './exchang
 export interface MetricsPage {
   readonly content_type: string;
   readonly scrape: () => Promise<string>;
+  /** The figures of each kit, of a service for many. */
+  readonly scrapeKits?: () => Promise<string>;
   /** Undefined while every part makes progress, else which one does not. */
   readonly check: (ms: number) => Promise<string | undefined>;
   /** One line with the state of the kit. */
@@ -60,8 +62,11 @@ export async function serveMetrics(
   return { port: typeof address === 'object' && address ? address.port : listen.port, closed };
 }
 
-function metricsRoutes({ content_type, scrape, check, summary }: MetricsPage): Routes {
+function metricsRoutes({ content_type, scrape, scrapeKits, check, summary }: MetricsPage): Routes {
   return {
+    ...(scrapeKits && {
+      'GET /metrics/kits': async () => ({ content_type, content: await scrapeKits() }),
+    }),
     'GET /metrics': async () => ({ content_type, content: await scrape() }),
     'GET /healthz': async () => {
       const fault = await check(check_ms);

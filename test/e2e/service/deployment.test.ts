@@ -104,6 +104,7 @@ metrics: { listen: 127.0.0.1:${metrics_port} }
     expect(text).toMatch(/^kit_service_kits\{online="false"\} 0$/mu);
     expect(text).toMatch(/^kit_service_webhooks_disabled 0$/mu);
     expect(text).toMatch(/^kit_service_webhook_messages\{state="dead"\} 0$/mu);
+    expect(await (await fetch(`${url}/metrics/kits`)).text()).toMatch(/^kits_not_shown 0$/mu);
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404);
   });

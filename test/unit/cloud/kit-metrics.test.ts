@@ -1,0 +1,107 @@
+/** What Prometheus sees of a fleet at its service, and that the alerts ask for nothing else. */
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { unreportedKit } from '../../../src/cloud/api/views.ts';
+import { kitMetrics } from '../../../src/cloud/kit-metrics.ts';
+import { openServiceMetrics } from '../../../src/cloud/metrics.ts';
+import type { StoredKit } from '../../../src/cloud/stored/stored.ts';
+
+const now_ms = Date.parse('2026-11-29T12:00:00Z');
+const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+const wans = [
+  { name: 'sat0', type: 'satellite', status: 'online', latency_ms: 41.5, packet_loss_pct: 0.5 },
+  { name: 'ww"an', type: 'cellular', status: 'offline' },
+];
+const loss = { time_ms: now_ms, since_ms: now_ms - 1_000, what: 'feed' };
+const kit: StoredKit = {
+  ...unreportedKit(kit_id),
+  state: {
+    online: true,
+    name: 'Kit 7',
+    reason: null,
+    software: '0.2.0',
+    outbox: { rows: 12, bytes: 3_400, oldest: '2026-11-29T11:00:00.000Z' },
+    degraded: ['the disk is full: 3 MB free; free some space'],
+    epoch: 1,
+  } as unknown as NonNullable<StoredKit['state']>,
+  heard_ms: now_ms - 500,
+  parts: {
+    wans: { time_ms: now_ms, data: wans },
+    battery: { time_ms: now_ms, data: 78 },
+  },
+  counts: { received: 900, duplicates: 2, missing: 3, dropped: 40, refused: 0 },
+  losses: {
+    refused: [],
+    dropped: [
+      { ...loss, reason: 'thinned', count: 30 },
+      { ...loss, what: 'kit', reason: 'thinned', count: 9 },
+      { ...loss, reason: 'of a later release', count: 1 },
+    ],
+  },
+};
+
+const samples = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.replace(`kit="${kit_id}"`, 'kit'));
+
+it('shows what is known of a kit, and nothing of what is not', async () => {
+  expect(samples(await kitMetrics([kit], now_ms))).toEqual([
+    'kit_online{kit} 1',
+    'kit_last_seen_timestamp_seconds{kit} 1795953599.5',
+    'kit_battery_percent{kit} 78',
+    'kit_degraded_reasons{kit} 1',
+    'kit_buffer_messages{kit} 12',
+    'kit_buffer_bytes{kit} 3400',
+    'kit_buffer_oldest_timestamp_seconds{kit} 1795950000',
+    'kit_messages_received_total{kit} 900',
+    'kit_messages_missing{kit} 3',
+    'kit_messages_dropped{kit,reason="thinned"} 39',
+    'kit_messages_dropped{kit,reason="other"} 1',
+    'kit_link_up{kit,link="sat0"} 1',
+    String.raw`kit_link_up{kit,link="ww\"an"} 0`,
+    'kit_link_in_use{kit,link="sat0"} 1',
+    String.raw`kit_link_in_use{kit,link="ww\"an"} 0`,
+    'kit_link_latency_seconds{kit,link="sat0"} 0.0415',
+    'kit_link_packet_loss_percent{kit,link="sat0"} 0.5',
+    'kits_not_shown 0',
+  ]);
+  expect(samples(await kitMetrics([unreportedKit(kit_id)], now_ms))).toEqual([
+    'kit_online{kit} 0',
+    'kit_messages_received_total{kit} 0',
+    'kit_messages_missing{kit} 0',
+    'kits_not_shown 0',
+  ]);
+});
+
+it('shows a limited number of kits, those that were heard last', async () => {
+  const many = Array.from({ length: 5_003 }, (_, n) => ({
+    ...kit,
+    kit_id: `kit-${n}`,
+    heard_ms: now_ms + n,
+  }));
+  const text = await kitMetrics(many, now_ms);
+  expect(text).toContain('kits_not_shown 3\n');
+  expect(text.match(/^kit_online\{/gmu)).toHaveLength(5_000);
+  expect(text).not.toContain('kit="kit-2"');
+});
+
+const rules = z.object({
+  groups: z.array(z.object({ rules: z.array(z.object({ expr: z.string() })) })),
+});
+
+it('has every figure that the alerts of services and kits query', async () => {
+  const text = await readFile(new URL('../../../systemd/alerts.yaml', import.meta.url), 'utf8');
+  const { groups } = rules.parse(parse(text));
+  const asked = groups
+    .flatMap((group) => group.rules)
+    .flatMap(({ expr }) => expr.match(/\bkit_(?!connector_)\w+/gu) ?? []);
+  const store = { kits: async () => [], webhooks: async () => [] };
+  const figures =
+    (await openServiceMetrics('1').scrape(store, undefined)) + (await kitMetrics([kit], now_ms));
+  expect(new Set(asked).size).toBeGreaterThan(12);
+  expect(asked.filter((name) => !figures.includes(`# TYPE ${name} `))).toEqual([]);
+});
