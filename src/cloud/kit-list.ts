@@ -12,7 +12,7 @@ import {
   unreportedKit,
 } from './api/views.ts';
 import type { AssetState, StoredKit } from './stored/stored.ts';
-import { lostLately } from './stored/losses.ts';
+import { conditionsOf } from './alarms/conditions.ts';
 import type { Attention, KitSummary } from './api/summary.ts';
 import type { Store } from './store/sql-store.ts';
 
@@ -61,13 +61,6 @@ function listed(kit: StoredKit, assets: readonly AssetState[], now_ms: number): 
 
 /** Of one kit; the gravest are kept. */
 const attention_max = 32;
-const battery_low_pct = 20;
-/** A backlog of fewer messages is reported only when it is old. */
-const waiting_reported_min = 100;
-const waiting_age_reported_min_ms = 60_000;
-/** Sentences of degraded conditions. */
-const degraded_max = 8;
-
 /** `assets`: the states of the kit's assets. */
 export function summaryOf(kit: StoredKit, assets: readonly AssetState[], now_ms: number): KitSummary {
   const { wans, battery, battery_charging } = telemetrySnapshot(kit, now_ms);
@@ -85,47 +78,18 @@ export function summaryOf(kit: StoredKit, assets: readonly AssetState[], now_ms:
 
 function attentionOf(kit: StoredKit, assets: readonly AssetState[], now_ms: number): Attention[] {
   if (kit.heard_ms === null) return [{ key: 'never', level: 'warn' }];
-  const found = [...ofKit(kit, now_ms), ...ofAssets(kit, assets, now_ms), ...ofQueue(kit, now_ms)];
-  return found.sort((a, b) => Number(b.level === 'bad') - Number(a.level === 'bad')).slice(0, attention_max);
+  const found = conditionsOf(kit, now_ms).map(({ what, severity, ...about }): Attention =>
+    Object.assign(
+      { key: what, level: severity === 'critical' ? ('bad' as const) : ('warn' as const) },
+      about,
+    ),
+  );
+  // Those of an offline kit are not reachable in any case.
+  const offline = isOnline(kit, now_ms) ? assets.filter(({ status }) => status === 'offline') : [];
+  const lost = offline.map(({ asset_id }): Attention => ({ key: 'asset', level: 'warn', subject: asset_id }));
+  const rank = ({ key, level }: Attention): number =>
+    level === 'bad' ? 0 : 1 + Number(behind_assets.has(key)) * 2 + Number(key === 'asset');
+  return [...found, ...lost].sort((a, b) => rank(a) - rank(b)).slice(0, attention_max);
 }
 
-function ofKit(kit: StoredKit, now_ms: number): Attention[] {
-  const { location, wans } = telemetrySnapshot(kit, now_ms);
-  const found: Attention[] = [...ofBattery(kit, now_ms)];
-  if (!isOnline(kit, now_ms)) return [{ key: 'offline', level: 'bad' }, ...found];
-  for (const subject of kit.state?.degraded.slice(0, degraded_max) ?? []) {
-    found.push({ key: 'degraded', level: 'warn', subject });
-  }
-  if (location?.stale) found.push({ key: 'fix', level: 'warn' });
-  for (const { name, status } of wans) {
-    if (status === 'offline') found.push({ key: 'link', level: 'warn', subject: name });
-  }
-  return found;
-}
-
-function ofBattery(kit: StoredKit, now_ms: number): Attention[] {
-  const { battery, battery_charging } = telemetrySnapshot(kit, now_ms);
-  if (battery === null || battery > battery_low_pct || battery_charging === true) return [];
-  return [{ key: 'battery', level: battery <= battery_low_pct / 2 ? 'bad' : 'warn', value: battery }];
-}
-
-/** Those of an offline kit are not reachable in any case. */
-function ofAssets(kit: StoredKit, assets: readonly AssetState[], now_ms: number): Attention[] {
-  if (!isOnline(kit, now_ms)) return [];
-  return assets
-    .filter(({ status }) => status === 'offline')
-    .map(({ asset_id }) => ({ key: 'asset', level: 'warn', subject: asset_id }));
-}
-
-function ofQueue(kit: StoredKit, now_ms: number): Attention[] {
-  const { online, waiting_rows, oldest } = queueResource(kit, now_ms);
-  const age_ms = oldest === null ? 0 : now_ms - Date.parse(oldest);
-  const found: Attention[] = [];
-  const isLong = (waiting_rows ?? 0) >= waiting_reported_min || age_ms > waiting_age_reported_min_ms;
-  if (online && waiting_rows && isLong) found.push({ key: 'queue', level: 'warn', value: waiting_rows });
-  for (const key of ['dropped', 'refused'] as const) {
-    const value = lostLately(kit.losses[key], now_ms);
-    if (value > 0) found.push({ key, level: 'warn', value });
-  }
-  return found;
-}
+const behind_assets: ReadonlySet<Attention['key']> = new Set(['queue', 'dropped', 'refused']);

@@ -4,7 +4,7 @@ import { RequestProblem } from './api/problem.ts';
 import type { ApiKey } from './stored/stored.ts';
 import { texts } from './texts.ts';
 
-export const scopes = ['read', 'assets:write', 'commands', 'history:erase', 'webhooks'] as const;
+export const scopes = ['read', 'assets:write', 'commands', 'alarms', 'history:erase', 'webhooks'] as const;
 export type Scope = (typeof scopes)[number];
 
 const secret_bytes = 24;

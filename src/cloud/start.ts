@@ -26,6 +26,9 @@ import { texts } from './texts.ts';
 import type { Store } from './store/sql-store.ts';
 
 const check_unanswered_ms = 1_000;
+/** Alarms that begin or end with time alone. */
+const look_alarms_ms = 1_000;
+const trim_alarms_ms = 3_600_000;
 /** Interval of the look at the marks of the tables: each commit looks as well, and a replica without commits must not read what it does not know. */
 const check_schema_ms = 2_000;
 
@@ -122,6 +125,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const kept = keeper?.run(signal);
     const delivered = webhooks?.run(signal);
     everyInTurn(check_unanswered_ms, signal, async () => failUnansweredTasks({ store, changes, log, wake }));
+    everyInTurn(look_alarms_ms, signal, async () => lookAtAlarms({ store, changes, log, wake }));
+    everyInTurn(trim_alarms_ms, signal, async () => store.trimAlarms(Date.now()).catch(() => undefined));
     return {
       url: http.url,
       store,
@@ -214,5 +219,15 @@ async function failUnansweredTasks({ store, changes, log, wake }: Unanswered): P
     if (failed.length > 0) wake();
   } catch (error) {
     log.warn({ reason: messageOf(error) }, texts.log_sweep_failed);
+  }
+}
+
+async function lookAtAlarms({ store, changes, log, wake }: Unanswered): Promise<void> {
+  try {
+    const found = await store.lookAtAlarms(Date.now());
+    changes.publish(found);
+    if (found.length > 0) wake();
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, texts.log_alarms_failed);
   }
 }

@@ -37,6 +37,9 @@ export const texts = {
   log_sweep_failed: 'check for unanswered tasks failed; retrying',
   no_kit: (kit_id: string) => `there is no kit ${kit_id}`,
   no_asset: (asset_id: string) => `the kit has no asset ${asset_id}`,
+  no_alarm: (alarm_id: string) => `alarm ${alarm_id} not found`,
+  cursor_of_list: 'cursor: send the `next` of the page before',
+  log_alarms_failed: 'look at alarms failed; retrying',
   no_task: (task_id: string) => `the kit has no task ${task_id}`,
   no_link: (name: string, known: string) => `the kit has no link "${name}"; its links are: ${known}`,
   no_command: (asset: string, command: string, known: string) =>

@@ -1,4 +1,5 @@
 /** One example for each resource and request of the API, as the OpenAPI document shows it. A test reads each with its schema. */
+import { alarm, alarmList, type AlarmResource, changeAlarm } from './alarm-resources.ts';
 import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
 import {
@@ -64,6 +65,7 @@ export const example_ids = {
   command_name: 'goto_waypoint',
   link_name: 'satellite',
   webhook_id: '2f6b8a10-3c4d-4e5f-8a90-b1c2d3e4f506',
+  alarm_id: '6a1d0c3e-8b52-4f77-9d10-2e4f6a8b0c1d',
 } as const;
 const { kit_id, asset_id, task_id } = example_ids;
 const partner_id = '5e0b8d7c-41f3-4f0e-9b52-6f1a3c0d9e21';
@@ -77,13 +79,35 @@ const aWebhook: WebhookResource = {
   url: 'https://app.example.com/hooks/kits',
   types: ['alarm', 'kit.offline'],
   kits: [kit_id],
+  assets: '*',
+  severity_min: 'warning',
   status: 'enabled',
   last_delivered_at: time,
   created_at: time,
   counts: { accepted: 120, delivered: 117, waiting: 2, dead: 1, purged: 0, missed: 0 },
 };
 
+const anAlarm: AlarmResource = {
+  id: example_ids.alarm_id,
+  kit_id,
+  what: 'link',
+  subject: 'eth3',
+  assets: [],
+  severity: 'warning',
+  state: 'acknowledged',
+  since: time,
+  last: time,
+  count: 1,
+  acknowledged: { by: 'dispatch centre', at: time },
+  note: 'The provider has been called.',
+};
+
 const event = (type: WebhookType, data: object) => ({ type, timestamp: time, data: { kit_id, ...data } });
+
+const alarmEvent = (type: WebhookType, about: Partial<AlarmResource>) => {
+  const { acknowledged: _, note: __, subject: ___, ...rest } = anAlarm;
+  return event(type, { change: 'opened', alarm: { ...rest, state: 'open', ...about } });
+};
 
 const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
   [
@@ -103,7 +127,21 @@ const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
       },
     }),
   ],
-  [webhookBodies.alarm, event('alarm', { asset_id, feed: 'motion', message: { detected: true } })],
+  [
+    webhookBodies.alarm,
+    event('alarm', { asset_id, feed: 'motion', severity: 'info', message: { detected: true } }),
+  ],
+  [webhookBodies.asset, alarmEvent('asset', { what: 'asset', assets: [asset_id] })],
+  [webhookBodies.link, alarmEvent('link', { subject: 'eth3' })],
+  [webhookBodies.battery, alarmEvent('battery', { what: 'battery', value: 18 })],
+  [webhookBodies.queue, alarmEvent('queue', { what: 'queue', value: 1_200 })],
+  [
+    webhookBodies['kit.degraded'],
+    alarmEvent('kit.degraded', { what: 'degraded', subject: 'disk: 95 % full' }),
+  ],
+  [alarm, anAlarm],
+  [alarmList, { alarms: [anAlarm], next: null }],
+  [changeAlarm, { acknowledged: true, note: anAlarm.note }],
   [webhookBodies['kit.online'], event('kit.online', { reason: null })],
   [webhookBodies['kit.offline'], event('kit.offline', { reason: 'connection lost' })],
   [webhook, aWebhook],
@@ -128,7 +166,7 @@ const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
           payload: {
             type: 'alarm',
             timestamp: time,
-            data: { kit_id, asset_id, feed: 'motion', message: { detected: true } },
+            data: { kit_id, asset_id, feed: 'motion', severity: 'info', message: { detected: true } },
           },
         },
       ],

@@ -1,6 +1,7 @@
 /** The frames of the WebSockets: one JSON object a frame. `GET /api/kits/{kit_id}/ws` is for one kit, `GET /api/ws` for many. */
 import { z } from '@hono/zod-openapi';
 import { json } from '../../contract/json.ts';
+import { alarm } from './alarm-resources.ts';
 import { asset, commandListResource, kit, kitTelemetrySnapshot, queue, task } from './resources.ts';
 
 /** Assets in one subscription. */
@@ -55,6 +56,7 @@ export const serverFrame = z.discriminatedUnion('type', [
     feeds: z.record(z.uuid(), z.record(z.string(), feedMessage)).describe('by asset and feed'),
     commands: z.record(z.uuid(), commandListResource.shape.commands),
     tasks: z.array(task).describe('the newest 50'),
+    alarms: z.array(alarm).describe('the newest 50 that are not closed'),
   }),
   z.strictObject({ type: z.literal('kit'), ...stamp, kit: kitNow }),
   z.strictObject({ type: z.literal('queue'), ...stamp, queue }),
@@ -74,6 +76,7 @@ export const serverFrame = z.discriminatedUnion('type', [
     message: feedMessage,
   }),
   z.strictObject({ type: z.literal('task'), ...stamp, task }),
+  z.strictObject({ type: z.literal('alarm'), ...stamp, alarm }).describe('opened, changed or closed'),
   z.strictObject({ type: z.literal('heartbeat'), ...stamp }).describe('every 5 s, also when nothing changes'),
 ]);
 export type ServerFrame = z.output<typeof serverFrame>;
@@ -105,6 +108,10 @@ export const fleetClientFrame = z.discriminatedUnion('type', [
       .boolean()
       .default(false)
       .describe('the entries of List kits for all kits of the key, and then the changed ones'),
+    alarms: z
+      .boolean()
+      .default(false)
+      .describe('the alarms of all kits of the key that are not closed, and then those that change'),
     kits: z
       .array(z.uuid().toLowerCase())
       .max(kits_named_max)
@@ -125,12 +132,22 @@ const summaries = z.strictObject({
   left: z.int().nonnegative().describe('entries of the first list that are still to come; then 0'),
 });
 
+const alarms = z.strictObject({
+  type: z.literal('alarms'),
+  ...stamp,
+  alarms: z.array(alarm).max(summaries_at_once).describe('each replaces the one with its id'),
+  first: z.boolean().describe('the list begins: forget those of before'),
+  more: z.boolean().describe('others of the list follow'),
+});
+
 const of_kit = { kit_id: z.uuid() };
-const [snapshot, ofKit, ofQueue, ofAsset, gone, commands, feed, ofTask, heartbeat] = serverFrame.options;
+const [snapshot, ofKit, ofQueue, ofAsset, gone, commands, feed, ofTask, ofAlarm, heartbeat] =
+  serverFrame.options;
 
 /** Server to client: the frames of a kit's own socket with its `kit_id`, and summaries of all kits, at most one frame a second. */
 export const fleetServerFrame = z.discriminatedUnion('type', [
   summaries,
+  alarms,
   snapshot.extend(of_kit),
   ofKit.extend(of_kit),
   ofQueue.extend(of_kit),
@@ -139,6 +156,7 @@ export const fleetServerFrame = z.discriminatedUnion('type', [
   commands.extend(of_kit),
   feed.extend(of_kit),
   ofTask.extend(of_kit),
+  ofAlarm.extend(of_kit),
   heartbeat,
 ]);
 export type FleetServerFrame = z.output<typeof fleetServerFrame>;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Json, json, type JsonObject, jsonObject } from '../../contract/json.ts';
 import { clientFrame, closeCodes, fleetClientFrame, fleetServerFrame, serverFrame } from './frames.ts';
 import { withoutLimits } from './open-schema.ts';
+import { alarm } from './alarm-resources.ts';
 import { asset, kit, queue, task } from './resources.ts';
 
 /** These have a named schema in the document. */
@@ -11,6 +12,7 @@ named.add(kit, { id: 'Kit' });
 named.add(queue, { id: 'Queue' });
 named.add(asset, { id: 'Asset' });
 named.add(task, { id: 'Task' });
+named.add(alarm, { id: 'Alarm' });
 
 type Frames = readonly z.ZodObject<{ type: z.ZodLiteral<string> }>[];
 
@@ -43,7 +45,7 @@ const sockets: readonly Socket[] = [
     name: 'fleet',
     address: '/api/ws',
     title: 'Changes of many kits',
-    description: `With \`summaries\`, the entries of List kits for all kits of the key, then the changed ones, at most one frame a second. With \`kits\`, the frames of those kits' own sockets, each with its \`kit_id\`. ${rules}`,
+    description: `With \`summaries\`, the entries of List kits for all kits of the key, then the changed ones, at most one frame a second. With \`alarms\`, the alarms that are not closed, then those that change. With \`kits\`, the frames of those kits' own sockets, each with its \`kit_id\`. ${rules}`,
     receives: fleetClientFrame.options,
     sends: fleetServerFrame.options,
   },

@@ -1,6 +1,7 @@
 /** Converts stored values into the resources of the API. Pure functions. */
 import type { CommandDefinition } from '../../contract/assets.ts';
 import { type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
+import type { AlarmResource, AlarmState } from './alarm-resources.ts';
 import {
   clientOf,
   gatewayOf,
@@ -22,7 +23,7 @@ import {
   type TaskResource,
 } from './resources.ts';
 import { type Loss, type Losses, no_losses } from '../stored/losses.ts';
-import type { StoredAsset, StoredKit, StoredTask } from '../stored/stored.ts';
+import type { StoredAlarm, StoredAsset, StoredKit, StoredTask } from '../stored/stored.ts';
 
 /**
  * A kit without a message for this long is offline, whatever its presence at the broker. Kits send at least one message
@@ -74,8 +75,10 @@ export function unreportedKit(kit_id: string): StoredKit {
   return { kit_id, state: undefined, ...never, parts: {}, counts, losses: no_losses };
 }
 
+type Reported = Pick<StoredKit, 'kit_id' | 'state' | 'heard_ms' | 'vouched_ms' | 'parts'>;
+
 /** Without the summary, which needs the kit's assets. */
-export function kitResource(kit: StoredKit, now_ms: number): Omit<KitResource, 'summary'> {
+export function kitResource(kit: Reported, now_ms: number): Omit<KitResource, 'summary'> {
   const { wans, battery, battery_charging, location, gateway } = telemetryOf(kit, now_ms);
   const reported = Object.keys(kit.parts).length > 0;
   const parts = { ...(location && { location }), ...(gateway && { gateway }) };
@@ -88,7 +91,7 @@ export function kitResource(kit: StoredKit, now_ms: number): Omit<KitResource, '
   };
 }
 
-export function telemetrySnapshot(kit: StoredKit, now_ms: number): KitTelemetrySnapshot {
+export function telemetrySnapshot(kit: Reported, now_ms: number): KitTelemetrySnapshot {
   const { id, name, online } = kitResource(kit, now_ms);
   return { online, kit_id: id, kit_name: name, ...telemetryOf(kit, now_ms) };
 }
@@ -96,7 +99,7 @@ export function telemetrySnapshot(kit: StoredKit, now_ms: number): KitTelemetryS
 type Telemetry = Omit<KitTelemetrySnapshot, 'online' | 'kit_id' | 'kit_name'>;
 
 /** Returns the reported parts; the location becomes stale with time. */
-function telemetryOf(kit: StoredKit, now_ms: number): Telemetry {
+function telemetryOf(kit: Reported, now_ms: number): Telemetry {
   const values = Object.fromEntries(Object.entries(kit.parts).map(([part, { data }]) => [part, data]));
   const { location, wans, battery, battery_charging, gateway, clients, speedtest } =
     kitTelemetry.parse(values);
@@ -273,6 +276,40 @@ export function taskResource(task: StoredTask): TaskResource {
 
 function withoutNull({ message, pct }: NonNullable<StoredTask['progress']>): TaskResource['progress'] {
   return { message, ...(pct !== null && { pct }) };
+}
+
+/** What its state is at this time. */
+function alarmStateOf(
+  { closed_ms, muted_until_ms, acknowledged_ms }: StoredAlarm,
+  now_ms: number,
+): AlarmState {
+  if (closed_ms !== null) return 'closed';
+  if ((muted_until_ms ?? 0) > now_ms) return 'muted';
+  return acknowledged_ms === null ? 'open' : 'acknowledged';
+}
+
+export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResource {
+  const { kit_id, alarm_id, what, subject, assets, severity: level, since_ms, last_ms, count } = stored;
+  const { closed_ms, value, message, acknowledged_by, acknowledged_ms, muted_until_ms, note } = stored;
+  return {
+    id: alarm_id,
+    kit_id,
+    what,
+    ...(subject !== null && { subject }),
+    assets: [...assets],
+    severity: level,
+    state: alarmStateOf(stored, now_ms),
+    since: iso(since_ms),
+    last: iso(last_ms),
+    count,
+    ...(closed_ms !== null && { closed_at: iso(closed_ms) }),
+    ...(value !== null && { value }),
+    ...(message && { message }),
+    ...(acknowledged_by !== null &&
+      acknowledged_ms !== null && { acknowledged: { by: acknowledged_by, at: iso(acknowledged_ms) } }),
+    ...((muted_until_ms ?? 0) > now_ms && { muted_until: iso(muted_until_ms ?? 0) }),
+    ...(note !== null && { note }),
+  };
 }
 
 export function iso(time_ms: number): string {

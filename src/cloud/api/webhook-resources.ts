@@ -1,10 +1,22 @@
 /** Webhooks, as clients read and write them. */
 import { z } from '@hono/zod-openapi';
 import { jsonObject } from '../../contract/json.ts';
+import { alarmSeverity } from '../severity.ts';
+import { alarm } from './alarm-resources.ts';
 import { label } from './requests.ts';
 import { task } from './resources.ts';
 
-export const webhookTypes = ['task.ended', 'alarm', 'kit.online', 'kit.offline'] as const;
+export const webhookTypes = [
+  'task.ended',
+  'alarm',
+  'asset',
+  'link',
+  'battery',
+  'queue',
+  'kit.degraded',
+  'kit.online',
+  'kit.offline',
+] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
 /** A later version beside this one may have more of them. */
@@ -22,7 +34,7 @@ export const old_secret_ms = 24 * 3_600_000;
 const timestamp = z.iso.datetime();
 const count = z.int().nonnegative();
 const types_text =
-  'task.ended: a task completed or failed; alarm: an event of an asset, such as motion; kit.online, kit.offline: its presence changed';
+  'task.ended: a task completed or failed; alarm: an event of an asset began or ended, such as motion; asset, link: went offline or came back; battery: low; queue: messages wait, or were dropped or refused; kit.degraded: the kit, or its position; kit.online, kit.offline: its presence changed';
 const kits_max = 1_000;
 export const dead_ids_max = 100;
 
@@ -30,6 +42,13 @@ const types = z.array(z.enum(webhookTypes)).min(1).max(webhookTypes.length).desc
 const kits = z
   .union([z.literal('*'), z.array(z.uuid().toLowerCase()).min(1).max(kits_max)])
   .describe('ids of kits of the key, or `*` for a key of all kits');
+
+const filters = {
+  assets: z
+    .union([z.literal('*'), z.array(z.uuid().toLowerCase()).min(1).max(kits_max)])
+    .describe('only events of these assets, and none of a kit as a whole; `*`: all'),
+  severity_min: alarmSeverity.describe('of alarms: only those that are as grave, or graver'),
+};
 
 const books = z
   .strictObject({
@@ -51,6 +70,7 @@ export const webhook = z
     url: z.string(),
     types,
     kits,
+    ...filters,
     status: z.enum(['enabled', 'disabled']),
     disabled_reason: z.string().optional(),
     failing_since: timestamp.optional().describe('no delivery has succeeded since; absent while they do'),
@@ -81,6 +101,8 @@ export const createWebhook = z
     url: address,
     types: types.optional().describe('left out: all'),
     kits: kits.optional().describe('left out: those of the key'),
+    assets: filters.assets.optional(),
+    severity_min: filters.severity_min.optional(),
   })
   .openapi('CreateWebhook');
 export const changeWebhook = z
@@ -89,6 +111,8 @@ export const changeWebhook = z
     url: address.optional(),
     types: types.optional(),
     kits: kits.optional(),
+    assets: filters.assets.optional(),
+    severity_min: filters.severity_min.optional(),
     enabled: z.boolean().optional().describe('true: waiting deliveries are tried again, too'),
   })
   .refine((change) => Object.keys(change).length > 0, 'send at least one field')
@@ -142,7 +166,7 @@ const taskEnded = z
     data: z.strictObject({ kit_id, task, shortened }),
   })
   .openapi('TaskEndedEvent');
-const alarm = z
+const assetAlarm = z
   .strictObject({
     type: z.literal('alarm' satisfies WebhookType),
     timestamp: observed_at,
@@ -150,12 +174,30 @@ const alarm = z
       kit_id,
       asset_id: z.uuid(),
       feed: z.string(),
+      severity: alarmSeverity,
+      late: z
+        .literal(true)
+        .optional()
+        .describe('from the buffer of the kit, or five minutes old: no alarm of now'),
       message: jsonObject.optional(),
       time_quality: z.literal('unsynced').optional().describe('the clock of the kit was not set'),
       shortened,
     }),
   })
   .openapi('AlarmEvent');
+const ofKit = <T extends WebhookType>(type: T, name: string) =>
+  z
+    .strictObject({
+      type: z.literal(type),
+      timestamp: observed_at,
+      data: z.strictObject({
+        kit_id,
+        change: z.enum(['opened', 'raised', 'closed']).describe('raised: it became graver'),
+        alarm,
+        shortened,
+      }),
+    })
+    .openapi(name);
 const presence = z.strictObject({
   kit_id,
   reason: z.string().nullable().describe('why it is offline, such as connection lost or silent'),
@@ -178,7 +220,12 @@ const kitOffline = z
 /** The schema of the body for each type. */
 export const webhookBodies = {
   'task.ended': taskEnded,
-  alarm,
+  alarm: assetAlarm,
+  asset: ofKit('asset', 'AssetEvent'),
+  link: ofKit('link', 'LinkEvent'),
+  battery: ofKit('battery', 'BatteryEvent'),
+  queue: ofKit('queue', 'QueueEvent'),
+  'kit.degraded': ofKit('kit.degraded', 'KitDegradedEvent'),
   'kit.online': kitOnline,
   'kit.offline': kitOffline,
 } as const satisfies Record<WebhookType, z.ZodType>;

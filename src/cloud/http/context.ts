@@ -59,6 +59,7 @@ export const commandParams = assetParams.extend({
 });
 export const taskParams = kitParams.extend({ task_id: param('task_id', uuid, 'id of the task') });
 
+export const alarmParams = kitParams.extend({ alarm_id: param('alarm_id', uuid, 'id of the alarm') });
 export const webhookParams = z.object({ webhook_id: param('webhook_id', uuid, 'id of the webhook') });
 
 export const tasks_listed_max = 200;

@@ -16,6 +16,7 @@ Changes come over WebSockets: \`/asyncapi.json\` describes their frames.`;
 
 /** In the order of the alphabet, as linters want it. */
 const tags = [
+  { name: 'alarms', description: 'What needs a person, until it is over.' },
   { name: 'assets', description: 'Assets, their feeds, and the assets that partners register.' },
   { name: 'history', description: 'What kits reported in the past, and what is missing of it.' },
   { name: 'kits', description: 'Kits, their telemetry and their WAN links.' },
@@ -140,8 +141,27 @@ const deliveries = [
     type: 'alarm',
     operationId: 'alarm',
     summary: 'An asset raised an alarm',
-    description: 'An event of an asset, such as motion: its begin and its end. Changes of status are none.',
+    description:
+      'An event of an asset began or ended, such as motion. States that are repeated are none; events from the buffer of a kit have `late`.',
   },
+  ...(
+    [
+      ['asset', 'An asset went offline or came back', 'What goes offline together is one alarm.'],
+      ['link', 'A link went offline or came back', 'Not while the kit itself is offline.'],
+      ['battery', 'The battery of a kit is low', 'It is below 20 %, or below 10 %, or charged again.'],
+      [
+        'queue',
+        'Messages of a kit wait, or were lost',
+        'Many wait on the kit, or some were dropped or refused.',
+      ],
+      ['kit.degraded', 'A kit is degraded', 'A degraded condition, or a lost position, began or ended.'],
+    ] as const
+  ).map(([type, summary, about]) => ({
+    type,
+    operationId: `${type.replace('kit.d', 'kitD')}Alarm`,
+    summary,
+    description: `${about} \`data.alarm\` is as List alarms returns it; alarms that are muted are not delivered.`,
+  })),
   {
     type: 'kit.online',
     operationId: 'kitOnline',

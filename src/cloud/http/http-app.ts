@@ -9,6 +9,9 @@ import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { WebhookOperations } from '../webhooks/operations.ts';
 import { answerProblem } from './problems.ts';
+import { AlarmOperations } from '../alarms/operations.ts';
+import type { Changes } from '../changes.ts';
+import { alarmRoutes } from './alarm-routes.ts';
 import { assetRoutes, locationRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
 import {
@@ -40,6 +43,7 @@ import type { Store } from '../store/sql-store.ts';
 export interface HttpParts extends GuardOptions {
   readonly service: Service;
   readonly store: Store;
+  readonly changes: Changes;
   readonly log: ServiceLog;
   readonly version: string;
   readonly page: PageSource;
@@ -66,6 +70,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   app.use('/api/*', knownParameters(app), jsonOnly(), knownAfterBody(parts));
   const rooms = [
     kitRoutes(service),
+    alarmRoutes(new AlarmOperations(parts)),
     assetRoutes(service, store),
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { CommandResource } from '../api/resources.ts';
 import type { serverFrame } from '../api/frames.ts';
 import type { Change, StoredAsset, StoredFeed, StoredKit } from '../stored/stored.ts';
+import { lasting_states } from '../api/alarm-resources.ts';
 import {
   assetResource,
   byType,
@@ -12,6 +13,7 @@ import {
   taskResource,
   telemetrySnapshot,
   unreportedKit,
+  alarmResource,
 } from '../api/views.ts';
 import type { Store } from '../store/sql-store.ts';
 
@@ -23,6 +25,7 @@ export type FrameBody = {
 
 /** Tasks in a snapshot. */
 const tasks_shown = 50;
+const alarms_shown = 50;
 /** Bytes of JSON of a snapshot: of a client that stops reading, the service holds all of it. A kit may send a hundred times as much. */
 const snapshot_bytes_max = 1024 * 1024;
 /** Bytes of feeds that are sent at once of an asset for which the snapshot had no room. */
@@ -68,6 +71,8 @@ export async function snapshotOf(
   const tasks = [];
   for (const task of await store.tasks(kit_id, { limit: tasks_shown }))
     if (room.isLeft) tasks.push(room.take(taskResource(task)));
+  const query = { kits: [kit_id], states: lasting_states, limit: alarms_shown, now_ms: Date.now() };
+  const found = (await store.alarms(query)).filter((alarm) => room.isLeft && room.take(alarm));
   const assets = [];
   const feeds = new Map<string, Readonly<Record<string, ReturnType<typeof messageOf>>>>();
   const commands = new Map<string, CommandResource[]>();
@@ -92,6 +97,7 @@ export async function snapshotOf(
     feeds: Object.fromEntries(feeds),
     commands: Object.fromEntries(commands),
     tasks,
+    alarms: found.map((alarm) => alarmResource(alarm, Date.now())),
   };
   return { frame, late };
 }
@@ -151,6 +157,7 @@ export async function framesOf(
     ];
   }
   if (change.kind === 'task') return [{ type: 'task', task: taskResource(change.task) }];
+  if (change.kind === 'alarm') return [{ type: 'alarm', alarm: alarmResource(change.alarm, Date.now()) }];
   const { asset_id } = change;
   if (!wants(asset_id)) return [];
   switch (change.kind) {
@@ -181,6 +188,8 @@ export function keyOf(change: Change): string {
       return 'kit';
     case 'task':
       return `task ${change.task.task_id}`;
+    case 'alarm':
+      return `alarm ${change.alarm.alarm_id}`;
     case 'feed':
       return `feed ${change.asset_id} ${change.message.feed}`;
     case 'commands':

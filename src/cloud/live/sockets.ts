@@ -5,6 +5,7 @@ import { maySee, type Principal } from '../principal.ts';
 import { clientFrame, fleetClientFrame } from '../api/frames.ts';
 import type { ListedKit } from '../kit-list.ts';
 import type { Changes } from '../changes.ts';
+import { AlarmFollower } from './alarm-follower.ts';
 import { KitFollower, type Waiting, type WantedAssets } from './kit-follower.ts';
 import type { InTurn, KeyedSemaphore } from '../../platform/semaphore.ts';
 import { type SharedSummaries, SummaryFollower } from './summaries.ts';
@@ -75,6 +76,7 @@ class FleetSocket {
   readonly #session: SocketSession;
   #subscription = new AbortController();
   #summaries: SummaryFollower | undefined;
+  #alarms: AlarmFollower | undefined;
   #kits: ReadonlyMap<string, KitFollower> = new Map();
   /** The kit whose turn is next: each gets one frame in turn, so that a busy one delays no other. */
   #turn = 0;
@@ -87,7 +89,10 @@ class FleetSocket {
         return data?.type === 'subscribe' ? { type: 'subscribe', apply: () => this.#subscribe(data) } : data;
       },
       isOpenTo: () => true,
-      isDue: () => this.#summaries?.isDue === true || [...this.#kits.values()].some(({ isDue }) => isDue),
+      isDue: () =>
+        this.#summaries?.isDue === true ||
+        this.#alarms?.isDue === true ||
+        [...this.#kits.values()].some(({ isDue }) => isDue),
       writeNext: async () => this.#writeNext(),
     });
   }
@@ -96,7 +101,7 @@ class FleetSocket {
     this.#session.start();
   }
 
-  #subscribe({ summaries, kits, assets }: Subscription): void {
+  #subscribe({ summaries, alarms, kits, assets }: Subscription): void {
     const { principal, closed } = this.#session;
     if (!principal) return;
     const ids = [...new Set(kits)];
@@ -120,10 +125,17 @@ class FleetSocket {
     this.#summaries = summaries
       ? new SummaryFollower({ principal, shared, idsOf, list, inTurn, wake, signal })
       : undefined;
+    this.#alarms = alarms
+      ? new AlarmFollower({ principal, store, changes, inTurn, wake, signal })
+      : undefined;
   }
 
-  /** Summaries go first: they are one frame a second at most. */
+  /** Alarms go first, then summaries, which are one frame a second at most. */
   async #writeNext(): Promise<void> {
+    if (this.#alarms?.isDue) {
+      this.#session.send(await this.#alarms.next());
+      return;
+    }
     const summaries = this.#summaries;
     if (summaries?.isDue) {
       this.#session.send(await summaries.next());

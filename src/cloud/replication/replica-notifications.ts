@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { jsonObject } from '../../contract/json.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { backoff, every, sleep, within } from '../../platform/time.ts';
+import { alarmStates } from '../api/alarm-resources.ts';
 import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Queries } from '../sql/database.ts';
@@ -29,6 +30,9 @@ const end_ms = 1_000;
 const notices_max = 1_000;
 /** Tasks of a kit that are sent again after a gap, as many as in a snapshot. */
 const tasks_resent = 50;
+/** Alarms that changed within this time are sent again after a gap. */
+const alarms_resent_ms = 3_600_000;
+const alarms_resent = 1_000;
 
 const ids = { kit_id: z.string(), asset_id: z.string() };
 /** A change in short form: the receiver reads the rest from the database, except for small messages, which are included. */
@@ -38,6 +42,7 @@ const news = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('commands'), ...ids }),
   z.object({ kind: z.literal('asset_gone'), ...ids }),
   z.object({ kind: z.literal('task'), kit_id: ids.kit_id, task_id: z.string() }),
+  z.object({ kind: z.literal('alarm'), kit_id: ids.kit_id, alarm_id: z.string() }),
   z.object({
     kind: z.literal('feed'),
     ...ids,
@@ -203,6 +208,8 @@ function written(change: Change): string {
 
 function newsOf(change: Change): News {
   if (change.kind === 'kit') return { kind: 'kit', kit_id: change.kit_id };
+  if (change.kind === 'alarm')
+    return { kind: 'alarm', kit_id: change.kit_id, alarm_id: change.alarm.alarm_id };
   return change.kind === 'task'
     ? { kind: 'task', kit_id: change.kit_id, task_id: change.task.task_id }
     : change;
@@ -213,6 +220,11 @@ async function changeOf(store: Store, each: News): Promise<Change | undefined> {
     const { kind, kit_id, task_id } = each;
     const task = await store.task(kit_id, task_id);
     return task && { kind, kit_id, task };
+  }
+  if (each.kind === 'alarm') {
+    const { kind, kit_id, alarm_id } = each;
+    const alarm = await store.alarm(kit_id, alarm_id);
+    return alarm && { kind, kit_id, alarm };
   }
   if (each.kind !== 'feed') return each;
   const { kind, kit_id, asset_id, message } = each;
@@ -227,6 +239,15 @@ async function publishEverything({ changes, store }: ReplicaNotificationsParts):
   if (changes.hasFleetSubscribers) {
     const kit_ids = await store.kitIds();
     changes.publish(kit_ids.map((kit_id) => ({ kind: 'kit', kit_id })));
+    const now_ms = Date.now();
+    const query = {
+      kits: '*',
+      states: alarmStates,
+      changed_after_ms: now_ms - alarms_resent_ms,
+      now_ms,
+    } as const;
+    const alarms = await store.alarms({ ...query, limit: alarms_resent });
+    changes.publish(alarms.map((alarm) => ({ kind: 'alarm', kit_id: alarm.kit_id, alarm })));
   }
   for (const kit_id of changes.subscribedKits()) {
     const all: Change[] = [{ kind: 'kit', kit_id }];

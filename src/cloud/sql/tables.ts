@@ -60,6 +60,7 @@ export const erasable_tables = [
   'kit_parts',
   'tasks',
   'webhook_messages',
+  'alarms',
 ] as const;
 
 /** Columns of these tables that hold what kits reported. PostgreSQL keeps examples of values in its statistics, but not of these. */
@@ -77,6 +78,7 @@ export const content_columns: readonly (readonly [
   ['tasks', 'payload'],
   ['tasks', 'result'],
   ['tasks', 'progress'],
+  ['alarms', 'message'],
 ];
 
 /**
@@ -266,8 +268,29 @@ const added_columns: readonly Addition[] = [
   index('tasks_due', 'tasks', `(due_ms) WHERE status = 'pending' AND revision = 0`),
 ];
 
+/** Alarms, and what filters webhooks. */
+const alarms: readonly Addition[] = [
+  table(
+    'alarms',
+    `kit_id TEXT NOT NULL, alarm_id TEXT NOT NULL, what TEXT NOT NULL, thing TEXT NOT NULL, subject TEXT, severity TEXT NOT NULL,
+     assets TEXT NOT NULL, value DOUBLE PRECISION, message TEXT, since_ms BIGINT NOT NULL, last_ms BIGINT NOT NULL,
+     count BIGINT NOT NULL, closed_ms BIGINT, ends_ms BIGINT, acknowledged_by TEXT, acknowledged_ms BIGINT,
+     muted_until_ms BIGINT, note TEXT, revision BIGINT NOT NULL, changed_ms BIGINT NOT NULL, PRIMARY KEY (kit_id, alarm_id)`,
+    'lasting',
+  ),
+  index('alarms_open', 'alarms', `(kit_id) WHERE closed_ms IS NULL`),
+  index('alarms_by_time', 'alarms', `(since_ms, alarm_id)`),
+  // Null: all.
+  column('webhooks', 'assets', 'TEXT'),
+  column('webhooks', 'severity_min', 'TEXT'),
+  // When late messages of the kit came last, and when its conditions may change without a message.
+  column('kits', 'late_ms', 'BIGINT'),
+  column('kits', 'look_ms', 'BIGINT'),
+];
+
 /** A new database takes all of them, one of an earlier version what it lacks. */
 export const steps: readonly Step[] = [
   { version: 1, writers_from: 1, adds: newest_values },
   { version: 2, writers_from: 2, adds: [...added_columns, ...history, ...webhooks] },
+  { version: 3, writers_from: 2, adds: alarms },
 ];

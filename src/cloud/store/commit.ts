@@ -19,7 +19,8 @@ import type { Queries } from '../sql/database.ts';
 import { allSettled } from '../sql/many-rows.ts';
 import type { Change, Committed, Arrival, FeedArrival } from '../stored/stored.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
-import { eventsOf } from '../webhooks/events.ts';
+import { alarmEvents, eventsOf } from '../webhooks/events.ts';
+import { followAlarms, isLate, type KitNews } from '../alarms/follow.ts';
 import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
 
 /** Runs inside a transaction. */
@@ -59,11 +60,21 @@ export async function commitReceptions(
       noteRefused(queries, kit_id, refused[index] ?? [], now_ms),
     ),
   );
+  const alarms = await followAlarms(
+    queries,
+    results.map((result) => newsOfKit(result, stored, now_ms)),
+    now_ms,
+  );
+  const events = [
+    ...results.flatMap(({ delivery, done }) => (delivery.isImported ? [] : eventsOf(delivery.kit_id, done))),
+    ...alarmEvents(alarms),
+  ];
+  await enqueue(queries, events, now_ms);
   const without_presence = deliveries
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);
   return {
-    changes: changesOf(results, stored, reasons.flat()),
+    changes: [...changesOf(results, stored, reasons.flat()), ...alarms.changes],
     refused: reasons.flat(),
     acks: results.flatMap(({ delivery: { kit_id }, separated }) =>
       separated.acks.map((ack) => ({ kit_id, ack })),
@@ -71,7 +82,7 @@ export async function commitReceptions(
     births: deliveries.filter(({ isBorn }) => isBorn).map(({ kit_id }) => kit_id),
     new_kits,
     without_presence,
-    hasEvents: stored.hasEvents,
+    hasEvents: events.length > 0,
   };
 }
 
@@ -90,7 +101,6 @@ interface StoredTogether {
   readonly measured: ReadonlySet<string>;
   /** Of each kit, in the order of the results; none without history. */
   readonly landings: readonly Landing[];
-  readonly hasEvents: boolean;
 }
 
 interface Together {
@@ -110,9 +120,6 @@ async function storeTogether(
     for (const { epoch, rows } of separated.fresh.flatMap(droppedIn)) known.drop({ kit_id, epoch, rows });
   }
   const landings = keepsHistory ? results.map(landingOf) : [];
-  const events = results.flatMap(({ delivery, done }) =>
-    delivery.isImported ? [] : eventsOf(delivery.kit_id, done),
-  );
   const feeds = putFeeds(
     queries,
     results.flatMap(({ done }) => done.feeds),
@@ -125,10 +132,34 @@ async function storeTogether(
     feeds,
     telemetry,
     land(queries, landings, now_ms),
-    enqueue(queries, events, now_ms),
     known.write(queries, now_ms),
   ]);
-  return { feeds: await feeds, measured: await telemetry, landings, hasEvents: events.length > 0 };
+  return { feeds: await feeds, measured: await telemetry, landings };
+}
+
+/** What alarms are made of. Nothing of an import: it is history. */
+function newsOfKit(
+  { delivery, reused, done }: Result,
+  { measured }: StoredTogether,
+  now_ms: number,
+): KitNews {
+  const { kit_id, historical, isImported } = delivery;
+  const isHistorical = (message: Message): boolean => historical.has(message);
+  if (isImported)
+    return { kit_id, events: [], isHistorical, hasLate: false, isChanged: false, hasAssets: false };
+  const events = done.kept
+    .filter(({ channel }) => channel.kind === 'event')
+    .sort((a, b) => a.epoch - b.epoch || a.seq - b.seq);
+  const kinds = new Set(done.changes.map(({ kind }) => kind));
+  const hasTurned = done.changes.some((change) => change.kind === 'kit' && change.turned !== undefined);
+  return {
+    kit_id,
+    events,
+    isHistorical,
+    hasLate: done.kept.some((message) => !isState(message) && isLate(message, now_ms, isHistorical(message))),
+    isChanged: measured.has(kit_id) || kinds.has('kit') || reused.length + done.refused.length > 0,
+    hasAssets: hasTurned || kinds.has('asset') || kinds.has('asset_gone'),
+  };
 }
 
 function countOf(

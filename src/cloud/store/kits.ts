@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { assetStatus, type CommandDefinition } from '../../contract/assets.ts';
 import { feeds_max } from '../../contract/limits.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
-import { lossesOf } from '../stored/losses.ts';
 import { type Holes, readHoles, readStored } from '../stored/received/received-numbers.ts';
-import { asset_select, assetOf, commandsOf, feedOf, jsonOf, stateOf, withoutParent } from '../stored/rows.ts';
+import { asset_select, assetOf, commandsOf, evidenceOf, feedOf, withoutParent } from '../stored/rows.ts';
 import type { Queries, Row } from '../sql/database.ts';
 import type { AssetState, StoreContext, StoredAsset, StoredFeed, StoredKit } from '../stored/stored.ts';
 
@@ -125,18 +124,7 @@ function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; rea
   // Epochs that an earlier version has stored share what is left of all reports.
   const unsorted = Math.max(0, holes.unsorted - Math.max(0, dropped + count('superseded') - holes.dropped));
   return {
-    kit_id: String(row['kit_id']),
-    state: row['state'] === null ? undefined : stateOf.parse(row['state']),
-    // 0: only retained messages that could not be read.
-    heard_ms: count('heard_ms') || null,
-    vouched_ms: row['vouched_ms'] === null ? null : count('vouched_ms'),
-    since_ms: row['since_ms'] === null ? null : count('since_ms'),
-    parts: Object.fromEntries(
-      parts.map((part) => [
-        String(part['part']),
-        { time_ms: Number(part['time_ms']), data: jsonOf.parse(part['data']) },
-      ]),
-    ),
+    ...evidenceOf(row, parts),
     counts: {
       received: count('received'),
       duplicates: count('duplicates'),
@@ -144,7 +132,6 @@ function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; rea
       dropped,
       refused: count('refused'),
     },
-    losses: lossesOf(row['losses']),
   };
 }
 

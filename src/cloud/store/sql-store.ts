@@ -7,9 +7,13 @@ import { keyStore, requestStore } from './keys.ts';
 import { kitStore } from './kits.ts';
 import { partnerStore } from './partners.ts';
 import type { Database } from '../sql/database.ts';
-import type { Committed, StoreContext } from '../stored/stored.ts';
+import type { Change, Committed, StoreContext } from '../stored/stored.ts';
 import { taskStore } from './tasks.ts';
-import { eraseMessages } from '../webhooks/enqueue.ts';
+import { enqueue, eraseMessages } from '../webhooks/enqueue.ts';
+import { alarmEvents } from '../webhooks/events.ts';
+import { alarmStore, eraseAlarms } from '../alarms/alarm-store.ts';
+import { hasAlarmsToLookAt, lookAtAlarms } from '../alarms/follow.ts';
+import type { EraseMessages } from '../history/erase.ts';
 
 export type StoreOptions = Partial<Omit<StoreContext, 'database'>>;
 
@@ -25,9 +29,10 @@ export function sqlStore(
     ...requestStore(context),
     ...keyStore(context),
     ...historyReads(context),
-    ...historyUpkeep({ ...context, commit: commitReceptions, eraseMessages }),
+    ...historyUpkeep({ ...context, commit: commitReceptions, eraseMessages: eraseEvents }),
     ...webhookRegistry(context),
     ...webhookQueue(context),
+    ...alarmStore(context),
 
     /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
     async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
@@ -38,12 +43,29 @@ export function sqlStore(
       });
     },
 
+    /** Opens and closes what changes with time alone. */
+    async lookAtAlarms(now_ms: number): Promise<readonly Change[]> {
+      if (!(await hasAlarmsToLookAt(database, now_ms))) return [];
+      return database.transaction(async (queries) => {
+        const followed = await lookAtAlarms(queries, now_ms);
+        await enqueue(queries, alarmEvents(followed), now_ms);
+        await announce(queries, followed.changes);
+        return followed.changes;
+      });
+    },
+
     /** Why this program may not write the database any more, since another version has changed its tables; undefined: it may. */
     schemaFault: async (): Promise<string | undefined> => database.schemaFault(),
 
     close: async (): Promise<void> => database.close(),
   };
 }
+
+/** Alarms, and those that wait for webhooks. */
+const eraseEvents: EraseMessages = async (queries, erasure) => {
+  await eraseMessages(queries, erasure);
+  await eraseAlarms(queries, erasure);
+};
 
 /** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */
 export type Store = ReturnType<typeof sqlStore>;

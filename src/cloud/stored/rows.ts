@@ -6,11 +6,13 @@ import { partnerFix } from '../../contract/partners.ts';
 import { kitState } from '../../contract/presence.ts';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Row } from '../sql/database.ts';
-import type { ApiKey, PushedMessage, StoredAsset, StoredFeed, StoredTask } from './stored.ts';
+import { lossesOf } from './losses.ts';
+import type { ApiKey, PushedMessage, StoredAsset, StoredFeed, StoredKit, StoredTask } from './stored.ts';
 
 const text = z.string();
 const jsonText = text.transform((written): unknown => JSON.parse(written));
 const number = z.coerce.number();
+const numberOrNull = z.union([z.null(), number]);
 
 /** Earlier versions wrote it, and an empty payload, for tasks that were made on the kit. */
 const no_requester = '00000000-0000-0000-0000-000000000000';
@@ -139,4 +141,23 @@ export const asset_select = `SELECT assets.data, asset_status.status, asset_stat
 
 export function withoutParent(asset: StoredAsset): StoredAsset {
   return { ...asset, parent_id: null };
+}
+
+/** What is known of a kit, without its counts. `parts`: rows of `kit_parts`. */
+export function evidenceOf(row: Row, parts: readonly Row[]): Omit<StoredKit, 'counts'> {
+  return {
+    kit_id: String(row['kit_id']),
+    state: row['state'] === null ? undefined : stateOf.parse(row['state']),
+    // 0: only retained messages that could not be read.
+    heard_ms: Number(row['heard_ms']) || null,
+    vouched_ms: numberOrNull.parse(row['vouched_ms']),
+    since_ms: numberOrNull.parse(row['since_ms']),
+    parts: Object.fromEntries(
+      parts.map((part) => [
+        String(part['part']),
+        { time_ms: Number(part['time_ms']), data: jsonOf.parse(part['data']) },
+      ]),
+    ),
+    losses: lossesOf(row['losses']),
+  };
 }

@@ -3,6 +3,7 @@ import type { Announcement, AssetStatus } from '../../contract/assets.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { PartnerFixMessage, PartnerRecord } from '../../contract/partners.ts';
 import type { KitState } from '../../contract/presence.ts';
+import type { AlarmSeverity } from '../severity.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { Losses, News } from './losses.ts';
 import type { Database, Queries } from '../sql/database.ts';
@@ -79,6 +80,36 @@ export interface StoredTask {
   readonly updated_ms: number;
 }
 
+/** An alarm of a kit: `alarms/`. */
+export interface StoredAlarm {
+  readonly kit_id: string;
+  readonly alarm_id: string;
+  readonly what: string;
+  /** Two alarms of one kit with the same `what` and `thing` are the same, as long as one is open or just was. */
+  readonly thing: string;
+  readonly subject: string | null;
+  readonly severity: AlarmSeverity;
+  /** The cause of the others first. */
+  readonly assets: readonly string[];
+  readonly value: number | null;
+  readonly message: JsonObject | null;
+  /** Times of observation, never ahead of the clock of the service. */
+  readonly since_ms: number;
+  readonly last_ms: number;
+  readonly count: number;
+  /** Null: it lasts. */
+  readonly closed_ms: number | null;
+  /** When it ends without a report, as one that nothing ends; null: never. */
+  readonly ends_ms: number | null;
+  readonly acknowledged_by: string | null;
+  readonly acknowledged_ms: number | null;
+  readonly muted_until_ms: number | null;
+  readonly note: string | null;
+  readonly revision: number;
+  /** By the clock of the service. */
+  readonly changed_ms: number;
+}
+
 /** A change of a commit, for subscribers. Values are the stored ones, after the commit. */
 export type Change =
   | {
@@ -94,7 +125,8 @@ export type Change =
       readonly asset_id: string;
       readonly message: StoredFeed;
     }
-  | { readonly kind: 'task'; readonly kit_id: string; readonly task: StoredTask };
+  | { readonly kind: 'task'; readonly kit_id: string; readonly task: StoredTask }
+  | { readonly kind: 'alarm'; readonly kit_id: string; readonly alarm: StoredAlarm };
 
 export interface Committed {
   readonly changes: readonly Change[];

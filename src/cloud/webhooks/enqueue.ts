@@ -5,6 +5,7 @@ import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { allSettled, places, portions } from '../sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
 import { texts } from './texts.ts';
+import { alarmSeverities, alarmSeverity, type AlarmSeverity } from '../severity.ts';
 import type { Secret } from './signature.ts';
 import type { Erasure } from '../stored/stored.ts';
 import { type WebhookType, isWebhookType } from '../api/webhook-resources.ts';
@@ -17,6 +18,10 @@ export interface Webhook {
   readonly types: readonly WebhookType[];
   /** `*`: all of the key. */
   readonly kits: readonly string[] | '*';
+  /** Only events of these; `*`: all, those of kits too. */
+  readonly assets: readonly string[] | '*';
+  /** Of alarms. */
+  readonly severity_min: AlarmSeverity;
   /** The key that registered or enabled it last: without a valid one nothing is queued or sent. */
   readonly key_id: string;
   readonly secrets: readonly Secret[];
@@ -45,7 +50,7 @@ export interface WebhookCounts {
 }
 
 /** A message for a receiver. */
-export interface QueuedMessage extends Omit<WebhookEvent, 'type' | 'unsynced'> {
+export interface QueuedMessage extends Omit<WebhookEvent, 'type' | 'unsynced' | 'severity'> {
   /** A later version may have queued one that this version does not know. */
   readonly type: string;
   readonly webhook_id: string;
@@ -104,8 +109,12 @@ export async function enqueue(
   for (const { webhook_id, dead } of added) if (dead > 0) await limitDead(queries, webhook_id);
 }
 
-function isFor({ types, kits }: Webhook, { type, kit_id }: WebhookEvent): boolean {
-  return types.includes(type) && (kits === '*' || kits.includes(kit_id));
+function isFor({ types, kits, assets, severity_min }: Webhook, event: WebhookEvent): boolean {
+  const { type, kit_id, asset_id, severity } = event;
+  const isGrave =
+    severity === undefined || alarmSeverities.indexOf(severity) >= alarmSeverities.indexOf(severity_min);
+  const isOfAsset = assets === '*' || (asset_id !== null && assets.includes(asset_id));
+  return types.includes(type) && (kits === '*' || kits.includes(kit_id)) && isOfAsset && isGrave;
 }
 
 /** Groups of receivers whose messages are sent to the database at once. */
@@ -242,6 +251,12 @@ const webhookRow = z.object({
   url: text,
   types: jsonText.pipe(z.array(text)).transform((types) => types.filter(isWebhookType)),
   kits: jsonText.pipe(z.union([z.literal('*'), z.array(text)])),
+  assets: z
+    .string()
+    .nullable()
+    .transform((written): unknown => JSON.parse(written ?? '"*"'))
+    .pipe(z.union([z.literal('*'), z.array(text)])),
+  severity_min: alarmSeverity.nullable().transform((least) => least ?? 'info'),
   key_id: text,
   secrets: jsonText.pipe(z.array(z.object({ text, expires_ms: z.number().nullable() }))),
   created_ms: number,

@@ -1,8 +1,10 @@
 /** The events that webhooks announce, and their payloads (Standard Webhooks, section "Payload"). */
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../contract/json.ts';
-import { taskResource } from '../api/views.ts';
-import { type Message, isAboutState } from '../read-message.ts';
+import { taskResource, alarmResource } from '../api/views.ts';
+import type { Followed, NewEvent } from '../alarms/follow.ts';
+import type { Transition } from '../alarms/kit-alarms.ts';
+import type { AlarmSeverity } from '../severity.ts';
 import type { Change, StoredTask } from '../stored/stored.ts';
 import { type WebhookType, body_bytes_max } from '../api/webhook-resources.ts';
 
@@ -12,6 +14,8 @@ export interface WebhookEvent {
   readonly type: WebhookType;
   readonly kit_id: string;
   readonly asset_id: string | null;
+  /** Of an alarm. */
+  readonly severity?: AlarmSeverity;
   /** Time of observation, milliseconds since 1970. */
   readonly time_ms: number;
   /** The clock of the kit was not set. */
@@ -20,18 +24,23 @@ export interface WebhookEvent {
   readonly body: string;
 }
 
-/** The events of one kit in a commit: `kept` are its new messages, `changes` what they changed. */
+/** The events of one kit in a commit, beside its alarms: what its new messages changed. */
 export function eventsOf(
   kit_id: string,
-  { kept, changes }: { readonly kept: readonly Message[]; readonly changes: readonly Change[] },
+  { changes }: { readonly changes: readonly Change[] },
 ): readonly WebhookEvent[] {
-  return [
-    ...kept.flatMap((message) => alarmOf(kit_id, message)),
-    ...changes.flatMap((change) => {
-      if (change.kind === 'task') return endOf(change.task);
-      return change.kind === 'kit' && change.turned ? [presenceOf(kit_id, change.turned)] : [];
-    }),
-  ];
+  return changes.flatMap((change) => {
+    if (change.kind === 'task') return endOf(change.task);
+    return change.kind === 'kit' && change.turned ? [presenceOf(kit_id, change.turned)] : [];
+  });
+}
+
+/** Events of assets that changed something, and alarms of kits that opened, became graver or closed. */
+export function alarmEvents({
+  events,
+  transitions,
+}: Pick<Followed, 'events' | 'transitions'>): readonly WebhookEvent[] {
+  return [...events.map(assetEvent), ...transitions.flatMap(conditionEvent)];
 }
 
 /** A task that has ended; none while it has not. */
@@ -52,21 +61,57 @@ export function endOf(task: StoredTask): readonly WebhookEvent[] {
   ];
 }
 
-function alarmOf(kit_id: string, { channel, epoch, seq, time_ms, unsynced, data }: Message) {
-  if (channel.kind !== 'event' || isAboutState(channel.feed)) return [];
-  const { asset_id, feed } = channel;
-  const about = { asset_id, feed, ...(unsynced && { time_quality: 'unsynced' }) };
-  return [
-    event(`${kit_id}/${epoch}/${seq}`, {
-      type: 'alarm',
-      kit_id,
-      asset_id,
-      time_ms,
-      unsynced,
-      data: { ...about, message: data },
-      shorter: { ...about, shortened: true },
-    }),
-  ];
+function assetEvent({ kit_id, message, isLate, severity }: NewEvent): WebhookEvent {
+  const { channel, epoch, seq, time_ms, unsynced, data } = message;
+  const asset_id = 'asset_id' in channel ? channel.asset_id : null;
+  const feed = 'feed' in channel ? channel.feed : '';
+  const about = {
+    asset_id,
+    feed,
+    severity,
+    ...(isLate && { late: true }),
+    ...(unsynced && { time_quality: 'unsynced' }),
+  };
+  return event(`${kit_id}/${epoch}/${seq}`, {
+    type: 'alarm',
+    kit_id,
+    asset_id,
+    severity,
+    time_ms,
+    unsynced,
+    data: { ...about, message: data },
+    shorter: { ...about, shortened: true },
+  });
+}
+
+/** By what an alarm is about; kits that are offline have events of their own, and events of assets too. */
+const types: Readonly<Record<string, WebhookType>> = {
+  link: 'link',
+  battery: 'battery',
+  asset: 'asset',
+  queue: 'queue',
+  dropped: 'queue',
+  refused: 'queue',
+  degraded: 'kit.degraded',
+  fix: 'kit.degraded',
+};
+
+function conditionEvent({ kind, alarm }: Transition): readonly WebhookEvent[] {
+  const { kit_id, alarm_id, what, severity, assets, last_ms, closed_ms, revision, changed_ms } = alarm;
+  const { [what]: type } = types;
+  if (!type) return [];
+  const resource = alarmResource(alarm, changed_ms);
+  const [asset_id = null] = assets;
+  const content = {
+    type,
+    kit_id,
+    asset_id,
+    severity,
+    time_ms: closed_ms ?? last_ms,
+    data: { change: kind, alarm: resource },
+    shorter: { change: kind, alarm: { ...resource, assets: assets.slice(0, 1) }, shortened: true },
+  };
+  return [event(`${kit_id}/alarm/${alarm_id}/${revision}/${kind}`, content)];
 }
 
 function presenceOf(kit_id: string, turned: NonNullable<Extract<Change, { kind: 'kit' }>['turned']>) {

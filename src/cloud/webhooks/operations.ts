@@ -50,9 +50,11 @@ export class WebhookOperations {
 
   async create(
     principal: Principal,
-    { label, url, types = [...webhookTypes], kits = kitsOf(principal) }: z.output<typeof createWebhook>,
+    body: z.output<typeof createWebhook>,
   ): Promise<z.output<typeof createdWebhook>> {
     const { store, now } = this.#parts;
+    const { label, url, types = [...webhookTypes], kits = kitsOf(principal) } = body;
+    const { assets = '*', severity_min = 'info' } = body;
     this.#check(principal, { url, kits });
     const secret = makeSecret();
     const webhook = {
@@ -61,6 +63,8 @@ export class WebhookOperations {
       url,
       types: [...new Set(types)],
       kits,
+      assets,
+      severity_min,
       key_id: principal.key_id,
       secrets: [{ text: secret, expires_ms: null }],
       created_ms: now(),
@@ -160,13 +164,15 @@ function covers(principal: Principal, kits: readonly string[] | '*'): boolean {
 
 function resourceOf(webhook: Webhook): WebhookResource {
   const { webhook_id: id, label, url, types, kits, disabled_reason, failing_since_ms, last_fault } = webhook;
-  const { delivered_ms, counts } = webhook;
+  const { delivered_ms, counts, assets, severity_min } = webhook;
   return {
     id,
     label,
     url,
     types: [...types],
     kits: kits === '*' ? kits : [...kits],
+    assets: assets === '*' ? assets : [...assets],
+    severity_min,
     status: disabled_reason === null ? 'enabled' : 'disabled',
     ...(disabled_reason !== null && { disabled_reason }),
     ...(failing_since_ms !== null && { failing_since: iso(failing_since_ms) }),

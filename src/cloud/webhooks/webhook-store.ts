@@ -1,6 +1,7 @@
 /** Webhooks and their messages on an SQL database. */
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { allSettled } from '../sql/many-rows.ts';
+import type { AlarmSeverity } from '../severity.ts';
 import type { StoreContext } from '../stored/stored.ts';
 import {
   countPurged,
@@ -28,6 +29,8 @@ export interface WebhookEdit {
   readonly url?: string | undefined;
   readonly types?: readonly WebhookType[] | undefined;
   readonly kits?: readonly string[] | '*' | undefined;
+  readonly assets?: readonly string[] | '*' | undefined;
+  readonly severity_min?: AlarmSeverity | undefined;
   readonly secrets?: readonly Secret[] | undefined;
   /** Undefined: stays; null: enabled, by this key. */
   readonly disabled_reason?: string | null | undefined;
@@ -88,9 +91,9 @@ export function webhookRegistry({ database }: StoreContext) {
     /** False: there are as many as there may be. */
     async addWebhook(webhook: Omit<Webhook, 'counts'>): Promise<boolean> {
       const added = await database.all(
-        `INSERT INTO webhooks (webhook_id, label, url, types, kits, key_id, secrets, created_ms)
-         SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8
-         FROM (VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT))) AS new
+        `INSERT INTO webhooks (webhook_id, label, url, types, kits, key_id, secrets, created_ms, assets, severity_min)
+         SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8, new.column9,
+           new.column10 FROM (VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ?, ?)) AS new
          WHERE (SELECT COUNT(*) FROM webhooks) < ${webhooks_max} RETURNING webhook_id`,
         webhook.webhook_id,
         webhook.label,
@@ -100,17 +103,21 @@ export function webhookRegistry({ database }: StoreContext) {
         webhook.key_id,
         JSON.stringify(webhook.secrets),
         webhook.created_ms,
+        JSON.stringify(webhook.assets),
+        webhook.severity_min,
       );
       return added.length > 0;
     },
 
     async changeWebhook(webhook_id: string, edit: WebhookEdit): Promise<boolean> {
-      const { label, url, types, kits, secrets, key_id, disabled_reason } = edit;
+      const { label, url, types, kits, assets, severity_min, secrets, key_id, disabled_reason } = edit;
       const columns: Record<string, SqlValue | undefined> = {
         label,
         url,
         types: types && JSON.stringify(types),
         kits: kits && JSON.stringify(kits),
+        assets: assets && JSON.stringify(assets),
+        severity_min,
         secrets: secrets && JSON.stringify(secrets),
         key_id,
         disabled_reason,

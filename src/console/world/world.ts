@@ -71,6 +71,7 @@ export function takeFrame(world: World, frame: ServerFrame) {
     case 'task':
       takeTask(world, frame.task);
       break;
+    case 'alarm':
     case 'heartbeat':
     default:
   }

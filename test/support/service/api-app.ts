@@ -15,11 +15,13 @@ export function apiApp() {
   const log = recordingLog();
   const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
   const dispatcher = { dispatch: refuse, cancel: refuse };
+  const changes = new Changes();
   return httpApp({
     store,
+    changes,
     log,
     gate: new Gate({ keys: new KeyRing(store), store, hosts: [], isSecure: false }),
-    service: new Service({ store, dispatcher, changes: new Changes(), log, now: Date.now }),
+    service: new Service({ store, dispatcher, changes, log, now: Date.now }),
     media_origins: [],
     limits: request_limits_default,
     page: pageOnDemand(),

@@ -143,7 +143,9 @@ export class HistoryOperations {
       cursor,
       after,
       filter: { types, assets, from: filter.from, to: filter.to },
-      isWanted: (channel) => types === undefined || types.includes(typeOf(channel)),
+      // A status is repeated, and no change: what changes is an event of its own.
+      isWanted: (channel) =>
+        typeOf(channel) !== 'status' && (types === undefined || types.includes(typeOf(channel))),
       isMatch: (message) => assets === undefined || assets.includes(assetOf(message) ?? ''),
     };
     return readPage(this.#store, query, newBudget());

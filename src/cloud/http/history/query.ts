@@ -13,7 +13,12 @@ export const points_max = 2_000;
 const hour_ms = 3_600_000;
 
 /** A parameter with its description in the document. */
-const query = <S extends z.ZodType>(name: string, schema: S, description: string, example?: unknown): S =>
+export const query = <S extends z.ZodType>(
+  name: string,
+  schema: S,
+  description: string,
+  example?: unknown,
+): S =>
   schema.openapi({ param: { name, in: 'query', description, ...(example !== undefined && { example }) } });
 
 const time = z
@@ -27,13 +32,23 @@ const time = z
   });
 
 /** An empty one would leave nothing, such as that of a variable of a dashboard. */
-const list = z
+export const list = z
   .string()
   .max(4_096)
   .transform((text) => text.split(',').filter((each) => each !== ''))
   .refine((some) => some.length > 0, texts.empty_list);
 
-const ids = list.transform((some, context) => {
+/** Of values that are known. */
+export const listOf = <T extends string>(values: z.ZodType<T>) =>
+  list.transform((some, context): T[] =>
+    some.flatMap((each) => {
+      const { data, error } = values.safeParse(each);
+      if (error) context.addIssue({ code: 'custom', message: error.issues[0]?.message ?? '' });
+      return data === undefined ? [] : [data];
+    }),
+  );
+
+export const ids = list.transform((some, context) => {
   const foreign = some.find((each) => !z.uuid().safeParse(each).success);
   if (foreign !== undefined) context.addIssue({ code: 'custom', message: texts.no_id(foreign) });
   return [...new Set(some.map((each) => each.toLowerCase()))];
@@ -52,7 +67,7 @@ const cursor = query(
   z.string().max(1_024).optional(),
   '`next` of the page before, with the same query',
 );
-const limitOf = (most: number, usual: number) =>
+export const limitOf = (most: number, usual: number) =>
   query('limit', z.coerce.number().int().min(1).max(most).default(usual), 'messages in one response', usual);
 
 export const historyQuery = z.object({

@@ -209,8 +209,8 @@ async function isRemovedByRoster(queries: Queries, arrival: Arrival, asset_id: s
 
 export interface AppliedState {
   readonly changes: readonly Change[];
-  /** As it belongs into the history: with the time and the report that are true. */
-  readonly kept: Message;
+  /** As it belongs into the history: with the time and the report that are true. Undefined: it repeats what is known. */
+  readonly kept: Message | undefined;
 }
 
 /** What the kit reported, and when. */
@@ -258,7 +258,9 @@ export async function applyState(
   );
   return {
     changes: [{ kind: 'kit', kit_id, ...(isTurn && { turned: { online, reason, epoch, seq, time_ms } }) }],
-    kept: { ...message, time_ms, unsynced: false, data: json.parse(data) },
+    kept: isRepeated(known, report, epoch)
+      ? undefined
+      : { ...message, time_ms, unsynced: false, data: json.parse(data) },
   };
 }
 
@@ -269,6 +271,15 @@ function knownOf(row: Row): Known {
     seq: Number(row['state_seq']),
     since_ms: row['since_ms'] === null ? null : Number(row['since_ms']),
   };
+}
+
+/** Presence is reported with each connection, and with each figure of the buffer: only what differs otherwise is an event. */
+function isRepeated({ state, epoch }: Known, report: Report, its_epoch: number): boolean {
+  return state !== undefined && epoch === its_epoch && newsOf(state) === newsOf(report);
+}
+
+function newsOf({ online, reason, name, boot, software, degraded }: Report): string {
+  return JSON.stringify([online, reason, name ?? null, boot, software, degraded]);
 }
 
 function isWill({ online, reason }: Pick<KitState, 'online' | 'reason'>): boolean {

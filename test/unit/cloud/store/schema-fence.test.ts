@@ -12,6 +12,7 @@ import { makeKey } from '../../../../src/cloud/principal.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { type Schema, schema, schemaOf, type Upgrade } from '../../../../src/cloud/sql/schema.ts';
+import { marksOf } from '../../../../src/cloud/sql/connection.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
@@ -197,7 +198,8 @@ describe('on SQLite, of two processes with one file', () => {
     open(schema, 'never');
     expect(() => open(expanding, 'never')).toThrow(texts.tables_not_upgraded);
     const file = new Sqlite(join(dir, 'service.db'));
-    expect(file.pragma('user_version', { simple: true })).toBe(schema.version);
+    const { version: made, writers_from } = schema;
+    expect(marksOf(file, 'main')).toEqual({ version: made, writers_from });
     file.close();
   });
 });

@@ -23,12 +23,13 @@ import { texts } from '../../../../src/cloud/webhooks/texts.ts';
 
 const webhook_id = '00000000-0000-4000-8000-000000000001';
 const now_ms = start_ms + 10_000;
-const motion = (seq: number, asset: string = asset_id) =>
-  received({ channel: channels.event(asset, 'motion'), seq, data: { detected: true } });
+/** Begins and ends in turn: a state that is repeated is no event. */
+const motion = (seq: number, asset: string = asset_id, detected = seq % 2 === 1) =>
+  received({ channel: channels.event(asset, 'motion'), seq, data: { detected } });
 /** Motions of as many assets. */
 const motions = (count: number) =>
   Array.from({ length: count }, (_, n) =>
-    motion(n + 1, `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`),
+    motion(n + 1, `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, true),
   );
 
 async function register(
@@ -152,14 +153,14 @@ onEachDatabase('The queue of webhooks', (open) => {
         seq: 1,
         data: { status: 'offline', reason: null },
       }),
-      motion(2),
+      motion(2, asset_id, true),
       received({ channel: channels.feed(asset_id, 'gps'), seq: 3, data: { lat: 1, lon: 1 } }),
       received({ channel: channels.task(task_id), seq: 4, data: report('running', 1) }),
       received({ channel: channels.task(task_id), seq: 5, data: report('completed', 2) }),
     ];
     await store.commit([born, ...receptions], now_ms);
     await store.commit([born, ...receptions, will], now_ms);
-    await store.commit([will, motion(2)], now_ms);
+    await store.commit([will, motion(2, asset_id, true)], now_ms);
     const messages = await database.all('SELECT type, body FROM webhook_messages ORDER BY type');
     expect(messages.map(({ type }) => type)).toEqual(['alarm', 'kit.offline', 'kit.online', 'task.ended']);
     for (const { type, body } of messages) {
@@ -172,7 +173,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(alarm).toEqual({
       type: 'alarm',
       timestamp: new Date(start_ms + 2).toISOString(),
-      data: { kit_id, asset_id, feed: 'motion', message: { detected: true } },
+      data: { kit_id, asset_id, feed: 'motion', severity: 'info', message: { detected: true } },
     });
     expect(await counts(database, store)).toMatchObject({ accepted: 4, waiting: 4 });
   });
@@ -218,7 +219,7 @@ onEachDatabase('The queue of webhooks', (open) => {
     const store = sqlStore(await open());
     await register(store);
     const other = '00000000-0000-4000-8000-000000000077';
-    await store.commit([motion(1), motion(2), motion(3, other), motion(4)], now_ms);
+    await store.commit([motion(1), motion(2), motion(3, other), motion(4, asset_id, true)], now_ms);
     const seqsOf = (some: readonly { time_ms: number }[]) => some.map(({ time_ms }) => time_ms - start_ms);
     const first = await claim(store, 'a');
     expect(seqsOf(first).toSorted((a, b) => a - b)).toEqual([1, 3]);

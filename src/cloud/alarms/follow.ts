@@ -1,0 +1,408 @@
+/** Opens and closes alarms in the transaction that stores what was observed, so that none is lost or doubled. */
+import { z } from 'zod';
+import { json, jsonObject } from '../../contract/json.ts';
+import type { AlarmSeverity } from '../severity.ts';
+import { isOnline } from '../api/views.ts';
+import type { Message } from '../read-message.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { allSettled, inPortions, places } from '../sql/many-rows.ts';
+import { lockKits } from '../stored/commit-rows.ts';
+import { kindOf } from '../stored/losses.ts';
+import { evidenceOf } from '../stored/rows.ts';
+import type { Change, StoredAlarm } from '../stored/stored.ts';
+import { alarmOf, changeOf, writeAlarms } from './alarm-store.ts';
+import {
+  type AssetEvent,
+  assetEventOf,
+  conditionsOf,
+  type ConditionKind,
+  type Evidence,
+  observedAt,
+  thingOf,
+  turnsAt,
+} from './conditions.ts';
+import { again_ms, KitAlarms, type OfflineAsset, type Transition } from './kit-alarms.ts';
+
+/** What was observed longer ago than this opens no alarm: it is history, as what came from the buffer of a kit is. */
+export const late_after_ms = 300_000;
+/** While late messages of a kit come, a later one may end what this one reports. */
+const drain_ms = 60_000;
+/** An alarm that nothing ends, such as a text of a vehicle, ends so long after it happened last. */
+export const happening_ms = 3_600_000;
+/** A kit is looked at so often even where nothing is known to turn. */
+const look_every_ms = 3_600_000;
+/** Kits that are looked at in one transaction. */
+const kits_at_once = 250;
+/** What a commit brought of a kit. */
+export interface KitNews {
+  readonly kit_id: string;
+  /** New messages on event topics, in their order. */
+  readonly events: readonly Message[];
+  /** Whether the message came from the buffer of the kit. */
+  readonly isHistorical: (message: Message) => boolean;
+  /** Late messages of any kind came. */
+  readonly hasLate: boolean;
+  /** Something that conditions are made of has changed, beside its assets. */
+  readonly isChanged: boolean;
+  readonly hasAssets: boolean;
+}
+
+/** An event that changed something, for webhooks. */
+export interface NewEvent {
+  readonly kit_id: string;
+  readonly message: Message;
+  readonly severity: AlarmSeverity;
+  /** It raised no alarm. */
+  readonly isLate: boolean;
+}
+
+export interface Followed {
+  readonly changes: readonly Change[];
+  readonly transitions: readonly Transition[];
+  readonly events: readonly NewEvent[];
+}
+
+export function isLate({ time_ms, unsynced }: Message, now_ms: number, historical: boolean): boolean {
+  return historical || (!unsynced && now_ms - time_ms > late_after_ms);
+}
+
+/** Runs inside a transaction that has locked the kits, after it stored what they reported. */
+export async function followAlarms(
+  queries: Queries,
+  news: readonly KitNews[],
+  now_ms: number,
+): Promise<Followed> {
+  const late = news.filter(({ hasLate }) => hasLate).map(({ kit_id }) => kit_id);
+  await inPortions(late, async (some) =>
+    queries.all(`UPDATE kits SET late_ms = ? WHERE kit_id IN (${places(some, '?')})`, now_ms, ...some),
+  );
+  const relevant = news.filter(
+    ({ events, isChanged, hasAssets }) => isChanged || hasAssets || events.length > 0,
+  );
+  if (relevant.length === 0) return { changes: [], transitions: [], events: [] };
+  const known = await readKnown(queries, relevant, now_ms);
+  const followed = relevant.map((each) => followKit(each, known(each.kit_id), now_ms));
+  await writeAlarms(
+    queries,
+    followed.flatMap(({ alarms }) => alarms.changed),
+  );
+  const looks = followed.filter(({ look_ms, kit }) => isSooner(look_ms, kit?.look_ms, now_ms));
+  await inPortions(looks, async (some) =>
+    queries.all(
+      `UPDATE kits SET look_ms = new.column2 FROM (VALUES ${places(some, '(?, CAST(? AS BIGINT))')}) AS new WHERE kits.kit_id = new.column1`,
+      ...some.flatMap(({ kit_id, look_ms }) => [kit_id, look_ms]),
+    ),
+  );
+  return {
+    changes: followed.flatMap(({ alarms }) => alarms.changed.map(changeOf)),
+    transitions: followed.flatMap(({ alarms }) => alarms.transitions),
+    events: followed.flatMap(({ events }) => events),
+  };
+}
+
+/** The row has to be written: what it names is over, or later than what comes next. */
+function isSooner(look_ms: number, stored_ms: number | null | undefined, now_ms: number): boolean {
+  return stored_ms === undefined || stored_ms === null || stored_ms <= now_ms || look_ms < stored_ms;
+}
+
+interface KnownKit extends Evidence {
+  readonly late_ms: number;
+  readonly look_ms: number | null;
+}
+
+interface Known {
+  /** Undefined: it has reported nothing since the start of a service that keeps it in memory. */
+  readonly kit: KnownKit | undefined;
+  readonly alarms: readonly StoredAlarm[];
+  readonly assets: readonly AssetRow[];
+  /** By asset and feed: the newest event, where a later commit brought an earlier one. */
+  readonly newest: ReadonlyMap<string, NewestEvent>;
+}
+
+const assetRow = z.object({
+  asset_id: z.string(),
+  status: z.string().nullable(),
+  time_ms: z.coerce.number().nullable(),
+  data: z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(z.object({ parent_id: z.string().nullish() })),
+});
+type AssetRow = z.output<typeof assetRow>;
+
+const newestEvent = z.object({
+  epoch: z.coerce.number(),
+  seq: z.coerce.number(),
+  time_ms: z.coerce.number(),
+  data: z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(json),
+});
+type NewestEvent = z.output<typeof newestEvent>;
+
+/** The statements need not wait for each other. */
+async function readKnown(
+  queries: Queries,
+  news: readonly KitNews[],
+  now_ms: number,
+): Promise<(kit_id: string) => Known> {
+  const of = async (
+    kits: readonly KitNews[],
+    sql: (places: string) => string,
+    ...values: readonly SqlValue[]
+  ): Promise<ReadonlyMap<string, Row[]>> => {
+    const rows = await inPortions(kits, async (some) =>
+      queries.all(sql(`(${places(some, '?')})`), ...some.map(({ kit_id }) => kit_id), ...values),
+    );
+    return Map.groupBy(rows, (row) => String(row['kit_id']));
+  };
+  const [kits, parts, alarms, assets, feeds] = await allSettled([
+    of(news, (ids) => `SELECT * FROM kits WHERE kit_id IN ${ids}`),
+    of(
+      news,
+      (ids) => `SELECT kit_id, part, data, time_ms FROM kit_parts WHERE kit_id IN ${ids}
+        AND part IN ('wans', 'battery', 'battery_charging', 'location')`,
+    ),
+    of(
+      news,
+      (ids) => `SELECT * FROM alarms WHERE kit_id IN ${ids}
+        AND (closed_ms IS NULL OR changed_ms > ? OR muted_until_ms > ?) ORDER BY since_ms DESC, alarm_id`,
+      now_ms - again_ms - late_after_ms,
+      now_ms,
+    ),
+    of(
+      news.filter(({ hasAssets }) => hasAssets),
+      (
+        ids,
+      ) => `SELECT assets.kit_id, assets.asset_id, asset_status.status, asset_status.time_ms, assets.data FROM assets
+        LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
+        WHERE assets.kit_id IN ${ids} AND gone = 0 AND (asset_status.status = 'offline' OR EXISTS (SELECT 1 FROM alarms
+          WHERE alarms.kit_id = assets.kit_id AND what = 'asset' AND closed_ms IS NULL
+            AND alarms.assets LIKE '%' || assets.asset_id || '%'))`,
+    ),
+    inPortions(
+      news.flatMap(({ kit_id, events }) => events.map((message) => ({ kit_id, ...placeOf(message) }))),
+      async (some) =>
+        queries.all(
+          `SELECT kit_id, asset_id, feed, data, time_ms, epoch, seq FROM feeds WHERE (kit_id, asset_id, feed) IN (VALUES ${places(some, '(?, ?, ?)')})`,
+          ...some.flatMap(({ kit_id, asset_id, feed }) => [kit_id, asset_id, feed]),
+        ),
+    ).then((rows) => Map.groupBy(rows, (row) => String(row['kit_id']))),
+  ]);
+  const rowsOf = (of_kits: ReadonlyMap<string, readonly Row[]> | undefined, kit_id: string): readonly Row[] =>
+    of_kits?.get(kit_id) ?? [];
+  return (kit_id) => {
+    const [row] = rowsOf(kits, kit_id);
+    return {
+      kit: row && knownKit(row, rowsOf(parts, kit_id)),
+      alarms: rowsOf(alarms, kit_id).map(alarmOf),
+      assets: rowsOf(assets, kit_id).map((asset) => assetRow.parse(asset)),
+      newest: new Map(
+        rowsOf(feeds, kit_id).map((feed) => [keyOf(place.parse(feed)), newestEvent.parse(feed)]),
+      ),
+    };
+  };
+}
+
+function knownKit(row: Row, parts: readonly Row[]): KnownKit {
+  const { late_ms, look_ms } = z
+    .object({ late_ms: z.coerce.number(), look_ms: z.union([z.null(), z.coerce.number()]) })
+    .parse(row);
+  return { ...evidenceOf(row, parts), late_ms, look_ms };
+}
+
+const place = z.object({ asset_id: z.string(), feed: z.string() });
+type Place = z.output<typeof place>;
+
+/** Of a message on an event topic. */
+function placeOf({ channel }: Message): Place {
+  return channel.kind === 'event' ? channel : { asset_id: '', feed: '' };
+}
+
+function keyOf({ asset_id, feed }: Place): string {
+  return `${asset_id} ${feed}`;
+}
+
+function isNewer(a: Pick<Message, 'epoch' | 'seq'>, b: Pick<Message, 'epoch' | 'seq'>): boolean {
+  return (a.epoch - b.epoch || a.seq - b.seq) > 0;
+}
+
+function followKit(news: KitNews, { kit, alarms: stored, assets, newest }: Known, now_ms: number) {
+  const { kit_id, isChanged, hasAssets } = news;
+  const alarms = new KitAlarms(kit_id, stored, now_ms);
+  const events = followEvents(alarms, news, { newest, now_ms });
+  alarms.endDue();
+  const drained_ms = (kit?.late_ms ?? 0) + drain_ms;
+  /** An observation that a later one may take back, which is on its way. */
+  const isPassing = (time_ms: number): boolean => drained_ms > now_ms && now_ms - time_ms > late_after_ms;
+  if (kit && isChanged) followConditions(alarms, kit, { isPassing, now_ms });
+  if (kit && hasAssets && isOnline(kit, now_ms)) followAssets(alarms, assets, { isPassing, now_ms });
+  const turns = kit ? [turnsAt(kit, now_ms) ?? Infinity, drained_ms] : [];
+  const ends = alarms.open.map(({ ends_ms }) => ends_ms ?? Infinity);
+  const to_come = [...turns, ...ends].filter((turn_ms) => turn_ms > now_ms);
+  return { kit_id, kit, alarms, events, look_ms: Math.min(now_ms + look_every_ms, ...to_come) };
+}
+
+interface Around {
+  readonly isPassing: (time_ms: number) => boolean;
+  readonly now_ms: number;
+}
+
+function followAssets(alarms: KitAlarms, assets: readonly AssetRow[], { isPassing, now_ms }: Around): void {
+  const byId = new Map(assets.map((asset) => [asset.asset_id, asset]));
+  const timeOf = ({ time_ms }: AssetRow): number => Math.min(time_ms ?? now_ms, now_ms);
+  const offline = assets
+    .filter(({ status }) => status === 'offline')
+    .map((asset): OfflineAsset => {
+      const { asset_id, data } = asset;
+      return { asset_id, parent_id: data.parent_id ?? null, time_ms: timeOf(asset) };
+    });
+  alarms.followAssets(offline, {
+    mayBegin: ({ time_ms }) => !isPassing(time_ms),
+    backAt: (id) => {
+      const asset = byId.get(id);
+      if (asset?.status === null) return undefined;
+      // Of one that was removed nothing is left.
+      return asset ? timeOf(asset) : now_ms;
+    },
+  });
+}
+
+function followConditions(alarms: KitAlarms, kit: Evidence, { isPassing, now_ms }: Around): void {
+  const found = new Set<string>();
+  for (const condition of conditionsOf(kit, now_ms)) {
+    const { what, severity: level, subject, value } = condition;
+    const thing = thingOf(condition);
+    found.add(`${what} ${thing}`);
+    const observed_ms = observedAt(what, kit, now_ms);
+    if (observed_ms === undefined || (what === 'fix' && !saysStale(kit))) continue;
+    const time_ms = Math.min(observed_ms, now_ms);
+    if (isPassing(time_ms) && !alarms.isOpen({ what, thing })) continue;
+    alarms.begin({ what, thing, severity: level, subject, value, time_ms });
+  }
+  for (const alarm of alarms.open) {
+    const what = condition_kinds.find((each) => each === alarm.what);
+    if (what === undefined || found.has(`${what} ${alarm.thing}`)) continue;
+    const observed_ms = observedAt(what, kit, now_ms);
+    if (observed_ms !== undefined) alarms.end(alarm, Math.min(observed_ms, now_ms));
+  }
+}
+
+const condition_kinds: readonly Exclude<ConditionKind, 'asset'>[] = [
+  'offline',
+  'degraded',
+  'battery',
+  'fix',
+  'link',
+  'queue',
+  'dropped',
+  'refused',
+];
+
+/** The kit has lost its position. A fix that is old because nothing moved is stale as well, but no alarm. */
+function saysStale({ parts }: Evidence): boolean {
+  return jsonObject.safeParse(parts['location']?.data).data?.['stale'] === true;
+}
+
+interface Following {
+  readonly newest: Known['newest'];
+  readonly now_ms: number;
+}
+
+/** Applies events in their order. Returns those that changed something, and late ones. */
+function followEvents(
+  alarms: KitAlarms,
+  { kit_id, events, isHistorical }: KitNews,
+  { newest, now_ms }: Following,
+): readonly NewEvent[] {
+  const found: NewEvent[] = [];
+  const last = new Map(events.map((message) => [keyOf(placeOf(message)), message]));
+  for (const message of events) {
+    const { asset_id, feed } = placeOf(message);
+    const event = assetEventOf(feed, message.data);
+    if (!event) continue;
+    const key = keyOf({ asset_id, feed });
+    const after = newest.get(key);
+    const overtaken = after && isNewer(after, last.get(key) ?? message) ? after : undefined;
+    const late = isLate(message, now_ms, isHistorical(message));
+    const about = thingOfEvent(asset_id, event);
+    const isNews = followEvent(alarms, { message, event, asset_id, late, overtaken, now_ms });
+    if ((isNews || late) && !alarms.isMuted(about))
+      found.push({ kit_id, message, severity: event.severity, isLate: late });
+  }
+  return found;
+}
+
+interface Observed {
+  readonly message: Message;
+  readonly event: AssetEvent;
+  readonly asset_id: string;
+  readonly late: boolean;
+  /** A newer one that came in an earlier commit: it stands for the state of now. */
+  readonly overtaken: NewestEvent | undefined;
+  readonly now_ms: number;
+}
+
+function thingOfEvent(asset_id: string, { what, subject }: AssetEvent): Pick<StoredAlarm, 'what' | 'thing'> {
+  return { what, thing: subject === undefined ? asset_id : kindOf({ what: asset_id, reason: subject }) };
+}
+
+/** A clock that is ahead, or not set, dates nothing. */
+function observedMs({ unsynced, time_ms }: Message, now_ms: number): number {
+  return unsynced ? now_ms : Math.min(time_ms, now_ms);
+}
+
+/** Returns whether it changed something. */
+function followEvent(alarms: KitAlarms, observed: Observed): boolean {
+  const { message, event, asset_id, late, overtaken, now_ms } = observed;
+  const about = thingOfEvent(asset_id, event);
+  const time_ms = observedMs(message, now_ms);
+  if (event.edge === 'ends') return overtaken === undefined && alarms.endOf(about, time_ms);
+  // Of a beginning that was overtaken by its end nothing is left but that it was.
+  const isOver = overtaken !== undefined && assetEventOf(event.what, overtaken.data)?.edge === 'ends';
+  const isIdle = overtaken !== undefined && !isOver && event.edge === 'begins';
+  if (late || isIdle) return false;
+  const isNews = alarms.begin({
+    ...about,
+    severity: event.severity,
+    subject: event.subject,
+    assets: [asset_id],
+    time_ms,
+    message: jsonObject.parse(message.data),
+    ends_ms: event.edge === 'happens' ? now_ms + happening_ms : null,
+  });
+  if (isOver && isNews) alarms.endOf(about, overtaken.time_ms);
+  return isNews;
+}
+
+const is_due = 'COALESCE(look_ms, 0) <= CAST(? AS BIGINT)';
+
+/** Asked often, and mostly there is none: a question takes no lock. */
+export async function hasAlarmsToLookAt(queries: Queries, now_ms: number): Promise<boolean> {
+  return (await queries.all(`SELECT 1 AS here FROM kits WHERE ${is_due} LIMIT 1`, now_ms)).length > 0;
+}
+
+/** Kits whose conditions may have changed with time alone. Looks at some of them, and returns what came of it. */
+export async function lookAtAlarms(queries: Queries, now_ms: number): Promise<Followed> {
+  const rows = await queries.all(
+    `SELECT kit_id FROM kits WHERE ${is_due} ORDER BY kit_id LIMIT ?`,
+    now_ms,
+    kits_at_once,
+  );
+  const ids = rows.map(({ kit_id }) => String(kit_id));
+  if (ids.length === 0) return { changes: [], transitions: [], events: [] };
+  await lockKits(queries, ids);
+  const nothing = {
+    events: [],
+    isHistorical: () => false,
+    hasLate: false,
+    isChanged: true,
+    hasAssets: true,
+  };
+  return followAlarms(
+    queries,
+    ids.map((kit_id) => Object.assign({ kit_id }, nothing)),
+    now_ms,
+  );
+}
