@@ -1,7 +1,10 @@
 /** A kit and a service under attack from every side, watched from outside: are the real devices served, and is memory flat? */
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { sleep } from '../../../src/platform/time.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
@@ -17,14 +20,29 @@ import { askTooOften, babbleDown, floodMavlink, pesterHttp, poisonService } from
 import { freePort } from '../../support/ports.ts';
 
 const sample_every_ms = 15_000;
+/** Between two collections the processes do as they like, as in the field. */
+const samples_a_collection = 4;
+const collector = fileURLToPath(new URL('./collecting-process.ts', import.meta.url));
 const loudest_shown = 8;
 const onvif_password = 'soak';
+
+const inUseShape = z.strictObject({
+  /** The JavaScript heap of the main thread, and those of the others. */
+  heap_mb: z.number(),
+  threads_mb: z.number(),
+  /** What malloc has given out. */
+  native_mb: z.number(),
+});
+export type InUse = z.output<typeof inUseShape>;
 
 /** What was seen at one moment. */
 export interface Sample {
   readonly at_s: number;
+  /** Resident, with what the kernel could drop. */
   readonly daemon_mb: number;
   readonly service_mb: number;
+  /** In use after a collection, once a minute. */
+  readonly in_use?: { readonly daemon: InUse; readonly service: InUse };
   /** Undefined: the daemon did not answer in time. */
   readonly state: { readonly balanced: boolean; readonly real_online: number } | undefined;
   /** Longest delay of the daemon's event loop over the last 10 to 20 s. */
@@ -40,9 +58,9 @@ export interface Sample {
 
 export interface Soak {
   readonly samples: readonly Sample[];
-  /** The daemon and the service are the processes that were started. */
   /** The sentences that the daemon logged most, with their number. */
   readonly loudest: readonly (readonly [sentence: string, lines: number])[];
+  /** The daemon and the service are the processes that were started. */
   readonly survived: { readonly daemon: boolean; readonly service: boolean };
 }
 
@@ -94,8 +112,8 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
     ],
   });
   const cloud = await kit.listen(broker.url);
-  // Without the unit's limits the heap grows as it likes, and flat memory would mean little.
-  Object.assign(process.env, await unitLimits());
+  // Without the unit's limits the heap grows as it likes.
+  Object.assign(process.env, await unitLimits(), { KIT_CONNECTOR_COLLECTED_DIR: kit.dir });
   const daemon = await kit.start();
   console.log(`daemon ${daemon.pid}`);
   const service = await startCloudService(kit, broker.url, service_port, signal);
@@ -114,10 +132,14 @@ async function play({ kit, broker, minutes, seed }: Scene, signal: AbortSignal):
   const started_ms = performance.now();
   while (performance.now() - started_ms < minutes * 60_000) {
     await sleep(sample_every_ms, signal);
+    const isCollected = samples.length % samples_a_collection === 0;
     const sample: Sample = {
       at_s: Math.round((performance.now() - started_ms) / 1_000),
       daemon_mb: await residentMb(daemon.pid),
       service_mb: await residentMb(service.pid),
+      ...(isCollected && {
+        in_use: { daemon: await inUse(daemon, kit.dir), service: await inUse(service, kit.dir) },
+      }),
       state: await stateOf(kit, real).catch(() => undefined),
       loop_max_ms: await loopMaxMs(`http://127.0.0.1:${metrics_port}/metrics`),
       cpu_pressure_pct: await cpuPressure(),
@@ -139,9 +161,18 @@ async function unitLimits(): Promise<Record<string, string>> {
   const flags = [...unit.matchAll(/--max-[a-z-]+=\d+/gu)].map(([flag]) => flag);
   const [, arenas] = /^Environment=MALLOC_ARENA_MAX=(\d+)$/mu.exec(unit) ?? [];
   if (flags.length === 0 || arenas === undefined) throw new Error('the unit has no limits of memory');
-  // More options, such as --heapsnapshot-signal, to look for the cause of what grows.
+  // More options, such as --inspect, to look for the cause of what grows.
   const more = process.env['KIT_CONNECTOR_SOAK_NODE_OPTIONS'] ?? '';
-  return { NODE_OPTIONS: [...flags, more].join(' ').trim(), MALLOC_ARENA_MAX: arenas };
+  const options = [...flags, `--import=${collector}`, more];
+  return { NODE_OPTIONS: options.join(' ').trim(), MALLOC_ARENA_MAX: arenas };
+}
+
+async function inUse(child: Child, dir: string): Promise<InUse> {
+  const collected = join(dir, String(child.pid));
+  await rm(collected, { force: true });
+  child.send('SIGUSR2');
+  await eventually('the garbage is collected', () => existsSync(collected));
+  return inUseShape.parse(JSON.parse(await readFile(collected, 'utf8')));
 }
 
 function loudestOf(daemon: Child): Soak['loudest'] {

@@ -6,6 +6,7 @@ import type { Queries, Row, SqlValue } from '../../sql/database.ts';
 import { inPortions, places } from '../../sql/many-rows.ts';
 import type { Change, FeedArrival } from '../../stored/stored.ts';
 import { texts } from '../../texts.ts';
+import { forgetGone } from './newest.ts';
 
 /** Feeds of one kit. */
 export const feeds_of_kit_max = 2_048;
@@ -52,8 +53,14 @@ export async function putFeeds(queries: Queries, arrivals: readonly FeedArrival[
   const others = newest.filter((each) => !stored.has(keyOf(each)));
   const known = new Set<string>();
   for (const row of await inPortions(others, async (some) => readSome(queries, some))) known.add(keyOf(row));
-  for (const each of others)
-    if (!known.has(keyOf(each)))
+  const waiting = others.filter((each) => !known.has(keyOf(each)));
+  const roomy = new Set<string>();
+  for (const kit_id of new Set(waiting.map((each) => each.kit_id)))
+    if (await forgetGone(queries, kit_id)) roomy.add(kit_id);
+  const again = waiting.filter(({ kit_id }) => roomy.has(kit_id));
+  for (const row of await inPortions(again, async (some) => putSome(queries, some))) stored.add(keyOf(row));
+  for (const each of waiting)
+    if (!stored.has(keyOf(each)))
       for (const one of each.all) refuse(one, texts.too_many_feeds(feeds_of_kit_max));
   const changes = newest
     .filter((each) => stored.has(keyOf(each)))

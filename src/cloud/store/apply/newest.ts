@@ -44,8 +44,12 @@ export async function putNewest(
   if (updated.length > 0) return 'stored';
   const [here] = await queries.all(`SELECT 1 AS here FROM ${table} WHERE ${where}`, ...Object.values(key));
   if (here) return 'stale';
-  const [count] = await queries.all(`SELECT COUNT(*) AS rows FROM ${table} WHERE kit_id = ?`, key.kit_id);
-  if (Number(count?.['rows']) >= rows_max) return 'full';
+  const { kit_id } = key;
+  const isFull = async (): Promise<boolean> => {
+    const [count] = await queries.all(`SELECT COUNT(*) AS rows FROM ${table} WHERE kit_id = ?`, kit_id);
+    return Number(count?.['rows']) >= rows_max;
+  };
+  if ((await isFull()) && !((await forgetGone(queries, kit_id)) && !(await isFull()))) return 'full';
   const row = { ...key, ...all };
   await queries.all(
     `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
@@ -54,4 +58,24 @@ export async function putNewest(
     ...Object.values(row),
   );
   return 'stored';
+}
+
+/**
+ * Forgets the assets of the kit that are gone, with all that was stored of them; whether there were any. Until room is needed they are
+ * kept, so that an older message brings none of them back. Whoever can reach a radio of the kit can appear as a new vehicle again and
+ * again: without this, those that are gone would take the places of new ones for good.
+ */
+export async function forgetGone(queries: Queries, kit_id: string): Promise<boolean> {
+  const gone = await queries.all(
+    'DELETE FROM assets WHERE kit_id = ? AND gone = 1 AND partner = 0 RETURNING asset_id',
+    kit_id,
+  );
+  if (gone.length === 0) return false;
+  for (const table of ['commands', 'asset_status', 'feeds'])
+    await queries.all(
+      `DELETE FROM ${table} WHERE kit_id = ? AND asset_id NOT IN (SELECT asset_id FROM assets WHERE kit_id = ?)`,
+      kit_id,
+      kit_id,
+    );
+  return true;
 }

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import type { Reception } from '../../../../src/cloud/read-message.ts';
+import { kit_limits } from '../../../../src/cloud/store/apply/apply.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
@@ -50,4 +51,46 @@ onEachDatabase('the roster of a kit', (open) => {
     await store.commit([roster([], 2)], start_ms);
     expect(await idsOf(store)).toEqual([task_id]);
   });
+
+  it.each(['gone', 'there'] as const)(
+    'takes a new asset and its feeds unless all places are taken by assets that are there: they are %s',
+    async (which) => {
+      const database = await open();
+      const store = sqlStore(database);
+      // As a stranger makes them who appears as a new vehicle again and again.
+      const isGone = which === 'gone' ? 1 : 0;
+      const assets = Array.from(
+        { length: kit_limits.assets },
+        (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+      );
+      const stamp = '0, 1, 1, 1';
+      const dataOf = (id: string): string => JSON.stringify({ ...samples['announcement'], id });
+      await database.all(
+        `INSERT INTO assets (kit_id, asset_id, data, gone, partner, time_ms, epoch, seq, unsynced) VALUES
+         ${assets.map((id) => `('${kit_id}', '${id}', '${dataOf(id)}', ${isGone}, 0, ${stamp})`).join()}`,
+      );
+      await database.all(
+        `INSERT INTO commands (kit_id, asset_id, data, time_ms, epoch, seq, unsynced) VALUES
+         ${assets.map((id) => `('${kit_id}', '${id}', '[]', ${stamp})`).join()}`,
+      );
+      await database.all(
+        `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced) VALUES
+         ${assets.flatMap((id) => ['gps', 'battery'].map((feed) => `('${kit_id}', '${id}', '${feed}', '{}', ${stamp})`)).join()}`,
+      );
+      const [fix, none] = [
+        { lat: 47.4, lon: 8.5 },
+        { revision: 1, commands: [] },
+      ];
+      const arrivals = [
+        // The feed first: it needs room before the announcement makes some.
+        received({ channel: channels.feed(asset_id, 'gps'), seq: 2, data: fix }),
+        announce(asset_id, 4),
+        received({ channel: channels.commands(asset_id), seq: 3, data: none }),
+      ];
+      const refused = [];
+      for (const each of arrivals) refused.push(...(await store.commit([each], start_ms)).refused);
+      expect(refused).toHaveLength(which === 'gone' ? 0 : 3);
+      expect((await idsOf(store)).includes(asset_id)).toBe(which === 'gone');
+    },
+  );
 });
