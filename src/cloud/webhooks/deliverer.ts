@@ -4,7 +4,7 @@ import { messageOf, StorageUnavailable } from '../../platform/errors.ts';
 import { every, sleep } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { messagePause, type Pauses, receiverPause } from './pauses.ts';
+import { messagePause, type Pauses, receiverPause, usual_pauses } from './pauses.ts';
 import { type Attempt, sendOnce } from './send.ts';
 import { signedHeaders } from './signature.ts';
 import { texts } from './texts.ts';
@@ -13,9 +13,7 @@ import type { Webhook, QueuedMessage } from './enqueue.ts';
 
 /** Deliveries to one receiver at once; while it fails, one. */
 const at_once_max = 4;
-/** Interval of the search for messages that are due, while any wait. */
-const look_every_ms = 1_000;
-/** The same while none waits: for what another replica queued and left behind. What is queued here is searched for at once. */
+/** Interval of the search for messages that are due while none waits: for what another replica queued and left behind. What is queued here is searched for at once. */
 const look_idle_ms = 30_000;
 /** Interval of the search for kits that fell silent. */
 const silences_every_ms = 60_000;
@@ -80,17 +78,17 @@ export class Deliverer {
 
   /** Starts what is due. Returns when to look again, unless it is woken before. */
   async #look(signal: AbortSignal): Promise<number> {
-    const { store, now, log } = this.#parts;
+    const { store, now, log, pauses: { look_ms } = usual_pauses } = this.#parts;
     try {
       for (const webhook of await store.dueWebhooks(now())) await this.#start(webhook, signal);
       this.#isLost = false;
       const next_ms = await store.nextDue(now());
       if (next_ms === undefined) return look_idle_ms;
-      return Math.min(look_idle_ms, Math.max(look_every_ms, next_ms - now()));
+      return Math.min(look_idle_ms, Math.max(look_ms, next_ms - now()));
     } catch (error) {
       if (!this.#isLost) log.warn({ reason: messageOf(error) }, texts.log_queue_failed);
       this.#isLost = true;
-      return look_every_ms;
+      return look_ms;
     }
   }
 

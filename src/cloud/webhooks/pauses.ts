@@ -8,6 +8,8 @@ export interface Pauses {
   readonly message_ms: readonly number[];
   /** Between two attempts at a receiver that fails, whatever the message: doubles from the first to the last. */
   readonly receiver_ms: { readonly first: number; readonly max: number };
+  /** Least time between two searches for messages that are due, while any wait. */
+  readonly look_ms: number;
 }
 
 /** The schedule that Standard Webhooks recommends, about three days. */
@@ -24,6 +26,7 @@ export const usual_pauses: Pauses = {
     24 * hour_ms,
   ],
   receiver_ms: { first: 5_000, max: 5 * minute_ms },
+  look_ms: 1_000,
 };
 /** A receiver that asks for more time (`Retry-After`) gets so much at most. */
 const asked_max_ms = hour_ms;

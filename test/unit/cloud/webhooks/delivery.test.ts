@@ -19,7 +19,7 @@ const settings = {
   timeout_ms: 20_000,
   disable_after_ms: 3_600_000,
   random: () => 0,
-  pauses: { message_ms: [100, 100], receiver_ms: { first: 50, max: 100 } },
+  pauses: { message_ms: [100, 100], receiver_ms: { first: 50, max: 100 }, look_ms: 20 },
 };
 /** The tests ask often. */
 const limits = { reads_per_s: 1_000, changes_per_s: 100, fixes_per_s: 50, map_per_s: 50 };
