@@ -22,6 +22,7 @@ import type { ExportOptions } from './history.ts';
 import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
 import { readTime } from '../cloud/api/times.ts';
 import { standalone_file_default } from '../kit/config/standalone.ts';
+import type { EnrolOptions } from './service/enrol.ts';
 import type { AddKeyOptions } from './service/key.ts';
 
 /** Runs the subcommand that `args` names and returns the exit code. */
@@ -128,6 +129,7 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
     .command('setup')
     .description('ask for the settings of the kit, scan for devices and write the configuration')
     .option('-c, --config <file>', 'configuration file to write', config_file_default)
+    .option('--from <file>', 'file of "kit-connector service enrol": id, name, broker and login of the kit')
     .option(
       '--broker <url>',
       'mqtts://host:port or wss://host:port/path; "none" keeps everything in the buffer',
@@ -147,8 +149,20 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
       '--no-ask',
       'do not ask; what no flag sets stays as configured, and nothing is written if the broker rejects the login',
     )
-    .option('--force', 'replace an existing configuration')
+    .option('--force', 'change an existing configuration; what setup does not ask for stays')
     .action(act(async (options: SetupOptions) => (await import('./setup.ts')).setup(options, shell)));
+  program
+    .command('login')
+    .description('change what the kit logs in with at its broker, tried before it is written')
+    .option('-c, --config <file>', 'configuration file', config_file_default)
+    .option('--username <name>', 'user name at the broker')
+    .option('--password-file <file>', 'file with the password; it is copied')
+    .option('--ca <file>', 'CA certificate of the broker, PEM')
+    .option('--cert <file>', 'client certificate of this kit, PEM')
+    .option('--key <file>', 'private key of the certificate, PEM')
+    .option('--no-try', 'do not connect to the broker before writing')
+    .option('--no-ask', 'do not ask; what no flag sets stays as configured')
+    .action(act(async (options: SetupOptions) => (await import('./setup.ts')).login(options, shell)));
 }
 
 function addViews(program: Command, shell: Shell, act: Act): void {
@@ -314,6 +328,7 @@ function addHistory(program: Command, shell: Shell, act: Act): void {
 }
 
 const isoDate = z.iso.date();
+const authority_default = '/etc/kit-connector-service/authority';
 
 function addService(program: Command, shell: Shell, act: Act): void {
   const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
@@ -335,6 +350,28 @@ function addService(program: Command, shell: Shell, act: Act): void {
       (await import('./service/database.ts')).upgradeTables(options, shell),
     ),
   );
+  service
+    .command('enrol')
+    .description(
+      'make the login of a kit at the broker: a file for its setup, and what the broker has to know',
+    )
+    .argument('<name>', 'display name of the kit')
+    .requiredOption('--broker <url>', 'address that kits connect to, such as mqtts://broker.example.com:8883')
+    .option('--kit-id <uuid>', 'id of the kit; default: a new one')
+    .option(
+      '--authority <dir>',
+      'folder with ca.crt and ca.key, which sign the certificates of kits; made when it is missing',
+      authority_default,
+    )
+    .option('--days <days>', 'validity of the certificate', days, 825)
+    .option('--password', 'make a password in place of a certificate')
+    .option('--ca <file>', "authority of the broker's certificate, PEM; default: those of the kit's system")
+    .option('-o, --out <file>', 'file to write; default: NAME.kit')
+    .action(
+      act(async (name: string, options: EnrolOptions) =>
+        (await import('./service/enrol.ts')).enrol(name, options, shell),
+      ),
+    );
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
     act(async (options: DatabaseOptions) => (await import('./service/key.ts')).listKeys(options, shell)),

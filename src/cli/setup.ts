@@ -1,6 +1,7 @@
 /** `kit-connector setup`: asks for settings or takes flags, scans for devices, and writes a valid configuration. */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
 import { z } from 'zod';
@@ -20,10 +21,11 @@ import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
 import { settleIdentity } from './kit-identity.ts';
+import { flagsOf } from './setup/enrolment.ts';
 import { answersOf, type SetupAnswers } from './setup/answers.ts';
-import { confirmed, type ConfirmOptions } from './setup/confirm.ts';
+import { confirmed, type ConfirmOptions, type Draft } from './setup/confirm.ts';
 import { keepBefore, type SecretFiles, storedFile, writeConfig, writeSecret } from './setup/files.ts';
-import { configText, type Found } from './setup/text.ts';
+import { type Answers, configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { unwritable } from './unwritable.ts';
@@ -36,6 +38,8 @@ import { within } from '../platform/time.ts';
 
 export interface SetupOptions extends ConfirmOptions {
   readonly config: string;
+  /** File of `service enrol`. */
+  readonly from?: string;
   /** Seconds; 0: no scan. */
   readonly scan: number;
   readonly force?: true;
@@ -45,28 +49,63 @@ export interface SetupOptions extends ConfirmOptions {
  * Exit code 64 when the file exists and may not be replaced, 78 when the answers have faults, 1 when the broker rejects
  * the login without a confirmation; then no file is written.
  */
-export async function setup(options: SetupOptions, shell: Shell): Promise<number> {
-  const file = resolve(options.config);
-  const isService = isOfService(file);
-  const before = await readBefore(file, isService).catch(unwritable(file));
-  if (before?.isOwn && !options.force) {
+export async function setup(given: SetupOptions, shell: Shell): Promise<number> {
+  const file = resolve(given.config);
+  // Before questions: without the right to write, all answers are for nothing.
+  await access(dirname(file), constants.W_OK).catch(unwritable(file));
+  const before = await readBefore(file, isOfService(file)).catch(unwritable(file));
+  if (before?.isOwn && !given.force) {
     complain(shell, texts.configuration_exists(file));
     return exit.usage;
   }
-  const kept = await idsOf(file, options, before?.offered.kit_id);
-  const first = await answersOf(options, { ...before?.offered, kit_id: kept.offered }, shell);
+  const options = await withEnrolment(given, file);
+  const known = before?.offered ?? {};
+  const kept = await idsOf(file, options, known.kit_id);
+  const first = await answersOf(options, { ...known, kit_id: kept.offered }, shell);
   const socket = await readControlSocket(file).catch(() => controlSocket(runtime_dir_default));
   const found = await lookAround(options.scan, await isAnswered(socket), shell);
-  if (shell.signal.aborted) return exit.failed;
-  const asked = await confirmed(first, { file, found, options }, shell);
+  const draft = { file, before: before?.text, kept: known, found, options };
+  const asked = shell.signal.aborted ? undefined : await confirmed(first, draft, shell);
   if (asked === undefined || shell.signal.aborted) return exit.failed;
   if (before) say(shell, texts.previous_kept(await keepBefore(file)));
-  const places = await storeSecrets(asked, { file, isService, options }, shell);
   const kit_id = asked.kit_id === kept.omitted ? undefined : asked.kit_id;
-  const { password: _password, ...answers } = asked;
-  await writeConfig(file, configText({ ...answers, ...places, kit_id }, found)).catch(unwritable(file));
-  say(shell, `${file} written`);
+  await write({ ...asked, kit_id }, draft, shell);
   return finish(file, shell);
+}
+
+async function withEnrolment(given: SetupOptions, file: string): Promise<SetupOptions> {
+  return given.from === undefined ? given : { ...given, ...(await flagsOf(given.from, file)) };
+}
+
+async function write(
+  { password, ...answers }: Omit<SetupAnswers, 'kit_id'> & Answers,
+  { file, before, found, options }: Draft & { readonly options: SetupOptions },
+  shell: Shell,
+): Promise<void> {
+  const destination = { file, isService: isOfService(file), options };
+  const places = await storeSecrets({ ...answers, password }, destination, shell);
+  await writeConfig(file, configText({ ...answers, ...places }, found, before)).catch(unwritable(file));
+  say(shell, `${file} written`);
+}
+
+/** `kit-connector login`: the same for a configured kit, of which only user name, password and certificate are asked for. */
+export async function login(
+  options: ConfirmOptions & { readonly config: string },
+  shell: Shell,
+): Promise<number> {
+  const file = resolve(options.config);
+  const before = await readBefore(file, isOfService(file));
+  if (!before?.isOwn) {
+    complain(shell, texts.no_broker_yet(file));
+    return exit.usage;
+  }
+  const { kit_id: kitId, kit_name: kitName = '', broker_url: broker } = before.offered;
+  const known = {
+    ...(kitId === undefined ? {} : { kitId }),
+    kitName,
+    ...(broker === undefined ? {} : { broker }),
+  };
+  return setup({ ...options, ...known, scan: 0, force: true }, shell);
 }
 
 /** systemd passes the secrets to the service of the package, and root writes them. */
@@ -136,7 +175,7 @@ interface Destination {
  * The service of the package cannot read files of root: systemd passes it the secrets as credentials, which the file leaves out.
  */
 async function storeSecrets(
-  { password, password_file, ca_file, cert_file, key_file }: SetupAnswers,
+  { password, password_file, ca_file, cert_file, key_file }: Omit<SetupAnswers, 'kit_id'>,
   { file, isService, options }: Destination,
   shell: Shell,
 ): Promise<SecretFiles> {
@@ -190,6 +229,8 @@ const readable = z.object({
 export interface Before {
   /** It names a broker or cannot be parsed: a user wrote it. */
   readonly isOwn: boolean;
+  /** Of such a file, as far as it can be parsed: what setup does not ask for stays. */
+  readonly text: string | undefined;
   /** With the id, so that the kit keeps its identity. */
   readonly offered: Partial<Omit<SetupAnswers, 'kit_id'>> & { readonly kit_id?: string | undefined };
 }
@@ -205,9 +246,14 @@ export async function readBefore(file: string, isService: boolean): Promise<Befo
     const { broker, ...kit } = readable.parse(parseSource(file, source).value);
     const { url, username, ...named } = broker ?? { url: no_broker };
     const files = filesOf(named, dirname(file), isService);
-    return { isOwn: broker?.url !== no_broker, offered: { ...kit, broker_url: url, username, ...files } };
+    const isOwn = broker?.url !== no_broker;
+    return {
+      isOwn,
+      text: isOwn ? source : undefined,
+      offered: { ...kit, broker_url: url, username, ...files },
+    };
   } catch {
-    return { isOwn: true, offered: {} };
+    return { isOwn: true, text: undefined, offered: {} };
   }
 }
 

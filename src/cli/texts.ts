@@ -95,6 +95,26 @@ export const texts = {
     `"${setting}" is not a valid setting; ${what_to_write}`,
   write_level: 'write a level (debug, info, warn, error, fatal, or reset), or NAME=LEVEL',
   key_shown_once: 'The key is shown only once and is not stored:',
+  authority_made: (dir: string) =>
+    `made the authority of the kits in ${dir}; keep ca.key secret, and keep a copy of it`,
+  openssl_missing: 'openssl is not installed; apt install openssl, or use --password',
+  enrolment_exists: (file: string) => `${file} already exists; choose another name with --out`,
+  no_enrolment: (file: string) => `${file} is no file of "kit-connector service enrol"`,
+  enrolled: (name: string, kit_id: string, file: string) =>
+    `${name} is ${kit_id}. ${file} has its login: bring it to the kit, run "kit-connector setup --from ${file}" there, and delete it`,
+  enrol_certificate: (ca: string) => [
+    `the broker has to accept certificates of ${ca} and take their common name as the user name:`,
+    '  mosquitto, EMQX  as in the samples of /usr/share/kit-connector/broker',
+    '  RabbitMQ         ssl_cert_login_from = common_name, and a user with that name as below, without a password',
+  ],
+  enrol_password: (kit_id: string, password: string) => [
+    'the broker has to know the kit:',
+    `  mosquitto        mosquitto_passwd -b /etc/mosquitto/passwd ${kit_id} '${password}'`,
+    `  EMQX             POST /api/v5/authentication/password_based:built_in_database/users {"user_id":"${kit_id}","password":"${password}"}`,
+    `  RabbitMQ         rabbitmqctl add_user ${kit_id} '${password}'`,
+    `                   rabbitmqctl set_permissions ${kit_id} '^mqtt-subscription-${kit_id}' '^(mqtt-subscription-${kit_id}|amq\\.topic)' '^(mqtt-subscription-${kit_id}|amq\\.topic)'`,
+    `                   rabbitmqctl set_topic_permissions ${kit_id} amq.topic '^k1\\.${kit_id}\\.up\\.' '^k1\\.${kit_id}\\.down\\.'`,
+  ],
   no_kits: 'no kits given; add --kit UUID, or --all-kits',
   invalid_uuid: '--kit is not a UUID; write it like --kit 0f8c1a52-...',
   invalid_scope: (unknown: string, scopes: string) => `"${unknown}" is not a scope; use ${scopes}`,
@@ -114,9 +134,9 @@ export const texts = {
   not_imported: (file: string, reason: string) => `import of ${file} stopped: ${reason}`,
   no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
   configuration_exists: (file: string) =>
-    `${file} already exists; edit it, or replace it with --force (a copy is kept beside it)`,
+    `${file} already exists; edit it, change it with --force (a copy is kept beside it, other settings stay), or change the login alone with "kit-connector login"`,
   previous_kept: (path: string) =>
-    `previous configuration kept as ${path}; its drivers and other settings are not carried over`,
+    `previous configuration kept as ${path}; what setup does not ask for stays as it was`,
   too_many_copies: (path: string) => `too many copies beside ${path}; remove the ones that are not needed`,
   daemon_is_running: 'kit-connector is running; devices on the ports that it uses are not found',
   scanning: (seconds: number) => `scanning for devices for ${seconds} s ...`,
@@ -149,6 +169,9 @@ export const texts = {
   password_file_place: 'the file of --password-file',
   typed_password_place: 'the answers',
   login_needs_id: 'not checked: the kit has no id before its first start',
+  login_unchecked:
+    'the login was not checked, since kit-connector is connected with the one of before; stop it for the check (systemctl stop kit-connector), or write it unchecked with --no-try',
+  no_broker_yet: (file: string) => `${file} names no broker yet; run "kit-connector setup"`,
   login_in_use: 'not checked: a login would end the session of the running kit-connector',
   run_doctor_later: 'run kit-connector doctor when the kit is online',
   asset_removed: (name: string, key: string) =>

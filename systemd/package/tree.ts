@@ -1,5 +1,5 @@
 /** Lays out what the packages install, file by file. */
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildProgram } from '../../src/cli/program.ts';
@@ -23,6 +23,15 @@ export interface Sources {
   /** Told of each step as it begins. */
   readonly onStep?: (step: Step) => void;
 }
+
+/** What is read where there is no network, in the folders of the sources: the pages link to each other. */
+const pages = [
+  'README.md',
+  'src/help/*.md',
+  'src/{kit/app,kit/config,cloud,contract}/README.md',
+  'drivers/*/README.md',
+  'systemd/README.md',
+];
 
 /** What takes time, in this order; then the tree is packed. */
 export const steps = ['dependencies', 'program', 'libraries', 'documents'] as const;
@@ -90,6 +99,8 @@ async function writeManuals(tree: string, root: string, deb: Deb): Promise<void>
   await place(tree, 'usr/share/fish/vendor_completions.d/kit-connector.fish', fishCompletion(program));
   const changes = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
   await place(tree, `${docDir(runtime)}/CHANGELOG.md.gz`, packed(changes));
+  for await (const page of glob(pages, { cwd: root }))
+    await place(tree, `${docDir(runtime)}/${page}`, await readFile(join(root, page)));
 }
 
 async function writeBill(tree: string, components: readonly Component[], deb: Deb): Promise<void> {

@@ -1,7 +1,6 @@
 /** Validates the answers and lets the user correct them; the previous answers are the defaults. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
 import { type Config, readConfig } from '../../kit/config/config.ts';
 import { no_broker } from '../../kit/config/broker.ts';
 import { ConfigInvalid } from '../../platform/errors.ts';
@@ -19,6 +18,7 @@ import { isAnswered } from '../../kit/local/server.ts';
 import { within } from '../../platform/time.ts';
 import { checkBrokerSession } from '../doctor/broker-session.ts';
 import { checkNetwork } from '../doctor/network.ts';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 /** Limit of corrections. */
 const rounds_max = 5;
@@ -28,8 +28,12 @@ export interface ConfirmOptions extends SetupFlags {
   readonly try: boolean;
 }
 
-interface Draft {
+export interface Draft {
   readonly file: string;
+  /** The text of a file that a user wrote. */
+  readonly before: string | undefined;
+  /** What was configured until now. */
+  readonly kept: Partial<Omit<SetupAnswers, 'kit_id'>>;
   readonly found: readonly Found[];
   readonly options: ConfirmOptions;
 }
@@ -40,13 +44,14 @@ interface Draft {
  */
 export async function confirmed(
   first: SetupAnswers,
-  { file, found, options }: Draft,
+  how: Draft,
   shell: Shell,
 ): Promise<SetupAnswers | undefined> {
+  const { options } = how;
   const ask = options.ask ? shell.ask : undefined;
   let asked = first;
   for (let round = 0; round < rounds_max && !shell.signal.aborted; round += 1) {
-    const fault = await faultOf(asked, { file, found, options }, shell);
+    const fault = await faultOf(asked, how, shell);
     if (fault === undefined || shell.signal.aborted) return asked;
     if (!ask && fault.isRefusal) {
       complain(shell, texts.not_written(fault.words));
@@ -77,7 +82,27 @@ async function faultOf(asked: SetupAnswers, how: Draft, shell: Shell): Promise<F
   if (config === undefined) {
     return { words: texts.answers_faulty, isWritable: false, isRefusal: false };
   }
-  return how.options.try ? brokerFault(config, passwordPlace(asked, how.options), shell) : undefined;
+  if (!how.options.try) return undefined;
+  const isKnown = await isSameLogin(asked, how.kept);
+  return brokerFault(config, { place: passwordPlace(asked, how.options), isKnown }, shell);
+}
+
+/** While the daemon is connected its login cannot be tried a second time, and needs it only when it has changed. */
+async function isSameLogin(asked: SetupAnswers, kept: Draft['kept']): Promise<boolean> {
+  const textOf = async (path: string | undefined): Promise<string | undefined> =>
+    path === undefined ? undefined : readTextUpTo(path, table_bytes_max).then((text) => text.trimEnd());
+  const isSame = async (key: 'cert_file' | 'key_file' | 'password_file'): Promise<boolean> =>
+    asked[key] === kept[key] || (await textOf(asked[key])) === (await textOf(kept[key]));
+  const { password } = asked;
+  const isPasswordKept =
+    password === undefined ? await isSame('password_file') : password === (await textOf(kept.password_file));
+  return (
+    isPasswordKept &&
+    asked.broker_url === kept.broker_url &&
+    asked.username === kept.username &&
+    (await isSame('cert_file')) &&
+    (await isSame('key_file'))
+  );
 }
 
 type Ask = NonNullable<Shell['ask']>;
@@ -88,17 +113,13 @@ async function isYes(ask: Ask, words: string, otherwise: 'yes' | 'no'): Promise<
 }
 
 /** The configuration that would be written; undefined, with every fault printed, when it is invalid and the user can correct it. */
-async function draft(
-  asked: SetupAnswers,
-  { file, found, options }: Draft,
-  shell: Shell,
-): Promise<Config | undefined> {
+async function draft(asked: SetupAnswers, how: Draft, shell: Shell): Promise<Config | undefined> {
   try {
-    return await readDraft(file, asked, found);
+    return await readDraft(how, asked);
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error;
     complain(shell, texts.nothing_written_because);
-    if (!options.ask || !shell.ask) throw error;
+    if (!how.options.ask || !shell.ask) throw error;
     complain(shell, ...error.faults);
     return undefined;
   }
@@ -111,13 +132,19 @@ function passwordPlace({ password, password_file }: SetupAnswers, { ask, passwor
 }
 
 /** Prints the findings and returns a summary of the fault; undefined when the broker accepts the kit. */
-async function brokerFault(config: Config, password_place: string, shell: Shell): Promise<Fault | undefined> {
+async function brokerFault(
+  config: Config,
+  { place, isKnown }: { readonly place: string; readonly isKnown: boolean },
+  shell: Shell,
+): Promise<Fault | undefined> {
   if (config.broker === undefined || config.broker.url === no_broker) return undefined;
   say(shell, texts.connecting(config.broker.url));
-  const findings = await tryBroker(config, password_place, shell.signal);
+  const findings = await tryBroker(config, place, shell.signal);
   const paint = painter(shell);
   const lines = findings.map((finding) => `  ${findingLine(finding, paint)}`);
   say(shell, ...lines.flatMap((line) => fold(line, columnsOf(shell.out), finding_column + 2)));
+  const isUnchecked = findings.some(({ finding }) => finding === texts.login_in_use);
+  if (isUnchecked && !isKnown) return { words: texts.login_unchecked, isWritable: true, isRefusal: true };
   if (mostSevere(findings) !== 'fail') return undefined;
   const isRefusal = findings.some(({ what, level }) => what === 'broker login' && level === 'fail');
   const words = isRefusal ? texts.broker_rejected_login : texts.broker_unreachable;
@@ -130,27 +157,26 @@ const trial_ms = 8_000;
 const grace_ms = 2_000;
 const secret_mode = 0o600;
 
-/** The configuration as read from `file`. Throws `ConfigInvalid` with every fault, as if the file were written. */
+/** The configuration as it would be read from `file`. Throws `ConfigInvalid` with every fault, as if the file were written. */
 async function readDraft(
-  file: string,
+  { file, before, found }: Draft,
   { password, kit_id, password_file: kept, ...answers }: SetupAnswers,
-  found: readonly Found[],
 ): Promise<Config> {
-  const dir = await mkdtemp(join(tmpdir(), 'kit-connector-setup-'));
+  // Beside the file: paths in it may be relative.
+  const draft = `${file}.${randomUUID()}`;
+  const typed = `${draft}.password`;
   try {
-    const draft = join(dir, 'config.yaml');
-    const password_file = password === undefined ? kept : join(dir, 'password');
-    if (password !== undefined)
-      await writeFile(join(dir, 'password'), `${password}\n`, { mode: secret_mode });
-    await writeFile(draft, configText({ ...answers, kit_id: kit_id || undefined, password_file }, found), {
-      mode: secret_mode,
-    });
+    const password_file = password === undefined ? kept : typed;
+    if (password !== undefined) await writeFile(typed, `${password}\n`, { mode: secret_mode });
+    const text = configText({ ...answers, kit_id: kit_id || undefined, password_file }, found, before);
+    await writeFile(draft, text, { mode: secret_mode });
     return await readConfig(draft, { drivers, credentials_dir: undefined }).catch((error: unknown) => {
       if (!(error instanceof ConfigInvalid)) throw error;
       throw new ConfigInvalid(error.faults.map((fault) => fault.replaceAll(draft, file)));
     });
   } finally {
-    await rm(dir, { recursive: true, force: true });
+    await rm(draft, { force: true });
+    await rm(typed, { force: true });
   }
 }
 

@@ -1,5 +1,6 @@
 /** The configuration that setup writes: readable YAML with the found devices; incomplete ones are comments. Pure. */
-import { stringify } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
+import { z } from 'zod';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Suggestion } from '../../toolkit/driver/suggest.ts';
 
@@ -31,24 +32,21 @@ export interface Answers {
 /** Drivers of the kit itself, which need no options. */
 const always = ['gateway', 'links'] as const;
 
-export function configText(answers: Answers, found: readonly Found[]): string {
-  const { kit_id, kit_name, state_dir, runtime_dir } = answers;
-  const { broker_url, username, password_file, ca_file, cert_file, key_file } = answers;
-  const broker = withoutUnknown({
-    url: broker_url,
-    username,
-    password_file,
-    ca_file,
-    cert_file,
-    key_file,
-  });
+/** `before`: the text of a file that a user wrote, of which everything else is kept. */
+export function configText(answers: Answers, found: readonly Found[], before?: string): string {
+  const { kit_id, kit_name, state_dir, runtime_dir, broker_url: url, ...login } = answers;
+  const kit = { kit_id, kit_name, state_dir, runtime_dir };
+  const { username, password_file, ca_file, cert_file, key_file } = login;
+  const keys = { url, username, password_file, ca_file, cert_file, key_file };
+  if (before !== undefined) return changedText(before, { kit, keys }, found);
+  const broker = withoutUnknown(keys);
   return [
     '# Configuration of kit-connector, written by "kit-connector setup"; edit it as needed.',
     '# "kit-connector check" validates this file, "kit-connector doctor" diagnoses the kit.',
     '',
-    ...aboutKit({ kit_id, kit_name, state_dir, runtime_dir }),
+    ...aboutKit(kit),
     '',
-    ...(broker_url === 'none' ? ['# "none": messages are buffered until a broker is configured.'] : []),
+    ...(url === 'none' ? ['# "none": messages are buffered until a broker is configured.'] : []),
     yaml({ broker }),
     '',
     'drivers:',
@@ -57,6 +55,28 @@ export function configText(answers: Answers, found: readonly Found[]): string {
     ...incomplete(found).flatMap((each) => section(each, '# ')),
     '',
   ].join('\n');
+}
+
+interface Changes {
+  readonly kit: Partial<Answers>;
+  readonly keys: object;
+}
+
+/** A driver that the file has already keeps its devices: what was found of it may be among them. */
+function changedText(before: string, { kit, keys }: Changes, found: readonly Found[]): string {
+  const file = parseDocument(before);
+  const change = (path: readonly string[], value: unknown): void => {
+    if (value !== undefined) file.setIn(path, value);
+    else if (file.hasIn(path)) file.deleteIn(path);
+  };
+  for (const [key, value] of Object.entries(kit)) change([key], value);
+  for (const [key, value] of Object.entries(keys)) change(['broker', key], value);
+  const configured = z.array(z.object({ driver: z.string() })).catch([]);
+  const { drivers } = z.object({ drivers: configured }).catch({ drivers: [] }).parse(file.toJS());
+  const names = new Set(drivers.map(({ driver }) => driver));
+  const fresh = merged(found.filter(({ complete, driver }) => complete && !names.has(driver)));
+  for (const { driver, options } of fresh) file.addIn(['drivers'], file.createNode({ driver, options }));
+  return file.toString({ lineWidth: 0 });
 }
 
 function aboutKit(keys: Partial<Answers>): readonly string[] {

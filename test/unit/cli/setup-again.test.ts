@@ -7,7 +7,9 @@ import { texts } from '../../../src/cli/texts.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
+import { runProgram } from '../../../src/cli/program.ts';
 import { typed, typedTrying } from './setup-typed.ts';
+import { recordedShell } from './shell-of-test.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 const configured = `kit_id: ${kit_id}
@@ -45,7 +47,7 @@ describe('setup that is run again', () => {
       ]);
       const text = await readFile(file, 'utf8');
       expect(text).toContain(
-        `kit_id: ${kit_id}\nkit_name: Kit 7\nstate_dir: /var/lib/kit-7\n\nbroker:\n  url: mqtts://broker.example.com:8883\n  username: seven\n  password_file: ${join(dir, 'mine')}\n`,
+        `kit_id: ${kit_id}\nkit_name: Kit 7\nstate_dir: /var/lib/kit-7\nbroker:\n  url: mqtts://broker.example.com:8883\n  username: seven\n  password_file: ${join(dir, 'mine')}\n`,
       );
       expect(await readFile(join(dir, 'mine'), 'utf8')).toBe('geheim\n');
     });
@@ -57,6 +59,41 @@ describe('setup that is run again', () => {
       const text = await readFile(file, 'utf8');
       expect(text).toContain('kit_name: Kit 8');
       expect(text).toContain('  url: mqtts://broker.example.com:8883\n  username: seven\n  password_file: ');
+    });
+  });
+
+  test('keeps comments, drivers and every other setting', async () => {
+    await withConfigured(async (dir) => {
+      const others = `# ours\nclock: trusted\ndrivers:\n  - driver: gateway\n    options: { interval_s: 9 } # slow\n`;
+      await writeFile(
+        join(dir, 'config.yaml'),
+        `${configured.replace('secrets/', '')}  keepalive_s: 60\n${others}`,
+      );
+      const { code, file, stdout } = await typed(dir, ['--force', '--no-ask', '--username', 'eight']);
+      expect([code, stdout]).toEqual([0, expect.stringContaining('stays as it was')]);
+      const text = await readFile(file, 'utf8');
+      for (const part of [others, '  keepalive_s: 60\n', '  username: eight\n']) expect(text).toContain(part);
+    });
+  });
+
+  test('as login asks for the login alone', async () => {
+    await withConfigured(async (dir) => {
+      const asked: string[] = [];
+      const shell = {
+        ...recordedShell(),
+        ask: async (question: string) => {
+          asked.push(question);
+          return question.startsWith('password') ? 'new' : '';
+        },
+      };
+      const file = join(dir, 'config.yaml');
+      expect(await runProgram(['login', '--config', file, '--no-try'], shell)).toBe(0);
+      expect(asked).toHaveLength(2);
+      const text = await readFile(file, 'utf8');
+      expect(text).toBe(configured.replace('secrets/mine', join(dir, 'mqtt-password')));
+      expect(await readFile(join(dir, 'mqtt-password'), 'utf8')).toBe('new\n');
+      await writeFile(file, 'broker: { url: none }\n');
+      expect(await runProgram(['login', '--config', file], shell)).toBe(64);
     });
   });
 

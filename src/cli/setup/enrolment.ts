@@ -1,0 +1,56 @@
+/** The file of `kit-connector service enrol`, which `setup --from` takes in place of questions about the broker. */
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
+import { texts } from '../texts.ts';
+import type { SetupFlags } from './answers.ts';
+import { writeSecret } from './files.ts';
+
+export const enrolmentFile = z.strictObject({
+  kit_id: z.uuid(),
+  kit_name: z.string(),
+  /** Address of the broker. */
+  broker: z.string(),
+  /** PEM texts, as far as they are needed. */
+  ca: z.string().optional(),
+  cert: z.string().optional(),
+  key: z.string().optional(),
+  password: z.string().optional(),
+});
+
+/** The flags that say the same; others stay. Its secrets are put beside the configuration. Rejects when it is no such file. */
+export async function flagsOf(from: string, config: string): Promise<Partial<SetupFlags>> {
+  const { kit_id, kit_name, broker, ...secrets } = await readEnrolment(from);
+  const place = async (name: keyof typeof secrets): Promise<string | undefined> => {
+    const secret = secrets[name];
+    if (secret === undefined) return undefined;
+    const file = join(dirname(config), `mqtt-${name}`);
+    await writeSecret(file, secret.trimEnd());
+    return file;
+  };
+  return {
+    kitId: kit_id,
+    kitName: kit_name,
+    broker,
+    username: kit_id,
+    ...definedOf({
+      ca: await place('ca'),
+      cert: await place('cert'),
+      key: await place('key'),
+      passwordFile: await place('password'),
+    }),
+  };
+}
+
+function definedOf(flags: Readonly<Record<string, string | undefined>>): Partial<SetupFlags> {
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+}
+
+async function readEnrolment(file: string): Promise<z.output<typeof enrolmentFile>> {
+  const text = await readTextUpTo(file, table_bytes_max);
+  try {
+    return enrolmentFile.parse(JSON.parse(text));
+  } catch (error) {
+    throw new Error(texts.no_enrolment(file), { cause: error });
+  }
+}

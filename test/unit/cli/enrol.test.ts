@@ -1,0 +1,69 @@
+/** A kit that is enrolled at the service logs in at a real broker with what its setup took from the file. */
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { texts } from '../../../src/cli/texts.ts';
+import { runProgram } from '../../../src/cli/program.ts';
+import { startMosquitto } from '../../support/brokers/broker.ts';
+import { makeCertificates } from '../../support/certificates.ts';
+import { peerMissing } from '../../support/peers.ts';
+import { withDirectory } from '../../support/temporary.ts';
+import { recordedShell } from './shell-of-test.ts';
+
+const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+
+async function run(...words: readonly string[]) {
+  const shell = recordedShell();
+  const code = await runProgram([...words], shell);
+  return { code, out: shell.stdout(), err: shell.stderr() };
+}
+
+test.skipIf(peerMissing('mosquitto', 'openssl')).for([
+  ['a certificate', []],
+  ['a password', ['--password']],
+] as const)('service enrol and setup --from: %s', async ([kind, flags]) => {
+  await withDirectory(async (dir) => {
+    const kit = join(dir, 'kit');
+    await mkdir(kit);
+    const certificates = await makeCertificates(dir, 'unused');
+    const authority = join(dir, 'authority');
+    const file = join(dir, 'seven.kit');
+    const enrol = async (url: string) =>
+      run(
+        ...`service enrol Kit7 --broker ${url} --kit-id ${kit_id} --authority ${authority} --ca ${certificates.ca} --out ${file}`.split(
+          ' ',
+        ),
+        ...flags,
+      );
+    // The broker is told what the command prints: the authority, or the password.
+    const first = await enrol('mqtts://localhost:1');
+    expect(first.code).toBe(0);
+    expect(first.out).toContain(kit_id);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await enrol('mqtts://localhost:1')).err).toContain(texts.enrolment_exists(file));
+    const made = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
+    const password = made['password'];
+    const broker = await startMosquitto({
+      tls: {
+        pair: certificates.server,
+        ca: password === undefined ? join(authority, 'ca.crt') : certificates.ca,
+        client_ca: password === undefined,
+      },
+      ...(password === undefined ? {} : { passwords: { [kit_id]: password } }),
+    });
+    try {
+      await writeFile(file, JSON.stringify({ ...made, broker: broker.url }));
+      const config = join(kit, 'config.yaml');
+      const { code, out } = await run('setup', '-c', config, '--from', file, '--scan', '0', '--no-ask');
+      expect([code, out]).toEqual([0, expect.stringMatching(/broker login +accepted|ok +broker login/u)]);
+      const text = await readFile(config, 'utf8');
+      expect(text).toContain('kit_name: Kit7');
+      expect(text).toContain(kind === 'a password' ? 'password_file:' : 'cert_file:');
+    } finally {
+      await broker.stop();
+    }
+    expect(
+      (await run('setup', '-c', join(dir, 'c.yaml'), '--from', certificates.ca, '--no-ask')).err,
+    ).toContain(texts.no_enrolment(certificates.ca));
+  });
+});
