@@ -8,7 +8,7 @@ import { readConfig } from '../../../../src/kit/config/config.ts';
 import { configFile } from '../../../../src/kit/config/schema.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
-const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('../../../../src/help/configuration.md', import.meta.url), 'utf8');
 const sample = /```yaml\n([^]*?)```/u.exec(readme)?.[1] ?? '';
 const secrets_dir = '/etc/kit-connector';
 
