@@ -7,6 +7,7 @@ import { mode_names, modeNumbers } from '../../drivers/mavlink/vehicles/modes.ts
 import type { SignFrame } from '../../drivers/mavlink/wire/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
 import { asMavlink1 } from './mavlink1.ts';
+import type { VehicleFiles } from './vehicle-files.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
 
 type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND_LONG' }>;
@@ -28,6 +29,8 @@ export class FakeDrone extends SimVehicle {
   camera: { readonly vendor: string; readonly model: string } | undefined;
   /** Flight modes that the vehicle lists when it is asked. */
   modes: readonly { readonly custom_mode: number; readonly mode_name: string }[] = [];
+  /** Files that it serves by MAVLink FTP, as PX4 does its metadata. */
+  files: VehicleFiles | undefined;
   /** Shown in the heartbeat instead of the mode of the flight. */
   odd_mode: number | undefined;
   /** The newest is last; its place is its sequence number. */
@@ -207,6 +210,26 @@ export class FakeDrone extends SimVehicle {
     }
   }
 
+  #explainEvents({ name, fields }: Decoded, from: { readonly sysid: number; readonly compid: number }): void {
+    if (name === 'FILE_TRANSFER_PROTOCOL') this.#serveFile(fields.payload, from);
+    if (name === 'REQUEST_EVENT') this.#sendEvents(fields);
+  }
+
+  #serveFile(
+    payload: readonly number[],
+    { sysid, compid }: { readonly sysid: number; readonly compid: number },
+  ): void {
+    const answer = this.files?.answer(payload);
+    const target = { target_network: 0, target_system: sysid, target_component: compid };
+    if (answer) this.send('FILE_TRANSFER_PROTOCOL', { ...target, payload: answer });
+  }
+
+  #nameMetadata(): Answer {
+    const uri = 'mftp://etc/extras/component_general.json.xz';
+    this.send('COMPONENT_METADATA', { time_boot_ms: 0, file_crc: 0, uri });
+    return { result: 0 };
+  }
+
   #listModes(): Answer {
     for (const [index, mode] of this.modes.entries()) {
       const place = {
@@ -326,7 +349,7 @@ export class FakeDrone extends SimVehicle {
     if (message.name === 'HEARTBEAT' && sysid === pilot_system) this.#pilot_ms = performance.now();
     if (message.name === 'HEARTBEAT') this.beats.push({ sysid, compid, fields: message.fields });
     if (message.name.startsWith('PARAM_REQUEST_')) this.onParameters?.();
-    if (message.name === 'REQUEST_EVENT') this.#sendEvents(message.fields);
+    this.#explainEvents(message, from);
     if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
     if (message.name === 'SET_MODE') this.#setModeByMessage(message.fields.custom_mode);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
@@ -352,6 +375,7 @@ export class FakeDrone extends SimVehicle {
     const execute = (): Answer | undefined => super.execute(message);
     if (fields.command === 511 || fields.command === 512) {
       this.requests.push(fields.param1);
+      if (fields.param1 === 397 && this.files) return this.#nameMetadata();
       return fields.param1 === 435 && this.modes.length > 0 ? this.#listModes() : execute();
     }
     this.commands.push(fields);

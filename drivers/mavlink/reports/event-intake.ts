@@ -70,8 +70,11 @@ export class EventIntake {
   }
 
   /** Returns why the vehicle cannot be armed in `mode`; undefined without a complete report of its checks. */
-  armingReasons(mode: string | null): readonly string[] | undefined {
-    return armingReasons(this.#events, mode);
+  armingReasons(
+    mode: string | null,
+    textOf?: (event: VehicleEvent) => string | undefined,
+  ): readonly string[] | undefined {
+    return armingReasons(this.#events, mode, textOf);
   }
 
   /** Returns the failsafes that begin with an event. */

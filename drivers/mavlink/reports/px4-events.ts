@@ -128,11 +128,12 @@ export function eventText({ id }: VehicleEvent): string | undefined {
 export function armingReasons(
   events: ReadonlyMap<number, VehicleEvent>,
   mode: string | null,
+  textOf: (event: VehicleEvent) => string | undefined = eventText,
 ): readonly string[] | undefined {
   const report = newestReport(events);
   if (!report) return undefined;
   const checks = report.filter((event) => concerns(event, mode));
-  return [...new Set(checks.map(checkText))];
+  return [...new Set(checks.map((check) => checkText(check, textOf(check))))];
 }
 
 function newestReport(events: ReadonlyMap<number, VehicleEvent>): readonly VehicleEvent[] | undefined {
@@ -163,9 +164,9 @@ function modesOf({ arguments: bytes }: VehicleEvent): number {
   return (a | (b << 8) | (c << 16) | (d << 24)) >>> 0;
 }
 
-function checkText(event: VehicleEvent): string {
+function checkText(event: VehicleEvent, text: string | undefined): string {
   const component = components[event.arguments[4] ?? 0] ?? `component ${event.arguments[4]}`;
-  return `${component}: ${eventText(event) ?? `check ${event.id} failed`}`;
+  return `${component}: ${text ?? eventText(event) ?? `check ${event.id} failed`}`;
 }
 
 // Failsafes: PX4-Autopilot, src/modules/commander/failsafe/framework.cpp (1.14 and later).

@@ -5,6 +5,8 @@ export interface StatusText {
   /** MAV_SEVERITY: 0 emergency to 7 debug. */
   readonly severity: number;
   readonly text: string;
+  /** An event of PX4 says the same. */
+  readonly isEvent?: true;
 }
 
 interface Chunks {
@@ -62,5 +64,5 @@ export class StatusTexts {
 /** Replaces control characters: PX4 ends a text with a tab to mark that an event repeats it. */
 function cleaned(severity: number, raw: string): StatusText | undefined {
   const text = raw.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
-  return text === '' ? undefined : { severity, text };
+  return text === '' ? undefined : { severity, text, ...(raw.endsWith('\t') && { isEvent: true }) };
 }

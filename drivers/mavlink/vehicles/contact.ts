@@ -3,6 +3,7 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 import { BootClock } from '../reports/boot-clock.ts';
 import { EventIntake } from '../reports/event-intake.ts';
 import { Hardware, isSameHardware } from '../reports/hardware.ts';
+import { type KnownMetadata, MetadataFetch } from '../reports/metadata-fetch.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
 import { heartbeatOf } from './high-latency.ts';
 import {
@@ -49,6 +50,10 @@ export interface ContactParts {
     readonly isPresent: (now_ms: number) => boolean;
     readonly seen: (now_ms: number) => void;
   };
+  /** What is known of the events of firmwares. */
+  readonly metadata: KnownMetadata;
+  /** The metadata of the events could not be read. */
+  readonly onMetadataFault: (contact: Contact, reason: string) => void;
   /** Receives a complete text of the vehicle. */
   readonly onText: (contact: Contact, text: StatusText, now_ms: number) => void;
   /** Receives an event that was not received before. */
@@ -121,6 +126,7 @@ export class Contact {
   /** Names of its flight modes by number, from its own list. */
   readonly modes = new Map<number, string>();
   readonly events = new EventIntake();
+  readonly #metadata: MetadataFetch;
   readonly unanswered = new UnansweredCopies();
   readonly overturned = new Overturned();
   readonly #out: Outgoing;
@@ -164,6 +170,7 @@ export class Contact {
     this.#onText = more.onText;
     this.#onEvent = more.onEvent;
     this.#rival = more.rival;
+    this.#metadata = new MetadataFetch(more.metadata, (reason) => more.onMetadataFault(this, reason));
     this.heartbeats = more.heartbeats ?? new OwnHeartbeats();
   }
 
@@ -239,6 +246,11 @@ export class Contact {
     return this.#other && this.#other.at_ms >= since_ms ? this.#other.target_system : undefined;
   }
 
+  /** What its events mean; undefined until its file was read, and without one. */
+  get metadata(): MetadataFetch['metadata'] {
+    return this.#metadata.metadata;
+  }
+
   /** Whether another station uses our ids: the answers of the vehicle to it look like answers to us. */
   get hasRival(): boolean {
     return this.#rival.isPresent(performance.now());
@@ -285,6 +297,7 @@ export class Contact {
     else if (name === 'PARAM_VALUE') this.#detectQuadplane(() => this.#quadplane.receiveParameter(fields));
     else if (name === 'HIGH_LATENCY2') this.#receiveHighLatency(fields, now_ms);
     else this.#collect(message, now_ms);
+    this.#learnEvents(message);
     return true;
   }
 
@@ -303,6 +316,8 @@ export class Contact {
     const target = { target_system: this.sysid, target_component: this.compid };
     if (this.#quadplane.isDue(now_ms))
       this.send('PARAM_REQUEST_READ', { ...target, param_id: quadplane_parameter, param_index: -1 });
+    const payload = this.#metadata.next(now_ms);
+    if (payload) this.send('FILE_TRANSFER_PROTOCOL', { target_network: 0, ...target, payload });
     const missed = this.events.next(now_ms);
     if (missed) this.send('REQUEST_EVENT', { ...missed, ...target });
   }
@@ -319,8 +334,16 @@ export class Contact {
     } else if (name === 'TIMESYNC') {
       this.#noteProbe(fields, now_ms);
     } else if (name === 'EVENT' && this.events.take(fields)) {
+      this.#streams?.requestMetadata();
       this.#onEvent(this, fields, now_ms);
     }
+  }
+
+  /** What its events mean is in a file that it serves. */
+  #learnEvents({ name, fields }: Decoded): void {
+    if (name === 'COMPONENT_METADATA') this.#metadata.announced(fields.uri);
+    else if (name === 'COMPONENT_INFORMATION') this.#metadata.announced(fields.general_metadata_uri);
+    else if (name === 'FILE_TRANSFER_PROTOCOL' && this.isToUs(fields)) this.#metadata.receive(fields);
   }
 
   #beat(heartbeat: Messages['HEARTBEAT'], now_ms: number): void {
@@ -415,6 +438,7 @@ export class Contact {
     this.#quadplane.restart();
     this.heartbeats.restart();
     this.events.restart();
+    this.#metadata.restart();
     // While a vehicle seems to restart with each message, nothing is requested from it.
     if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);
     this.#restarted_ms = now_ms;

@@ -5,6 +5,7 @@ import type { Place } from './geo.ts';
 import { highLatencyArmed } from './high-latency.ts';
 import { type Autopilot, assetTypeOf, type Kind } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
+import type { VehicleEvent } from '../reports/px4-events.ts';
 import { flightMode } from './modes.ts';
 
 export interface Situation {
@@ -191,8 +192,9 @@ export function modeCauses(contact: Contact, custom_mode: number): readonly stri
   return causesOf(contact, flightMode(contact.autopilot, contact.kind, { base_mode: 1, custom_mode }));
 }
 
-function causesOf({ autopilot, events }: Contact, mode: string | null): readonly string[] {
-  return autopilot === 'px4' ? (events.armingReasons(mode) ?? []).slice(0, reasons_max) : [];
+function causesOf({ autopilot, events, metadata }: Contact, mode: string | null): readonly string[] {
+  const textOf = (event: VehicleEvent): string | undefined => metadata?.textOf(event);
+  return autopilot === 'px4' ? (events.armingReasons(mode, textOf) ?? []).slice(0, reasons_max) : [];
 }
 
 function reasonsOf(contact: Contact, mode: string | null, now_ms: number): readonly string[] {

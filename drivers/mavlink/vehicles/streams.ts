@@ -79,6 +79,11 @@ const result_in_progress = 5;
 const command_set_interval = 511;
 const command_request_capabilities = 520;
 
+/** PX4 from 1.14, and before. */
+const metadata: readonly Wanted[] = [
+  { name: 'COMPONENT_METADATA', msgid: 397, once: true },
+  { name: 'COMPONENT_INFORMATION', msgid: 395, once: true },
+];
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
 /** What only some commands need, and is requested for them. */
@@ -170,6 +175,11 @@ export class Streams {
   /** Requests the list of flight modes. It is long, and most vehicles have only modes that are in the tables. */
   requestModes(): void {
     if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
+  }
+
+  /** Requests where the metadata of the events is. */
+  requestMetadata(): void {
+    for (const wanted of metadata) if (!this.#wants.has(wanted.name)) this.#want(wanted);
   }
 
   /** Requests what will show the effect of a command. */

@@ -32,6 +32,7 @@ export const texts = {
   id_of_all: 'vehicle has id 0, which stands for all; ignoring it until it has another id',
   vehicle_text: 'vehicle sent a text',
   vehicle_warning: 'vehicle sent a warning',
+  metadata_missing: 'metadata of events not read; showing their numbers',
   vehicle_event: 'vehicle reported an event',
   battery_state: (id: number, state: string) => `battery ${id + 1}: ${state}`,
   fence_breached: (type: string | null) =>

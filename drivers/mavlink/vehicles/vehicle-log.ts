@@ -35,10 +35,10 @@ export class VehicleLog {
     else this.#log.info(facts, texts.vehicle_text);
   }
 
-  /** Logs an event. PX4 sends the more important ones as texts too; the firmware's metadata file has the other meanings. */
-  event({ asset_key, isVehicle }: Subject, event: VehicleEvent): void {
+  /** Logs an event. PX4 sends the more important ones as texts too. `text`: its meaning in the metadata of the firmware. */
+  event({ asset_key, isVehicle }: Subject, event: VehicleEvent, text: string | undefined): void {
     const level = eventLevel(event);
-    const meaning = eventText(event) ?? null;
+    const meaning = text ?? eventText(event) ?? null;
     const facts = { asset_key, event: event.id, level, sequence: event.sequence, meaning };
     const isWarning = level <= severity_warning && isVehicle;
     if (isWarning && this.#isNew(`${asset_key} ${event.id}`) && this.#mayWrite(asset_key))

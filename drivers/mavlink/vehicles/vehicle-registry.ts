@@ -33,6 +33,7 @@ import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { isSameHardware } from '../reports/hardware.ts';
+import { KnownMetadata } from '../reports/metadata-fetch.ts';
 import { Radios } from '../links/radios.ts';
 import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
@@ -76,6 +77,7 @@ export class VehicleRegistry {
   readonly #sharedIds: SharedIdLog;
   readonly #full = new Set<string>();
   readonly #log: VehicleLog;
+  readonly #metadata = new KnownMetadata();
   readonly #identified_ms = new WeakMap<Contact, number>();
   readonly #vehicleSlots = new VehicleSlots();
   readonly #appearing = {
@@ -208,14 +210,14 @@ export class VehicleRegistry {
     if (!hasSlot) return this.#refuse('autopilots', contacts_max);
     if (victim) this.#drop(victim);
     const { sysid, compid } = from.frame;
-    const { options, out } = this.#parts;
+    const { host, options, out } = this.#parts;
     const { streams: rates, passive } = options;
     const onText = (by: Contact, text: StatusText, at_ms: number): void => {
       this.#log.text(this.#subject(by), text);
       this.#vehicleOf.get(by)?.receiveText(text, by, at_ms);
     };
     const onEvent = (by: Contact, event: VehicleEvent, at_ms: number): void => {
-      this.#log.event(this.#subject(by), event);
+      this.#log.event(this.#subject(by), event, by.metadata?.textOf(event));
       this.#vehicleOf.get(by)?.receiveEvent(event, by, at_ms);
     };
     const place = { link, source: sourceOf(peer) };
@@ -224,7 +226,9 @@ export class VehicleRegistry {
       seen: (at_ms: number): void => this.#rivals.seen(place, at_ms),
     };
     const isNamed = options.signing !== undefined || link.isNamed(peer);
-    const more = { isNamed, rival, heartbeats, onText, onEvent };
+    const onMetadataFault = ({ asset_key }: Contact, reason: string): void =>
+      host.log.info({ asset_key, reason }, texts.metadata_missing);
+    const more = { isNamed, rival, heartbeats, onText, onEvent, metadata: this.#metadata, onMetadataFault };
     const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more });
     this.#contacts.add(contact);
     return contact;

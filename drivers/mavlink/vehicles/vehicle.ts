@@ -17,7 +17,7 @@ import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import { FlightLog } from './vehicle-log.ts';
 import { Failsafes } from './failsafes.ts';
 import { VehicleTexts } from './vehicle-texts.ts';
-import type { VehicleEvent } from '../reports/px4-events.ts';
+import { eventLevel, type VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from './stored-missions.ts';
@@ -48,6 +48,7 @@ type Sender = Pick<Contact, 'compid' | 'source' | 'sysid'>;
 const quiet_ms = 1_500;
 /** An event that is older was requested again, or happened before the driver started. */
 const event_fresh_ms = 15_000;
+const untold_max = 16;
 
 export class Vehicle {
   readonly asset_key: string;
@@ -88,6 +89,8 @@ export class Vehicle {
   readonly #flightLog: FlightLog;
   readonly #texts: VehicleTexts;
   readonly #failsafes: Failsafes;
+  /** Events whose meaning is still being read. */
+  readonly #untold: VehicleEvent[] = [];
 
   constructor(parts: VehicleParts) {
     this.#parts = parts;
@@ -221,7 +224,8 @@ export class Vehicle {
   /** A text of the autopilot, over any link of its own. */
   receiveText(text: StatusText, contact: Contact, now_ms: number): void {
     if (contact !== this.#active && this.isForeign(contact)) return;
-    this.#texts.receive(text, contact.link, now_ms);
+    // The event says the same, with its values.
+    if (!(text.isEvent === true && contact.metadata)) this.#texts.receive(text, contact.link, now_ms);
     this.#failsafes.text(text);
   }
 
@@ -231,11 +235,26 @@ export class Vehicle {
     if (now_ms - booted_at_ms - event.event_time_boot_ms > event_fresh_ms) return;
     if (contact !== this.#active && this.isForeign(contact)) return;
     this.#failsafes.begin(contact.events.failsafesOf(event), null);
+    this.#untold.push(event);
+    if (this.#untold.length > untold_max) this.#untold.shift();
+    this.#tellEvents(contact, now_ms);
+  }
+
+  /** Publishes what events mean, once that was read from the vehicle. */
+  #tellEvents({ metadata, events, link }: Contact, now_ms: number): void {
+    if (!metadata) return;
+    for (const event of this.#untold.splice(0)) {
+      const text = metadata.textOf(event);
+      if (text === undefined) continue;
+      if (metadata.isShown(event)) this.#texts.receive({ severity: eventLevel(event), text }, link, now_ms);
+      this.#failsafes.begin(events.failsafesOf(event), text);
+    }
   }
 
   #restarted({ boots }: Contact): void {
     this.#boots = boots;
     this.#stored.forget();
+    this.#untold.length = 0;
     this.#failsafes.restart();
   }
 
@@ -299,6 +318,7 @@ export class Vehicle {
     this.#notePlaces();
     this.#switch(now_ms);
     this.#warnOfAlien(now_ms);
+    this.#tellEvents(this.#active, now_ms);
     if (this.#online) this.#checkSilence(now_ms);
     this.changes.notify();
   }

@@ -175,6 +175,8 @@ export const layouts = {
     '283: hex64 uid, uint32_t time_boot_ms, uint32_t firmware_version, uint32_t hardware_version, float roll_min, float roll_max, float pitch_min, float pitch_max, float yaw_min, float yaw_max, uint16_t cap_flags, uint16_t custom_cap_flags, char vendor_name[32], char model_name[32], char custom_name[32], uint8_t gimbal_device_id',
   ORBIT_EXECUTION_STATUS:
     '360: uint64_t time_usec, float radius, int32_t x, int32_t y, float z, uint8_t frame',
+  COMPONENT_INFORMATION:
+    '395: uint32_t time_boot_ms, uint32_t general_metadata_file_crc, uint32_t peripherals_metadata_file_crc, char general_metadata_uri[100], char peripherals_metadata_uri[100]',
   COMPONENT_INFORMATION_BASIC:
     '396: uint64_t capabilities, uint32_t time_boot_ms, uint32_t time_manufacture_s, char vendor_name[32], char model_name[32], char software_version[24], char hardware_version[24], char serial_number[32]',
   AVAILABLE_MODES:

@@ -12,6 +12,7 @@ export const extraLayouts = {
     '412: uint16_t first_sequence, uint16_t last_sequence, uint8_t target_system, uint8_t target_component',
   RESPONSE_EVENT_ERROR:
     '413: uint16_t sequence, uint16_t sequence_oldest_available, uint8_t target_system, uint8_t target_component, uint8_t reason',
+  COMPONENT_METADATA: '397: uint32_t time_boot_ms, uint32_t file_crc, char uri[100]',
   // The 32 bits of the value, since some autopilots store an integer in them, which a float would not survive.
   PARAM_VALUE:
     '22: uint32_t param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type',

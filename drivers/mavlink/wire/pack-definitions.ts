@@ -64,6 +64,7 @@ const used: ReadonlySet<string> = new Set([
   'TERRAIN_REPORT',
   'ALTITUDE',
   'FILE_TRANSFER_PROTOCOL',
+  'COMPONENT_INFORMATION',
   'REQUEST_DATA_STREAM',
   'MISSION_ITEM_INT',
   'VFR_HUD',

@@ -1,4 +1,5 @@
 /** A refusal as the outcome: known when the older message was not sent, and unknown when it may be to an earlier command. */
+import { KnownMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { expect, it } from 'vitest';
 import { carryOut } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import {
@@ -73,6 +74,8 @@ function oldCopter(result = unsupported) {
     rival: { isPresent: () => false, seen: (at_ms) => rivals.push(at_ms) },
     onText: () => undefined,
     onEvent: () => undefined,
+    metadata: new KnownMetadata(),
+    onMetadataFault: () => undefined,
   });
   const beat = { custom_mode: guided, type: 2, autopilot: 3, base_mode: 129, system_status: 4 };
   receive({ name: 'HEARTBEAT', fields: { ...beat, mavlink_version: 3 } });

@@ -1,4 +1,5 @@
 /** The links of one command: what is tried over each until its time is over, and what is left on none. */
+import { KnownMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { expect, it } from 'vitest';
 import { carryOut } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import { armOrder, returnOrder } from '../../../../../drivers/mavlink/commands/orders.ts';
@@ -63,6 +64,8 @@ function copterOver(links: readonly { readonly accepts: (attempt: number) => boo
       rival: { isPresent: () => false, seen: () => undefined },
       onText: () => undefined,
       onEvent: () => undefined,
+      metadata: new KnownMetadata(),
+      onMetadataFault: () => undefined,
     });
   });
   const [contact] = contacts;

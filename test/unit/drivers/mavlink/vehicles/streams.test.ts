@@ -1,4 +1,5 @@
 /** Requests for messages: one at a time, again when messages stop, never against another station. */
+import { KnownMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { describe, expect, it } from 'vitest';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
@@ -224,6 +225,8 @@ describe('The clock of an autopilot', () => {
       now_ms: 0,
       onText: () => undefined,
       onEvent: () => undefined,
+      metadata: new KnownMetadata(),
+      onMetadataFault: () => undefined,
     });
     const still = { roll: 0, pitch: 0, yaw: 0, rollspeed: 0, pitchspeed: 0, yawspeed: 0 };
     for (const [index, time_boot_ms] of boots_ms.entries())
