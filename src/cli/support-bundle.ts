@@ -160,7 +160,8 @@ async function readKnown(file: string, shell: Shell): Promise<Known> {
   const own_key =
     config &&
     (await readTextUpTo(join(config.state_dir, 'service-key'), small_bytes_max).catch(() => undefined));
-  const own = [broker?.password, broker?.key, media, own_key];
+  const brokers = [broker, ...(broker?.others ?? [])];
+  const own = [...brokers.flatMap((each) => [each?.password, each?.key]), media, own_key];
   const dir = dirname(resolve(file));
   const named = config ? touchpointsOf(value, config.drivers, dir).secrets : [];
   const secret = named.filter(({ isPublic }) => !isPublic);

@@ -146,7 +146,10 @@ export const texts = {
   next_steps: (start: string, look: string, drivers: number) =>
     `next: ${start}, then ${look} (${drivers} drivers)`,
   ask_kit_name: 'display name of the kit',
-  ask_username: 'user name at the broker',
+  ask_username_of: (broker = 'the broker', words?: string) =>
+    `user name at ${broker}${words === undefined ? '' : ` (${words})`}`,
+  ask_certificate: (broker: string) => `client certificate for ${broker}, a PEM file (empty: none)`,
+  ask_key: 'its private key, a PEM file',
   ask_broker: 'broker, such as mqtts://broker.example.com:8883',
   invalid_kit_id: (answer: string) =>
     `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`,

@@ -16,11 +16,14 @@ export class ConnectFailed extends Error {
   readonly stage: Stage;
   /** Of CONNACK: as MQTT 5 has it, or 3.1.1 below 6. */
   readonly code: number | undefined;
+  /** The other server that it named, if it did. */
+  readonly server_reference: string | undefined;
 
-  constructor(message: string, stage: Stage, code?: number) {
+  constructor(message: string, stage: Stage, code?: number, server_reference?: string) {
     super(message);
     this.stage = stage;
     this.code = code;
+    this.server_reference = server_reference;
   }
 }
 
@@ -32,7 +35,9 @@ export class FailureNotes {
 
   answered({ reasonCode, returnCode, properties }: IConnackPacket): void {
     const code = reasonCode ?? returnCode;
-    if (code) this.#refusal = new ConnectFailed(codeInWords(code, properties), 'refused', code);
+    if (!code) return;
+    const words = codeInWords(code, properties);
+    this.#refusal = new ConnectFailed(words, 'refused', code, properties?.serverReference);
   }
 
   note(error: Error): void {

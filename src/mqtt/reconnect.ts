@@ -3,7 +3,7 @@
  * after every failure and every loss, with pauses that grow and are spread at random.
  */
 import { backoff, sleep } from '../platform/time.ts';
-import type { BrokerOptions, ProtocolVersion } from './broker.ts';
+import type { ProtocolVersion } from './broker.ts';
 import { ConnectFailed } from './connect-failed.ts';
 import type { Session } from './session.ts';
 
@@ -28,7 +28,8 @@ const try_5_again_ms = 3_600_000;
 const unsupported_version: ReadonlySet<number> = new Set([0x84, 1]);
 
 export interface ReconnectOptions {
-  readonly protocol: BrokerOptions['protocol'];
+  /** Of the broker that the attempt is made at. */
+  readonly protocol: () => ProtocolChoice;
   readonly retry: RetrySpans;
   /** Monotonic time. */
   readonly now: () => number;
@@ -43,22 +44,26 @@ export interface ReconnectOptions {
   readonly serve: (session: Session, signal: AbortSignal) => Promise<'at_once' | 'soon' | 'later'>;
   /** Aborts when another attempt may succeed where this one does not: the pause or the attempt ends, the next begins. */
   readonly hurry?: () => AbortSignal | undefined;
-  readonly onAttempt?: () => void;
-  /** An attempt failed. `isOtherVersionDue`: the next one follows at once, with the other version of MQTT. */
-  readonly onFailed: (error: unknown, how: { readonly isOtherVersionDue: boolean }) => void;
+  readonly onAttempt: () => void;
+  /**
+   * An attempt failed. `isOtherVersionDue`: the next one follows at once, with the other version of MQTT. Returns `at_once` where the
+   * next one is at another broker.
+   */
+  readonly onFailed: (error: unknown, how: { readonly isOtherVersionDue: boolean }) => 'at_once' | 'later';
+  /** The longest that the next pause may be; left out: no limit. */
+  readonly pauseMax_ms?: () => number;
   readonly onPause?: (pause_ms: number) => void;
 }
 
 /** Runs until `signal` aborts and the session has ended. */
 export async function keepConnected(options: ReconnectOptions, signal: AbortSignal): Promise<void> {
-  const { now, random, retry, onPause } = options;
-  const protocol = new ProtocolChoice(options.protocol, now);
+  const { random, retry, onPause, pauseMax_ms = () => Infinity } = options;
   let pauses = retryPauses(retry, random);
   while (!signal.aborted) {
-    const next = await connectAndServe(options, protocol, signal);
+    const next = await connectAndServe(options, signal);
     if (next === 'soon') pauses = retryPauses(retry, random);
     if (next === 'at_once' || signal.aborted) continue;
-    const pause_ms = pauses.next().value;
+    const pause_ms = Math.min(pauses.next().value, pauseMax_ms());
     onPause?.(pause_ms);
     const hurry = options.hurry?.();
     await sleep(pause_ms, hurry === undefined ? signal : AbortSignal.any([signal, hurry]));
@@ -79,11 +84,11 @@ export function retryPauses(
 
 /** One attempt and, if it succeeds, its session; returns when the next attempt is due. */
 async function connectAndServe(
-  { now, open, serve, hurry, onAttempt, onFailed }: ReconnectOptions,
-  protocol: ProtocolChoice,
+  { now, open, serve, hurry, onAttempt, onFailed, protocol: protocolNow }: ReconnectOptions,
   signal: AbortSignal,
 ): Promise<'at_once' | 'soon' | 'later'> {
-  onAttempt?.();
+  onAttempt();
+  const protocol = protocolNow();
   let session: Session;
   const hurried = hurry?.();
   const stop = hurried === undefined ? signal : AbortSignal.any([signal, hurried]);
@@ -93,8 +98,8 @@ async function connectAndServe(
     if (signal.aborted) return 'later';
     if (hurried?.aborted) return 'at_once';
     const isOtherVersionDue = error instanceof ConnectFailed && protocol.failed(error);
-    onFailed(error, { isOtherVersionDue });
-    return isOtherVersionDue ? 'at_once' : 'later';
+    const next = onFailed(error, { isOtherVersionDue });
+    return isOtherVersionDue ? 'at_once' : next;
   }
   protocol.connected();
   const from_ms = now();

@@ -50,7 +50,8 @@ export class Session {
   readonly protocol: ProtocolVersion;
   readonly session_present: boolean;
   readonly receive_maximum: number;
-  readonly packet_bytes_max: number;
+  /** As its CONNACK says, or less. */
+  packet_bytes_max: number;
   /** Whether the broker keeps retained messages, as its CONNACK says; nothing is published as retained once this is false. */
   retains: boolean;
   readonly qos_max: number;
@@ -69,6 +70,7 @@ export class Session {
   /** Rejects each message that waits for its PUBACK; as many at most as there are packet identifiers. */
   readonly #waiting = new Set<(error: OutcomeUnknown) => void>();
   #disconnect_code: number | undefined;
+  #server_reference: string | undefined;
   #reason: string | undefined;
   #closed_silently = false;
 
@@ -119,6 +121,11 @@ export class Session {
   /** The reason code of the broker's DISCONNECT, if it sent one. */
   get disconnect_code(): number | undefined {
     return this.#disconnect_code;
+  }
+
+  /** The other server that it named, if it did. */
+  get server_reference(): string | undefined {
+    return this.#server_reference;
   }
 
   /** Monotonic time of the last byte from the broker. */
@@ -233,6 +240,7 @@ export class Session {
 
   #disconnected({ reasonCode = 0, properties }: IDisconnectPacket): void {
     this.#disconnect_code = reasonCode;
+    this.#server_reference = properties?.serverReference;
     this.#reason ??= texts.ended_by_broker(codeInWords(reasonCode, properties));
     // Not all brokers close the connection behind it.
     this.#stream.destroy();

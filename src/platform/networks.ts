@@ -6,6 +6,12 @@ export function plainIp(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/iu, '');
 }
 
+/** Whether the host is certainly this machine. A name such as `127.0.0.1.example.com` can be any machine. */
+export function isThisMachine(host: string): boolean {
+  const ip = host.replace(/^\[(.*)\]$/u, '$1');
+  return host === 'localhost' || ip === '::1' || (isIP(ip) === 4 && ip.startsWith('127.'));
+}
+
 /** A list of networks such as `10.20.0.0/16`. */
 export function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList();

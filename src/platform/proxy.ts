@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { env as environment } from 'node:process';
 import { brokerPlace, isTls } from './broker-address.ts';
+import { isThisMachine } from './networks.ts';
 
 export interface Proxy {
   readonly kind: 'http' | 'https' | 'socks5';
@@ -46,9 +47,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function proxyOfEnvironment(url: URL, env: Environment = environment): string | undefined {
   const read = (name: string): string | undefined => env[name] || env[name.toUpperCase()] || undefined;
   const { host, port } = brokerPlace(url);
-  const isOwn = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
   const exceptions = (read('no_proxy') ?? '').toLowerCase().split(/[\s,]+/u);
-  if (isOwn || exceptions.some((each) => each !== '' && isCovered(host, port, each))) return undefined;
+  if (isThisMachine(host) || exceptions.some((each) => each !== '' && isCovered(host, port, each)))
+    return undefined;
   return read(isTls(url) ? 'https_proxy' : 'http_proxy') ?? read('all_proxy');
 }
 

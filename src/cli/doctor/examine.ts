@@ -3,7 +3,7 @@ import { dirname, resolve, join } from 'node:path';
 import { readdir, access, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { drivers as driver_list } from '../../../drivers/index.ts';
-import { no_broker } from '../../kit/config/broker.ts';
+import { type BrokerConfig, no_broker } from '../../kit/config/broker.ts';
 import {
   type Config,
   config_file_default,
@@ -20,6 +20,7 @@ import { DaemonUnavailable, localClient, type LocalClient } from '../../kit/loca
 import { isAnswered } from '../../kit/local/server.ts';
 import { within } from '../../platform/time.ts';
 import { version } from '../version.ts';
+import { checkProfile } from './broker-profile.ts';
 import { checkBrokerSession } from './broker-session.ts';
 import { checkClock } from './clock.ts';
 import { checkDisk } from './disk.ts';
@@ -92,29 +93,29 @@ function tooLong(what: string): Finding {
 
 function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {
   const { touched, places } = read;
-  const broker = config.broker?.url === no_broker ? undefined : config.broker;
+  const brokers = brokersOf(config);
   const user = read.isService ? serviceUser() : Promise.resolve(undefined);
   return [
     ['disk', async () => checkDisk(config)],
-    ...(broker
-      ? [
-          [
-            'broker',
-            async (over) => checkNetwork(await withStoredSecrets(broker), over, places),
-          ] satisfies Check,
-        ]
-      : []),
-    ...(broker
-      ? [
-          [
-            'broker login',
-            async (over) =>
-              (await daemon).runs || config.kit_id === no_kit_id
-                ? []
-                : checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over, places),
-          ] satisfies Check,
-        ]
-      : []),
+    ...brokers.map((broker, n): Check => [
+      'broker',
+      async (over) =>
+        named(broker, n, [
+          ...checkProfile(broker),
+          ...(await checkNetwork(await withStoredSecrets(broker), over, places)),
+        ]),
+    ]),
+    ...brokers.map((broker, n): Check => [
+      'broker login',
+      async (over) =>
+        (await daemon).runs || config.kit_id === no_kit_id
+          ? []
+          : named(
+              broker,
+              n,
+              await checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over, places),
+            ),
+    ]),
     ['secrets', async () => checkSecretFiles(touched.secrets, await user)],
     ...(config.drivers.some(({ driver }) => driver.name === 'links')
       ? [['ping', checkPing] satisfies Check]
@@ -123,6 +124,16 @@ function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): read
     ['ports', async () => checkListeners(listenersOf(config, touched), await daemon)],
     ['devices', async (over) => checkHosts(touched.hosts, over)],
   ];
+}
+
+function brokersOf({ broker }: Config): readonly BrokerConfig[] {
+  return broker === undefined || broker.url === no_broker ? [] : [broker, ...(broker.others ?? [])];
+}
+
+/** The findings about a broker, which those behind the first carry the address of. */
+function named(broker: BrokerConfig, n: number, findings: readonly Finding[]): readonly Finding[] {
+  if (n === 0) return findings;
+  return findings.map((each) => ({ ...each, finding: texts.of_broker(broker.url, each.finding) }));
 }
 
 function listenersOf({ metrics, service }: Config, { listeners }: Touchpoints): readonly Listener[] {

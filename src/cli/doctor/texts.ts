@@ -66,6 +66,18 @@ export const texts = {
     `kit-connector ${version}, Node ${node}, ${platform} ${arch}`,
   running_for: (version: string, time: string) => `kit-connector ${version} has been running for ${time}`,
   round_trip: (rtt_ms: number) => `, round trip ${rtt_ms} ms`,
+  of_broker: (url: string, finding: string) => `${url}: ${finding}`,
+  profile_fits: (name: string) => `${name}: address and login are as its documents ask for`,
+  profile_rate: (name: string, messages: number) =>
+    `${name}: it takes ${messages} messages a second, so live ones leave together once a second when they are more than half of that`,
+  profile_tls: (name: string) => `${name} takes connections with TLS only`,
+  write_profile_url: (host: string, mqtts: number, wss: number) =>
+    `write mqtts://${host}:${mqtts} or wss://${host}:${wss}/mqtt in broker.url`,
+  profile_port: (name: string, port: number) => `${name} does not listen on port ${port}`,
+  profile_certificate: (name: string) => `${name} expects a client certificate, and none is set`,
+  set_certificate: 'set broker.cert_file and broker.key_file',
+  profile_password: (name: string) => `${name} expects a user name and a password, and no password is set`,
+  set_password: 'set broker.username and broker.password_file',
   no_broker_configured: 'no broker is configured',
   set_up_broker: 'set broker.url (kit-connector setup asks for it)',
   not_connected: (broker: string, since: string, last_error: string) =>

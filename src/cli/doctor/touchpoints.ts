@@ -117,25 +117,26 @@ function noteNode(
   }
 }
 
+const brokerFileKeys = z.object({
+  password_file: z.string().optional(),
+  key_file: z.string().optional(),
+  ca_file: z.string().optional(),
+  cert_file: z.string().optional(),
+});
+type BrokerFiles = z.output<typeof brokerFileKeys>;
 const brokerSection = z.object({
-  broker: z.object({
-    password_file: z.string().optional(),
-    key_file: z.string().optional(),
-    ca_file: z.string().optional(),
-    cert_file: z.string().optional(),
-  }),
+  broker: brokerFileKeys.extend({ urls: z.array(brokerFileKeys.catch({})).catch([]) }),
 });
 
 function brokerFiles(file_value: unknown, dir: string): SecretFile[] {
-  const named = brokerSection.safeParse(file_value).data?.broker ?? {};
+  const { urls = [], ...section } = brokerSection.safeParse(file_value).data?.broker ?? {};
   const driver = 'the broker';
+  const brokers: readonly BrokerFiles[] = [section, ...urls];
+  const secret = brokers.flatMap(({ password_file, key_file }) => [password_file, key_file]);
+  const open = brokers.flatMap(({ ca_file, cert_file }) => [ca_file, cert_file]);
   return [
-    ...[named.password_file, named.key_file].flatMap((path) =>
-      path ? [{ driver, path: resolve(dir, path) }] : [],
-    ),
-    ...[named.ca_file, named.cert_file].flatMap((path) =>
-      path ? [{ driver, path: resolve(dir, path), isPublic: true } as const] : [],
-    ),
+    ...secret.flatMap((path) => (path ? [{ driver, path: resolve(dir, path) }] : [])),
+    ...open.flatMap((path) => (path ? [{ driver, path: resolve(dir, path), isPublic: true } as const] : [])),
   ];
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { no_broker } from '../../kit/config/broker.ts';
 import { no_kit_id } from '../../kit/config/identity.ts';
+import { type BrokerProfile, profileOf } from '../../platform/broker-profiles.ts';
 import { printable } from '../../platform/foreign-text.ts';
 import { texts as file_texts } from '../../platform/texts.ts';
 import { complain, type Shell } from '../terminal/shell.ts';
@@ -40,6 +41,7 @@ const attempts_max = 5;
 
 /** Returns the fault of an answer. */
 type Objection = (answer: string) => string | undefined;
+type Files = Pick<SetupAnswers, 'ca_file' | 'cert_file' | 'key_file'>;
 type Question = (words: string, otherwise: string, objection?: Objection) => Promise<string>;
 
 /** Rejects when a file that is named cannot be read. */
@@ -51,12 +53,14 @@ export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shel
   const kit_name = flags.kitName ?? (await question(texts.ask_kit_name, offered_label));
   const login = await loginOf(flags, { ...offered, kit_id }, question);
   const kept = login.broker_url === offered.broker_url ? offered : withoutFiles(offered);
+  const files = await certificateOf(profileAt(login.broker_url), filesOf(flags, kept), question);
+  const hasPassword = login.broker_url !== no_broker && !(login.username === '' && files.cert_file);
   return {
     kit_id,
     kit_name: kit_name || undefined,
     ...login,
-    ...filesOf(flags, kept),
-    ...(await passwordOf(flags, login.broker_url === no_broker ? undefined : ask, kept)),
+    ...files,
+    ...(await passwordOf(flags, hasPassword ? ask : undefined, kept)),
     state_dir: flags.stateDir ?? offered.state_dir,
     runtime_dir: flags.runtimeDir ?? offered.runtime_dir,
   };
@@ -82,8 +86,31 @@ async function loginOf(
   const { kit_id, broker_url: before = no_broker } = offered;
   const broker_url = flags.broker ?? (await question(texts.ask_broker, before, noBrokerAddress));
   const asksName = flags.username === undefined && broker_url !== no_broker;
-  const username = asksName ? await question(texts.ask_username, offered.username ?? kit_id) : flags.username;
+  const profile = profileAt(broker_url);
+  // A certificate is enough there.
+  const isNameless = profile?.login === 'certificate' && profile.username === undefined;
+  const otherwise = offered.username ?? (isNameless ? '' : kit_id);
+  const username = asksName
+    ? await question(texts.ask_username_of(profile?.name, profile?.username), otherwise)
+    : flags.username;
   return { broker_url, username: username === kit_id ? undefined : username };
+}
+
+function profileAt(broker_url: string): BrokerProfile | undefined {
+  return URL.canParse(broker_url) ? profileOf(new URL(broker_url).hostname) : undefined;
+}
+
+/** Asks for the certificate that some clouds expect. */
+async function certificateOf(
+  profile: BrokerProfile | undefined,
+  files: Files,
+  question: Question,
+): Promise<Files> {
+  if (profile?.login !== 'certificate' || files.cert_file !== undefined) return files;
+  const cert_file = await question(texts.ask_certificate(profile.name), '');
+  if (cert_file === '') return files;
+  const key_file = await question(texts.ask_key, '');
+  return { ...files, cert_file: resolve(cert_file), key_file: key_file ? resolve(key_file) : undefined };
 }
 
 /** In an image no id is asked for: each kit flashed with it creates its own. */
@@ -102,10 +129,7 @@ export async function answersAgain(
   return answersOf({ ...kept, kitName: name }, before, shell);
 }
 
-function filesOf(
-  { ca, cert, key }: SetupFlags,
-  { ca_file, cert_file, key_file }: Offered,
-): Pick<SetupAnswers, 'ca_file' | 'cert_file' | 'key_file'> {
+function filesOf({ ca, cert, key }: SetupFlags, { ca_file, cert_file, key_file }: Offered): Files {
   const absolute = (path: string | undefined): string | undefined => path && resolve(path);
   return {
     ca_file: absolute(ca) ?? ca_file,

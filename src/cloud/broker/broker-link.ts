@@ -5,7 +5,7 @@ import { downTopic, retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../platform/errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, reasonOf } from '../../mqtt/codes.ts';
-import { keepConnected, service_retry } from '../../mqtt/reconnect.ts';
+import { keepConnected, ProtocolChoice, service_retry } from '../../mqtt/reconnect.ts';
 import { wayTo } from '../../mqtt/proxy.ts';
 import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
 import type { OpenTransport } from '../../mqtt/socket.ts';
@@ -73,16 +73,20 @@ export class BrokerLink implements CloudLink {
   /** Runs until `signal` aborts and the connection is closed. */
   async run(signal: AbortSignal): Promise<void> {
     const { broker, random = Math.random } = this.#parts;
+    const now = (): number => performance.now();
+    const protocol = new ProtocolChoice(broker.protocol, now);
     await keepConnected(
       {
-        protocol: broker.protocol,
+        protocol: () => protocol,
         retry: service_retry,
-        now: () => performance.now(),
+        now,
         random,
-        open: async (protocol, stop) => this.#open(protocol, stop),
+        onAttempt: () => undefined,
+        open: async (version, stop) => this.#open(version, stop),
         serve: async (session, stop) => this.#serve(session, stop),
         onFailed: (error, { isOtherVersionDue }) => {
           if (!isOtherVersionDue) this.#logDown(messageOf(error));
+          return 'later';
         },
       },
       signal,

@@ -15,14 +15,13 @@ import { degraded, type ReportParts, type UplinkEvents } from './status-report.t
 import type { OwnService } from './own-service.ts';
 import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
-import { no_broker, renewal } from '../config/broker.ts';
+import { no_broker, renewed } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
 import type { StartStore } from '../outbox/live/store-client.ts';
 import { kit_retry } from '../../mqtt/reconnect.ts';
-import { wayTo } from '../../mqtt/proxy.ts';
 import type { OpenTransport } from '../../mqtt/socket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
@@ -267,7 +266,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
   const uplink: Uplink = new Uplink({
     kit_id: config.kit_id,
     broker,
-    renew: renewal(broker),
+    renew: renewed,
     pace: {
       ...config.uplink,
       packetMs: () => pace.packetMs(),
@@ -330,10 +329,9 @@ function openTasks({ clock, log }: AppDeps, { outbox, hub, activity_log, signal 
 }
 
 /** Parts of the report that depend on no other part. */
-function processFacts({ version, broker, clock }: AppDeps, low_battery: LowBattery, signal: AbortSignal) {
+function processFacts({ version, clock }: AppDeps, low_battery: LowBattery, signal: AbortSignal) {
   return {
     version,
-    broker_url: wayTo(broker),
     started: clock.stamp(),
     clock,
     lag: measureLoopLag(signal),

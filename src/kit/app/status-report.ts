@@ -21,7 +21,6 @@ export interface UplinkEvents {
 export interface ReportParts {
   readonly config: Config;
   readonly version: string;
-  readonly broker_url: string;
   readonly started: Stamp;
   readonly clock: Clock;
   readonly hub: Hub;
@@ -105,11 +104,11 @@ export function degraded(parts: ReportParts): string[] {
   });
 }
 
-function uplinkReport({ uplink, outbox, broker_url }: ReportParts): StatusReport['uplink'] {
+function uplinkReport({ uplink, outbox }: ReportParts): StatusReport['uplink'] {
   const status = uplink.status();
   return {
     state: status.state,
-    broker: broker_url,
+    broker: uplink.way,
     protocol: status.protocol,
     since: iso(status.since_ms),
     detail: status.state === 'connected' ? '' : keeping(outbox),

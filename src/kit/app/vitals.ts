@@ -64,7 +64,7 @@ const faults_chars_max = 350;
 /** `disk full ... | not connected (...), messages are kept | 4 assets online, 0 messages waiting` */
 function statusLine(parts: ReportParts): string {
   const { uplink, hub, outbox, config } = parts;
-  const host = hostOf(config.broker?.url ?? texts.own_broker);
+  const host = hostOf(config.broker ? uplink.broker_url : texts.own_broker);
   const reasons = degraded(parts).map(inShort);
   const disk = outbox.health().state === 'ok' ? 0 : 1;
   const isConnected = uplink.status().state === 'connected';

@@ -6,16 +6,24 @@ import type { z } from 'zod';
 import { hasCode } from '../../platform/errors.ts';
 import type { configFile } from './schema.ts';
 import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
-import type { FaultList, Source } from './source.ts';
+import type { FaultList, KeyPath, Source } from './source.ts';
 import { texts } from './texts.ts';
 
 export type BrokerSection = NonNullable<z.output<typeof configFile>['broker']>;
+/** A broker of several, where it has keys of its own. */
+export type BrokerEntry = Exclude<NonNullable<BrokerSection['urls']>[number], string>;
+type SecretKeys = Partial<Pick<BrokerSection, (typeof secretFiles)[SecretName]['key']>>;
 
 export interface BrokerContext {
   readonly source: Source;
   readonly faults: FaultList;
   readonly warnings: string[];
   readonly credentials_dir: string | undefined;
+}
+
+/** Where the keys stand in the file. */
+export interface Located {
+  readonly at: KeyPath;
 }
 
 export const secretFiles = {
@@ -41,7 +49,7 @@ interface SecretText {
 export type Secrets = { [K in SecretName]?: SecretText };
 
 /** A file that the section names comes before the credential of the same purpose. */
-export async function readSecrets(section: BrokerSection, context: BrokerContext): Promise<Secrets> {
+export async function readSecrets(section: SecretKeys, context: BrokerContext & Located): Promise<Secrets> {
   const secrets: Secrets = {};
   for (const name of secretNames) {
     const { key, credential, secret } = secretFiles[name];
@@ -69,14 +77,14 @@ async function credentialFile(dir: string | undefined, name: string): Promise<st
 }
 
 /** The value, or undefined after its fault was added. */
-function unwrap<T>(read: Read<T>, name: SecretName, { faults }: BrokerContext): T | undefined {
+function unwrap<T>(read: Read<T>, name: SecretName, { faults, at }: BrokerContext & Located): T | undefined {
   if ('value' in read) return read.value;
-  faults.add(['broker', secretFiles[name].key], read.fault);
+  faults.add([...at, secretFiles[name].key], read.fault);
   return undefined;
 }
 
 /** Checks the PEM secrets, and that the client certificate and its key belong together. */
-export function checkPair(secrets: Secrets, section: BrokerSection, context: BrokerContext): void {
+export function checkPair(secrets: Secrets, section: SecretKeys, context: BrokerContext & Located): void {
   const certificates = checkCertificates(secrets, 'cert', context);
   checkCertificates(secrets, 'ca', context);
   const key = secrets.key && unwrap(readKey(secrets.key.file, secrets.key.text), 'key', context);
@@ -87,17 +95,17 @@ export function checkPair(secrets: Secrets, section: BrokerSection, context: Bro
   ] as const) {
     const missing = secretFiles[other].key;
     if (!secrets[half] || secrets[other] || section[missing] !== undefined) continue;
-    context.faults.add(['broker', secretFiles[half].key], texts.half_pair(missing));
+    context.faults.add([...context.at, secretFiles[half].key], texts.half_pair(missing));
   }
   if (leaf && key && secrets.key && !leaf.checkPrivateKey(key)) {
-    context.faults.add(['broker', 'key_file'], texts.other_key(secrets.key.file));
+    context.faults.add([...context.at, 'key_file'], texts.other_key(secrets.key.file));
   }
 }
 
 function checkCertificates(
   secrets: Secrets,
   name: 'ca' | 'cert',
-  context: BrokerContext,
+  context: BrokerContext & Located,
 ): readonly X509Certificate[] | undefined {
   const given = secrets[name];
   const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);

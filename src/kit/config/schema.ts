@@ -17,12 +17,14 @@ const instanceName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'may hold letters, digits, "-" and "_" only; choose another name');
 
-const broker = z.strictObject({
-  url: z
-    .string()
-    .describe(
-      'mqtts://host:port, over WebSocket wss://host:port/path, or without encryption mqtt:// and ws://; none: keep everything in the buffer',
-    ),
+const url = z
+  .string()
+  .describe(
+    'mqtts://host:port, over WebSocket wss://host:port/path, or without encryption mqtt:// and ws://; none: keep everything in the buffer',
+  );
+
+/** What may differ from one broker to the next. */
+const brokerLogin = {
   username: z
     .string()
     .optional()
@@ -63,6 +65,12 @@ const broker = z.strictObject({
     })
     .optional()
     .describe('for ws:// and wss://'),
+};
+
+const brokers_max = 8;
+const broker = z.strictObject({
+  url: url.optional(),
+  ...brokerLogin,
   protocol: z.literal(['auto', 5, '3.1.1']).default('auto').describe('auto: MQTT 5 where the broker has it'),
   keepalive_s: z.int().min(5).max(3_600).default(30).describe('MQTT keepalive'),
   connect_timeout_s: z.int().min(1).max(300).default(15).describe('for one attempt to connect'),
@@ -71,6 +79,20 @@ const broker = z.strictObject({
     .default('auto')
     .describe(
       'which acknowledgement releases tasks and alarms from the buffer; auto: the cloud, once it has acknowledged any',
+    ),
+  urls: z
+    .array(z.union([z.string(), z.strictObject({ url: z.string(), ...brokerLogin })]))
+    .min(1)
+    .max(brokers_max)
+    .optional()
+    .describe(
+      'in place of url, several brokers in order: the next one is used after a minute without a session that works, the first again once it accepts the kit, tried every 10 minutes; each an address, or url with those of the keys below that differ there',
+    ),
+  redirect_to: z
+    .array(z.string().regex(/^[a-z0-9.-]+$/iu, 'write names of hosts or their domains, without a port'))
+    .default([])
+    .describe(
+      'hosts and domains that a broker of MQTT 5 may send the kit on to; the domain of its own host always',
     ),
 });
 

@@ -1,5 +1,4 @@
 /** Reads the passwords, keys and certificates that the configuration names, and reports what is wrong with them. */
-import { isIPv4 } from 'node:net';
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { messageOf } from '../../platform/errors.ts';
 import { readSecretText } from '../../platform/secret-file.ts';
@@ -68,14 +67,4 @@ function day(time_ms: number): string {
 /** The text of a file that holds one line, such as a password. */
 export function lineOf(text: string): string {
   return text.replace(/\r?\n$/u, '');
-}
-
-/**
- * Whether the `hostname` of a URL is certainly this machine, so that a password in clear does not leave it. A name such as
- * `127.0.0.1.example.com` can be any machine.
- */
-export function isThisMachine(hostname: string): boolean {
-  return (
-    hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
-  );
 }

@@ -9,7 +9,8 @@ import type { BrokerContext } from './broker-secrets.ts';
 import { addIssues } from './faults.ts';
 import { configFile, type LogLevel, splitListen } from './schema.ts';
 import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
-import { readSecret, isThisMachine, readCertificates } from './secrets.ts';
+import { isThisMachine } from '../../platform/networks.ts';
+import { readSecret, readCertificates } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
 import { placeWarnings } from './state-place.ts';
 import { texts } from './texts.ts';
@@ -132,6 +133,7 @@ const standaloneFile = serviceSection.extend({
     .describe('what the page and the API show of the past; off: only the newest values'),
   broker: configFile.shape.broker
     .unwrap()
+    .omit({ urls: true, redirect_to: true })
     .optional()
     .describe('the MQTT broker; username: "cloud" when left out'),
   ingest: ingestSection

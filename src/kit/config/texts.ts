@@ -51,6 +51,9 @@ export const texts = {
   // The broker
   no_broker: (file: string) =>
     `no broker is configured, messages are buffered: set broker.url in ${file}, then restart kit-connector`,
+  no_broker_address:
+    'is missing; add it (mqtts://host:port, or wss://host:port/path), or add broker.urls with several',
+  url_and_urls: 'is set beside broker.urls; keep one of the two',
   password_without_name: 'is empty, but a password is set; set the user name, or remove the password',
   no_login: 'is empty, which requires a client certificate; set the user name, or set broker.cert_file',
   no_address: (url: string) =>

@@ -29,6 +29,7 @@ const ends_until_trial = 2;
  */
 export class BrokerLimits {
   readonly #problems: Problems;
+  readonly #payload_bytes_max: number;
   #ends_in_a_row = 0;
   #is_trial = false;
   /** How the birth was published that the broker has not answered yet. */
@@ -38,8 +39,10 @@ export class BrokerLimits {
   #refusesRetained = false;
   #compact = false;
 
-  constructor(problems: Problems) {
+  /** `payload_bytes_max`: as the documents of the broker say; left out: what it announces. */
+  constructor(problems: Problems, payload_bytes_max = Infinity) {
     this.#problems = problems;
+    this.#payload_bytes_max = payload_bytes_max;
   }
 
   begin(): void {
@@ -114,7 +117,10 @@ export class BrokerLimits {
   }
 
   /** Learns from a CONNACK that accepted. False: the broker cannot serve the kit. */
-  accepted(session: Pick<Session, 'retains' | 'qos_max' | 'announces_no_room'>): boolean {
+  accepted(
+    session: Pick<Session, 'retains' | 'qos_max' | 'announces_no_room' | 'packet_bytes_max'>,
+  ): boolean {
+    session.packet_bytes_max = Math.min(session.packet_bytes_max, this.#payload_bytes_max);
     if (this.#refusesRetained) session.retains = false;
     this.#retains = session.retains;
     if (session.retains) this.#problems.clear('retain');

@@ -24,7 +24,8 @@ export interface UplinkLog {
 }
 
 export interface ConnectionStateOptions {
-  readonly broker_url: string;
+  /** The address in use, for people. */
+  readonly way: () => string;
   readonly clock: Pick<Clock, 'stamp'>;
   /** Monotonic time. */
   readonly now: () => number;
@@ -72,7 +73,7 @@ export class ConnectionState {
 
   /** The other version of MQTT is tried at once. */
   otherVersion(error: unknown): void {
-    const facts = { broker: this.#options.broker_url, reason: messageOf(error) };
+    const facts = { broker: this.#options.way(), reason: messageOf(error) };
     const { log } = this.#options;
     this.#last_error = messageOf(error);
     const sentence = texts.mqtt5_refused;
@@ -81,11 +82,11 @@ export class ConnectionState {
   }
 
   failed(error: unknown): void {
-    const { broker_url, log, now } = this.#options;
+    const { way, log, now } = this.#options;
     const code = error instanceof ConnectFailed ? error.code : undefined;
     this.#last_error = messageOf(error);
     const facts = {
-      broker: broker_url,
+      broker: way(),
       reason: messageOf(error),
       attempts: this.#attempts,
       ...(code !== undefined && { remedy: reasonOf(code).remedy }),
@@ -97,13 +98,13 @@ export class ConnectionState {
   }
 
   connected({ protocol, session_present }: Pick<Session, 'protocol' | 'session_present'>): void {
-    const { broker_url, log, now } = this.#options;
+    const { way, log, now } = this.#options;
     this.#change('connected');
     this.#protocol = protocol;
     const down_ms = this.#down_since_ms === undefined ? undefined : now() - this.#down_since_ms;
     log.info(
       {
-        broker: broker_url,
+        broker: way(),
         protocol,
         session_present,
         ...(down_ms !== undefined && { down_s: Math.round(down_ms / 100) / 10 }),

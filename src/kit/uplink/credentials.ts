@@ -10,15 +10,16 @@ const warn_ahead_ms = { certificate: 14 * 86_400_000, token: 0 } as const;
 const renew_ahead_ms = 300_000;
 
 export class Credentials {
-  readonly #renew: () => Promise<BrokerOptions>;
+  readonly #renew: (broker: BrokerOptions) => Promise<BrokerOptions>;
+  /** That of the last connection. */
+  #broker: BrokerOptions | undefined;
   readonly #problems: Pick<Problems, 'note' | 'clear'>;
   /** Unix time: what ends is written in it. */
   readonly #wall: () => number;
-  /** Of the last connection. */
   #used: Expiry | undefined;
 
   constructor(
-    renew: () => Promise<BrokerOptions>,
+    renew: (broker: BrokerOptions) => Promise<BrokerOptions>,
     problems: Pick<Problems, 'note' | 'clear'>,
     wall: () => number = Date.now,
   ) {
@@ -28,8 +29,9 @@ export class Credentials {
   }
 
   /** For the next connection. */
-  async read(): Promise<BrokerOptions> {
-    const broker = await this.#renew();
+  async read(configured: BrokerOptions): Promise<BrokerOptions> {
+    this.#broker = configured;
+    const broker = await this.#renew(configured);
     this.#used = expiryOf(broker);
     this.#judge(this.#used);
     return broker;
@@ -37,8 +39,8 @@ export class Credentials {
 
   /** Those of the connection end soon, and there are others that last longer. */
   async isRenewalDue(): Promise<boolean> {
-    if (this.#used === undefined) return false;
-    const next = expiryOf(await this.#renew());
+    if (this.#used === undefined || this.#broker === undefined) return false;
+    const next = expiryOf(await this.#renew(this.#broker));
     this.#judge(next);
     return this.#used.at_ms - this.#wall() < renew_ahead_ms && (next?.at_ms ?? Infinity) > this.#used.at_ms;
   }

@@ -67,9 +67,9 @@ export class Presence {
   }
 
   /** No other state may follow: the broker would keep that one. */
-  farewell(): Outgoing {
+  farewell(reason: string): Outgoing {
     this.#is_over = true;
-    return this.#message(deathSeq(this.#connection), { online: false, reason: 'stopped' });
+    return this.#message(deathSeq(this.#connection), { online: false, reason });
   }
 
   /** The cloud asks for the state: it is due as soon as the last one is old enough. */

@@ -19,7 +19,10 @@ type ProblemKind =
   | 'undelivered'
   | 'large_packets'
   | 'credentials'
-  | 'rate';
+  | 'rate'
+  | 'other_broker'
+  | 'moved'
+  | 'redirect';
 
 interface ProblemsLog {
   warn(facts: object, sentence: string): void;

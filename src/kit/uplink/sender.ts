@@ -220,7 +220,7 @@ export class Sender {
   #send(outgoing: OutgoingMessage, bytes: number, message: Outgoing, half: Half | undefined): void {
     const sent_ms = this.#options.now();
     this.window.sent(bytes, outgoing);
-    this.#options.throttle.sent();
+    this.#options.throttle.sent(outgoing.backlog ? 0 : outgoing.rows);
     this.#options.session.publish(message, ({ code, reason }) => {
       const delay_ms = this.#options.now() - sent_ms;
       this.window.acked(bytes, { backlog: outgoing.backlog, delay_ms });

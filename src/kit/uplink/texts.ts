@@ -35,6 +35,18 @@ export const texts = {
     `the ${what} for the broker ends on ${day}; renew it in its file, it is used from then on`,
   has_expired: (what: string, day: string) =>
     `the ${what} for the broker ended on ${day}; renew it in its file, it is used at the next attempt`,
+  other_broker: 'using another broker',
+  first_broker_away: 'first broker did not work; using another one',
+  uses_other_broker: (first: string, words: string, used: string) =>
+    `broker ${first} did not work (${words}), so the kit uses ${used} and tries the first again every 10 minutes; repair it`,
+  broker_moved: (from: string, to: string) =>
+    `broker ${from} says that it moved for good, so the kit uses ${to}; set broker.url to it`,
+  redirect_refused: (from: string, named: string) =>
+    `broker ${from} sends the kit on to ${named}, which is not in its domain; add the host to broker.redirect_to, or correct broker.url`,
+  redirected_in_circles: (from: string, named: string) =>
+    `broker ${from} sends the kit on to ${named}, where it was sent away before or too many times; correct the brokers`,
+  redirect_not_followed: 'broker named another server; not following',
+  back_to_first: 'returning to the first broker',
   not_stored: 'broker accepted messages that the cloud never stored',
   another_client: 'another client used this kit_id; reconnecting',
   short_connections: 'broker ended several connections; another client may use this kit_id',

@@ -22,13 +22,14 @@ const lesson_messages_min = 5;
 const raise_ms = 1_800_000;
 const raise = 1.1;
 const forget_ms = 86_400_000;
-/** Live messages leave together, once in this time, where their number is limited. */
+/** Live messages leave together, once in this time, where they are more than this share of what the broker takes. */
 const limited_packet_ms = 1_000;
+const packet_share = 0.5;
 
 interface ThrottleOptions {
   /** Monotonic time. */
   readonly now: () => number;
-  /** As configured; 0: none. */
+  /** As configured, or as the documents of the broker say; 0: none. */
   readonly configured: () => number;
   readonly problems: Pick<Problems, 'note'>;
 }
@@ -36,8 +37,9 @@ interface ThrottleOptions {
 export class Throttle {
   readonly #options: ThrottleOptions;
   #learnt: { readonly messages_per_s: number; readonly at_ms: number } | undefined;
-  #slots: readonly number[] = [];
-  #slot = { from_ms: 0, messages: 0 };
+  readonly #acknowledged = new PerSecond();
+  /** Messages that left, each of a packet. */
+  readonly #sent = new PerSecond();
   /** For the limit of now. */
   #bucket: { readonly limit: number; readonly tokens: TokenBucket } | undefined;
 
@@ -57,7 +59,8 @@ export class Throttle {
 
   /** The least time of a packet of live messages. */
   get packet_ms(): number {
-    return this.limit === undefined ? 0 : limited_packet_ms;
+    const { limit } = this;
+    return limit !== undefined && this.#sent.best > packet_share * limit ? limited_packet_ms : 0;
   }
 
   /** Until the next message may leave; 0: it may now. */
@@ -67,17 +70,15 @@ export class Throttle {
     return this.#bucket?.tokens.wait_ms(this.#options.now()) ?? 0;
   }
 
-  sent(): void {
-    this.#bucket?.tokens.take(this.#options.now());
+  /** `lives`: live messages in it. */
+  sent(lives: number): void {
+    const now_ms = this.#options.now();
+    this.#bucket?.tokens.take(now_ms);
+    this.#sent.count(now_ms, lives);
   }
 
   acknowledged(): void {
-    const now_ms = this.#options.now();
-    if (now_ms - this.#slot.from_ms >= slot_ms) {
-      this.#slots = [...this.#slots, this.#slot.messages].slice(-slots_kept);
-      this.#slot = { from_ms: now_ms, messages: 0 };
-    }
-    this.#slot.messages += 1;
+    this.#acknowledged.count(this.#options.now(), 1);
   }
 
   /** The broker did not take what was sent. */
@@ -85,7 +86,7 @@ export class Throttle {
     const { now, problems } = this.#options;
     const now_ms = now();
     if (this.#learnt && now_ms - this.#learnt.at_ms < lesson_pause_ms) return;
-    const best = Math.max(this.#slot.messages, ...this.#slots);
+    const { best } = this.#acknowledged;
     if (best < lesson_messages_min) return;
     const messages_per_s = Math.max(1, Math.floor(Math.min(best, this.limit ?? Infinity) * share));
     this.#learnt = { messages_per_s, at_ms: now_ms };
@@ -95,6 +96,25 @@ export class Throttle {
       facts: { messages_per_s },
       lasts: 'for_a_while',
     });
+  }
+}
+
+/** Counts by the second. */
+class PerSecond {
+  #slots: readonly number[] = [];
+  #slot = { from_ms: 0, messages: 0 };
+
+  /** Of the last `slots_kept` seconds in which there was anything to count. */
+  get best(): number {
+    return Math.max(this.#slot.messages, ...this.#slots);
+  }
+
+  count(now_ms: number, messages: number): void {
+    if (now_ms - this.#slot.from_ms >= slot_ms) {
+      this.#slots = [...this.#slots, this.#slot.messages].slice(-slots_kept);
+      this.#slot = { from_ms: now_ms, messages: 0 };
+    }
+    this.#slot.messages += messages;
   }
 }
 

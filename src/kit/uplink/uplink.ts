@@ -6,12 +6,15 @@ import type { Clock } from '../../platform/clock.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, codeOfMqtt5 } from '../../mqtt/codes.ts';
 import { ConnectFailed } from '../../mqtt/connect-failed.ts';
-import { keepConnected, type RetrySpans } from '../../mqtt/reconnect.ts';
+import { keepConnected, ProtocolChoice, type RetrySpans } from '../../mqtt/reconnect.ts';
 import { wayTo } from '../../mqtt/proxy.ts';
 import { openSession, type Session } from '../../mqtt/session.ts';
 import type { BrokerSocket, OpenTransport } from '../../mqtt/socket.ts';
+import { brokerPlace } from '../../platform/broker-address.ts';
+import { profileOf } from '../../platform/broker-profiles.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
 import { aborted, every, sleep, within } from '../../platform/time.ts';
+import { acceptsKit, BrokerChoice } from './broker-choice.ts';
 import { BrokerLimits, LargePackets } from './broker-limits.ts';
 import { ConnectionState, type ConnectionStatus, type UplinkLog } from './connection-state.ts';
 import { Inbox, type InboxHandlers, noteTooLarge } from './inbox.ts';
@@ -47,9 +50,15 @@ const state_overhead_bytes = 100;
 
 export interface UplinkOptions {
   readonly kit_id: string;
-  readonly broker: BrokerOptions & { readonly ack: AckRule };
-  /** The same with its credentials as they are on disk now; left out: they stay. */
-  readonly renew?: (() => Promise<BrokerOptions>) | undefined;
+  readonly broker: BrokerOptions & {
+    readonly ack: AckRule;
+    /** Used in this order where it does not work. */
+    readonly others?: readonly BrokerOptions[];
+    /** Hosts, with the names below them, that a broker may send the kit on to, beside its own domain. */
+    readonly redirect_to?: readonly string[];
+  };
+  /** A broker with its credentials as they are on disk now; left out: they stay. */
+  readonly renew?: ((broker: BrokerOptions) => Promise<BrokerOptions>) | undefined;
   readonly pace: Pace;
   readonly retry: RetrySpans;
   /** Left out: `Math.random`. Spreads the attempts of many kits. */
@@ -76,6 +85,17 @@ export interface UplinkOptions {
   readonly openTransport?: OpenTransport | undefined;
 }
 
+/** What was learnt about one broker in this run. */
+interface Learnt {
+  readonly limits: BrokerLimits;
+  readonly throttle: Throttle;
+  readonly protocol: ProtocolChoice;
+  readonly suspicion: Suspicion;
+}
+
+/** Brokers that something was learnt about. More than are configured come by redirection. */
+const learnt_max = 16;
+
 export interface UplinkStatus extends ConnectionStatus {
   readonly in_flight: number;
   readonly rtt_ms: number | null;
@@ -87,14 +107,18 @@ export class Uplink {
   readonly #state: ConnectionState;
   readonly #presence: Presence;
   readonly #problems: Problems;
-  readonly #limits: BrokerLimits;
+  readonly #choice: BrokerChoice;
+  /** By address. */
+  readonly #learnt = new Map<string, Learnt>();
+  /** Address of the broker that served the kit last. */
+  #served_by: string | undefined;
+  /** The trial connection to the first broker, beside the session with another one. */
+  #trial: 'none' | 'begun' | 'accepted' = 'none';
   readonly #takeovers: Takeovers;
   readonly #undelivered: Undelivered;
-  readonly #suspicion = new Suspicion();
   readonly #path: Path | undefined;
   readonly #large_packets: LargePackets;
   readonly #credentials: Credentials;
-  readonly #throttle: Throttle;
   /** Sessions of releases before 1.1 of the contract have a subscription with a wildcard over everything. */
   #is_old_filter_gone = false;
   /**
@@ -110,19 +134,22 @@ export class Uplink {
     const now = options.now ?? (() => performance.now());
     this.#options = options;
     this.#now = now;
-    this.#state = new ConnectionState({ ...options, broker_url: wayTo(options.broker), now });
+    this.#state = new ConnectionState({ ...options, way: () => this.way, now });
     this.#problems = new Problems(now, options.log);
-    this.#limits = new BrokerLimits(this.#problems);
+    const { others = [], redirect_to = [] } = options.broker;
+    this.#choice = new BrokerChoice({
+      brokers: [options.broker, ...others],
+      redirect_to,
+      now,
+      routeChanged_ms: () => this.#path?.changed_ms ?? null,
+      problems: this.#problems,
+      log: options.log,
+    });
     this.#takeovers = new Takeovers(now, this.#problems);
     this.#undelivered = new Undelivered(now, this.#problems);
     this.#presence = new Presence({ ...options, now });
     this.#path = options.routes && new Path({ ...options, routes: options.routes, now });
-    this.#throttle = new Throttle({
-      now,
-      configured: () => options.pace.messagesPerSMax(),
-      problems: this.#problems,
-    });
-    this.#credentials = new Credentials(options.renew ?? (async () => options.broker), this.#problems);
+    this.#credentials = new Credentials(options.renew ?? (async (broker) => broker), this.#problems);
     this.#large_packets = new LargePackets({
       now,
       problems: this.#problems,
@@ -133,6 +160,16 @@ export class Uplink {
 
   get online(): boolean {
     return this.#state.online;
+  }
+
+  /** Address of the broker that is used. */
+  get broker_url(): string {
+    return this.#choice.current.url;
+  }
+
+  /** The same with the proxy before it, for people. */
+  get way(): string {
+    return wayTo(this.#choice.current);
   }
 
   /** Interface that the packets of the session leave by; null: no session, or not known. */
@@ -166,20 +203,24 @@ export class Uplink {
 
   /** Runs until `signal` aborts; then flushes within a deadline, publishes the farewell and resolves. */
   async run(signal: AbortSignal): Promise<void> {
-    const { broker, retry, random = Math.random } = this.#options;
+    const { retry, random = Math.random } = this.#options;
     void this.#path?.run(signal);
     await this.#untilEpochIsOurs(signal);
     await keepConnected(
       {
-        protocol: broker.protocol,
+        protocol: () => this.#known.protocol,
         retry,
         now: this.#now,
         random,
         open: async (protocol, stop) => this.#open(protocol, stop),
         serve: async (session, stop) => this.#serve(session, stop),
         hurry: () => this.#path?.hurry(),
-        onAttempt: () => this.#state.attempt(),
+        onAttempt: () => {
+          this.#choice.next();
+          this.#state.attempt();
+        },
         onFailed: (error, { isOtherVersionDue }) => this.#failed(error, isOtherVersionDue),
+        pauseMax_ms: () => this.#choice.untilNext_ms,
         onPause: (pause_ms) => this.#state.waiting(pause_ms),
       },
       signal,
@@ -196,22 +237,50 @@ export class Uplink {
     await sleep(wait_ms, signal);
   }
 
-  #failed(error: unknown, isOtherVersionDue: boolean): void {
+  /** What is known about the broker that is used. */
+  get #known(): Learnt {
+    const { url, protocol } = this.#choice.current;
+    const known = this.#learnt.get(url);
+    if (known) return known;
+    const now = this.#now;
+    const { publishes_per_s = 0, payload_bytes_max } = profileOf(brokerPlace(new URL(url)).host) ?? {};
+    const learnt = {
+      limits: new BrokerLimits(this.#problems, payload_bytes_max),
+      throttle: new Throttle({
+        now,
+        configured: () => this.#options.pace.messagesPerSMax() || publishes_per_s,
+        problems: this.#problems,
+      }),
+      protocol: new ProtocolChoice(protocol, now),
+      suspicion: new Suspicion(),
+    };
+    this.#learnt.set(url, learnt);
+    const [oldest] = this.#learnt.size > learnt_max ? this.#learnt.keys() : [];
+    if (oldest !== undefined) this.#learnt.delete(oldest);
+    return learnt;
+  }
+
+  #failed(error: unknown, isOtherVersionDue: boolean): 'at_once' | 'later' {
     this.#is_forgotten ||= mayHaveBegun(error);
     if (isOtherVersionDue) {
       this.#state.otherVersion(error);
-      return;
+      return 'at_once';
     }
-    if (error instanceof ConnectFailed) {
-      if (error.code !== undefined) this.#limits.refused(error.code);
-      if (error.stage === 'closed' || isNotAuthorized(error)) this.#limits.endedAtWill();
-    }
+    const failure = error instanceof ConnectFailed ? error : undefined;
+    const { limits } = this.#known;
+    if (failure?.code !== undefined) limits.refused(failure.code);
+    if (failure?.stage === 'closed' || isNotAuthorized(failure)) limits.endedAtWill();
     this.#state.failed(error);
+    return this.#choice.failed(messageOf(error), {
+      code: failure?.code,
+      server_reference: failure?.server_reference,
+    });
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {
     const { kit_id, inbox: handlers, log } = this.#options;
-    const broker = await this.#credentials.read();
+    const broker = await this.#credentials.read(this.#choice.current);
+    const { limits } = this.#known;
     const opened: { session?: Session } = {};
     const inbox = new Inbox({
       kit_id,
@@ -237,8 +306,8 @@ export class Uplink {
       // MQTT.js reports no error without a code.
       else tcp.destroy(Object.assign(new Error(reason), { code: 'EMSGSIZE' }));
     };
-    this.#limits.begin();
-    const will = this.#presence.will({ compact: this.#limits.compact, retain: this.#limits.retains });
+    limits.begin();
+    const will = this.#presence.will({ compact: limits.compact, retain: limits.retains });
     const session = await openSession(
       {
         broker,
@@ -264,25 +333,41 @@ export class Uplink {
   /** Serves one session until it ends or `signal` aborts. While a culprit is searched, the next one should follow soon. */
   async #serve(session: Session, signal: AbortSignal): Promise<'at_once' | 'soon' | 'later'> {
     const from_ms = this.#now();
+    const { url } = this.#choice.current;
+    const { suspicion } = this.#known;
     this.#is_next_due = false;
-    this.#suspicion.connected();
-    this.#is_forgotten ||= !session.session_present;
+    suspicion.connected();
+    // What another broker has acknowledged, this one does not have, whatever session of ours it kept.
+    const isOther = this.#served_by !== undefined && this.#served_by !== url;
+    this.#is_forgotten ||= isOther || !session.session_present;
+    this.#served_by = url;
     const reason = await this.#untilItEnds(session, signal);
     if (signal.aborted) return 'later';
     const held_ms = this.#now() - from_ms;
     const without_a_word = session.closed_silently;
-    this.#takeovers.ended({ code: session.disconnect_code, held_ms, without_a_word });
+    const { disconnect_code, server_reference } = session;
     this.#state.lost(reason, held_ms);
-    if (this.#is_next_due) return 'at_once';
+    if (this.#hasMoved()) return 'at_once';
+    this.#takeovers.ended({ code: disconnect_code, held_ms, without_a_word });
+    const next = this.#choice.ended(held_ms, reason, { code: disconnect_code, server_reference });
+    if (this.#is_next_due || next === 'at_once') return 'at_once';
     // A connection that carried a message was a good one: what ended it says nothing of the next.
-    const hasCarried = this.#suspicion.hasAnswered && session.disconnect_code !== session_taken_over;
-    return hasCarried || this.#suspicion.isSearching ? 'soon' : 'later';
+    const hasCarried = suspicion.hasAnswered && disconnect_code !== session_taken_over;
+    return hasCarried || suspicion.isSearching ? 'soon' : 'later';
+  }
+
+  /** The first broker has accepted a trial connection. Where both names lead to one broker, that has ended the session already. */
+  #hasMoved(): boolean {
+    const isAccepted = this.#trial === 'accepted';
+    this.#trial = 'none';
+    if (isAccepted) this.#choice.backToFirst();
+    return isAccepted;
   }
 
   /** Learns from the code of a refused message, or of a DISCONNECT. True: it says nothing against the message itself. */
   #learn(code: number): boolean {
-    if (rate_codes.has(code)) this.#throttle.exceeded();
-    if (code === retain_not_supported) this.#limits.refusedRetained();
+    if (rate_codes.has(code)) this.#known.throttle.exceeded();
+    if (code === retain_not_supported) this.#known.limits.refusedRetained();
     return rate_codes.has(code) || code === retain_not_supported;
   }
 
@@ -294,11 +379,15 @@ export class Uplink {
       this.#followRoute(session, ended.signal);
       await this.#begin(session, signal);
       const sender = this.#drain(session, ended.signal);
-      const reason = await Promise.race([session.closed, aborted(signal).then(() => 'stopped')]);
-      if (signal.aborted) await this.#farewell(session, sender);
+      const reason = await Promise.race([
+        session.closed,
+        aborted(signal).then(() => 'stopped'),
+        this.#untilFirstAccepts(ended.signal).then(() => texts.back_to_first),
+      ]);
+      if (signal.aborted || reason === texts.back_to_first) await this.#farewell(session, sender, reason);
       return reason;
     } catch (error) {
-      if (!signal.aborted && !session.ended_by_us) this.#limits.ended();
+      if (!signal.aborted && !session.ended_by_us) this.#known.limits.ended();
       session.destroy(messageOf(error));
       return messageOf(error);
     } finally {
@@ -309,6 +398,39 @@ export class Uplink {
       this.#sender = undefined;
       this.#state.connecting();
     }
+  }
+
+  /** Resolves once another broker is used and the first one accepts the kit again; else never. */
+  async #untilFirstAccepts(signal: AbortSignal): Promise<void> {
+    const accepted = Promise.withResolvers<void>();
+    every(state_look_ms, signal, () => {
+      if (this.#trial !== 'none' || !this.#choice.isFirstDue) return;
+      this.#choice.firstTried();
+      void this.#tryFirst(accepted.resolve, signal);
+    });
+    return accepted.promise;
+  }
+
+  async #tryFirst(onAccepted: () => void, signal: AbortSignal): Promise<void> {
+    const { kit_id, renew, openTransport } = this.#options;
+    const { first } = this.#choice;
+    this.#trial = 'begun';
+    const isAccepted = await acceptsKit(
+      {
+        broker: (await renew?.(first)) ?? first,
+        client_id: kit_id,
+        protocol: this.#learnt.get(first.url)?.protocol.next() ?? '5',
+        session_expiry_s,
+        packet_bytes_max,
+        openTransport,
+      },
+      () => (this.#trial = 'accepted'),
+      signal,
+    );
+    // After the end of the session, its end has looked at the trial.
+    if (signal.aborted) return;
+    if (isAccepted) onAccepted();
+    else this.#trial = 'none';
   }
 
   /** Its packets would leave by another interface, with an address that is not of it: the session is as good as lost. */
@@ -325,11 +447,12 @@ export class Uplink {
   /** Subscribes and publishes the birth, before anything else is sent. */
   async #begin(session: Session, signal: AbortSignal): Promise<void> {
     const { kit_id, broker } = this.#options;
-    if (!this.#limits.accepted(session)) throw new Error('the broker supports QoS 0 only');
+    const { limits } = this.#known;
+    if (!limits.accepted(session)) throw new Error('the broker supports QoS 0 only');
     const birth = this.#presence.birth(session.packet_bytes_max - state_overhead_bytes);
     const options = {
       kit_id,
-      publishBirth: async () => this.#limits.publishBirth(session, birth),
+      publishBirth: async () => limits.publishBirth(session, birth),
       timeout_ms: broker.connect_timeout_ms,
       drops_old_filter: !this.#is_old_filter_gone,
       problems: this.#problems,
@@ -337,19 +460,21 @@ export class Uplink {
     await introduce(session, options, signal);
     this.#is_old_filter_gone = true;
     this.#state.connected(session);
+    this.#choice.connected();
   }
 
   /** Drains the outbox until `signal` aborts. */
   #drain(session: Session, signal: AbortSignal): Sender {
     const { dispatch, pace, broker, kit_id, onAcknowledged, onConnected } = this.#options;
+    const { suspicion, throttle } = this.#known;
     const sender = new Sender(
       {
         kit_id,
         session,
         dispatch,
         pace,
-        suspicion: this.#suspicion,
-        throttle: this.#throttle,
+        suspicion,
+        throttle,
         onWithheld: () => (this.#is_next_due = true),
         onRefused: (code) => {
           this.#learn(code);
@@ -383,7 +508,7 @@ export class Uplink {
 
   /** The broker hung up: a message that proves to be the cause must not be sent again. */
   #blame(session: Session): void {
-    const culprit = this.#suspicion.hungUp(this.#sender?.in_flight ?? [], session.disconnect_code);
+    const culprit = this.#known.suspicion.hungUp(this.#sender?.in_flight ?? [], session.disconnect_code);
     if (!culprit) return;
     const code = session.disconnect_code;
     const how = code === undefined ? '' : `: ${codeInWords(code)}`;
@@ -391,7 +516,7 @@ export class Uplink {
   }
 
   /** Waits a little for what is under way, then publishes the farewell. If the broker does not take it in time, its will is left to speak. */
-  async #farewell(session: Session, sender: Sender): Promise<void> {
+  async #farewell(session: Session, sender: Sender, reason: string): Promise<void> {
     const over = new AbortController();
     const closed = session.closed.then(() => over.abort());
     await within(
@@ -399,11 +524,11 @@ export class Uplink {
       Promise.race([closed, untilIdle(sender, this.#options.dispatch, over.signal)]),
     );
     over.abort();
-    const taken = await within(farewell_ms, session.publishAndWait(this.#presence.farewell())).catch(
+    const taken = await within(farewell_ms, session.publishAndWait(this.#presence.farewell(reason))).catch(
       () => undefined,
     );
-    if (taken) await session.end();
-    else session.destroy('stopped');
+    if (taken) await session.end(reason);
+    else session.destroy(reason);
   }
 
   /** Everything that a cloud which has just come needs. */
@@ -413,7 +538,7 @@ export class Uplink {
   }
 
   #packetMs(): number {
-    return Math.max(this.#options.pace.packetMs(), this.#throttle.packet_ms);
+    return Math.max(this.#options.pace.packetMs(), this.#known.throttle.packet_ms);
   }
 
   /** Leaves while the old ones still count, so that the broker does not end the connection. */
@@ -440,8 +565,8 @@ async function untilIdle(sender: Sender, dispatch: Dispatch, signal: AbortSignal
     await sleep(flush_poll_ms, signal);
 }
 
-function isNotAuthorized({ code }: ConnectFailed): boolean {
-  return code !== undefined && codeOfMqtt5(code) === not_authorized;
+function isNotAuthorized(failure: ConnectFailed | undefined): boolean {
+  return failure?.code !== undefined && codeOfMqtt5(failure.code) === not_authorized;
 }
 
 /** The broker may have begun a session without a CONNACK: the next CONNACK would report it as present. */

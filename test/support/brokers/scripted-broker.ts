@@ -8,6 +8,7 @@ export interface Published {
   readonly packet_id: number;
   readonly retain: boolean;
   readonly payload: string;
+  readonly body: Buffer;
 }
 
 /** One connection of a client. */
@@ -20,6 +21,9 @@ export interface Peer {
   write(bytes: Buffer | string): void;
   connack(code?: number, properties?: Buffer): void;
   puback(packet_id: number, code?: number): void;
+  suback(packet_id: number, codes: readonly number[]): void;
+  /** Reads nothing for so long. */
+  pause(ms: number): void;
   /** QoS 1; with `packet_id`. */
   publish(topic: string, payload: Buffer | string, packet_id?: number): void;
   /** DISCONNECT of MQTT 5, then the end of the connection. */
@@ -109,12 +113,9 @@ export async function startScriptedBroker(first: Script = {}): Promise<ScriptedB
         const { packet_id, filters, options } = readSubscribe(packet.body, peer.version);
         if (script.onSubscribe) script.onSubscribe(packet_id, filters, peer, options);
         else
-          peer.write(
-            suback(
-              packet_id,
-              filters.map(() => 1),
-              peer.version,
-            ),
+          peer.suback(
+            packet_id,
+            filters.map(() => 1),
           );
         script.onSubscribed?.(filters, peer);
         break;
@@ -170,6 +171,11 @@ function peerOn(socket: Socket, connect: Buffer): Peer {
       write(framed(0x20, Buffer.from([0, code]), isV5 ? withLength(properties) : Buffer.alloc(0))),
     puback: (packet_id, code = 0) =>
       write(framed(0x40, uint16(packet_id), isV5 && code !== 0 ? Buffer.from([code, 0]) : Buffer.alloc(0))),
+    suback: (packet_id, codes) => write(suback(packet_id, codes, version)),
+    pause(ms) {
+      socket.pause();
+      setTimeout(() => socket.resume(), ms);
+    },
     publish: (topic, payload, packet_id = 1) => {
       const head = [string(topic), uint16(packet_id), isV5 ? Buffer.from([0]) : Buffer.alloc(0)];
       write(framed(0x32, ...head, Buffer.from(payload)));
@@ -244,6 +250,7 @@ function readPublished({ flags, body }: Packet, version: 4 | 5): Published {
     packet_id: hasId ? body.readUInt16BE(topic_end) : 0,
     retain: (flags & 1) === 1,
     payload: body.toString('utf8', at),
+    body: body.subarray(at),
   };
 }
 

@@ -19,6 +19,8 @@ export interface ConnectorOptions {
   /** The buffer file. */
   readonly file: string;
   readonly url: string;
+  /** Brokers that are used where it does not work. */
+  readonly other_urls?: readonly string[];
   readonly kit_id?: string;
   readonly username?: string;
   readonly password?: string;
@@ -101,9 +103,12 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
   };
   const uplink = new Uplink({
     kit_id: options.kit_id ?? test_kit,
-    broker: brokerOf(options),
+    broker: {
+      ...brokerOf(options),
+      others: (options.other_urls ?? []).map((url) => ({ ...brokerOf(options), url })),
+    },
     random: options.random,
-    renew: options.renew && (async () => ({ ...brokerOf(options), ...(await options.renew?.()) })),
+    renew: options.renew && (async (broker) => ({ ...broker, ...(await options.renew?.()) })),
     pace: {
       window_messages: options.window_messages ?? 64,
       packetMs: () => options.packet_ms ?? 0,

@@ -88,7 +88,7 @@ function brokerSentences(): readonly string[] {
     takeovers.ended({ code, held_ms: 0, without_a_word: true });
   const limits = new BrokerLimits(problems);
   for (const code of [0x9a, 0x9b]) limits.refused(code);
-  limits.accepted({ retains: true, qos_max: 2, announces_no_room: true });
+  limits.accepted({ retains: true, qos_max: 2, announces_no_room: true, packet_bytes_max: 1_000_000 });
   noteTooLarge({ topic: 'x', bytes: 1, packet_id: 1 }, problems);
   noteRefused(new Map([['x', 0x87]]), problems);
   noteBirth(0x87, 'k1/x/up/state', problems);

@@ -42,7 +42,7 @@ describe('setup that is run again', () => {
         `kit id [${kit_id}]`,
         `${texts.ask_kit_name} [Kit 7]`,
         `${texts.ask_broker} [mqtts://broker.example.com:8883]`,
-        `${texts.ask_username} [seven]`,
+        `${texts.ask_username_of()} [seven]`,
         texts.ask_password(texts.empty_keeps).replace(/: $/u, ''),
       ]);
       const text = await readFile(file, 'utf8');

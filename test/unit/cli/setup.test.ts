@@ -75,7 +75,7 @@ test('setup asks for what no flag gives, and hides the password', async () => {
       'kit id',
       texts.ask_kit_name,
       'broker, such as mqtts',
-      texts.ask_username,
+      texts.ask_username_of(),
       'hidden password for the broker',
     ]);
     const { kit_name, broker } = await read(file);
@@ -133,7 +133,7 @@ test('setup rejects an invalid answer and asks again', async () => {
       texts.ask_kit_name,
       'broker',
       'broker',
-      texts.ask_username,
+      texts.ask_username_of(),
       'password for the broker',
     ]);
     expect(stderr).toContain('"kit seven" is not a UUID; press Enter to accept the default');

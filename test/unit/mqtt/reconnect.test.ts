@@ -1,7 +1,7 @@
 /** The loop that keeps a session, on a fake clock: sessions and attempts are played by the test. */
 import { describe, expect, it, vi } from 'vitest';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
-import { keepConnected, type ReconnectOptions } from '../../../src/mqtt/reconnect.ts';
+import { keepConnected, ProtocolChoice, type ReconnectOptions } from '../../../src/mqtt/reconnect.ts';
 import type { Session } from '../../../src/mqtt/session.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
 import { useFakeTime } from '../../support/fake-time.ts';
@@ -21,15 +21,19 @@ interface Loop {
 }
 
 /** `random` 1 makes each pause as long as its span. */
-function start(changes: Partial<ReconnectOptions>): Loop {
+function start({
+  version = '5',
+  ...changes
+}: Partial<ReconnectOptions> & { readonly version?: 'auto' | '5' }): Loop {
   const end = new AbortController();
   const opened: string[] = [];
   const pauses: number[] = [];
   const failures: Loop['failures'] = [];
   const { open = async () => session, ...rest } = changes;
+  const protocol = new ProtocolChoice(version, () => performance.now());
   const running = keepConnected(
     {
-      protocol: '5',
+      protocol: () => protocol,
       retry,
       now: () => performance.now(),
       random: () => 1,
@@ -38,7 +42,11 @@ function start(changes: Partial<ReconnectOptions>): Loop {
         return open(protocol, signal);
       },
       serve: async () => 'later',
-      onFailed: (error, { isOtherVersionDue }) => failures.push({ error, isOtherVersionDue }),
+      onAttempt: () => undefined,
+      onFailed(error, { isOtherVersionDue }) {
+        failures.push({ error, isOtherVersionDue });
+        return 'later';
+      },
       onPause: (pause_ms) => pauses.push(pause_ms),
       ...rest,
     },
@@ -116,7 +124,7 @@ describe('keepConnected', () => {
   it('tries the other version of MQTT without a pause and keeps it once it is accepted', async () => {
     const open: ReconnectOptions['open'] = async (protocol) =>
       protocol === '5' ? Promise.reject(hung_up) : session;
-    const loop = start({ protocol: 'auto', open, serve: served(100) });
+    const loop = start({ version: 'auto', open, serve: served(100) });
     await vi.advanceTimersByTimeAsync(0);
     expect(loop.opened).toEqual(['5', '3.1.1']);
     expect(loop.failures).toEqual([{ error: hung_up, isOtherVersionDue: true }]);
@@ -161,7 +169,7 @@ describe('keepConnected', () => {
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(hung_up));
       });
-    const loop = start({ protocol: 'auto', open });
+    const loop = start({ version: 'auto', open });
     await vi.advanceTimersByTimeAsync(10);
     await loop.stop();
     expect(loop.failures).toEqual([]);

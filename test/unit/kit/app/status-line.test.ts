@@ -56,6 +56,7 @@ function partsOf({ last_error, url = 'mqtts://broker.example.com:8883', ...troub
       dispatch: { withoutSubscribers: () => known.unheard, refusedKinds: () => known.refused },
     },
     uplink: {
+      broker_url: url,
       status: () => ({
         state: last_error === undefined ? 'connected' : 'waiting',
         last_error: last_error ?? null,

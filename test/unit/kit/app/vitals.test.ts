@@ -43,7 +43,7 @@ function partsOf({
       unanswered_ms: () => unanswered_ms,
     },
     hub: { ticked_ms },
-    uplink: { status: () => ({ state }) },
+    uplink: { status: () => ({ state }), broker_url: 'mqtts://broker.example.com:8883' },
     lag: { figures: () => ({ mean_ms, p99_ms: mean_ms, max_ms: mean_ms }) },
   } as unknown as ReportParts;
 }

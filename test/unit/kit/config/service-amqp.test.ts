@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isThisMachine } from '../../../../src/kit/config/secrets.ts';
+import { isThisMachine } from '../../../../src/platform/networks.ts';
 import { ingestSection, readAmqp } from '../../../../src/kit/config/standalone.ts';
 import { texts } from '../../../../src/kit/config/texts.ts';
 import { withDirectory } from '../../../support/temporary.ts';

@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     'an unknown key',
     `${id}broker:\n  url: mqtts://b\n  colour: red\n`,
     [
-      'config.yaml:4:3 broker.colour: unknown key; remove it (known here: url, username, password_file, ca_file, cert_file, key_file, proxy, proxy_username, proxy_password_file, alpn, tls_name, websocket, protocol, keepalive_s, connect_timeout_s, ack)',
+      'config.yaml:4:3 broker.colour: unknown key; remove it (known here: url, username, password_file, ca_file, cert_file, key_file, proxy, proxy_username, proxy_password_file, alpn, tls_name, websocket, protocol, keepalive_s, connect_timeout_s, ack, urls, redirect_to)',
     ],
   ],
   ['a number for a text', `${id}kit_name: 7\n`, ['config.yaml:2:1 kit_name: is 7; write a text in quotes']],
@@ -102,7 +102,7 @@ const cases: readonly Case[] = [
     'a broker without address',
     `${id}broker:\n  username: x\n`,
     [
-      'config.yaml:2:1 broker.url: is missing; add it (mqtts://host:port, over WebSocket wss://host:port/path, or without encryption mqtt:// and ws://; none: keep everything in the buffer)',
+      'config.yaml:2:1 broker.url: is missing; add it (mqtts://host:port, or wss://host:port/path), or add broker.urls with several',
     ],
   ],
   [

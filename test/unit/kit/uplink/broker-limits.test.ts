@@ -7,7 +7,7 @@ function lab() {
   return { problems, limits: new BrokerLimits(problems) };
 }
 
-const whole = { retains: true, qos_max: 2, announces_no_room: false } as const;
+const whole = { retains: true, qos_max: 2, announces_no_room: false, packet_bytes_max: 1_000_000 } as const;
 
 describe('The limits of a broker', () => {
   it('make the will small after a CONNECT that was too large', () => {

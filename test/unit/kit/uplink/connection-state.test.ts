@@ -15,7 +15,7 @@ function start() {
   const clock = { mono_ms: 1_000, offset_ms: boot_ms };
   const log = recordingLog();
   const state = new ConnectionState({
-    broker_url: 'mqtts://b:8883',
+    way: () => 'mqtts://b:8883',
     clock: {
       stamp: () => ({ time_ms: clock.offset_ms + clock.mono_ms, mono_ms: clock.mono_ms, synced: true }),
     },

@@ -22,6 +22,8 @@ const part = (value: object): string => Buffer.from(JSON.stringify(value)).toStr
 const tokenUntil = (at_ms: number): string =>
   `${part({ alg: 'RS256' })}.${part({ exp: at_ms / 1_000 })}.c2ln`;
 
+const configured = brokerOptions('mqtts://b');
+
 function lab(password: string) {
   const world = { password, now_ms };
   const problems = new Map<string, string>();
@@ -48,21 +50,21 @@ describe('credentials', () => {
 
   it('are replaced shortly before they end, once there are others that last longer', async () => {
     const { world, credentials, sentences } = lab(tokenUntil(now_ms + 3_600_000));
-    await credentials.read();
+    await credentials.read(configured);
     expect(await credentials.isRenewalDue()).toBe(false);
     world.now_ms += 3_500_000;
     expect(await credentials.isRenewalDue()).toBe(false);
     expect(sentences()).toEqual([]);
     world.password = tokenUntil(now_ms + 7_200_000);
     expect(await credentials.isRenewalDue()).toBe(true);
-    await credentials.read();
+    await credentials.read(configured);
     expect(await credentials.isRenewalDue()).toBe(false);
   });
 
   it('are named once a token has ended without another', async () => {
     const { world, credentials, sentences } = lab(tokenUntil(now_ms));
     world.now_ms += 1;
-    await credentials.read();
+    await credentials.read(configured);
     expect(sentences()).toEqual([texts.has_expired('token', '2026-11-29')]);
     world.password = tokenUntil(now_ms + 3_600_000);
     expect(await credentials.isRenewalDue()).toBe(true);
@@ -85,7 +87,7 @@ describe('credentials', () => {
           async () => broker,
           problems,
           () => end_ms - left_days * day_ms,
-        ).read();
+        ).read(broker);
       }
       const day = new Date(end_ms).toISOString().slice(0, 10);
       expect(sentences).toEqual([texts.expires('client certificate', day)]);

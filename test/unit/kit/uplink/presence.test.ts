@@ -80,7 +80,7 @@ describe('the presence of the kit', () => {
     const { world, presence } = lab();
     presence.will(whole);
     presence.birth(10_000);
-    presence.farewell();
+    presence.farewell('stopped');
     presence.ask();
     world.degraded = ['a driver does not stop'];
     world.now_ms = 60_000;
@@ -107,7 +107,7 @@ describe('the presence of the kit', () => {
     expect(read(presence.will(whole))['time_quality']).toBe('unsynced');
     expect(read(presence.birth(10_000))['time_quality']).toBe('unsynced');
     world.synced = true;
-    expect(read(presence.farewell())).not.toHaveProperty('time_quality');
+    expect(read(presence.farewell('stopped'))).not.toHaveProperty('time_quality');
   });
 
   it('is outdated once the outbox begins an epoch, until the next connection', () => {
