@@ -28,6 +28,8 @@ export interface SimOptions {
   readonly type?: number;
   /** An ArduPlane with lift motors, whatever its type. */
   readonly quadplane?: boolean;
+  /** A text that it sends with its identity, as ArduPilot does with its version; none when omitted. */
+  readonly banner?: string;
   /** How long it has been running already. */
   readonly uptime_ms?: number;
 }
@@ -51,6 +53,7 @@ const heartbeat_ms = 1_000;
 const text_delay_ms = 60;
 const text_chars = 50;
 const severity_critical = 2;
+const severity_info = 6;
 const command_set_interval = 511;
 const command_request_message = 512;
 /** PX4 streams without being asked. */
@@ -102,6 +105,7 @@ export class SimVehicle {
   #report_due_ms = 0;
   #seq = 0;
   #text_id: number;
+  #hasBanner = false;
   readonly #streams = new Map<Telemetry, { interval_ms: number; due_ms: number }>();
 
   constructor(options: SimOptions, signal: AbortSignal) {
@@ -353,6 +357,10 @@ export class SimVehicle {
     const name = telemetry_ids.get(msgid);
     if (!name) return { result: this.options.autopilot === 'px4' ? 2 : 4 };
     this.#sendTelemetry(name);
+    const { banner } = this.options;
+    if (name === 'AUTOPILOT_VERSION' && banner !== undefined && !this.#hasBanner)
+      this.sendText(banner, severity_info);
+    this.#hasBanner ||= name === 'AUTOPILOT_VERSION';
     return { result: accepted };
   }
 

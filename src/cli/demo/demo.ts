@@ -125,6 +125,7 @@ async function flyDrone({ drivers: configured }: Config, signal: AbortSignal): P
       port,
       home: { lat: 47.397742, lon: 8.545594, alt_amsl_m: 488 },
       airborne: true,
+      banner: 'ArduCopter V4.6.0, simulated',
     },
     signal,
   );

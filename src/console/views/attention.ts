@@ -2,10 +2,13 @@
 import { assetState, isKitReachable, partFreshness, queueFreshness } from '../world/age.ts';
 import { addressOf } from '../world/route.ts';
 import { sentence } from '../world/text.ts';
-import { numberOf } from '../world/world.ts';
+import { failsafeText } from '../world/history/log.ts';
+import { field, listIn, own, textIn } from '../json.ts';
+import { number } from '../units.ts';
+import { fieldOf, numberOf } from '../world/world.ts';
 import { t } from '../words/words.ts';
 import { iconOfLink, iconOfType, type Icon } from './parts/icon.ts';
-import type { LiveAsset, Now, QueueResource } from '../types.js';
+import type { FeedMessage, LiveAsset, Now, QueueResource } from '../types.js';
 
 interface Attention {
   /** The same while its condition lasts. */
@@ -157,18 +160,54 @@ function ofAsset(asset: LiveAsset, now: Now): readonly Attention[] {
       },
     ];
   }
-  const remaining = numberOf(now.world.feeds.get(id)?.['battery'], 'remaining_pct');
-  if (remaining === undefined || remaining > battery_low_pct) return [];
-  const level = remaining <= battery_low_pct / 2 ? 'bad' : 'warn';
+  const { battery, failsafe } = now.world.feeds.get(id) ?? {};
+  const level = batteryLevel(battery);
+  const isActive = fieldOf(failsafe, 'detected') === true;
+  const reasons = listIn(fieldOf(failsafe, 'causes')).map((cause) => textIn(field(cause, 'reason')));
   return [
-    {
-      key: `battery ${id}`,
-      level,
-      title: t.attention.assetBattery({ name, pct: Math.round(remaining) }),
-      detail: '',
-      ...about,
-    },
+    ...(isActive
+      ? [
+          {
+            key: `failsafe ${id}`,
+            level: 'bad' as const,
+            title: `${name}: ${failsafeText(failsafe?.data)}`,
+            detail: [...new Set(reasons)].filter((reason) => reason !== '').join(', '),
+            ...about,
+          },
+        ]
+      : []),
+    ...(level
+      ? [{ key: `battery ${id}`, level, title: `${name}: ${batteryText(battery)}`, detail: '', ...about }]
+      : []),
   ];
+}
+
+const charge_levels: Readonly<Record<string, 'bad' | 'warn'>> = {
+  low: 'warn',
+  critical: 'bad',
+  emergency: 'bad',
+  failed: 'bad',
+  unhealthy: 'bad',
+};
+
+/** As the vehicle judges its battery, by its voltage too; by the percentage alone where that is worse. */
+function batteryLevel(battery: FeedMessage | undefined): 'bad' | 'warn' | undefined {
+  const remaining = numberOf(battery, 'remaining_pct') ?? 100;
+  const own_level = own(charge_levels, textIn(fieldOf(battery, 'charge_state')));
+  if (own_level === 'bad' || remaining <= battery_low_pct / 2) return 'bad';
+  return own_level ?? (remaining <= battery_low_pct ? 'warn' : undefined);
+}
+
+function batteryText(battery: FeedMessage | undefined): string {
+  const remaining = numberOf(battery, 'remaining_pct');
+  const volts = numberOf(battery, 'voltage');
+  const state = own(t.drone.charge, textIn(fieldOf(battery, 'charge_state')));
+  const parts = [
+    ...(remaining === undefined ? [] : [`${Math.round(remaining)}\u00a0%`]),
+    ...(volts === undefined ? [] : [`${number(volts, 1)}\u00a0V`]),
+    ...(state === undefined ? [] : [state]),
+  ];
+  return `${t.drone.batteryTerm} ${parts.join(', ')}`;
 }
 
 /** A report of the queue that is old, or was written before the kit went offline, is no alarm: the queue's card marks it. */

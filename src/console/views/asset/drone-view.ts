@@ -31,7 +31,7 @@ export interface Shared {
 }
 
 /** What the instruments show. */
-const shown_feeds = ['sys_status', 'attitude', 'gps', 'gps_raw', 'vfr_hud', 'battery'];
+const shown_feeds = ['sys_status', 'attitude', 'gps', 'gps_raw', 'vfr_hud', 'battery', 'wind', 'rc'];
 
 /** Lines over the map: more would cover it. */
 const warnings_max = 3;
@@ -160,15 +160,22 @@ function textsOf(feeds: Readonly<Record<string, FeedMessage>>): readonly Vehicle
     .sort((a, b) => b.time_ms - a.time_ms);
 }
 
+/** A vehicle that shows one of these is in trouble, also where it does not report which. */
+const states_bad: ReadonlySet<string> = new Set(['CRITICAL', 'EMERGENCY', 'FLIGHT_TERMINATION']);
+
 /** Over the map: what a pilot must not miss, the worst first. */
 function warnings(asset: LiveAsset, view: View) {
   const feeds = view.world.feeds.get(asset.id) ?? {};
   const { sys_status, failsafe } = feeds;
   const breach = breachOf(asset.id, view);
   const isActive = fieldOf(failsafe, 'detected') === true;
+  const status = textIn(fieldOf(sys_status, 'system_status'));
   const ekf = fieldOf(sys_status, 'armed') === true ? listIn(fieldOf(sys_status, 'ekf_reasons')) : [];
   const lines = [
     ...(isActive ? [{ level: 'bad', text: failsafeText(failsafe?.data) }] : []),
+    ...(!isActive && states_bad.has(status)
+      ? [{ level: 'bad', text: `${label('system_status')}: ${status}` }]
+      : []),
     ...(breach === undefined
       ? []
       : [{ level: 'warn', text: t.fly.breached(own(t.fly.breach, breach) ?? label(breach)) }]),
@@ -209,7 +216,7 @@ interface Figure {
 }
 
 function figures(
-  { sys_status, gps, gps_raw, vfr_hud, battery }: Readonly<Record<string, FeedMessage>>,
+  { sys_status, gps, gps_raw, vfr_hud, battery, wind, rc }: Readonly<Record<string, FeedMessage>>,
   distance: readonly Figure[],
 ): readonly Figure[] {
   const mode = fieldOf(sys_status, 'flight_mode');
@@ -231,9 +238,31 @@ function figures(
       unit: t.drone.fixes[numberOf(gps_raw, 'fix_type') ?? -1] ?? '',
       digits: 0,
     })),
+    ...figure(t.drone.voltage, 'battery', numberOf(battery, 'voltage'), (value) => ({
+      value,
+      unit: 'V',
+      digits: 1,
+    })),
+    ...figure(t.drone.fromHome, 'gps', numberOf(gps, 'home_distance_m'), distanceIn),
     ...distance,
+    ...windFigure(wind),
+    ...figure(t.drone.flightTime, 'sys_status', numberOf(sys_status, 'flight_time_s'), (value) => ({
+      value: value / 60,
+      unit: 'min',
+      digits: 1,
+    })),
+    ...figure(t.drone.rc, 'rc', numberOf(rc, 'rssi_pct'), (value) => ({ value, unit: '%', digits: 0 })),
     ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
   ];
+}
+
+/** Speed, and where it comes from. */
+function windFigure(wind: FeedMessage | undefined): readonly Figure[] {
+  const from = numberOf(wind, 'direction');
+  return figure(t.drone.wind, 'wind', numberOf(wind, 'speed_mps'), (mps) => {
+    const measure = speedIn(mps);
+    return from === undefined ? measure : { ...measure, unit: `${measure.unit} ${Math.round(from)}°` };
+  });
 }
 
 function figure(
