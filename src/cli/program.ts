@@ -372,6 +372,18 @@ function addService(program: Command, shell: Shell, act: Act): void {
         (await import('./service/enrol.ts')).enrol(name, options, shell),
       ),
     );
+  withDatabase(
+    service
+      .command('backup')
+      .description('copy the SQLite database to a file; the service may run meanwhile'),
+  )
+    .argument('<file>', 'file to write')
+    .option('--force', 'replace a file that exists')
+    .action(
+      act(async (file: string, options: DatabaseOptions & { force?: true }) =>
+        (await import('./service/database.ts')).backUp(file, options, shell),
+      ),
+    );
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
     act(async (options: DatabaseOptions) => (await import('./service/key.ts')).listKeys(options, shell)),

@@ -121,6 +121,12 @@ export const texts = {
   no_api_keys: 'No API keys.',
   key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
   key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
+  no_backup_of_postgres: 'this database is PostgreSQL; back it up with pg_dump, or as its hoster does',
+  backup_exists: (to: string) => `${to} exists; choose another name, or replace it with --force`,
+  backup_failed: (file: string, to: string, reason: string) =>
+    `no backup of ${file} was made at ${to}: ${reason}; check the disk, its room and the rights of this user`,
+  backed_up: (file: string, to: string, bytes: string) =>
+    `Backup of ${file}: ${to}, ${bytes}. It holds API keys and messages; keep it as safe as the service.`,
   tables_upgraded: (database: string) => `The tables of ${database} are up to date.`,
   no_history: 'No kit has history.',
   no_database: (file: string) => `${file} does not exist; name the database of the service with --database`,

@@ -1,9 +1,11 @@
 /** Opens the database of the service for one piece of work. The service may run meanwhile. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readDatabase } from '../../kit/config/standalone.ts';
 import { openStore, nameOf } from '../../cloud/open-store.ts';
 import type { DatabaseOptions } from './database-options.ts';
-import { exit, say, type Shell } from '../terminal/shell.ts';
+import { copyDatabase } from '../../cloud/sql/backup.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { complain, exit, say, type Shell, size } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../../cloud/store/sql-store.ts';
 
@@ -30,4 +32,29 @@ export async function upgradeTables({ config, database }: DatabaseOptions, shell
   await (await openStore(choice, { upgrade: 'now' })).store.close();
   say(shell, texts.tables_upgraded(nameOf(choice)));
   return exit.ok;
+}
+
+/** Copies the SQLite file of the service, which may run meanwhile. */
+export async function backUp(
+  to: string,
+  { config, database, force }: DatabaseOptions & { readonly force?: true },
+  shell: Shell,
+): Promise<number> {
+  const choice = await readDatabase(config, database);
+  const fault =
+    choice.kind === 'sqlite' ? obstacle(choice.file, to, force === true) : texts.no_backup_of_postgres;
+  if (choice.kind !== 'sqlite' || fault !== undefined) {
+    complain(shell, fault ?? '');
+    return exit.failed;
+  }
+  await copyDatabase(choice.file, to).catch((error: unknown) => {
+    throw new Error(texts.backup_failed(choice.file, to, messageOf(error)), { cause: error });
+  });
+  say(shell, texts.backed_up(choice.file, to, size(statSync(to).size)));
+  return exit.ok;
+}
+
+function obstacle(file: string, to: string, isForced: boolean): string | undefined {
+  if (!existsSync(file)) return texts.no_database(file);
+  return existsSync(to) && !isForced ? texts.backup_exists(to) : undefined;
 }

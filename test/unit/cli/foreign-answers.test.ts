@@ -186,6 +186,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   'service run': 'prints its log',
   demo: 'its devices are its own; prints the log and the messages as tail does',
   'service upgrade': 'prints the name of the database that was typed',
+  'service backup': 'prints the names that were typed, and a size',
   'service key add': 'prints the key that it made',
   'service key revoke': 'prints the id that was typed',
   'buffer quarantine retry': 'prints a number',
