@@ -3,7 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import { messageOf } from '../platform/errors.ts';
-import { type changeAsset, type createAsset, metadata_bytes_max, type pushLocation } from './api/requests.ts';
+import {
+  type changeAsset,
+  type changeKit,
+  type createAsset,
+  metadata_bytes_max,
+  type pushLocation,
+} from './api/requests.ts';
 import type {
   AssetDetails,
   AssetFeeds,
@@ -121,6 +127,19 @@ export class Service {
     const [listed] = await this.listed(principal, [kit_id]);
     if (!listed) throw new RequestProblem('not-found', texts.no_kit(kit_id));
     return listed.kit;
+  }
+
+  /** Names or tags a kit. */
+  async changeKit(
+    principal: Principal,
+    kit_id: string,
+    change: z.output<typeof changeKit>,
+  ): Promise<KitResource> {
+    const { label } = await this.#kit(principal, kit_id);
+    const { name = label?.name ?? null, tags = label?.tags ?? [] } = change;
+    await this.#parts.store.setKitLabel(kit_id, { name, tags: [...new Set(tags)] });
+    this.#parts.changes.publish([{ kind: 'kit', kit_id }]);
+    return this.kit(principal, kit_id);
   }
 
   /** Throws `unavailable` when the kit is offline and never reported. */

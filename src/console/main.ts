@@ -6,14 +6,17 @@ import { Fleet } from './world/kits.ts';
 import { Log } from './world/history/log.ts';
 import { readRoute } from './world/route.ts';
 import { Session } from './world/session.ts';
-import { languageNow, readSettings, themeNow } from './settings.ts';
+import { languageNow, readSettings, settings, themeNow } from './settings.ts';
 import { useLanguage } from './words/words.ts';
 import { attentionList } from './views/attention.ts';
 import { html } from './views/parts/html.ts';
 import { symbols } from './views/parts/icon.ts';
 import { pageView, fetchScreens } from './views/page-view.ts';
-import { tabTitle } from './views/shell/nav.ts';
-import type { Choices } from './types.d.ts';
+import { openAlarms, tabTitle } from './views/shell/nav.ts';
+import { beep } from './views/parts/sound.ts';
+import { markTab } from './views/shell/tab.ts';
+import { Alarms } from './world/alarms.ts';
+import type { Alarm, Choices } from './types.d.ts';
 
 const draw_every_ms = 250;
 const tick_ms = 1_000;
@@ -32,6 +35,9 @@ const choices: Choices = {
   kit_filter: 'all',
   kit_sort: { by: 'state', isDown: false },
   kit_view: 'list',
+  alarms: [],
+  alarm_filter: 'open',
+  alarm_fault: '',
   aligned: '',
   together: [],
   search: '',
@@ -78,7 +84,15 @@ const log = new Log();
 const history = new History(drawSoon);
 const session = new Session(choices, { onNews: drawSoon, log });
 const fleet = new Fleet(choices, drawSoon);
+const alarms = new Alarms(choices, { onNews: drawSoon, onNewAlarm: announce });
 const act = makeActions({ choices, session, changed: draw, arrived: drawNews });
+
+/** Two tones for what is critical, one for the rest. */
+function announce({ severity }: Alarm) {
+  if (settings.sound === 'off') return;
+  beep(880);
+  if (severity === 'critical') setTimeout(() => beep(660), 250);
+}
 
 function drawSoon() {
   const due_ms = isShown ? drawn_ms + draw_every_ms : 0;
@@ -97,6 +111,7 @@ function draw() {
   timer = undefined;
   drawn_ms = performance.now();
   document.documentElement.dataset['theme'] = themeNow();
+  alarms.follow(choices.session !== null && choices.needsKey !== true);
   fleet.follow(choices.session !== null && areKitsShown());
   const view = {
     ...session.now(),
@@ -112,7 +127,7 @@ function draw() {
     log.follow(attentionList(view), view.time_ms);
     history.prepare(view);
   }
-  document.title = tabTitle(view);
+  markTab(tabTitle(view), openAlarms(view));
   if (root) render(html`${pageView(view)}`, root);
   isShown ||= view.link.state === 'live' || fleet.isLive;
 }

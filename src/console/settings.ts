@@ -7,6 +7,7 @@ export interface Settings {
   zone: string;
   language: string;
   map: string;
+  sound: string;
 }
 
 const storage_key = 'kit-console';
@@ -18,6 +19,7 @@ export const choicesOf = {
   zone: ['local', 'utc'],
   language: ['auto', 'en', 'de'],
   map: ['auto', 'simple'],
+  sound: ['on', 'off'],
 };
 
 export const settings: Settings = {
@@ -26,6 +28,7 @@ export const settings: Settings = {
   zone: 'local',
   language: 'auto',
   map: 'auto',
+  sound: 'on',
 };
 
 let deviceDark: MediaQueryList | undefined;
@@ -50,7 +53,7 @@ export function changeSetting(name: keyof Settings, value: string) {
 }
 
 function namesOf(): readonly (keyof Settings)[] {
-  return ['theme', 'units', 'zone', 'language', 'map'];
+  return ['theme', 'units', 'zone', 'language', 'map', 'sound'];
 }
 
 function read(): string {

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import type { Link } from '../contract/kit.ts';
+import type { AlarmResource } from '../cloud/api/alarm-resources.ts';
 import type { FleetServerFrame, ServerFrame } from '../cloud/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../cloud/api/resources.ts';
 import type { Settings } from './settings.ts';
@@ -135,7 +136,7 @@ export type Screen =
   | 'settings'
   | FleetScreen;
 /** Of all kits of the key. */
-export type FleetScreen = 'kits' | 'log';
+export type FleetScreen = 'kits' | 'alarms' | 'log' | 'manage';
 
 /** Something that this page saw happen. */
 export interface Entry {
@@ -224,6 +225,11 @@ export interface Choices {
   kit_sort: { readonly by: Column; readonly isDown: boolean };
   /** Where there is no room for both. */
   kit_view: 'list' | 'map';
+  /** Those that are not over. */
+  alarms: readonly Alarm[];
+  alarm_filter: 'open' | 'acknowledged' | 'muted';
+  /** Why the last change was refused. */
+  alarm_fault: string;
   /** The signal by which an antenna is aligned. */
   aligned: string;
   /** Kits of one place that are listed on the map. */
@@ -254,6 +260,11 @@ export interface Choices {
   /** Newest first. */
   frames: readonly ServerFrame[];
 }
+
+/** Of the service, where it has alarms. */
+export type Alarm = AlarmResource;
+/** What the page takes of the socket for the alarms of many kits. */
+export type AlarmsFrame = Extract<FleetServerFrame, { type: 'alarms' | 'heartbeat' }>;
 
 /** Everything a view needs. */
 export interface View extends Now {

@@ -16,6 +16,7 @@ import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
 import {
   changeAsset,
+  changeKit,
   createAsset,
   openSession,
   pushLocation,
@@ -372,6 +373,7 @@ give(task, aTask);
 give(taskList, { tasks: [aTask] });
 give(session, { kits: [kit_id], scopes: ['read', 'commands'] });
 give(createAsset, { name: 'Truck 4', type: 'vehicle', vendor: 'ACME', metadata: { crew: 'north' } });
+give(changeKit, { name: 'North ridge', tags: ['alps', 'rescue'] });
 give(changeAsset, { metadata: { crew: 'south', seats: 4 } });
 give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });

@@ -11,6 +11,8 @@ import { cleanText } from '../../platform/foreign-text.ts';
 import { zonedTime } from './times.ts';
 
 export const name_chars_max = 100;
+/** Of a kit. */
+const tags_max = 20;
 /** Of the JSON text. */
 export const metadata_bytes_max = 16_384;
 
@@ -54,6 +56,17 @@ export const createAsset = z
   })
   .openapi('CreateAsset');
 
+export const changeKit = z
+  .strictObject({
+    name: label.nullable().optional().describe('null: as the kit calls itself'),
+    tags: z
+      .array(label)
+      .max(tags_max)
+      .optional()
+      .describe('words by which operators group kits; all of them'),
+  })
+  .refine((change) => Object.keys(change).length > 0, 'send at least one field')
+  .openapi('ChangeKit', { minProperties: 1 });
 export const changeAsset = z
   .strictObject({
     name: label.optional(),

@@ -39,6 +39,7 @@ export const kit = z
   .strictObject({
     id: z.uuid(),
     name: z.string(),
+    tags: z.array(z.string()).optional().describe('words by which operators group kits; absent: none'),
     online: z.boolean().describe('whether the kit has reported in recently'),
     last_seen: timestamp.optional().describe('most recent check-in; absent: never'),
     // A union: `nullable` would make the named schema itself nullable in the OpenAPI document.

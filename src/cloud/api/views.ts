@@ -75,7 +75,16 @@ export function unreportedKit(kit_id: string): StoredKit {
   return { kit_id, state: undefined, ...never, parts: {}, counts, losses: no_losses };
 }
 
-type Reported = Pick<StoredKit, 'kit_id' | 'state' | 'heard_ms' | 'vouched_ms' | 'parts'>;
+type Reported = Pick<StoredKit, 'kit_id' | 'label' | 'state' | 'heard_ms' | 'vouched_ms' | 'parts'>;
+
+/** What operators call it, else what it calls itself. */
+function labelOf(
+  { kit_id, label, state }: Reported,
+  gateway: string | undefined,
+): Pick<KitResource, 'name' | 'tags'> {
+  const name = label?.name ?? state?.name ?? gateway ?? kit_id;
+  return label && label.tags.length > 0 ? { name, tags: [...label.tags] } : { name };
+}
 
 /** Without the summary, which needs the kit's assets. */
 export function kitResource(kit: Reported, now_ms: number): Omit<KitResource, 'summary'> {
@@ -84,7 +93,7 @@ export function kitResource(kit: Reported, now_ms: number): Omit<KitResource, 's
   const parts = { ...(location && { location }), ...(gateway && { gateway }) };
   return {
     id: kit.kit_id,
-    name: kit.state?.name ?? gateway?.name ?? kit.kit_id,
+    ...labelOf(kit, gateway?.name),
     online: isOnline(kit, now_ms),
     ...(kit.heard_ms !== null && { last_seen: iso(kit.heard_ms) }),
     live: reported ? { wans, battery, battery_charging, ...parts } : null,

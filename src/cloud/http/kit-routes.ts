@@ -10,8 +10,19 @@ import {
   linkList,
   queue,
 } from '../api/resources.ts';
+import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
-import { readProblem, type Env, kitParams, linkParams, okJson, reported } from './context.ts';
+import { changeKit } from '../api/requests.ts';
+import {
+  changeProblem,
+  jsonBody,
+  readProblem,
+  type Env,
+  kitParams,
+  linkParams,
+  okJson,
+  reported,
+} from './context.ts';
 import { newRoutes } from './problems.ts';
 
 const tags = ['kits'];
@@ -49,6 +60,17 @@ const getKit = readRoute({
   summary: 'Get a kit',
   description: 'Returns one entry of List kits.',
   schema: kit,
+});
+const change = createRoute({
+  method: 'patch',
+  path: '/api/kits/{kit_id}',
+  operationId: 'changeKit',
+  summary: 'Name or tag a kit',
+  description:
+    'Sets what operators call the kit, and the words by which they group kits; what the body does not name stays. The kit itself does not learn of it. Needs the scope `assets:write`.',
+  tags,
+  request: { params: kitParams, body: jsonBody(changeKit) },
+  responses: { 200: okJson(kit, 'the kit after the change'), ...changeProblem },
 });
 const getTelemetry = readRoute({
   path: '/api/kits/{kit_id}/telemetry',
@@ -125,6 +147,11 @@ export function kitRoutes(service: Service): OpenAPIHono<Env> {
   routes.openapi(getKit, async (c) =>
     c.json(await service.kit(c.var.principal, c.req.valid('param').kit_id), 200),
   );
+  routes.openapi(change, async (c) => {
+    const { principal } = c.var;
+    demandScope(principal, 'assets:write');
+    return c.json(await service.changeKit(principal, c.req.valid('param').kit_id, c.req.valid('json')), 200);
+  });
   routes.openapi(getQueue, async (c) =>
     c.json(await service.queue(c.var.principal, c.req.valid('param').kit_id), 200),
   );

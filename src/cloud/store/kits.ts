@@ -6,10 +6,20 @@ import type { CloudAck } from '../../contract/tasks.ts';
 import { type Holes, readHoles, readStored } from '../stored/received/received-numbers.ts';
 import { asset_select, assetOf, commandsOf, evidenceOf, feedOf, withoutParent } from '../stored/rows.ts';
 import type { Queries, Row } from '../sql/database.ts';
-import type { AssetState, StoreContext, StoredAsset, StoredFeed, StoredKit } from '../stored/stored.ts';
+import type {
+  AssetState,
+  KitLabel,
+  StoreContext,
+  StoredAsset,
+  StoredFeed,
+  StoredKit,
+} from '../stored/stored.ts';
 
 /** Kits in one statement: databases limit the number of parameters. */
 const kits_at_once = 500;
+/** Of the names under which the service keeps what operators call kits. */
+const label_prefix = 'kit ';
+const kitLabel = z.object({ name: z.string().nullable(), tags: z.array(z.string()) });
 
 export function kitStore({ database }: StoreContext) {
   return {
@@ -25,6 +35,14 @@ export function kitStore({ database }: StoreContext) {
 
     async kit(kit_id: string): Promise<StoredKit | undefined> {
       return (await readKits(database, [kit_id]))[0];
+    },
+
+    async setKitLabel(kit_id: string, label: KitLabel): Promise<void> {
+      await database.all(
+        'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+        `${label_prefix}${kit_id}`,
+        JSON.stringify(label),
+      );
     },
 
     /** The states of all assets of these kits. */
@@ -112,19 +130,43 @@ async function readSome(queries: Queries, where: string, ids: readonly string[])
     await queries.all(`SELECT kit_id, part, data, time_ms FROM kit_parts ${where}`, ...ids),
   );
   const holesOf = await readHoles(queries, where, ids);
+  const labels = await readLabels(queries, ids);
   return kits.map((row) => {
     const kit_id = String(row['kit_id']);
-    return kitOf(row, { parts: parts.get(kit_id) ?? [], holes: holesOf(kit_id) });
+    return kitOf(row, { label: labels.get(kit_id), parts: parts.get(kit_id) ?? [], holes: holesOf(kit_id) });
   });
 }
 
-function kitOf(row: Row, { parts, holes }: { readonly parts: readonly Row[]; readonly holes: Holes }) {
+/** `kit_ids`: none means all. */
+async function readLabels(
+  queries: Queries,
+  kit_ids: readonly string[],
+): Promise<ReadonlyMap<string, KitLabel>> {
+  const names = kit_ids.map((kit_id) => `${label_prefix}${kit_id}`);
+  const which = names.length === 0 ? `LIKE '${label_prefix}%'` : `IN (${names.map(() => '?').join(', ')})`;
+  const rows = await queries.all(`SELECT name, value FROM service WHERE name ${which}`, ...names);
+  return new Map(
+    rows.map((row) => [
+      String(row['name']).slice(label_prefix.length),
+      kitLabel.parse(JSON.parse(String(row['value']))),
+    ]),
+  );
+}
+
+interface Beside {
+  readonly label: KitLabel | undefined;
+  readonly parts: readonly Row[];
+  readonly holes: Holes;
+}
+
+function kitOf(row: Row, { label, parts, holes }: Beside) {
   const count = (name: string): number => Number(row[name]);
   const dropped = count('dropped');
   // Epochs that an earlier version has stored share what is left of all reports.
   const unsorted = Math.max(0, holes.unsorted - Math.max(0, dropped + count('superseded') - holes.dropped));
   return {
     ...evidenceOf(row, parts),
+    label,
     counts: {
       received: count('received'),
       duplicates: count('duplicates'),

@@ -16,8 +16,15 @@ export interface Stamp {
   readonly seq: number;
 }
 
+/** What operators call a kit, null: as it calls itself, and the words by which they group kits. */
+export interface KitLabel {
+  readonly name: string | null;
+  readonly tags: readonly string[];
+}
+
 export interface StoredKit {
   readonly kit_id: string;
+  readonly label?: KitLabel | undefined;
   /** The newest presence and its time (a will was written when the kit connected); undefined: none yet. */
   readonly state: (KitState & { readonly said_ms?: number | undefined }) | undefined;
   /** When this service last heard of the kit, its own clock, milliseconds since 1970. */

@@ -78,12 +78,13 @@ export function assetsOffline({ summary }: KitResource): number {
 function reasonsOf(conditions: readonly Condition[], assets: number): readonly string[] {
   const rest = conditions.filter(({ key }) => key !== 'asset' && key !== 'offline' && key !== 'never');
   return [
-    ...rest.map((each) => `${sentenceOf(each)}.`),
+    ...rest.map((each) => `${conditionText(each)}.`),
     ...(conditions.some(({ key }) => key === 'asset') ? [`${t.kits.assetsOffline(assets)}.`] : []),
   ];
 }
 
-function sentenceOf({ key, subject, value }: Condition): string {
+/** What needs a person, without the end of a sentence. */
+export function conditionText({ key, subject, value }: Pick<Condition, 'key' | 'subject' | 'value'>): string {
   const n = Math.round(value);
   switch (key) {
     case 'battery':

@@ -79,6 +79,14 @@ const rest = {
     return screen.alignScreen;
   }),
   activity: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
+  alarms: lazy(async () => {
+    const [screen] = await Promise.all([import('./alarms/alarms-screen.ts'), loadStyles('fleet.css')]);
+    return screen.alarmsScreen;
+  }),
+  manage: lazy(async () => {
+    const [screen] = await Promise.all([import('./manage/manage-screen.ts'), loadStyles('fleet.css')]);
+    return screen.manageScreen;
+  }),
   log: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
   kits: lazy(async () => {
     const [screen] = await Promise.all([import('./fleet/fleet-screen.ts'), loadStyles('fleet.css')]);

@@ -21,7 +21,7 @@ export class Refused extends Error {
 
 /** Sends a request and returns the parsed body; undefined when there is none. Throws `Refused`, and other errors when no answer came. */
 export async function ask(
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
   {
     body,

@@ -6,7 +6,7 @@ const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|links|align|activity|settings)|
 const screens: ReadonlySet<string> = new Set(
   'overview map assets asset links align activity settings'.split(' '),
 );
-export const fleet_screens = ['kits', 'log'] as const;
+export const fleet_screens = ['kits', 'alarms', 'log', 'manage'] as const;
 
 /** Reads an address; everything unknown is the overview. `#kit={id}` is the form of earlier versions. */
 export function readRoute(hash: string): Route {

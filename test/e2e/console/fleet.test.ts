@@ -111,12 +111,84 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
       .locator('.kit-item')
       .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().bottom));
     expect(ends[24]).toBeLessThanOrEqual(800);
-    expect(await page.title()).toBe(word('nav.kits'));
+    expect(await page.title()).toContain(word('nav.kits'));
     await page.locator('.fleet-nav a', { hasText: word('nav.log') }).click();
     await page.locator('#log .event', { hasText: 'Kit 38' }).waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await page.locator('#log .event', { hasText: 'Kit 38' }).click();
     await eventually('its page names it', async () => (await page.title()).endsWith('Kit 38'));
+    expect(lab.complaints).toEqual([]);
+  });
+
+  it('takes alarms: acknowledged, noted on, muted; the tab counts those that nobody has taken', async () => {
+    const lab = await openKits(await show({ width_px: 390 }), 6);
+    const { page } = lab;
+    await page.locator('.tabs a', { hasText: word('nav.alarms') }).click();
+    const rows = page.locator('.alarm');
+    // Two kits are offline, one has little battery.
+    await eventually('all are there', async () => (await rows.count()) === 3);
+    await eventually('the tab counts them', async () => (await page.title()).startsWith('(3) '));
+    expect(await page.locator('link[rel="icon"]').getAttribute('href')).toContain('%3E3%3C');
+    const row = rows.filter({ hasText: 'Kit 1' });
+    await row.getByRole('button', { name: word('alarms.note') }).click();
+    await row.getByRole('textbox').fill('Spare battery is on its way');
+    await row.getByRole('button', { name: word('alarms.save') }).click();
+    await row.getByText('Spare battery is on its way').waitFor();
+    await row.getByRole('button', { name: word('alarms.acknowledge') }).click();
+    await eventually('it is not open', async () => (await rows.count()) === 2);
+    await rows.filter({ hasText: 'Kit 4' }).getByRole('combobox').selectOption('8');
+    await eventually('one is left', async () => (await page.title()).startsWith('(1) '));
+    expect(await faultsOf(page)).toEqual([]);
+    await page.locator('.chip', { hasText: word('alarms.state.acknowledged') }).click();
+    await rows.filter({ hasText: 'Kit 1' }).getByText('acknowledged by test').waitFor();
+    await lab.lab.publish(channels.telemetry, { battery: 80 }, { kit: kitIds(6)[1] ?? '' });
+    await eventually('it ends by itself', async () => (await rows.count()) === 0);
+    expect(lab.complaints).toEqual([]);
+  });
+
+  it('manages webhooks, retention and erasures without a shell', async () => {
+    const hook = {
+      id: kitIds(1)[0],
+      label: 'Ops',
+      url: 'https://ops.example.org',
+      status: 'enabled',
+      counts: { delivered: 7, waiting: 0, dead: 2 },
+    };
+    const dead = { id: 'msg_1', type: 'alarm', kit_id: kitIds(1)[0], reason: 'answered 500' };
+    const sent: string[] = [];
+    const prepare = async (page: Page): Promise<void> => {
+      await page.route('**/api/webhooks**', async (route) => {
+        const request = route.request();
+        const path = new URL(request.url()).pathname;
+        if (request.method() !== 'GET') sent.push(`${request.method()} ${path.split('/').at(-1)}`);
+        await route.fulfill({ json: path.endsWith('dead') ? { messages: [dead] } : { webhooks: [hook] } });
+      });
+    };
+    const lab = await show({ width_px: 390, hasHistory: true, prepare });
+    const { page } = lab;
+    await page.goto(`${lab.url}/#/manage`);
+    await page.getByRole('button', { name: '2 given up' }).click();
+    await page.getByText('answered 500').waitFor();
+    await page.getByRole('button', { name: word('manage.replay') }).click();
+    await eventually('they are sent again', () => sent.includes('POST replay'));
+    await page.getByRole('button', { name: word('manage.remove') }).click();
+    await page.getByRole('button', { name: word('manage.sure') }).click();
+    await eventually('it is deleted', () => sent.some((each) => each.startsWith('DELETE')));
+    await page.locator('input[type="datetime-local"]').fill('2026-01-01T00:00');
+    await page.getByRole('button', { name: word('manage.erase'), exact: true }).click();
+    await page.getByRole('button', { name: word('manage.sure') }).click();
+    await page.getByText(word('manage.wholeKit')).waitFor();
+    expect(await page.locator('#retention input').first().inputValue()).toBe('30');
+    await page.locator('#kit-label input').first().fill('North ridge');
+    await page.locator('#kit-label input').last().fill('alps, rescue');
+    await page.locator('#kit-label button').click();
+    await page.goto(`${lab.url}/#/kits`);
+    const row = page.locator('.kit-item', { hasText: 'North ridge' });
+    await row.locator('.tag').last().waitFor();
+    expect(await row.locator('.tag').allInnerTexts()).toEqual(['alps', 'rescue']);
+    await page.locator('.chip', { hasText: 'rescue' }).click();
+    await row.waitFor();
+    expect(await faultsOf(page)).toEqual([]);
     expect(lab.complaints).toEqual([]);
   });
 

@@ -1,6 +1,5 @@
 /** The rows of the list of kits. Only rows near the window exist, so that a thousand kits cost as much as thirty. */
 import { freshness } from '../../world/age.ts';
-import { field, listIn, textIn } from '../../json.ts';
 import { duration, number } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { byName } from '../../world/text.ts';
@@ -140,8 +139,8 @@ function kitRow(
 }
 
 /** Words by which the operator groups kits. */
-export function tagsOf(kit: KitResource): readonly string[] {
-  return listIn(field(kit, 'tags')).map(textIn);
+export function tagsOf({ tags = [] }: KitResource): readonly string[] {
+  return tags;
 }
 
 function batteryOf({ summary, live }: KitResource) {

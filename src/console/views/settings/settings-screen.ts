@@ -9,7 +9,7 @@ import { keepMap } from '../map/own-map.ts';
 import { integratorView } from './integrator-view.ts';
 import type { View } from '../../types.d.ts';
 
-const order: readonly (keyof Settings)[] = ['theme', 'units', 'zone', 'language', 'map'];
+const order: readonly (keyof Settings)[] = ['theme', 'units', 'zone', 'language', 'map', 'sound'];
 
 export function settingsScreen(view: View) {
   return {
@@ -20,6 +20,7 @@ export function settingsScreen(view: View) {
         ${order.map((name) => setting(name, view))} ${mapFile(view)}
         <p class="cap">${t.zone(zoneName())}</p>
       </section>
+      <a key="manage" class="btn" href="#/manage">${t.nav.manage}</a>
       ${view.choices.session && card('session', t.settings.session, logout(view))} ${integratorView(view)}
     </div>`,
   };

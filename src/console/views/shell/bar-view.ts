@@ -5,7 +5,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { state } from '../parts/marks.ts';
-import { kitButton } from './nav.ts';
+import { kitButton, openAlarms } from './nav.ts';
 import type { View } from '../../types.d.ts';
 
 export interface Heading {
@@ -34,16 +34,15 @@ export function barView(view: View, { title, sub, back, pill, tools, isKit = fal
     </div>
     ${tools && html`<div class="only-wide">${tools}</div>`}
     <span class="page-link" role="status">${pill && !isLost ? pill : pageLink(view)}</span>
-    ${
-      isKit &&
-      html`<a
-        class="icon-btn only-phone"
-        href=${addressOf('settings', choices.kit_id)}
-        aria-label=${t.nav.settings}
-        >${icon('ellipsis')}</a
-      >`
-    }
+    ${isKit && settingsLink(view)}
   </header>`;
+}
+
+function settingsLink({ choices }: View) {
+  const href = addressOf('settings', choices.kit_id);
+  return html`<a class="icon-btn only-phone" href=${href} aria-label=${t.nav.settings}
+    >${icon('ellipsis')}</a
+  >`;
 }
 
 /** On a phone: the list of kits, and the kit that is shown. */
@@ -52,7 +51,17 @@ function kitPart(view: View) {
       view.choices.kits.length > 1 &&
       html`<a class="icon-btn only-phone" href="#/kits" aria-label=${t.kits.all}>${icon('list')}</a>`
     }
-    <div class="grow only-phone">${kitButton(view)}</div>`;
+    <div class="grow only-phone">${kitButton(view)}</div>
+    ${alarmBell(view)}`;
+}
+
+/** On a phone, while there are alarms: from 900 px the rail has them. */
+function alarmBell(view: View) {
+  const alarms = openAlarms(view);
+  if (alarms === 0) return '';
+  return html`<a class="icon-btn only-phone bell" href="#/alarms" aria-label=${t.alarms.open(alarms)}
+    >${icon('bell-ring')}<span class="count" aria-hidden="true">${alarms}</span></a
+  >`;
 }
 
 function pageLink({ link, choices }: View) {

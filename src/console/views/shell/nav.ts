@@ -22,7 +22,9 @@ const places: readonly (readonly [Place, Icon])[] = [
 
 const fleetPlaces: readonly (readonly [FleetScreen, Icon])[] = [
   ['kits', 'list'],
+  ['alarms', 'bell-ring'],
   ['log', 'logs'],
+  ['manage', 'wrench'],
 ];
 
 function placeOf(screen: Screen): Screen {
@@ -51,7 +53,9 @@ export function tabsView(view: View) {
   return steady([route.screen, choices.kit_id, waiting], draw);
 }
 
-function fleetTabs({ route, choices }: View) {
+function fleetTabs(view: View) {
+  const { route, choices } = view;
+  const alarms = openAlarms(view);
   return html`<nav class="tabs" aria-label=${t.nav.kits}>
     ${fleetPlaces.map(
       ([screen, sign]) =>
@@ -59,7 +63,9 @@ function fleetTabs({ route, choices }: View) {
           key=${screen}
           href=${addressOf(screen, null)}
           aria-current=${route.screen === screen ? 'page' : undefined}
-          >${icon(sign)}<span class="word">${t.nav[screen]}</span></a
+          >${icon(sign)}${screen === 'alarms' && alarms > 0 ? count(alarms) : ''}<span class="word"
+            >${t.nav[screen]}</span
+          ></a
         >`,
     )}
     <a key="kit" href=${addressOf('overview', choices.kit_id)}
@@ -76,25 +82,24 @@ export function railView(view: View) {
   const { choices, world, route, act } = view;
   const waiting = attentionList(view).length;
   const figures = { assets: world.assets.size, links: world.kit?.wans.length ?? 0 };
-  const shown = [route.screen, choices.kit_id, waiting, figures, choices.kits.length, view.theme];
+  const alarms = openAlarms(view);
+  const shown = [alarms, route.screen, choices.kit_id, waiting, figures, choices.kits.length, view.theme];
   const draw = () =>
     html`<nav class="rail" aria-label=${t.nav.label}>
-      ${
-        choices.kits.length > 1 &&
-        html`<div class="fleet-nav">
-          ${fleetPlaces.map(
+      ${html`<div class="fleet-nav">
+        ${fleetPlaces
+          .filter(([screen]) => screen === 'alarms' || screen === 'manage' || choices.kits.length > 1)
+          .map(
             ([screen, sign]) =>
               html`<a
                 key=${screen}
                 class="nav"
                 href=${addressOf(screen, null)}
                 aria-current=${route.screen === screen ? 'page' : undefined}
-                >${icon(sign)}<span>${t.nav[screen]}</span
-                ><span class="n">${screen === 'kits' ? number(choices.kits.length) : ''}</span></a
+                >${icon(sign)}<span>${t.nav[screen]}</span>${screen === 'alarms' && alarms > 0 ? count(alarms) : html`<span class="n">${screen === 'kits' ? number(choices.kits.length) : ''}</span>`}</a
               >`,
           )}
-        </div>`
-      }
+      </div>`}
       ${kitButton(view)}
       ${places.map(
         ([screen, sign]) =>
@@ -133,6 +138,11 @@ export function railView(view: View) {
 function kitText({ choices, world }: View) {
   const chosen = choices.kits.find(({ id }) => id === choices.kit_id);
   return { text: world.kit?.kit_name ?? chosen?.name, city: world.kit?.location?.kit_location };
+}
+
+/** Alarms that nobody has taken. */
+export function openAlarms({ choices }: View): number {
+  return choices.alarms.filter(({ state }) => state === 'open').length;
 }
 
 /** What the tab of the browser is called: what is shown, and of which kit. */

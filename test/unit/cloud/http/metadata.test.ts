@@ -1,4 +1,4 @@
-/** Metadata of partner assets: read with the asset, and replaced. */
+/** Metadata of partner assets, read with the asset and replaced; names and tags of kits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
@@ -116,5 +116,48 @@ describe('PATCH of an asset', () => {
     const headers = { 'x-api-key': lab.key, 'content-type': 'text/plain' };
     const form = await fetch(`${lab.url}${assets}/${id}`, { method: 'PATCH', headers, body: 'name=x' });
     expect(form.status).toBe(415);
+  });
+});
+
+describe('PATCH of a kit', () => {
+  const path = `/api/kits/${kit_id}`;
+
+  it('names and tags it for every reader, whatever the kit calls itself, until its own name is wanted again', async () => {
+    const own = ((await ask('GET', path)).body as unknown as { readonly name: string }).name;
+    const seen: unknown[] = [];
+    const end = new AbortController();
+    lab.changes.subscribe(kit_id, (changes) => seen.push(...changes), end.signal);
+    const tags = ['alps', 'rescue', 'alps'];
+    const changed = await ask('PATCH', path, { name: 'North ridge', tags });
+    expect([changed.status, changed.body]).toMatchObject([
+      200,
+      { id: kit_id, name: 'North ridge', tags: ['alps', 'rescue'] },
+    ]);
+    end.abort();
+    expect(seen).toEqual([{ kind: 'kit', kit_id }]);
+    await lab.publish(channels.state, { ...samples['kitState'], name: 'Renamed by itself' });
+    expect((await ask('GET', '/api/kits')).body).toMatchObject([{ name: 'North ridge' }]);
+    expect((await ask('GET', `${path}/telemetry`)).body).toMatchObject({ kit_name: 'North ridge' });
+    expect((await ask('PATCH', path, { name: null })).body).toMatchObject({
+      name: 'Renamed by itself',
+      tags: ['alps', 'rescue'],
+    });
+    expect((await ask('PATCH', path, { tags: [] })).body).not.toHaveProperty('tags');
+    expect(own).not.toBe('North ridge');
+  });
+
+  it.each([
+    [422, {}],
+    [422, { name: '' }],
+    [422, { tags: [''] }],
+    [422, { nmae: 'x' }],
+  ])('is %i for %j', async (status, body) => {
+    expect((await ask('PATCH', path, body)).status).toBe(status);
+  });
+
+  it('is 403 for a key that may only read, and 404 for a kit of others', async () => {
+    const reader = await lab.giveKey({ scopes: ['read'] });
+    expect((await ask('PATCH', path, { tags: ['x'] }, reader)).status).toBe(403);
+    expect((await ask('PATCH', `/api/kits/${task_id}`, { tags: ['x'] })).status).toBe(404);
   });
 });
