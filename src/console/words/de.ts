@@ -664,6 +664,7 @@ export const de: Words = {
     for: (time) => `seit ${time}`,
   },
   map: {
+    together: (n) => `${n} Geräte`,
     kit: 'Kit',
     open: 'Karte öffnen',
     nearer: 'Näher',

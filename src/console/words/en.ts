@@ -703,6 +703,7 @@ export const en = {
     for: (time: string) => `for ${time}`,
   },
   map: {
+    together: (n: number) => `${n} assets`,
     kit: 'Kit',
     open: 'Open the map',
     nearer: 'Nearer',

@@ -17,7 +17,7 @@ import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
 
 /** Compressed, everything that the first view needs. */
-const first_view_bytes_max = 64_000;
+const first_view_bytes_max = 66_000;
 
 describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   const { show, openDrone, openCommand, newPage } = pageScene();
@@ -50,7 +50,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(small).toEqual([]);
   });
 
-  it('needs less than 64 kB for its first view', async () => {
+  it('needs less than 66 kB for its first view', async () => {
     const { index, files } = await loadPage();
     const first = index.bodies.identity.toString();
     let bytes = index.bodies.gzip.length;
@@ -73,7 +73,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(text).toContain('<img src=x onerror=');
     expect(text).not.toContain('\u202E');
     expect(await lab.page.locator('#page img, #page script').count()).toBe(0);
-    expect(await lab.page.title()).toBe('Overview – Kit Seven');
+    expect(await lab.page.title()).toMatch(/^(?:\(\d+\) )?Overview – Kit Seven$/u);
     expect(lab.complaints).toEqual([]);
   });
 

@@ -60,7 +60,7 @@ export function activityScreen(view: View) {
     body: html`<div class="page">
       ${lostBox(view)} ${!isOfAll && html`<h1 class="hero only-phone">${t.nav.activity}</h1>`}
       <div class="head wrap">
-        <div class="chips" role="group" aria-label=${t.activity.filter}>
+        <div class="chips one-line" role="group" aria-label=${t.activity.filter}>
           ${filters.map((key) => filterChip(key, view))}
         </div>
         <div class="log-tools">

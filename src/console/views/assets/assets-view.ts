@@ -63,7 +63,7 @@ function filters({ world, choices, act }: View) {
     })),
   ];
   const draw = () =>
-    html`<div class="chips" role="group" aria-label=${t.assets.filter}>
+    html`<div class="chips one-line" role="group" aria-label=${t.assets.filter}>
       ${buttons.map(({ key, text, count }) => {
         const choose = () => {
           choices.filter = key;

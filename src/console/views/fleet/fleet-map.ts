@@ -7,7 +7,7 @@ import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { name, state } from '../parts/marks.ts';
 import { controls, MapPicture, zoomBy } from '../map/map-box.ts';
-import { placeLabels, scaleBar } from '../map/overlay.ts';
+import { groupsOf, placeLabels, scaleBar } from '../map/overlay.ts';
 import { sectionAround, type Frame, type Section } from '../map/frame.ts';
 import type { View } from '../../types.d.ts';
 import type { Entry } from './kit-rows.ts';
@@ -55,15 +55,15 @@ function middleOf(places: readonly Place[]): Place | undefined {
 }
 
 function marksOf(placed: readonly Placed[], frame: Frame): readonly Mark[] {
-  const marks: { x: number; y: number; placed: Placed[] }[] = [];
-  for (const each of placed) {
-    const [x, y] = frame.toPicture(each);
-    if (x < -near_px || y < -near_px || x > frame.w + near_px || y > frame.h + near_px) continue;
-    const mark = marks.find((other) => Math.hypot(other.x - x, other.y - y) < near_px);
-    if (mark) mark.placed.push(each);
-    else marks.push({ x, y, placed: [each] });
-  }
-  return marks;
+  const visible = placed
+    .map((each) => ({ each, at: frame.toPicture(each) }))
+    .filter(
+      ({ at: [x, y] }) => x > -near_px && y > -near_px && x < frame.w + near_px && y < frame.h + near_px,
+    );
+  return groupsOf(visible, () => near_px).map((group) => {
+    const [x, y] = group[0]?.at ?? [0, 0];
+    return { x, y, placed: group.map(({ each }) => each) };
+  });
 }
 
 function labelOf({ placed }: Mark) {

@@ -37,9 +37,15 @@ export function overlay(view: View, frame: Frame, asset: LiveAsset | undefined) 
       each.type === 'gateway' && kitAt && at && Math.hypot(at[0] - kitAt[0], at[1] - kitAt[1]) < same_px;
     return at && !isKit ? [{ asset: each, place, at }] : [];
   });
-  const shown = located.filter(
+  const visible = located.filter(
     ({ at: [x, y] }) => x > -20 && y > -20 && x < frame.w + 20 && y < frame.h + 20,
   );
+  // So many marks would be a black block: those that stand together are one, which opens to them.
+  const groups =
+    visible.length > clustered_from
+      ? groupsOf(visible, (each) => (each.asset.id === asset?.id ? 0 : cluster_px))
+      : visible.map((each) => [each]);
+  const shown = groups.flatMap((group) => (group.length === 1 ? group : []));
   const crowds = crowdsOf(shown.map(({ at }) => at));
   const wanted: readonly Wanted[] = [
     ...(kit ? [wantedOf(frame.toPicture(kit), t.map.kit, oldText(kit), 1)] : []),
@@ -76,8 +82,68 @@ export function overlay(view: View, frame: Frame, asset: LiveAsset | undefined) 
     ${kit && rings(kit, frame)} ${asset && home(asset, view, frame)} ${asset && track(asset, frame, view)}
     ${located.map(({ asset: each }) => trail(each, frame, view))} ${asset && target(asset, view, frame)}
     ${shown.map(({ asset: each, place, at }, i) => assetMark(each, { place, at, isTight: crowds[i]?.isTight === true }, view))}
-    ${kit && kitMark(kit, frame)} ${labels} ${scaleBar(frame)}
+    ${groups.map((group) => group.length > 1 && clusterMark(group, view))} ${kit && kitMark(kit, frame)}
+    ${labels} ${scaleBar(frame)}
   `;
+}
+
+/** More marks are drawn as clusters. */
+const clustered_from = 60;
+const cluster_px = 30;
+
+/**
+ * Those that stand together, each group at the place of its first.
+ * @param nearOf pixels within which others belong to it; 0: it stands alone
+ */
+export function groupsOf<T extends { readonly at: readonly [x: number, y: number] }>(
+  all: readonly T[],
+  nearOf: (each: T) => number,
+): readonly (readonly T[])[] {
+  const groups: T[][] = [];
+  for (const each of all) {
+    const { at } = each;
+    const group = groups.find(([first]) => {
+      const near_px = first ? Math.min(nearOf(first), nearOf(each)) : 0;
+      return first && Math.hypot(first.at[0] - at[0], first.at[1] - at[1]) < near_px;
+    });
+    if (group) group.push(each);
+    else groups.push([each]);
+  }
+  return groups;
+}
+
+function clusterMark(
+  group: readonly {
+    readonly asset: LiveAsset;
+    readonly place: KnownPlace;
+    readonly at: readonly [number, number];
+  }[],
+  { choices, act }: View,
+) {
+  const [first] = group;
+  if (!first) return '';
+  const open = (event: Event) => {
+    event.preventDefault();
+    const { lat, lon } = first.place;
+    choices.map = { zoom: choices.map.zoom + 2, center: null, pan: { lat, lon } };
+    act.changed();
+  };
+  return html`<a
+    key=${`cluster ${first.asset.id}`}
+    class="mark cluster"
+    href="#"
+    tabindex="-1"
+    aria-label=${t.map.together(group.length)}
+    transform=${`translate(${first.at[0]} ${first.at[1]})`}
+    onClick=${open}
+    ><circle class="touch" r="22" /><circle class="ring-mark" r="14" /><text
+      class="q"
+      aria-hidden="true"
+      y="4.5"
+      text-anchor="middle"
+      >${group.length}</text
+    ></a
+  >`;
 }
 
 function wantedOf([x, y]: readonly [number, number], text: string, sub: string, rank: number): Wanted {

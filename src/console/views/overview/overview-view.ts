@@ -90,28 +90,34 @@ function attentionCard(view: View) {
   const list = attentionList(view);
   const isLost = view.link.state === 'lost';
   const nothing = isLost ? t.attention.notKnown : view.world.kit ? t.attention.nothing : t.hero.waiting;
-  const aside = list.length > 0 ? html`<span class="state warn">${shape('warn')}${list.length}</span>` : '';
+  if (list.length === 0)
+    return html`<section
+      class="card calm"
+      id="attention"
+      aria-labelledby="attention-title"
+      aria-live="polite"
+    >
+      <h2 class="unseen" id="attention-title">${t.attention.title}</h2>
+      <p>${nothing}</p>
+    </section>`;
+  const aside = html`<span class="state warn">${shape('warn')}${list.length}</span>`;
   return html`<section class="card" id="attention" aria-labelledby="attention-title" aria-live="polite">
     <header>
       <h2 class="sec" id="attention-title">${t.attention.title}</h2>
       ${aside}
     </header>
-    ${
-      list.length === 0
-        ? html`<p class="empty">${nothing}</p>`
-        : html`<ul class="rows attention">
-            ${list.slice(0, attention_shown_max).map(
-              ({ key, level, icon: sign, title, detail, href }) =>
-                html`<li key=${key}>
-                  <a class=${level} href=${href}
-                    ><span class="ic">${icon(sign)}</span
-                    ><span><b>${name(title)}</b><span class="cap">${name(detail)}</span></span
-                    >${icon('chevron-right', 's')}</a
-                  >
-                </li>`,
-            )}
-          </ul>`
-    }
+    <ul class="rows attention">
+      ${list.slice(0, attention_shown_max).map(
+        ({ key, level, icon: sign, title, detail, href }) =>
+          html`<li key=${key}>
+            <a class=${level} href=${href}
+              ><span class="ic">${icon(sign)}</span
+              ><span><b>${name(title)}</b><span class="cap">${name(detail)}</span></span
+              >${icon('chevron-right', 's')}</a
+            >
+          </li>`,
+      )}
+    </ul>
     ${
       list.length > attention_shown_max &&
       html`<a class="btn plain more" href=${addressOf('assets', view.choices.kit_id)}

@@ -1,4 +1,5 @@
 /** A small chart of one figure. Where no value was observed the line is left open and the plot hatched. */
+import { number } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { html } from './html.ts';
 import type { Sample } from '../../types.d.ts';
@@ -31,7 +32,7 @@ export function spark(samples: readonly Sample[], { what, unit, width, low, top,
     .map((run) => lineThrough(run.map(({ time_ms, value }) => [x(time_ms), y(value)])))
     .join('');
   const fill = runs.map((run) => areaUnder(run.map(({ time_ms, value }) => [x(time_ms), y(value)]))).join('');
-  return html`<svg
+  const chart = html`<svg
     class=${isAccent ? 'spark accent' : 'spark'}
     width=${width ?? '100%'}
     height=${height}
@@ -44,6 +45,14 @@ export function spark(samples: readonly Sample[], { what, unit, width, low, top,
     <path class="f" d=${fill} />
     <path class="l" d=${path} vector-effect="non-scaling-stroke" />
   </svg>`;
+  // Without a scale it would show a course of nothing; a small one stands beside its number.
+  return width === undefined
+    ? html`<span class="scaled"
+        >${chart}<span class="scale" aria-hidden="true"
+          ><span>${number(most)}</span><span>${number(least)}</span></span
+        ></span
+      >`
+    : chart;
 }
 
 function scalesOf(
