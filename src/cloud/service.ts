@@ -25,6 +25,7 @@ import type {
 import type { Changes } from './changes.ts';
 import { isReadable, payloadFaults } from './api/payload.ts';
 import { linkOf, type LinkResource } from './api/kit-resources.ts';
+import { mergePatch } from './merge-patch.ts';
 import { maySee, type Principal } from './principal.ts';
 import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
@@ -217,12 +218,15 @@ export class Service {
   async changeAsset(
     principal: Principal,
     kit_id: string,
-    { asset_id, ...change }: z.output<typeof changeAsset> & { readonly asset_id: string },
+    {
+      asset_id,
+      ...change
+    }: z.output<typeof changeAsset> & { readonly asset_id: string; readonly merges?: boolean },
   ): Promise<AssetDetails> {
     const { store, changes } = this.#parts;
     const asset = await this.#asset(principal, kit_id, asset_id);
     demandPartner(asset, 'is announced by the kit; only partner assets can be changed');
-    checkMetadata(change.metadata);
+    checkMetadata(change.merges ? mergePatch(asset.metadata, change.metadata) : change.metadata);
     await store.changePartner(kit_id, asset_id, change);
     changes.publish([{ kind: 'asset', kit_id, asset_id }]);
     this.#parts.onPartner?.({ kit_id, asset_id });

@@ -37,6 +37,8 @@ export const texts = {
   log_sweep_failed: 'check for unanswered tasks failed; retrying',
   no_kit: (kit_id: string) => `there is no kit ${kit_id}`,
   no_asset: (asset_id: string) => `the kit has no asset ${asset_id}`,
+  changed_meanwhile: (tag: string) =>
+    `its ETag is ${tag} now: read it again, and repeat the change with that`,
   no_alarm: (alarm_id: string) => `alarm ${alarm_id} not found`,
   cursor_of_list: 'cursor: send the `next` of the page before',
   log_alarms_failed: 'look at alarms failed; retrying',

@@ -8,7 +8,7 @@ import {
   eventPage,
   historyPage,
   historyRetention,
-  seriesList,
+  seriesAnswer,
   setRetention,
   track,
 } from './history-resources.ts';
@@ -413,7 +413,7 @@ give(historyPage, {
   next: null,
 });
 give(eventPage, { events: [{ ...motion, kit_id, type: 'motion' }], next: null });
-give(seriesList, {
+give(seriesAnswer, {
   from: time,
   to: '2026-11-21T11:00:00.000Z',
   bucket_ms: 3_600_000,

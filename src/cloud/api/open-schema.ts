@@ -11,3 +11,19 @@ export function withoutLimits(value: Json): Json {
       .map(([key, each = null]) => [key, withoutLimits(each)]),
   );
 }
+
+/**
+ * The same schema as tools for OpenAPI 3.0 read it after a conversion: an integer above 0 begins at 1, and what may be null beside a
+ * reference names no type `null` (oapi-codegen#2218, progenitor).
+ */
+export function convertible(value: Json): Json {
+  if (Array.isArray(value)) return value.map(convertible);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, each = null]): [string, Json] => [key, convertible(each)]);
+  const schema: Record<string, Json> = Object.fromEntries(entries);
+  if (schema['type'] === 'integer' && typeof schema['exclusiveMinimum'] === 'number') {
+    schema['minimum'] = schema['exclusiveMinimum'] + 1;
+    delete schema['exclusiveMinimum'];
+  }
+  return schema;
+}

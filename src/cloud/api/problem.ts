@@ -14,6 +14,7 @@ export const titles = {
   'not-found': [404, 'Not found'],
   'method-not-allowed': [405, 'Method not allowed'],
   conflict: [409, 'The current state does not allow it'],
+  'precondition-failed': [412, 'It was changed meanwhile'],
   'too-large': [413, 'The body is too large'],
   'unsupported-type': [415, 'The body must be JSON'],
   'range-not-satisfiable': [416, 'The range is not in the file'],

@@ -58,7 +58,7 @@ const patchAsset = createRoute({
   operationId: 'changeAsset',
   summary: 'Change a partner asset',
   description:
-    'Replaces the metadata as a whole, the name, or both. What the body leaves out stays. 409 for an asset that the kit announces.',
+    'Replaces the metadata as a whole, the name, or both; as `application/merge-patch+json` (RFC 7396) it changes the members of the metadata that it names, and null removes one. What the body leaves out stays. 409 for an asset that the kit announces.',
   tags,
   request: { params: assetParams, body: jsonBody(changeAsset) },
   responses: { 200: okJson(assetDetails, 'the asset after the change'), ...changeProblem },
@@ -108,7 +108,7 @@ export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<E
   routes.openapi(patchAsset, async (c) => {
     demandScope(c.var.principal, 'assets:write');
     const { kit_id, asset_id } = c.req.valid('param');
-    const change = { asset_id, ...c.req.valid('json') };
+    const change = { asset_id, merges: c.var.merges === true, ...c.req.valid('json') };
     return c.json(await service.changeAsset(c.var.principal, kit_id, change), 200);
   });
   routes.openapi(removeAsset, async (c) => {

@@ -16,6 +16,8 @@ export interface Env {
     /** Appears in the log and in problems. */
     request_id: string;
     principal: Principal;
+    /** The body is a JSON Merge Patch (RFC 7396). */
+    merges?: boolean;
   };
 }
 
@@ -133,6 +135,7 @@ export const changeProblem = {
   ...anyProblem,
   400: asProblem(400, 'the body is not JSON'),
   409: asProblem(409, 'the current state does not allow it'),
+  412: asProblem(412, '`If-Match` names another state than the present one'),
   413: asProblem(413, 'the body is too large'),
   415: asProblem(415, 'the Content-Type is not JSON, or the body has a Content-Encoding'),
   422: asProblem(422, 'the body does not match its schema; `errors` names each place'),

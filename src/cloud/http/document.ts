@@ -3,7 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { json, type Json, type JsonObject, jsonObject } from '../../contract/json.ts';
 import { turn } from '../../platform/time.ts';
-import { withoutLimits } from '../api/open-schema.ts';
+import { convertible, withoutLimits } from '../api/open-schema.ts';
 import { type Env, jsonBody } from './context.ts';
 import { webhookBodies } from '../api/webhook-resources.ts';
 
@@ -49,7 +49,7 @@ export async function apiDocument(app: OpenAPIHono<Env>, version: string): Promi
   add(components, rest.components);
   const document: unknown = JSON.parse(JSON.stringify({ ...rest, paths, components }));
   await turn();
-  return openResponses(jsonObject.parse(document));
+  return jsonObject.parse(convertible(openResponses(jsonObject.parse(document))));
 }
 
 /** The document of these definitions alone. */

@@ -4,6 +4,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { countValues, request_limits } from '../../contract/bounded-json.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { gather } from '../../platform/gathered-bytes.ts';
+import { KeyedSemaphore } from '../../platform/semaphore.ts';
 import { turn } from '../../platform/time.ts';
 import { KeyedTokenBuckets, type Rate, type TokenBucket } from '../../platform/token-bucket.ts';
 import { type Asker, type Gate, hasCookieOnly, secondsToWait } from '../access/gate.ts';
@@ -12,7 +13,7 @@ import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
-import { compress } from 'hono/compress';
+import { compress, COMPRESSIBLE_CONTENT_TYPE_REGEX } from 'hono/compress';
 import { etag, RETAINED_304_HEADERS } from 'hono/etag';
 import { cors } from 'hono/cors';
 import { closest, distance } from 'fastest-levenshtein';
@@ -157,7 +158,9 @@ export function jsonOnly(): MiddlewareHandler<Env> {
     if (!/^(?:identity)?$/iu.test(coding.trim())) {
       throw new RequestProblem('unsupported-type', texts.body_coded(coding), { codings: 'identity' });
     }
-    const isJson = /^application\/json\s*(?:;|$)/iu.test(c.req.header('content-type') ?? '');
+    const type = c.req.header('content-type') ?? '';
+    const isJson = /^application\/json\s*(?:;|$)/iu.test(type);
+    c.set('merges', /^application\/merge-patch\+json\s*(?:;|$)/iu.test(type));
     const hasKey = c.req.header('x-api-key') !== undefined;
     if (!isJson && !hasKey) throw new RequestProblem('unsupported-type', texts.body_not_json);
     const text = await c.req.text();
@@ -286,16 +289,53 @@ const retainedHeaders = [
 
 /** Compresses with gzip or deflate, as the client accepts. What is compressed already, such as the page, stays as it is. */
 export function compressed(): MiddlewareHandler {
-  return compress();
+  const packs = compress({
+    contentTypeFilter: (type) =>
+      COMPRESSIBLE_CONTENT_TYPE_REGEX.test(type) || type.startsWith('application/x-ndjson'),
+  });
+  return async (c, next) => (changeable.test(c.req.path) ? next() : packs(c, next));
 }
 
 /** An export has no end that could be waited for: hashing it would hold all of it in memory. The file of the map has its own tag. */
 const streamed = /\/(?:export|archive\.pmtiles)\/?$/u;
 
-/** Adds an ETag to successful reads. It is weak: the same content may leave compressed or not. */
+/** What can be changed with `If-Match`: small, and never compressed, so that its tag is that of its bytes. */
+const changeable =
+  /^\/api\/(?:kits\/[^/]+\/(?:assets|alarms)\/[^/]+|webhooks\/[^/]+|history\/retention)\/?$/u;
+
+/** Adds an ETag to successful reads. It is weak where the same content may leave compressed or not. */
 export function tagged(): MiddlewareHandler<Env> {
-  const add = etag({ weak: true, retainedHeaders });
-  return async (c, next) => (streamed.test(c.req.path) ? next() : add(c, next));
+  const weak = etag({ weak: true, retainedHeaders });
+  const strong = etag({ retainedHeaders });
+  return async (c, next) => {
+    if (streamed.test(c.req.path)) return next();
+    return changeable.test(c.req.path) ? strong(c, next) : weak(c, next);
+  };
+}
+
+/**
+ * Refuses a change whose `If-Match` does not have the ETag that a read returns now, by strong comparison (RFC 9110, section 13.1.1;
+ * OpenMetadata#30885). Such changes of one thing follow each other in this process.
+ */
+export function conditional(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {
+  const turns = new KeyedSemaphore(1);
+  return async (c, next) => {
+    const wanted = c.req.header('if-match');
+    const isChange = ['PUT', 'PATCH', 'DELETE'].includes(c.req.method);
+    if (wanted === undefined || !isChange || !changeable.test(c.req.path)) return next();
+    await turns.run(c.req.path, async () => {
+      const headers = new Headers(c.req.raw.headers);
+      for (const name of ['if-match', 'if-none-match', 'content-type', 'content-length'])
+        headers.delete(name);
+      const now = await app.request(new Request(c.req.url, { headers }), undefined, c.env);
+      const tag = now.headers.get('etag');
+      const tags = wanted.split(',').map((each) => each.trim());
+      // What is not there is reported as such.
+      if (now.ok && (tag === null || !tags.some((each) => each === '*' || each === tag)))
+        throw new RequestProblem('precondition-failed', texts.changed_meanwhile(tag ?? ''));
+      await next();
+    });
+  };
 }
 
 /** How long browsers may keep the answer to a preflight request. */
@@ -312,7 +352,15 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
   const allow = cors({
     origin: [...origins],
     allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    allowHeaders: ['X-API-Key', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Range', 'If-Range'],
+    allowHeaders: [
+      'X-API-Key',
+      'Content-Type',
+      'Idempotency-Key',
+      'If-None-Match',
+      'If-Match',
+      'Range',
+      'If-Range',
+    ],
     exposeHeaders: ['Location', 'Retry-After', 'ETag', 'Link', 'Content-Range', 'Accept-Ranges'],
     maxAge: preflight_s,
   });

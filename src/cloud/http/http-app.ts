@@ -17,6 +17,7 @@ import type { Env } from './context.ts';
 import {
   authenticate,
   compressed,
+  conditional,
   crossOrigin,
   type GuardOptions,
   hostGuard,
@@ -67,7 +68,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody());
   // Bodies are read for those who have a key.
   app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts));
-  app.use('/api/*', knownParameters(app), jsonOnly(), knownAfterBody(parts));
+  app.use('/api/*', knownParameters(app), jsonOnly(), knownAfterBody(parts), conditional(app));
   const rooms = [
     kitRoutes(service),
     alarmRoutes(new AlarmOperations(parts)),

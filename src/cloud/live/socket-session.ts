@@ -38,7 +38,7 @@ type Request =
 export interface Served {
   readonly read: (frame: unknown) => Request | undefined;
   /** Whether the holder of the key may use this socket; `read` is checked besides. */
-  readonly isOpenTo: (principal: Principal) => boolean;
+  readonly isOpenTo: (principal: Principal) => Promise<boolean>;
   readonly isDue: () => boolean;
   /** Sends the next due thing, if there is one. Rejects when the database does not answer. */
   readonly writeNext: () => Promise<void>;
@@ -197,7 +197,8 @@ export class SocketSession {
     const { gate, asker } = this.#parts;
     try {
       const principal = await gate.byKey(api_key, asker);
-      const mayRead = principal.scopes.includes('read' satisfies Scope) && this.#served.isOpenTo(principal);
+      const mayRead =
+        principal.scopes.includes('read' satisfies Scope) && (await this.#served.isOpenTo(principal));
       if (!mayRead) {
         this.forbid('kit not found');
         return;

@@ -14,6 +14,8 @@ import type { Store } from '../store/sql-store.ts';
 
 export interface LiveParts extends SessionParts {
   readonly kit_id: string;
+  /** Whether the kit is one of the holder of a key. */
+  readonly isKnown: (principal: Principal) => Promise<boolean>;
   readonly store: Store;
   readonly changes: Changes;
   /** Of all sockets. */
@@ -24,7 +26,7 @@ export interface LiveParts extends SessionParts {
 
 /** Serves the socket until it is closed, by either side. */
 export function serveSocket(socket: WebSocket, parts: LiveParts): void {
-  const { kit_id, turns } = parts;
+  const { turns } = parts;
   let follower: KitFollower | undefined;
   let subscription = new AbortController();
   const follow = (wanted: WantedAssets): void => {
@@ -41,7 +43,7 @@ export function serveSocket(socket: WebSocket, parts: LiveParts): void {
       const wanted = data.assets === '*' ? data.assets : new Set(data.assets);
       return { type: 'subscribe', apply: () => follow(wanted) };
     },
-    isOpenTo: (principal) => maySee(principal, kit_id),
+    isOpenTo: parts.isKnown,
     isDue: () => follower?.isDue === true,
     writeNext: async () => {
       for (const frame of (await follower?.next()) ?? []) session.send(frame);
@@ -88,7 +90,7 @@ class FleetSocket {
         const { data } = fleetClientFrame.safeParse(frame);
         return data?.type === 'subscribe' ? { type: 'subscribe', apply: () => this.#subscribe(data) } : data;
       },
-      isOpenTo: () => true,
+      isOpenTo: async () => true,
       isDue: () =>
         this.#summaries?.isDue === true ||
         this.#alarms?.isDue === true ||

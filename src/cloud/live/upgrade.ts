@@ -95,6 +95,8 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
+    // As a request about it: a kit that nobody has seen is none.
+    if (principal && kit_id !== undefined) await service.kit(principal, kit_id);
     // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
     const [oldest] = unknown;
@@ -125,7 +127,12 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       if (!principal) unknown.add(socket);
       socket.on('close', () => unknown.delete(socket));
       const known = { ...common, principal, asker, onKnown };
-      if (kit_id !== undefined) serveSocket(socket, { ...known, kit_id });
+      const isKnown = async (holding: Principal): Promise<boolean> =>
+        service.kit(holding, kit_id ?? '').then(
+          () => true,
+          () => false,
+        );
+      if (kit_id !== undefined) serveSocket(socket, { ...known, kit_id, isKnown });
       else {
         const list = service.listed.bind(service);
         const idsOf = service.kitIds.bind(service);

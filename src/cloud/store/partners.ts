@@ -11,6 +11,7 @@ import {
   type PartnerRecord,
 } from '../../contract/partners.ts';
 import { landFixes } from '../history/landing.ts';
+import { mergePatch } from '../merge-patch.ts';
 import { lockKits } from '../stored/commit-rows.ts';
 import { assetOf, pushedOf } from '../stored/rows.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
@@ -197,7 +198,7 @@ async function editPartner(
   queries: Queries,
   kit_id: string,
   asset_id: string,
-  { name, metadata }: PartnerEdit,
+  { name, metadata, merges }: PartnerEdit,
 ): Promise<boolean> {
   const raised = await queries.all(
     `INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms, created_by)
@@ -215,7 +216,8 @@ async function editPartner(
   // Removed by another replica meanwhile.
   if (!row) return false;
   const asset = assetOf({ data: row['data'] });
-  const changed = { ...asset, name: name ?? asset.name, metadata: metadata ?? asset.metadata };
+  const set = merges ? mergePatch(asset.metadata, metadata) : metadata;
+  const changed = { ...asset, name: name ?? asset.name, metadata: set ?? asset.metadata };
   await putAsset(queries, kit_id, changed, Number(row['time_ms']));
   return true;
 }

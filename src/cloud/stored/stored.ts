@@ -185,8 +185,9 @@ export interface PartnerAsset {
 /** What a client changes of a partner asset; the rest stays. */
 export interface PartnerEdit {
   readonly name?: string | undefined;
-  /** In place of all that was there. */
+  /** In place of all that was there, or merged into it. */
   readonly metadata?: JsonObject | undefined;
+  readonly merges?: boolean;
 }
 
 /** What a service knows of a partner asset for the other side. */

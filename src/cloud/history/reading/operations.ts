@@ -23,6 +23,7 @@ import { type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget, newPause } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
+import type { Zone } from './zone.ts';
 import { texts } from '../../texts.ts';
 import type { CloudAck } from '../../../contract/tasks.ts';
 import type { Erasure, ErasureQuery } from '../../stored/stored.ts';
@@ -56,6 +57,7 @@ export interface EventFilter extends Paged {
 export interface SeriesFilter extends Span {
   readonly select: readonly string[];
   readonly bucket_ms: number;
+  readonly zone?: Zone | undefined;
 }
 
 interface AnsweringStore extends HistoryStore {
@@ -151,13 +153,16 @@ export class HistoryOperations {
     return readPage(this.#store, query, newBudget());
   }
 
-  async series(kit_id: string, { select, from_ms, to_ms, bucket_ms }: SeriesFilter): Promise<SeriesList> {
+  async series(
+    kit_id: string,
+    { select, from_ms, to_ms, bucket_ms, zone }: SeriesFilter,
+  ): Promise<SeriesList> {
     const budget = newBudget();
     const series: SeriesEntry[] = [];
     for (const each of select) {
       const read = await readSeries(
         this.#store,
-        { kit_id, ...selected(each), from_ms, to_ms, bucket_ms },
+        { kit_id, ...selected(each), from_ms, to_ms, bucket_ms, zone },
         budget,
       );
       if (!read) throw tooMuch(texts.shorter_or_tens);

@@ -5,6 +5,7 @@ import { classOf, dayOf, identityOf } from '../message.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
 import { hasFigures, openFigures, rollup_bucket_ms } from '../figures.ts';
 import type { Group } from '../segment.ts';
+import type { Zone } from './zone.ts';
 import { day_ms } from '../../../platform/time.ts';
 
 export interface SeriesQuery {
@@ -17,6 +18,8 @@ export interface SeriesQuery {
   /** Not included. */
   readonly to_ms: number;
   readonly bucket_ms: number;
+  /** Left out: UTC. */
+  readonly zone?: Zone | undefined;
 }
 
 export interface Series {
@@ -38,9 +41,11 @@ export async function readSeries(
   query: SeriesQuery,
   budget: Budget,
 ): Promise<Series | undefined> {
-  const { kit_id, channel, from_ms, to_ms, bucket_ms } = query;
+  const { kit_id, channel, from_ms, to_ms, bucket_ms, zone } = query;
+  const startOf = (time_ms: number): number =>
+    zone ? zone.startOf(time_ms, bucket_ms) : Math.floor(time_ms / bucket_ms) * bucket_ms;
   const buckets: Buckets = new Map();
-  const adding = { buckets, path: fieldPath(query.field), bucket_ms, landed: new Set<string>() };
+  const adding = { buckets, path: fieldPath(query.field), startOf, landed: new Set<string>() };
   const isWanted = (each: string): boolean => each === channel;
   const stretchOf = (span: Span) =>
     ({ kit_id, classes: [classOf(channel)], ...span, order: 'asc', isWanted }) as const;
@@ -48,7 +53,7 @@ export async function readSeries(
     addGroup(adding, group, { from_ms, to_ms });
     for (const seq of group.seqs) adding.landed.add(identityOf({ ...group, seq }));
   }
-  const covered = await addDays(store, query, buckets);
+  const covered = await addDays(store, query, { buckets, startOf });
   for (const gap of gapsOf({ from_ms, to_ms }, covered)) {
     for await (const group of segmentGroups(store, stretchOf(gap), budget))
       addGroup(adding, group, gap, adding.landed);
@@ -59,9 +64,16 @@ export async function readSeries(
 }
 
 /** Adds the figures of whole ten minutes, and returns the spans that they cover, in order. */
-async function addDays(store: HistoryStore, query: SeriesQuery, buckets: Buckets): Promise<readonly Span[]> {
-  const { kit_id, channel, field, from_ms, to_ms, bucket_ms } = query;
-  if (!hasFigures(channel) || bucket_ms % rollup_bucket_ms > 0) return [];
+async function addDays(
+  store: HistoryStore,
+  query: SeriesQuery,
+  { buckets, startOf }: Pick<Adding, 'buckets' | 'startOf'>,
+): Promise<readonly Span[]> {
+  const { kit_id, channel, field, from_ms, to_ms, bucket_ms, zone } = query;
+  // Of a zone whose hours begin within ten minutes of UTC, such as Asia/Kathmandu, figures belong to two buckets.
+  const offset_ms = zone?.offsetAt(from_ms) ?? 0;
+  if (!hasFigures(channel) || bucket_ms % rollup_bucket_ms > 0 || offset_ms % rollup_bucket_ms !== 0)
+    return [];
   const days = await store.historyDays({
     kit_id,
     channel,
@@ -75,7 +87,7 @@ async function addDays(store: HistoryStore, query: SeriesQuery, buckets: Buckets
     if (hi_ms <= lo_ms) continue;
     covered.push({ from_ms: lo_ms, to_ms: hi_ms });
     for (const [start_ms, figures] of openFigures(body, field)) {
-      if (start_ms >= lo_ms && start_ms < hi_ms) addFigures(buckets, startOf(start_ms, bucket_ms), figures);
+      if (start_ms >= lo_ms && start_ms < hi_ms) addFigures(buckets, startOf(start_ms), figures);
     }
   }
   return covered;
@@ -95,12 +107,13 @@ function gapsOf({ from_ms, to_ms }: Span, covered: readonly Span[]): readonly Sp
 interface Adding {
   readonly buckets: Buckets;
   readonly path: readonly string[];
-  readonly bucket_ms: number;
+  /** The start of the bucket of a time. */
+  readonly startOf: (time_ms: number) => number;
 }
 
 /** Adds the messages of the group in the span, without messages that were added before. */
 function addGroup(
-  { buckets, path: [key = '', ...path], bucket_ms }: Adding,
+  { buckets, path: [key = '', ...path], startOf }: Adding,
   group: Group,
   span: Span,
   added?: ReadonlySet<string>,
@@ -113,10 +126,6 @@ function addGroup(
     if (time_ms < span.from_ms || time_ms >= span.to_ms) return;
     if (added && added.size > 0 && added.has(identityOf({ channel, epoch, seq }))) return;
     const number = numberAt(values[index], path);
-    if (number !== undefined) addValue(buckets, startOf(time_ms, bucket_ms), number, time_ms);
+    if (number !== undefined) addValue(buckets, startOf(time_ms), number, time_ms);
   });
-}
-
-function startOf(time_ms: number, bucket_ms: number): number {
-  return Math.floor(time_ms / bucket_ms) * bucket_ms;
 }

@@ -119,8 +119,8 @@ function distance_m(
 ): number {
   if (!point || !from || !to) return 0;
   const east_m = degree_m * Math.cos((from.lat * Math.PI) / 180);
-  const [x, y] = [(point.lon - from.lon) * east_m, (point.lat - from.lat) * degree_m];
-  const [dx, dy] = [(to.lon - from.lon) * east_m, (to.lat - from.lat) * degree_m];
+  const [x, y] = [lonTo(from, point.lon) * east_m, (point.lat - from.lat) * degree_m];
+  const [dx, dy] = [lonTo(from, to.lon) * east_m, (to.lat - from.lat) * degree_m];
   const square = dx * dx + dy * dy;
   const along = square === 0 ? 0 : Math.min(1, Math.max(0, (x * dx + y * dy) / square));
   return Math.hypot(x - along * dx, y - along * dy);
@@ -131,8 +131,44 @@ interface Named {
   readonly name: string;
 }
 
+/**
+ * The lines cut where they cross 180 degrees (RFC 7946, section 3.1.9): readers would draw them around the world. The cut has the latitude,
+ * height and time between the two fixes.
+ */
+function cutLines(lines: Track['lines']): Track['lines'] {
+  return lines.flatMap((line) => {
+    const parts: TrackPoint[][] = [[]];
+    line.forEach((point, index) => {
+      const before = line[index - 1];
+      if (before && Math.abs(point.lon - before.lon) > 180) {
+        const edge = Math.sign(before.lon) * 180;
+        const cut = between(before, point, edge);
+        parts.at(-1)?.push(cut);
+        parts.push([{ ...cut, lon: -edge }]);
+      }
+      parts.at(-1)?.push(point);
+    });
+    return parts;
+  });
+}
+
+function between(a: TrackPoint, b: TrackPoint, lon: number): TrackPoint {
+  const way = lonTo(a, b.lon);
+  const share = way === 0 ? 0 : (lon - a.lon) / way;
+  const at = (from: number, to: number): number => from + share * (to - from);
+  const alt_m = a.alt_m === null || b.alt_m === null ? null : at(a.alt_m, b.alt_m);
+  return { time_ms: Math.round(at(a.time_ms, b.time_ms)), lat: at(a.lat, b.lat), lon, alt_m };
+}
+
+/** Degrees to the east, the short way round. */
+function lonTo({ lon }: Pick<TrackPoint, 'lon'>, to: number): number {
+  return ((to - lon + 540) % 360) - 180;
+}
+
 /** A feature with one line for each stretch without a gap; `times` has the time of each of its points. */
-export function trackGeoJson({ lines, fixes }: Track, { asset_id, name }: Named) {
+export function trackGeoJson(track: Track, { asset_id, name }: Named) {
+  const { fixes } = track;
+  const lines = cutLines(track.lines);
   return {
     type: 'Feature' as const,
     properties: {
@@ -150,7 +186,7 @@ function position({ lon, lat, alt_m }: TrackPoint): number[] {
 }
 
 export function trackGpx({ lines }: Track, { name }: Named): string {
-  const segments = lines.map((line) => `<trkseg>${line.map(gpxPoint).join('')}</trkseg>`);
+  const segments = cutLines(lines).map((line) => `<trkseg>${line.map(gpxPoint).join('')}</trkseg>`);
   return `<?xml version="1.0" encoding="UTF-8"?>
 <gpx version="1.1" creator="kit-connector" xmlns="http://www.topografix.com/GPX/1/1">
 <trk><name>${escaped(name)}</name>${segments.join('\n')}</trk>
@@ -159,8 +195,30 @@ export function trackGpx({ lines }: Track, { name }: Named): string {
 }
 
 function gpxPoint({ lat, lon, alt_m, time_ms }: TrackPoint): string {
-  const ele = alt_m === null ? '' : `<ele>${alt_m}</ele>`;
-  return `<trkpt lat="${lat}" lon="${lon}">${ele}<time>${new Date(time_ms).toISOString()}</time></trkpt>`;
+  const ele = alt_m === null ? '' : `<ele>${decimal(alt_m)}</ele>`;
+  return `<trkpt lat="${decimal(lat)}" lon="${decimal(lon)}">${ele}<time>${new Date(time_ms).toISOString()}</time></trkpt>`;
+}
+
+const decimals = new Intl.NumberFormat('en', { useGrouping: false, maximumFractionDigits: 20 });
+
+/** Without an exponent, which `xsd:decimal` does not have (OsmAnd#4664, jpx#151). */
+function decimal(number: number): string {
+  return decimals.format(number);
+}
+
+/** For Google Earth and GIS: one line for each stretch, with the time that it spans. */
+export function trackKml({ lines }: Track, { name }: Named): string {
+  const marks = cutLines(lines).map((line) => {
+    const [begin, end] = [line[0], line.at(-1)].map((point) => new Date(point?.time_ms ?? 0).toISOString());
+    const places = line.map((point) => position(point).map(decimal).join(','));
+    return `<Placemark><name>${escaped(name)}</name><TimeSpan><begin>${begin}</begin><end>${end}</end></TimeSpan>
+<LineString><coordinates>${places.join(' ')}</coordinates></LineString></Placemark>`;
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>${escaped(name)}</name>
+${marks.join('\n')}
+</Document></kml>
+`;
 }
 
 function escaped(text: string): string {

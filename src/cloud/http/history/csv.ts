@@ -20,10 +20,15 @@ function cell(value: string | number | null | undefined): string {
 
 /** The mean of each series at each time, under its name; null where a series has no value. */
 export function seriesRows(
-  { series }: SeriesList,
+  { series, bucket_ms }: SeriesList,
   names: readonly string[] = namesOf(series),
 ): readonly Readonly<Record<string, string | number | null>>[] {
-  const times = [...new Set(series.flatMap(({ t }) => t))].sort();
+  const known = [...new Set(series.flatMap(({ t }) => t))].sort();
+  // Lines break at a null alone, and one is enough for a gap (home-assistant/frontend#14331). A day of 25 hours is none.
+  const times = known.flatMap((time, index) => {
+    const [here_ms, next_ms] = [Date.parse(time), Date.parse(known[index + 1] ?? time)];
+    return next_ms - here_ms < 2 * bucket_ms ? [time] : [time, new Date(here_ms + bucket_ms).toISOString()];
+  });
   const byName = series.map(
     ({ t, mean }, at) => [names[at] ?? '', new Map(t.map((time, index) => [time, mean[index]]))] as const,
   );

@@ -12,7 +12,7 @@ import { askerOf } from '../guards.ts';
 import { anyProblem, asProblem, type Env, kitParams, withForms } from '../context.ts';
 import { csvLine } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
-import { exportQuery, history_limit_max, spanOf } from './query.ts';
+import { exportQuery, history_limit_max, hour_ms, spanOf } from './query.ts';
 import { newRoutes } from '../problems.ts';
 import { texts } from '../../texts.ts';
 import type { ServerResponse } from 'node:http';
@@ -60,7 +60,8 @@ export function exportRoutes(
     const { format, cursor: first, ...query } = c.req.valid('query');
     await service.kit(c.var.principal, kit_id);
     const span = spanOf(query, Date.now());
-    const days = (span.to_ms - span.from_ms) / day_ms;
+    // What lies ahead of now is of kits whose clock is.
+    const days = (Math.min(span.to_ms, Date.now() + hour_ms) - span.from_ms) / day_ms;
     // A stream that was cut to the limit would look complete: only NDJSON has a line for its end.
     if (days > export_days_max)
       throw new RequestProblem('out-of-range', texts.export_too_long(Math.ceil(days), export_days_max));
@@ -70,16 +71,31 @@ export function exportRoutes(
     const filter = { ...query, ...span, order: 'asc', limit: history_limit_max } as const;
     async function* lines(): AsyncGenerator<string, void, undefined> {
       try {
+        async function* pages() {
+          let cursor = first;
+          do {
+            const query = { ...filter, cursor };
+            const { messages, next } = await patiently(c.env.outgoing, async () =>
+              place.read(async () => history.page(kit_id, query, newBudget(page_chars))),
+            );
+            yield messages;
+            cursor = next ?? undefined;
+          } while (cursor !== undefined);
+        }
+        const fields = new Set<string>();
+        // Which columns there are shows only when all has been read.
+        if (format === 'flat_csv')
+          for await (const messages of pages())
+            for (const { data } of messages) for (const field of flat(data).keys()) fields.add(field);
+        const columns = [...fields].sort();
         if (format === 'csv') yield `${csvLine(csv_head)}\r\n`;
-        let cursor = first;
-        do {
-          const query = { ...filter, cursor };
-          const { messages, next } = await patiently(c.env.outgoing, async () =>
-            place.read(async () => history.page(kit_id, query, newBudget(page_chars))),
+        if (format === 'flat_csv') yield `${csvLine([...csv_head.slice(0, -1), ...columns])}\r\n`;
+        for await (const messages of pages())
+          yield* portionsOf(
+            messages,
+            (message) => lineOf(message, format, columns),
+            async (some) => history.kept(kit_id, some),
           );
-          yield* portionsOf(messages, format, async (some) => history.kept(kit_id, some));
-          cursor = next ?? undefined;
-        } while (cursor !== undefined);
         if (format === 'ndjson') yield '{"next":null}\n';
       } finally {
         place.leave();
@@ -100,13 +116,13 @@ export function exportRoutes(
  */
 async function* portionsOf(
   messages: readonly HistoryMessage[],
-  format: 'ndjson' | 'csv',
+  write: (message: HistoryMessage) => string,
   keptOf: (messages: readonly HistoryMessage[]) => Promise<readonly HistoryMessage[]>,
 ): AsyncGenerator<string, void, undefined> {
   for (let left = await keptOf(messages); left.length > 0; left = await keptOf(left)) {
     let [portion, taken] = ['', 0];
     for (const message of left) {
-      portion += lineOf(message, format);
+      portion += write(message);
       taken += 1;
       if (portion.length >= portion_chars) break;
     }
@@ -118,22 +134,42 @@ async function* portionsOf(
 
 const brokenOff = (error: unknown): Error => new Error(texts.export_broken(messageOf(error)));
 
-function headersOf(format: 'ndjson' | 'csv', kit_id: string): Record<string, string> {
+type Format = 'ndjson' | 'csv' | 'flat_csv';
+
+function headersOf(format: Format, kit_id: string): Record<string, string> {
   return {
-    'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
-    'content-disposition': `attachment; filename="${kit_id}.${format}"`,
+    'content-type': format === 'ndjson' ? 'application/x-ndjson' : 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="${kit_id}.${format === 'ndjson' ? format : 'csv'}"`,
     // nginx would keep up to a gigabyte of it on its disk, for a client whose key may be revoked meanwhile.
     'x-accel-buffering': 'no',
   };
 }
 
-function lineOf(message: HistoryMessage, format: 'ndjson' | 'csv'): string {
+function lineOf(message: HistoryMessage, format: Format, columns: readonly string[]): string {
   const resource = messageResource(message);
   if (format === 'ndjson') return `${JSON.stringify(resource)}\n`;
   const { time, time_quality, channel, asset_id, feed, epoch, seq } = resource;
+  const head = [time, time_quality, channel, asset_id, feed, epoch, seq];
+  if (format === 'flat_csv') {
+    const values = flat(message.data);
+    return `${csvLine([...head, ...columns.map((column) => values.get(column))])}\r\n`;
+  }
   // JSON has semicolons in texts alone, so that it stays the same JSON.
-  const data = message.data.replaceAll(';', '\\u003b');
-  return `${csvLine([time, time_quality, channel, asset_id, feed, epoch, seq, data])}\r\n`;
+  return `${csvLine([...head, message.data.replaceAll(';', '\\u003b')])}\r\n`;
+}
+
+/** The fields of the data by their paths; lists stay JSON. */
+function flat(data: string): ReadonlyMap<string, string | number | null> {
+  const fields = new Map<string, string | number | null>();
+  const add = (value: unknown, path: string): void => {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      for (const [key, each] of Object.entries(value)) add(each, path === '' ? key : `${path}.${key}`);
+    else if (typeof value === 'string' || typeof value === 'number' || value === null)
+      fields.set(path, value);
+    else fields.set(path, JSON.stringify(value));
+  };
+  add(JSON.parse(data), '');
+  return fields;
 }
 
 /** A client that takes no portion for so long gives up its place: it would keep it for good by reading now and then. */

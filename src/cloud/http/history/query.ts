@@ -1,6 +1,7 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
 import { history_classes } from '../../history/message.ts';
+import { isZone } from '../../history/reading/zone.ts';
 import { readTime } from '../../api/times.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
@@ -10,7 +11,7 @@ export const history_limit_max = 5_000;
 export const series_max = 20;
 export const points_max = 2_000;
 /** The longest stretch of one request about messages or a track. */
-const hour_ms = 3_600_000;
+export const hour_ms = 3_600_000;
 
 /** A parameter with its description in the document. */
 export const query = <S extends z.ZodType>(
@@ -94,6 +95,11 @@ export const fleetEventQuery = eventQuery.extend({
   kits: query('kits', ids.optional(), 'only these kits, separated by commas; all of the key when left out'),
 });
 
+const zone = z
+  .string()
+  .max(64)
+  .refine((name) => isZone(name), 'is no time zone; write an IANA name, such as Europe/Zurich');
+
 export const seriesQuery = z.object({
   select: query(
     'select',
@@ -119,6 +125,12 @@ export const seriesQuery = z.object({
       .optional(),
     'length of a bucket instead of `points`',
     900,
+  ),
+  tz: query(
+    'tz',
+    zone.optional(),
+    'buckets begin on the hours and days of this time zone; UTC when left out',
+    'Europe/Zurich',
   ),
   shape: query(
     'shape',
@@ -148,7 +160,11 @@ export const trackQuery = z.object({
     'a longer pause between two fixes ends a line',
     300,
   ),
-  format: query('format', z.enum(['geojson', 'gpx', 'csv']).default('geojson'), 'form of the response'),
+  format: query(
+    'format',
+    z.enum(['geojson', 'gpx', 'kml', 'csv']).default('geojson'),
+    'form of the response',
+  ),
 });
 
 export const exportQuery = z.object({
@@ -157,7 +173,11 @@ export const exportQuery = z.object({
   from,
   to,
   cursor,
-  format: query('format', z.enum(['ndjson', 'csv']).default('ndjson'), 'form of the response'),
+  format: query(
+    'format',
+    z.enum(['ndjson', 'csv', 'flat_csv']).default('ndjson'),
+    '`flat_csv`: CSV with a column for each field of the data',
+  ),
 });
 
 export const erasuresQuery = z.object({
@@ -184,9 +204,10 @@ export function spanOf(
   given: { readonly from?: number | undefined; readonly to?: number | undefined },
   now_ms: number,
 ): { readonly from_ms: number; readonly to_ms: number } {
-  // What was observed in this moment belongs to it, also when the clock of the kit is ahead by some minutes.
-  const to_ms = given.to ?? now_ms + hour_ms;
+  // What was observed in this moment belongs to it, also when the clock of the kit is ahead by hours; what is more than a day ahead
+  // counts with its arrival.
+  const to_ms = given.to ?? now_ms + day_ms;
   if (given.from !== undefined && given.to !== undefined && given.from > given.to)
     throw new RequestProblem('bad-request', texts.turned_span);
-  return { from_ms: given.from ?? to_ms - day_ms, to_ms };
+  return { from_ms: given.from ?? (given.to ?? now_ms + hour_ms) - day_ms, to_ms };
 }

@@ -1,10 +1,11 @@
 /** The history of kits: messages, events, numbers over time, tracks, and what is missing. */
 import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
 import type { Gate } from '../../access/gate.ts';
-import { completeness, eventPage, historyPage, seriesList, track } from '../../api/history-resources.ts';
+import { completeness, eventPage, historyPage, seriesAnswer, track } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { HistoryOperations } from '../../history/reading/operations.ts';
-import { trackCsv, trackGeoJson, trackGpx } from '../../history/reading/track.ts';
+import { Zone } from '../../history/reading/zone.ts';
+import { trackCsv, trackGeoJson, trackGpx, trackKml } from '../../history/reading/track.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
@@ -89,11 +90,11 @@ const getSeries = createRoute({
   operationId: 'getSeries',
   summary: 'Get numbers over time',
   description:
-    'Returns numbers of feeds in buckets; a bucket without a value is absent. 413 names what to change when it reads too much.',
+    'Returns numbers of feeds in buckets; a bucket without a value is absent, and rows have one of nulls in a gap. 413 names what to change when it reads too much.',
   tags,
   request: { params: kitParams, query: seriesQuery },
   responses: {
-    200: withForms(okJson(seriesList, 'the series, in the order of `select`; with `shape` another form'), {
+    200: withForms(okJson(seriesAnswer, 'the series, in the order of `select`; with `shape` another form'), {
       'text/csv': 'time,kit:battery\r\n2026-11-21T10:00:00.000Z,81.5\r\n',
     }),
     ...anyProblem,
@@ -104,13 +105,15 @@ const getTrack = createRoute({
   path: '/api/kits/{kit_id}/assets/{asset_id}/track',
   operationId: 'getTrack',
   summary: 'Get the track of an asset',
-  description: 'Returns the fixes of the asset as lines; with `format` as GPX or CSV.',
+  description:
+    'Returns the fixes of the asset as lines; cut at 180 degrees; with `format` as GPX, KML or CSV.',
   tags,
   request: { params: assetParams, query: trackQuery },
   responses: {
     200: withForms(okJson(track, 'the track'), {
       'text/csv': 'time,lat,lon,alt_m,line\r\n',
       'application/gpx+xml': '<gpx/>',
+      'application/vnd.google-earth.kml+xml': '<kml/>',
     }),
     ...anyProblem,
   },
@@ -214,7 +217,7 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
   const routes = newRoutes();
   routes.openapi(getSeries, async (c) => {
     const { kit_id } = c.req.valid('param');
-    const { select, points, bucket_s, shape, names, ...times } = c.req.valid('query');
+    const { select, points, bucket_s, shape, names, tz, ...times } = c.req.valid('query');
     if (select.length === 0 || select.length > series_max) {
       throw new RequestProblem(
         'bad-request',
@@ -228,7 +231,12 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
     const span = spanOf(times, Date.now());
     const bucket_ms = bucket_s === undefined ? bucketOf(span, points) : bucket_s * 1_000;
     const list = await gate.run(c.var.principal, async () =>
-      history.series(kit_id, { select, ...span, bucket_ms }),
+      history.series(kit_id, {
+        select,
+        ...span,
+        bucket_ms,
+        zone: tz === undefined ? undefined : new Zone(tz),
+      }),
     );
     for (const { select: each, t } of list.series)
       if (t.length === 0) await history.demandSelected(kit_id, each);
@@ -254,6 +262,8 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
     const asset = await service.asset(c.var.principal, params.kit_id, asset_id).catch(() => undefined);
     const named = { asset_id, name: asset?.name ?? asset_id };
     if (format === 'geojson') return c.json(trackGeoJson(found, named), 200);
+    if (format === 'kml')
+      return c.body(trackKml(found, named), 200, { 'content-type': 'application/vnd.google-earth.kml+xml' });
     return format === 'gpx'
       ? c.body(trackGpx(found, named), 200, { 'content-type': 'application/gpx+xml' })
       : c.body(trackCsv(found), 200, { 'content-type': csv_type });

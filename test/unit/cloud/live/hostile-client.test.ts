@@ -115,7 +115,7 @@ async function withSession(
       { gate, asker, principal, signal: ends.signal },
       {
         read: () => ({ type: 'ping' }),
-        isOpenTo: () => true,
+        isOpenTo: async () => true,
         isDue: () => false,
         writeNext: async () => undefined,
         ...served,

@@ -40,9 +40,9 @@ describe('The span of a query', () => {
     expect(spanOf({ to: noon_ms }, 0)).toEqual({ from_ms: noon_ms - day_ms, to_ms: noon_ms });
   });
 
-  it('ends an hour ahead when no end is given, as the clock of a kit may be ahead', () => {
-    expect(spanOf({ from: 5 }, noon_ms)).toEqual({ from_ms: 5, to_ms: noon_ms + hour_ms });
-    expect(spanOf({}, noon_ms)).toEqual({ from_ms: noon_ms + hour_ms - day_ms, to_ms: noon_ms + hour_ms });
+  it('ends a day ahead when no end is given, as the clock of a kit may be ahead', () => {
+    expect(spanOf({ from: 5 }, noon_ms)).toEqual({ from_ms: 5, to_ms: noon_ms + day_ms });
+    expect(spanOf({}, noon_ms)).toEqual({ from_ms: noon_ms + hour_ms - day_ms, to_ms: noon_ms + day_ms });
   });
 });
 
@@ -93,7 +93,7 @@ describe('A query', () => {
     ['tolerance_m', 10_001],
     ['gap_s', 0],
     ['gap_s', 86_401],
-    ['format', 'kml'],
+    ['format', 'shp'],
   ])('of a track refuses %s %s', (name, value) => {
     expect(trackQuery.safeParse({ [name]: String(value) }).success).toBe(false);
   });
