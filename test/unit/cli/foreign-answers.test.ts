@@ -187,6 +187,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   demo: 'its devices are its own; prints the log and the messages as tail does',
   'service upgrade': 'prints the name of the database that was typed',
   'service backup': 'prints the names that were typed, and a size',
+  'service enrol': 'prints the names that were typed',
   'service key add': 'prints the key that it made',
   'service key revoke': 'prints the id that was typed',
   'buffer quarantine retry': 'prints a number',
@@ -194,6 +195,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   'support-bundle': 'prints the name of its file',
   'history list': 'prints ids and numbers',
   'history export': 'prints a number and the name that was typed',
+  login: 'tries it as setup does, setup-trial.test.ts',
   setup: 'setup-trial.test.ts, and foreign-text.test.ts for what it finds',
 };
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { BrokerAddresses } from '../../../../src/mqtt/broker-addresses.ts';
 import { openTransport } from '../../../../src/mqtt/socket.ts';
 import { segments } from '../../../../src/platform/linux/tcp-info.ts';
@@ -144,13 +144,13 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
         file: join(await makeDirectory(), 'buffer.db'),
         kit_id: '0c5e3c1e-9d6b-4e52-a4c0-1f2a7c9e4b11',
         routes: kernelRoutes,
-        connect_timeout_ms: 2_000,
+        connect_timeout_ms: 6_000,
         retry_ms: 3_600_000,
       });
+      onTestFinished(async () => patient.stop());
       await eventually('it waits', () => patient.uplink.status().state === 'waiting');
       await lab.carrier('sat0', 'on');
       await eventually('connected', () => patient.uplink.online);
-      await patient.stop();
     });
   },
 );
