@@ -49,7 +49,12 @@ async function runMavlink(options: MavlinkOptions, host: Host, open: OpenFacts):
       ...factsOf(links, registry, signing, open),
       ...factsOfEndpoints(forwarder.stats(), performance.now()),
     };
-    host.reportStatus(facts, reports.all.map(withForeignBytes(options.links, links)));
+    const devices = reports.all.map(withForeignBytes(options.links, links)).map((device) => {
+      const link = links.find(({ name }) => name === device.name);
+      const weakness = link && registry.refusalAt(link, performance.now());
+      return weakness === undefined ? device : { ...device, weakness };
+    });
+    host.reportStatus(facts, devices);
   };
   // The first states come while the links are opened.
   const reports = new DeviceReports(() => void Promise.resolve().then(report));

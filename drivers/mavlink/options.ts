@@ -26,8 +26,12 @@ export const command_names = [
   'pause_mission',
   'resume_mission',
   'get_params',
+  'emergency_stop',
 ] as const;
 export type CommandName = (typeof command_names)[number];
+
+/** Off unless a configuration names it: a vehicle that flies falls. */
+const unless_named: CommandName = 'emergency_stop';
 
 /** The usual system id of ground stations: autopilots treat its heartbeats as the pilot's. */
 const station_system_id = 255;
@@ -139,8 +143,8 @@ export const mavlinkOptions = z.strictObject({
     .describe('MAVLink 2 signing; if set, frames with another or no signature are ignored'),
   commands: z
     .array(z.enum(command_names))
-    .default([...command_names])
-    .describe('default commands of vehicles'),
+    .default(command_names.filter((name) => name !== unless_named))
+    .describe('default commands of vehicles; emergency_stop must be named'),
   vehicles: z
     .record(z.string().min(1), vehicleOptions)
     .default({})

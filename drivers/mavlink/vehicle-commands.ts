@@ -21,6 +21,8 @@ export function vehicleCommands(
   enabled: readonly CommandName[],
   { autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>,
 ): readonly Command[] {
+  // iNav, Betaflight and others: no table names their modes, and their effects would not be recognised.
+  if (autopilot === 'other') return [];
   const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
   const all = [
     armCommand(vehicle, options),
@@ -51,8 +53,10 @@ function unlessShared(command: Command, { conflict, mixture }: Commanded): Comma
   const read: Command['read'] = (payload) => {
     const { run, ...read } = command.read(payload);
     const is_safety = read.is_safety || safety_names.has(command.name);
+    // It makes no vehicle safer for which it is not meant.
+    const isForBoth = is_safety && command.name !== 'emergency_stop';
     const runKnowing: typeof run = async (context) => {
-      const obstacle = is_safety ? undefined : conflict();
+      const obstacle = isForBoth ? undefined : conflict();
       if (obstacle !== undefined) throw notSent(obstacle);
       const result = await run(context);
       const doubt = mixture();

@@ -53,6 +53,10 @@ export class FakeDrone extends SimVehicle {
   /** Answers instead of the autopilot. */
   react: Reaction | undefined;
   silent = false;
+  /** Announced in its heartbeats instead of what it is. */
+  announced: Partial<Messages['HEARTBEAT']> = {};
+  /** Its clock in GLOBAL_POSITION_INT, as of iNav and Betaflight. */
+  counts_microseconds = false;
   /** It receives nothing. */
   deaf = false;
   /** How long a frame takes to it and back; none overtakes another. */
@@ -284,6 +288,9 @@ export class FakeDrone extends SimVehicle {
 
   override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
     if (this.withheld.has(name) || (name === 'HEARTBEAT' && !this.#isBeatDue())) return;
+    if (name === 'HEARTBEAT') Object.assign(fields, this.announced);
+    if (name === 'GLOBAL_POSITION_INT' && this.counts_microseconds)
+      Object.assign(fields, { time_boot_ms: Math.round(performance.now() * 1_000) % 2 ** 32 });
     const { odd_mode } = this;
     const is_odd = odd_mode !== undefined && name === 'HEARTBEAT';
     if (name === 'AUTOPILOT_VERSION') Object.assign(fields, { uid2: [...this.uid2] });

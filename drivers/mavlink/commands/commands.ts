@@ -20,12 +20,21 @@ import {
   obstacleToDisarm,
   obstacleToMode,
   obstacleToReturn,
+  obstacleToStop,
   type Waypoint,
 } from './gate.ts';
 import type { Kind } from '../reports/kind.ts';
 import { mode_names, type ModeName, modeNumbers } from '../vehicles/modes.ts';
 import type { MavlinkOptions } from '../options.ts';
-import { armOrder, disarmOrder, gotoOrder, modeOrder, returnOrder, sendCommand } from './orders.ts';
+import {
+  armOrder,
+  disarmOrder,
+  gotoOrder,
+  modeOrder,
+  returnOrder,
+  sendCommand,
+  stopOrder,
+} from './orders.ts';
 import { admitStick, isLedByStick } from './throttle-stick.ts';
 import { isTargetShown } from './target-shown.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';
@@ -47,6 +56,9 @@ export function armCommand(vehicle: Bounded, options: MavlinkOptions): Command {
     },
   });
 }
+
+/** Nobody types it by mistake. */
+const stop_words = 'STOP MOTORS';
 
 export function plainCommands(
   vehicle: Bounded,
@@ -77,6 +89,24 @@ export function plainCommands(
       return changeMode(to, returnOrder(), context);
     },
   });
+  const emergency_stop = defineCommand({
+    name: 'emergency_stop',
+    description: `Stop the motors at once, wherever the vehicle is: one that flies falls. Type ${stop_words} to confirm. Pre-empts other commands.`,
+    risk_level: 'high',
+    safety: true,
+    input: z.strictObject({
+      confirm: z
+        .string()
+        .regex(new RegExp(`^${stop_words}$`, 'u'), `type ${stop_words}`)
+        .describe(`type ${stop_words}`)
+        .meta({ title: 'Confirm' }),
+    }),
+    handle: async (_input, context) => {
+      const { to } = await admit(vehicle, context, obstacleToStop);
+      const evidence = await carryOut(to, stopOrder(), context);
+      return { armed: false, ...evidence };
+    },
+  });
   const effects = modeEffects(about);
   const set_mode = defineCommand({
     name: 'set_mode',
@@ -87,7 +117,7 @@ export function plainCommands(
     input: z.strictObject({ mode: z.enum(mode_names).describe(effects).meta({ title: 'Flight mode' }) }),
     handle: async ({ mode }, context) => setMode(vehicle, mode, context),
   });
-  return [disarm, return_home, set_mode];
+  return [disarm, return_home, set_mode, emergency_stop];
 }
 
 function isSafe(mode: ModeName): boolean {

@@ -44,6 +44,11 @@ export function obstacleToForcedDisarm(situation: Situation): Obstacle {
   return situation.isOverturned ? obstacleToDisarm(situation) : texts.airborne;
 }
 
+/** It stops the motors of any vehicle, whatever that reports of its flight. */
+export function obstacleToStop({ armed }: Situation): Obstacle {
+  return armed === false ? texts.disarmed_already : undefined;
+}
+
 /** Multicopters and VTOLs take off straight up from where they stand, an ArduPlane in its mode TAKEOFF. */
 export function obstacleToTakeOff(situation: Situation): Obstacle {
   const { autopilot, kind, airborne } = situation;

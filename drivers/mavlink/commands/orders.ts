@@ -6,6 +6,7 @@ import {
   obstacleToDisarm,
   obstacleToForcedDisarm,
   obstacleToRepeat,
+  obstacleToStop,
   obstacleToTakeOff,
   type Waypoint,
 } from './gate.ts';
@@ -57,6 +58,11 @@ export function disarmOrder({ isForced }: { readonly isForced: boolean }): Order
     obstacle: isForced ? obstacleToForcedDisarm : obstacleToDisarm,
     ignores_mode: true,
   };
+}
+
+/** Both autopilots stop the motors then, wherever the vehicle is (PX4-Autopilot#14465, mavlink#519). */
+export function stopOrder(): Order {
+  return { ...disarmOrder({ isForced: true }), what: 'emergency_stop', obstacle: obstacleToStop };
 }
 
 /** Arming is never forced. */

@@ -12,8 +12,9 @@ export const texts = {
   pre_arm_failed: (reasons: readonly string[]) =>
     `pre-arm checks fail${reasons.length === 0 ? '' : `: ${reasons.join('; ')}`}`,
   airborne:
-    'vehicle is airborne; a multicopter that has crashed is disarmed once it has lain still on its side or its back for 3 s',
+    'vehicle is airborne; a multicopter that has crashed is disarmed once it has lain still on its side or its back for 3 s, any other by emergency_stop where that is configured',
   airborne_already: 'vehicle is airborne already',
+  disarmed_already: 'vehicle is disarmed already',
   no_takeoff: (kind: string) => `takeoff does not support vehicles of kind ${kind}`,
   takeoff_param: (name: string) => `its parameter ${name} is unknown, so the height of its climb is unknown`,
   takeoff_height: (height_m: number, alt_m: number) =>

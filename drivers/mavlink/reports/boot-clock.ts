@@ -56,6 +56,11 @@ export class BootClock {
     return this.#start_ms;
   }
 
+  /** Whether one of its messages counts microseconds, as those of iNav and Betaflight do. */
+  get countsMicroseconds(): boolean {
+    return [...this.#lines.values()].some((line) => !isClock(line));
+  }
+
   /** Number of messages so far. */
   get messages(): number {
     return this.#messages;

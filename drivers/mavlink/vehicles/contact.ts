@@ -365,7 +365,8 @@ export class Contact {
     this.mav_type = type;
     // An autopilot reports type 0 while it starts.
     if (type !== 0) this.kind = this.#quadplane.isQuadplane ? 'vtol' : kindOf(type);
-    return autopilotOf({ type, autopilot });
+    // iNav may announce itself as ArduPilot (QOpenHD#206).
+    return this.clock.countsMicroseconds ? 'other' : autopilotOf({ type, autopilot });
   }
 
   /** A vehicle that also sends heartbeats is not far away: the message is ignored. */

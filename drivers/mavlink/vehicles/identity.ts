@@ -6,6 +6,8 @@ import type { MavlinkOptions } from '../options.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import type { Vehicle } from './vehicle.ts';
 import type { Messages } from '../wire/messages.ts';
+import { notOffered } from '../../../src/toolkit/driver/health.ts';
+import { texts } from './texts.ts';
 
 const autopilot_names = { ardupilot: 'ArduPilot', px4: 'PX4', other: 'MAVLink' } as const;
 /** USB vendor ids of boards. */
@@ -77,6 +79,7 @@ export function vehicleAsset(
     vendor: board_vendors.get(version?.vendor_id ?? 0) ?? software,
     model,
     firmware: version && version.flight_sw_version !== 0 ? `${software} ${firmware(version)}` : null,
+    ...(autopilot === 'other' ? { health: { commands: notOffered(texts.telemetry_only) } } : {}),
   };
 }
 

@@ -9,8 +9,8 @@ import type { Contact } from './contact.ts';
 
 /** Autopilots that are tracked at the same time. */
 export const contacts_max = 128;
-/** Autopilots of one source: an address without its port, or a serial line. A radio or a router may forward a swarm. */
-export const source_contacts_max = 32;
+/** Autopilots of one source: an address without its port, or a serial line. A router may forward a swarm: as many as vehicles (mavlink#2310, qgroundcontrol#7225). */
+export const source_contacts_max = 64;
 /** Vehicles of one driver, including offline ones. */
 export const vehicles_max = 64;
 /** An unknown autopilot must send two heartbeats at least this far apart before it is announced. */
@@ -139,12 +139,13 @@ export class Slots {
     from: Newcomer & { readonly source: string; readonly of_source: number },
     contacts: ReadonlySet<Contact>,
     { isVehicle, isActive }: Roles,
-  ): { readonly hasSlot: boolean; readonly victim: Contact | undefined } {
+  ): { readonly hasSlot: boolean; readonly victim: Contact | undefined; readonly limit: number } {
     const isSourceFull = from.of_source >= source_contacts_max;
-    if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined };
+    const limit = isSourceFull ? source_contacts_max : contacts_max;
+    if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined, limit };
     // The next message of a satellite modem may be minutes away.
     const wait = from.link.high_latency ? undefined : this.#wait(from);
-    if (wait && !this.#isNext(wait)) return { hasSlot: false, victim: undefined };
+    if (wait && !this.#isNext(wait)) return { hasSlot: false, victim: undefined, limit };
     const isOwn = (each: Contact): boolean => each.link === from.link && each.source === from.source;
     const spare = [...contacts].filter((each) => (isSourceFull ? isOwn(each) : !isActive(each)));
     const unannounced = spare.filter((each) => !isVehicle(each));
@@ -153,7 +154,7 @@ export class Slots {
       ? oldest(ofLargestSource(spare))
       : unannouncedVictim(unannounced, from.now_ms);
     if (wait) this.#next = victim ? undefined : wait;
-    return { hasSlot: victim !== undefined, victim };
+    return { hasSlot: victim !== undefined, victim, limit };
   }
 
   /** Notes a sender that waits for a slot. */

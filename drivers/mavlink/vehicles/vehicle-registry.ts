@@ -14,7 +14,6 @@ import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
 import {
   configured_slot,
-  contacts_max,
   VehicleSlots,
   vehicles_max,
   remove_after_ms,
@@ -29,6 +28,7 @@ import {
 import { commandsOf, type MavlinkOptions, ownOptions, type CommandName } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
+import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
@@ -64,6 +64,10 @@ const identity_wait_passive_ms = 5_000;
 /** Contacts are dropped this long after their vehicle went offline; the vehicle stays. */
 const drop_after_ms = 60_000;
 
+/** A sender beyond a limit asks again with its next heartbeat. */
+const refused_ms = 10_000;
+const links_max = 16;
+
 /** Processes frames and periodic ticks. */
 export class VehicleRegistry {
   readonly #parts: VehicleRegistryParts;
@@ -76,6 +80,7 @@ export class VehicleRegistry {
   readonly #rivals: Rivals;
   readonly #sharedIds: SharedIdLog;
   readonly #full = new Set<string>();
+  readonly #refused = new SeenRecently<Link, string>({ keep_ms: refused_ms, max: links_max });
   readonly #log: VehicleLog;
   readonly #metadata = new KnownMetadata();
   readonly #identified_ms = new WeakMap<Contact, number>();
@@ -116,6 +121,11 @@ export class VehicleRegistry {
 
   radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
     return this.#radios.newestOf(link, performance.now());
+  }
+
+  /** Which limit keeps senders of this link out; undefined: none does. */
+  refusalAt(link: Link, now_ms: number): string | undefined {
+    return this.#refused.get(link, now_ms);
   }
 
   /** Whether another station over this link uses our system and component id. */
@@ -206,8 +216,8 @@ export class VehicleRegistry {
     const { link, peer, now_ms } = from;
     const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
     const isActive = (each: Contact): boolean => this.#vehicleOf.get(each)?.active === each;
-    const { hasSlot, victim } = this.#contacts.slotFor(from, { isVehicle, isActive });
-    if (!hasSlot) return this.#refuse('autopilots', contacts_max);
+    const { hasSlot, victim, limit } = this.#contacts.slotFor(from, { isVehicle, isActive });
+    if (!hasSlot) return this.#refuse('autopilots', limit, from);
     if (victim) this.#drop(victim);
     const { sysid, compid } = from.frame;
     const { host, options, out } = this.#parts;
@@ -349,7 +359,7 @@ export class VehicleRegistry {
     const keys = [asset_key, hardware_key, ...contact.hardware.names.map((each) => `mavlink:${each}`)];
     if (!this.#appearing[own ? 'known' : 'unknown'].take(now_ms)) return undefined;
     const { hasSlot, victim } = own ? configured_slot : this.#vehicleSlots.slotFor(this.vehicles, now_ms);
-    if (!hasSlot) return this.#refuse('vehicles', vehicles_max);
+    if (!hasSlot) return this.#refuse('vehicles', vehicles_max, { link: contact.link, now_ms });
     if (victim) this.#remove(victim);
     const vehicle = new Vehicle({
       asset_key,
@@ -446,9 +456,10 @@ export class VehicleRegistry {
     return { asset_key: vehicle?.asset_key ?? from.asset_key, isVehicle: vehicle !== undefined };
   }
 
-  #refuse(what: string, limit: number): undefined {
+  #refuse(what: string, limit: number, from?: Pick<From, 'link' | 'now_ms'>): undefined {
     if (!this.#full.has(what)) this.#parts.host.log.error({ what, limit }, texts.limit_reached);
     this.#full.add(what);
+    if (from) this.#refused.note(from.link, texts.more_senders(what, limit), from.now_ms);
     return undefined;
   }
 }

@@ -15,7 +15,7 @@ import { asMavlink1 } from '../../../../fakes/mavlink1.ts';
 import { hubLab } from '../../../../support/kit/hub-lab.ts';
 import { framesOfDatagram } from '../frames.ts';
 
-const link: Link = {
+export const link: Link = {
   name: 'field',
   send: () => true,
   discard: () => undefined,
