@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { service } from '../../../../../systemd/package/packages.ts';
 import { z } from 'zod';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { asset_id, samples } from '../../../../support/contract-samples.ts';
@@ -118,6 +119,6 @@ it('is provisioned with a data source that sends the key to the service alone, a
   expect(new Set(uids)).toEqual(new Set([uid, 'kit-connector-history']));
   const providers = z.object({ providers: z.array(z.object({ options: z.object({ path: z.string() }) })) });
   const [provider] = providers.parse(parse(await read('dashboards.yaml'))).providers;
-  const tree = await readFile(new URL('../package/tree.ts', directory), 'utf8');
-  expect(tree).toContain(`'${provider?.options.path.slice(1)}/fleet-dashboard.json'`);
+  const placed = service.files.map(([, path]) => path);
+  expect(placed).toContain(`${provider?.options.path.slice(1)}/fleet-dashboard.json`);
 });
