@@ -35,8 +35,8 @@ export class BrokerLimits {
   /** How the birth was published that the broker has not answered yet. */
   #unanswered: 'as_is' | 'retained_after_plain' | undefined;
   #retains = true;
-  /** As it showed at a message, whatever its CONNACK says. */
-  #refusesRetained = false;
+  /** As it showed at a message, whatever its CONNACK says; `inferred`: without a word of the broker. */
+  #refusesRetained: 'inferred' | 'said' | undefined;
   #compact = false;
 
   /** `payload_bytes_max`: as the documents of the broker say; left out: what it announces. */
@@ -77,8 +77,12 @@ export class BrokerLimits {
 
   /** The broker ended a connection, or refused it without saying that a retained will is why. */
   ended(): void {
-    if (this.#unanswered === 'retained_after_plain') this.refusedRetained();
-    else if (this.#unanswered === 'as_is') this.endedAtWill();
+    if (this.#unanswered === 'retained_after_plain') this.refusedRetained('inferred');
+    else if (this.#unanswered === 'as_is' && this.#refusesRetained === 'inferred') {
+      // Nothing was retained in this one: the broker ends connections for another reason.
+      this.#refusesRetained = undefined;
+      this.#retains = true;
+    } else if (this.#unanswered === 'as_is') this.endedAtWill();
     this.#unanswered = undefined;
   }
 
@@ -93,8 +97,8 @@ export class BrokerLimits {
   }
 
   /** The broker refused a retained message, or ended the connection for it. */
-  refusedRetained(): void {
-    this.#refusesRetained = true;
+  refusedRetained(how: 'inferred' | 'said' = 'said'): void {
+    this.#refusesRetained = how;
     this.refused(code.retain_not_supported);
   }
 

@@ -133,6 +133,25 @@ describe('a broker that takes no retained messages', () => {
     80_000,
   );
 
+  it('is not one that goes on to end connections in which nothing is retained', async () => {
+    await withDirectory(async (dir) => {
+      const broker = await startScriptedBroker({
+        onPublish(message, peer) {
+          const isAnswered = broker.peers.length > 4 || (broker.peers.length === 3 && !message.retain);
+          if (isAnswered) peer.puback(message.packet_id);
+          else peer.hangUp();
+        },
+      });
+      onTestFinished(async () => broker.close());
+      const kit = await startConnector({ file: join(dir, 'buffer.db'), url: broker.url, ack: 'broker' });
+      onTestFinished(async () => kit.stop());
+      kit.send('presence', 0, { online: true });
+      await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
+      expect(broker.published.at(-1)?.retain).toBe(true);
+      expect(kit.uplink.problems().join('\n')).not.toContain('retained');
+    });
+  }, 80_000);
+
   it('is not one that ends the first connections for another reason', async () => {
     await withDirectory(async (dir) => {
       const broker = await startScriptedBroker({
