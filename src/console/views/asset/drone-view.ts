@@ -15,7 +15,7 @@ import { emptyText } from '../history/range.ts';
 import { mapBox } from '../map/map-box.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
-import { age, card, isWideNow, name } from '../parts/marks.ts';
+import { age, card, fact, isWideNow, name } from '../parts/marks.ts';
 import { spark } from '../parts/spark.ts';
 import { flyCard } from './fly.ts';
 import { Video } from './video.ts';
@@ -57,8 +57,9 @@ export function droneBody(asset: LiveAsset, view: View, { first, way, past, comm
         ${!isWide && fly} ${way}
       </div>
       <div class="column">
-        ${trayView(asset, view, 'card only-wide')} ${isWide && fly} ${reasons(then?.feeds ?? feeds, ageNow)}
-        ${textsCard(asset, view)} ${minutes(asset, view)} ${commands}${past}${rest}
+        ${!isWide && !then && moreFigures(asset, view)} ${trayView(asset, view, 'card only-wide')}
+        ${isWide && fly} ${reasons(then?.feeds ?? feeds, ageNow)} ${textsCard(asset, view)}
+        ${minutes(asset, view)} ${commands}${past}${rest}
       </div>
     </div>
     ${trayView(asset, view, 'only-phone')}`;
@@ -70,16 +71,35 @@ function videoCorner({ whep_url, name: title }: LiveAsset) {
     : '';
 }
 
-function instruments(asset: LiveAsset, view: View) {
-  const feeds = view.world.feeds.get(asset.id) ?? {};
+/** What the vehicle reports now, with how far it is from the kit. */
+function figuresNow(asset: LiveAsset, view: View): readonly Figure[] {
   const kit = placeOfKit(view);
   const place = placeOfAsset(asset, view);
   const distance_m = kit && place ? bearingOf(kit, place).distance_m : undefined;
-  return panel(
-    feeds,
-    figures(feeds, figure(t.drone.fromKit, place ?? 'gps', distance_m, distanceIn)),
-    (feed) => (typeof feed === 'string' ? feedFreshness(asset, feed, view) : feed),
-  );
+  const distance = figure(t.drone.fromKit, place ?? 'gps', distance_m, distanceIn);
+  return figures(view.world.feeds.get(asset.id) ?? {}, distance);
+}
+
+function ageOf(asset: LiveAsset, view: View) {
+  return (feed: string | Freshness) => (typeof feed === 'string' ? feedFreshness(asset, feed, view) : feed);
+}
+
+function instruments(asset: LiveAsset, view: View) {
+  const feeds = view.world.feeds.get(asset.id) ?? {};
+  return panel(feeds, figuresNow(asset, view), ageOf(asset, view));
+}
+
+/** Over the map of a phone: more would leave no room for it. The rest stands below. */
+const figures_on_phone = 6;
+
+function moreFigures(asset: LiveAsset, view: View) {
+  const rest = figuresNow(asset, view).slice(figures_on_phone);
+  if (rest.length === 0) return '';
+  return html`<div key="more-figures" class="card pad">
+    <dl class="facts small">
+      ${rest.map(({ term, value, unit, feed }) => fact(term, `${value}\u00a0${unit}`, ageOf(asset, view)(feed)))}
+    </dl>
+  </div>`;
 }
 
 /** The same, as it was at the moment that is looked at. */
@@ -238,13 +258,13 @@ function figures(
       unit: t.drone.fixes[numberOf(gps_raw, 'fix_type') ?? -1] ?? '',
       digits: 0,
     })),
+    ...distance,
     ...figure(t.drone.voltage, 'battery', numberOf(battery, 'voltage'), (value) => ({
       value,
       unit: 'V',
       digits: 1,
     })),
     ...figure(t.drone.fromHome, 'gps', numberOf(gps, 'home_distance_m'), distanceIn),
-    ...distance,
     ...windFigure(wind),
     ...figure(t.drone.flightTime, 'sys_status', numberOf(sys_status, 'flight_time_s'), (value) => ({
       value: value / 60,
