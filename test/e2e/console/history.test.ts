@@ -82,6 +82,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The history in the cons
       word('drone.altitude'),
       word('drone.speed'),
       word('drone.batteryTerm'),
+      word('drone.voltage'),
     ]);
     expect(Number.parseFloat(then[word('drone.altitude')] ?? '')).toBeGreaterThan(75);
     expect(then[word('drone.batteryTerm')]).toMatch(/^6[678]%$/u);
