@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startSimHost } from '../../../drivers/vendorcam/sim/sim-host.ts';
 import { startSimRadio } from '../../../drivers/vendorradio/sim/sim-radio.ts';
+import { texts } from '../../../src/kit/app/texts.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { FakeDrone } from '../../fakes/fake-drone.ts';
@@ -87,6 +88,9 @@ it.each(stops_s)('counts no device as lost after a stop of %d s, and serves all 
         );
       };
       await eventually('all devices are served', served);
+      // A fact of this scene, which is told a while after the start.
+      const isTold = (): boolean => daemon.log().some(({ msg }) => msg === texts.degraded_began);
+      await eventually('the missing broker is told', isTold);
       const before = daemon.log().length;
       daemon.send('SIGSTOP');
       await sleep(stop_s * 1_000, end.signal);
