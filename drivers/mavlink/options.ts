@@ -25,6 +25,11 @@ export const command_names = [
   'start_mission',
   'pause_mission',
   'resume_mission',
+  'reposition',
+  'set_home',
+  'set_heading',
+  'change_return_altitude',
+  'enable_fence',
   'get_params',
   'emergency_stop',
 ] as const;
@@ -162,7 +167,10 @@ export const mavlinkOptions = z.strictObject({
         .boolean()
         .default(true)
         .describe('refuse to arm while the autopilot reports failed checks'),
-      require_position: z.boolean().default(true).describe('refuse to arm without a valid position'),
+      require_position: z
+        .boolean()
+        .optional()
+        .describe('refuse to arm without a valid position; true when omitted, for submarines false'),
     })
     .prefault({}),
   goto: gotoOptions.prefault({}),

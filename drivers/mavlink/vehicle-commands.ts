@@ -6,11 +6,12 @@ import { armCommand, gotoCommand, plainCommands } from './commands/commands.ts';
 import { flightCommands } from './commands/flight-commands.ts';
 import { parameterCommands } from './commands/get-params.ts';
 import { orbitCommand } from './commands/orbit.ts';
+import { settingCommands } from './commands/settings.ts';
 import { texts } from './commands/texts.ts';
 import { storageCommands } from './missions/commands.ts';
+import { heldToFence } from './missions/fence.ts';
 import { missionFlightCommands } from './missions/flight.ts';
 import { type CommandName, type MavlinkOptions, safety_names } from './options.ts';
-import type { Kind } from './reports/kind.ts';
 import type { Commanded } from './vehicles/addressee.ts';
 import type { Situation } from './vehicles/situation.ts';
 
@@ -23,7 +24,8 @@ export function vehicleCommands(
 ): readonly Command[] {
   // iNav, Betaflight and others: no table names their modes, and their effects would not be recognised.
   if (autopilot === 'other') return [];
-  const vehicle = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
+  const bounded = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
+  const vehicle = { ...bounded, againstFence: heldToFence(bounded) };
   const all = [
     armCommand(vehicle, options),
     ...plainCommands(vehicle, { autopilot, kind }),
@@ -31,17 +33,13 @@ export function vehicleCommands(
     ...flightCommands(vehicle, options, kind),
     ...orbitCommand(vehicle, options, { autopilot, kind }),
     ...storageCommands(vehicle, options),
-    ...missionFlightCommands(vehicle),
+    ...missionFlightCommands(vehicle, options, kind),
+    ...settingCommands(vehicle, options, { autopilot, kind }),
     ...parameterCommands(vehicle),
   ];
-  // ArduSub has no mode that returns home.
-  const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
-  const lacks: readonly string[] = is_ardusub
-    ? ['return_home', ...airborne_only]
-    : ['surface', ...lackedBy(kind)];
-  const has = (name: string): boolean => !lacks.includes(name);
+  const lacks = lackedBy({ autopilot, kind });
   return all
-    .filter(({ name }) => has(name) && enabled.some((each) => each === name))
+    .filter(({ name }) => !lacks.has(name) && enabled.some((each) => each === name))
     .map((command) => unlessShared(command, commanded));
 }
 
@@ -68,9 +66,23 @@ function unlessShared(command: Command, { conflict, mixture }: Commanded): Comma
   return { ...command, read };
 }
 
-const airborne_only = ['takeoff', 'land', 'set_altitude'] as const;
+const airborne_only: readonly CommandName[] = ['takeoff', 'land', 'set_altitude'];
+const targets: readonly CommandName[] = ['goto_waypoint', 'reposition', 'set_altitude', 'set_speed'];
+const missions: readonly CommandName[] = ['upload_mission', 'start_mission', 'resume_mission'];
+const modes: readonly CommandName[] = ['hold', 'land', 'pause_mission'];
 
-/** Vehicles that do not fly have no commands for the air. */
-function lackedBy(kind: Kind): readonly string[] {
-  return kind === 'rover' || kind === 'sub' ? airborne_only : [];
+/**
+ * What a vehicle of this kind can never carry out. Of an autopilot or a kind whose modes and altitude frames are not known, what
+ * brings it home and stops its motors stays.
+ */
+function lackedBy({ autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>): ReadonlySet<string> {
+  const isKnown = autopilot !== 'other' && kind !== 'other';
+  const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
+  const names: readonly CommandName[] = [
+    ...(is_ardusub ? (['return_home'] as const) : (['surface'] as const)),
+    ...(kind === 'rover' || kind === 'sub' ? airborne_only : []),
+    ...(isKnown && kind !== 'sub' ? [] : [...targets, ...missions]),
+    ...(isKnown ? [] : [...airborne_only, ...modes]),
+  ];
+  return new Set(names);
 }

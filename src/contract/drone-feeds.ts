@@ -177,6 +177,9 @@ export const droneFeeds = {
     alt_amsl_m: altitude_amsl,
   }),
   /** As the autopilot estimates it. Since 1.2. */
+  depth: z.looseObject({
+    depth_m: z.number().describe('metres below the surface, where the vehicle was started; of submarines'),
+  }),
   wind: z.looseObject({
     speed_mps: speed,
     direction: heading.describe('degrees clockwise from true north that the wind comes from'),

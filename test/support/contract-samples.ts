@@ -127,6 +127,7 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
   },
   droneVfrHud: { airspeed: null, groundspeed: 8.2, throttle_pct: 46, climb_mps: -0.4, heading: 271 },
   droneHome: { lat: 47.397742, lon: 8.545594, alt_m: null, alt_amsl_m: 488 },
+  droneDepth: { depth_m: 7.4 },
   droneWind: { speed_mps: 3.2, direction: 240 },
   droneVibration: { x: 4.5, y: null, z: 8.1, clipping: [0, 2, 0] },
   droneFence: { breached: true, breach_count: 1, breach_type: 'boundary' },

@@ -1,15 +1,30 @@
 /** Checks before a command is sent: is the vehicle there, is there time, does its situation allow it. */
 import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
+import type { MavlinkOptions } from '../options.ts';
+import type { Place } from '../vehicles/geo.ts';
 import type { Situation } from '../vehicles/situation.ts';
+import type { Height } from './altitude.ts';
 import { report_reserve_ms, time_min_ms } from './exchange.ts';
-import { not_yet_reported } from './gate.ts';
+import { admitTarget, not_yet_reported, type Waypoint } from './gate.ts';
 import { texts } from './texts.ts';
 import type { Addressee, Commanded } from '../vehicles/addressee.ts';
 
 export interface Bounded extends Commanded {
   /** An older task is refused. */
   readonly task_age_max_ms: number;
+  /** Returns why the fence that the vehicle has stored is against a way; undefined where nothing known of it is. */
+  readonly againstFence?: (way: FencedWay, context: CommandContext) => Promise<string | undefined>;
+}
+
+export interface FencedWay {
+  /** Undefined: only the target counts. */
+  readonly from?: Place | undefined;
+  readonly to: Place;
+  /** Of a circle around the target. */
+  readonly radius_m?: number;
+  /** Undefined: the height does not count. */
+  readonly above_home_m?: number;
 }
 
 /** `any`: also a vehicle that reports once a minute over a satellite, for commands that make it safer. */
@@ -70,6 +85,56 @@ export async function admit<T>(
   const { checked } = admitted;
   if (typeof checked === 'string') throw notSent(texts.about(to.name, checked));
   return { ...admitted, checked };
+}
+
+export interface Admitted {
+  readonly to: Addressee;
+  readonly situation: Situation;
+  readonly target: Waypoint;
+  readonly height: Height;
+}
+
+export interface Flight {
+  /** The target; undefined while the position of the vehicle, which it depends on, is unknown. */
+  readonly targetOf: (situation: Situation) => Waypoint | undefined;
+  readonly options: MavlinkOptions['goto'];
+  readonly radius_m?: number;
+  /** Further limits. */
+  readonly admit?: (situation: Situation, height: Height) => string | undefined;
+}
+
+/** Returns the vehicle and the heights of a target that its situation, the local limits and its own fence allow. */
+export async function admitFlight(
+  vehicle: Bounded,
+  flight: Flight,
+  context: CommandContext,
+): Promise<Admitted> {
+  const age_ms = context.age_ms?.() ?? null;
+  // It is in time if it begins in time: looking at the fence takes a while.
+  const begun = { ...context, age_ms: () => age_ms };
+  const check = (now: Situation): Omit<Admitted, 'situation' | 'to'> | string => checkWay(flight, now);
+  const { to, situation, checked } = await admit(vehicle, begun, check);
+  const way = {
+    from: situation.position,
+    to: checked.target,
+    ...(flight.radius_m === undefined ? {} : { radius_m: flight.radius_m }),
+    ...(situation.kind === 'rover' ? {} : { above_home_m: checked.height.above_home_m }),
+  };
+  const against = await vehicle.againstFence?.(way, context);
+  if (against !== undefined) throw notSent(texts.about(to.name, against));
+  const now = await admit(vehicle, begun, check);
+  return { to: now.to, situation: now.situation, ...now.checked };
+}
+
+function checkWay(
+  { targetOf, options, admit: limit }: Flight,
+  situation: Situation,
+): Omit<Admitted, 'situation' | 'to'> | string {
+  const target = targetOf(situation);
+  if (!target) return texts.position_missing;
+  const height = admitTarget(target, situation, options);
+  if (typeof height === 'string') return height;
+  return limit?.(situation, height) ?? { target, height };
 }
 
 export function notSent(reason: string): CommandRefused {

@@ -8,13 +8,12 @@ import {
   defineCommand,
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
-import { altitudeInput, type Height } from './altitude.ts';
-import { admit, type Bounded, notSent, reach } from './admission.ts';
+import { altitudeInput } from './altitude.ts';
+import { admit, admitFlight, type Bounded, notSent, reach } from './admission.ts';
 import { arrivalTimeout_ms, awaitArrival, journeyTo } from './arrival.ts';
 import { changeMode } from './change-mode.ts';
 import { carryOut, report_reserve_ms, time_min_ms } from './exchange.ts';
 import {
-  admitTarget,
   mustForceDisarm,
   obstacleToArm,
   obstacleToDisarm,
@@ -24,7 +23,7 @@ import {
   type Waypoint,
 } from './gate.ts';
 import type { Kind } from '../reports/kind.ts';
-import { mode_names, type ModeName, modeNumbers } from '../vehicles/modes.ts';
+import { type ModeName, modeNumbers, modesOf } from '../vehicles/modes.ts';
 import type { MavlinkOptions } from '../options.ts';
 import {
   armOrder,
@@ -108,16 +107,22 @@ export function plainCommands(
     },
   });
   const effects = modeEffects(about);
+  const [first = 'GUIDED', ...others] = modesOf(about);
   const set_mode = defineCommand({
     name: 'set_mode',
     description: `Change the flight mode. ${effects}`,
     risk_level: 'high',
     requires_approval: true,
     safety: ({ mode }) => isSafe(mode),
-    input: z.strictObject({ mode: z.enum(mode_names).describe(effects).meta({ title: 'Flight mode' }) }),
+    input: z.strictObject({
+      mode: z
+        .enum([first, ...others])
+        .describe(effects)
+        .meta({ title: 'Flight mode' }),
+    }),
     handle: async ({ mode }, context) => setMode(vehicle, mode, context),
   });
-  return [disarm, return_home, set_mode, emergency_stop];
+  return [disarm, return_home, ...(modesOf(about).length > 0 ? [set_mode] : []), emergency_stop];
 }
 
 function isSafe(mode: ModeName): boolean {
@@ -158,18 +163,18 @@ export function gotoCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kin
   });
 }
 
-interface GoTo {
+export interface GoTo {
   readonly options: MavlinkOptions;
   readonly context: CommandContext;
 }
 
-async function goTo(
+export async function goTo(
   vehicle: Bounded,
   target: Waypoint & { readonly wait_for_arrival: boolean },
   { options, context }: GoTo,
 ): Promise<JsonObject> {
-  const check = (now: Situation): Height | string => admitTarget(target, now, options.goto);
-  const { to, situation, checked: height } = await admit(vehicle, context, check);
+  const flight = { targetOf: () => target, options: options.goto };
+  const { to, situation, height } = await admitFlight(vehicle, flight, context);
   const evidence = await carryOut(to, gotoOrder(target, height, situation), context);
   const isGoingAround = !isTargetShown(to.contact, target, height);
   const arrived = target.wait_for_arrival;

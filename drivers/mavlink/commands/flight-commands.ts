@@ -12,19 +12,19 @@ import type { Kind } from '../reports/kind.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { ardusub_depth_mode, ardusub_surface_mode, modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { admit, type Bounded, notSent } from './admission.ts';
+import { admit, admitFlight, type Bounded, notSent } from './admission.ts';
 import { altitudeInput, type Height } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { changeMode, hold } from './change-mode.ts';
 import { carryOut } from './exchange.ts';
 import {
   admitTakeoff,
-  admitTarget,
   isArduPlane,
   obstacleToHold,
   obstacleToMode,
   obstacleToSpeed,
   obstacleToTakeOff,
+  type Waypoint,
 } from './gate.ts';
 import { gotoOrder, modeOrder, speedOrder, takeoffOrder } from './orders.ts';
 import { takeOffAsPlane } from './plane-takeoff.ts';
@@ -168,13 +168,10 @@ async function setAltitude(
   alt_m: number,
   { options, context }: Ordered,
 ): Promise<JsonObject> {
-  const { to, situation, checked } = await admit(vehicle, context, (now) => {
-    if (!now.position) return texts.position_missing;
-    const { lat, lon } = now.position;
-    const height = admitTarget({ lat, lon, alt_m }, now, options.goto);
-    return typeof height === 'string' ? height : { target: { lat, lon, alt_m }, height };
-  });
-  const { target, height } = checked;
+  const targetOf = ({ position }: Situation): Waypoint | undefined =>
+    position && { lat: position.lat, lon: position.lon, alt_m };
+  const flight = { targetOf, options: options.goto };
+  const { to, situation, target, height } = await admitFlight(vehicle, flight, context);
   const order = { ...gotoOrder(target, height, situation), what: 'set_altitude' };
   const evidence = await carryOut(to, order, context);
   const { amsl_m: alt_amsl_m, above_home_m: height_above_home_m } = height;

@@ -24,7 +24,8 @@ export const not_yet_reported: ReadonlySet<string> = new Set([
 
 export function obstacleToArm(situation: Situation, options: MavlinkOptions['arm']): Obstacle {
   if (situation.armed === null) return texts.heartbeat_missing;
-  if (options.require_position && !situation.position) return texts.position_missing;
+  const needs_position = options.require_position ?? situation.kind !== 'sub';
+  if (needs_position && !situation.position) return texts.position_missing;
   if (!options.require_pre_arm_check || situation.pre_arm_check !== false) return undefined;
   return texts.pre_arm_failed(situation.pre_arm_reasons);
 }
@@ -153,7 +154,7 @@ export function admitTakeoff(
   return texts.takeoff_below(height_m, Math.round(position.alt_amsl_m - home.alt_amsl_m));
 }
 
-function obstacleToFly({ autopilot, kind, armed, airborne, estimator }: Situation): Obstacle {
+export function obstacleToFly({ autopilot, kind, armed, airborne, estimator }: Situation): Obstacle {
   if (autopilot === 'other') return texts.autopilot_unsupported;
   if (kind === 'other' || kind === 'sub') return texts.kind_unsupported(kind);
   if (armed === null) return texts.heartbeat_missing;

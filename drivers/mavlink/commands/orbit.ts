@@ -5,11 +5,11 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import { type Command, type CommandContext, defineCommand } from '../../../src/toolkit/driver/command.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { admit, type Bounded, notSent } from './admission.ts';
+import { admitFlight, type Bounded, notSent } from './admission.ts';
 import { altitudeInput, type Height } from './altitude.ts';
 import { carryOut } from './exchange.ts';
 import { texts } from './texts.ts';
-import { admitTarget, obstacleToRepeat, type Waypoint } from './gate.ts';
+import { obstacleToRepeat, type Waypoint } from './gate.ts';
 import { distance_m, distanceToSides_m, type Place } from '../vehicles/geo.ts';
 import type { Kind } from '../reports/kind.ts';
 import { modeNumbers, px4_orbit_mode } from '../vehicles/modes.ts';
@@ -72,8 +72,16 @@ async function flyAround(
   orbit: Orbit,
   { options, context }: { readonly options: OrbitLimits; readonly context: CommandContext },
 ): Promise<JsonObject> {
-  const check = (now: Situation): Height | string => admitOrbit(orbit, now, options);
-  const { to, situation, checked: height } = await admit(vehicle, context, check);
+  const { to, situation, height } = await admitFlight(
+    vehicle,
+    {
+      targetOf: () => orbit,
+      options: options.goto,
+      radius_m: orbit.radius_m,
+      admit: (now) => obstacleToOrbit(orbit, now, options),
+    },
+    context,
+  );
   // ORBIT_EXECUTION_STATUS does not exist in MAVLink 1.
   if (orbitOf(situation) === 'circle' && to.contact.version === 1)
     throw notSent(texts.about(to.name, texts.needs_mavlink2('orbit')));
@@ -101,11 +109,13 @@ type OrbitLimits = Pick<MavlinkOptions, 'goto'>;
 const px4_speed_max_mps = 10;
 const px4_acceleration_max_mps2 = 2;
 
-/** Returns the heights of a circle that may be flown, or the reason against it. */
-function admitOrbit(orbit: Orbit, situation: Situation, { goto: options }: OrbitLimits): Height | string {
+/** Returns the reason against a circle around a place that may be flown to. */
+function obstacleToOrbit(
+  orbit: Orbit,
+  situation: Situation,
+  { goto: options }: OrbitLimits,
+): string | undefined {
   if (!orbitOf(situation)) return texts.no_orbit(situation.kind);
-  const height = admitTarget(orbit, situation, options);
-  if (typeof height === 'string') return height;
   const { position, home } = situation;
   const { radius_m, speed_mps } = orbit;
   const isTooFar = (from: Place | undefined): boolean =>
@@ -116,7 +126,7 @@ function admitOrbit(orbit: Orbit, situation: Situation, { goto: options }: Orbit
   const fastest_mps = Math.min(px4_speed_max_mps, Math.sqrt(px4_acceleration_max_mps2 * radius_m));
   return speed_mps !== undefined && speed_mps >= fastest_mps
     ? texts.orbit_fast(speed_mps, radius_m, fastest_mps.toFixed(1))
-    : height;
+    : undefined;
 }
 
 // The messages that make a vehicle circle around a place, and the effect that completes the command.

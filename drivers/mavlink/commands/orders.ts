@@ -13,7 +13,7 @@ import {
 import { distance_m } from '../vehicles/geo.ts';
 import { texts } from './texts.ts';
 import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
-import { armingCauses, modeCauses, type Situation } from '../vehicles/situation.ts';
+import { armingCauses, isFenceEnabled, modeCauses, type Situation } from '../vehicles/situation.ts';
 import type { Form, Order } from './ways.ts';
 
 const command_return = 20;
@@ -32,6 +32,7 @@ const landed_taking_off = 3;
 /** Motors spool up, and the vehicle reports its state once a second. */
 const takeoff_effect_wait_ms = 10_000;
 const effect_wait_ms = 3_000;
+const fence_fresh_ms = 5_000;
 /** The vehicle reports its target once a second, and its way to it when it is asked. */
 const goto_effect_wait_ms = 6_000;
 const base_mode_custom = 1;
@@ -173,6 +174,8 @@ export function gotoOrder(
       : {}),
     may_resend: false,
     obstacle: obstacleToRepeat,
+    causes: (contact) =>
+      isFenceEnabled(contact, performance.now() - fence_fresh_ms) ? [texts.fence_enabled] : [],
     expected: texts.expects_target,
     effect_wait_ms: goto_effect_wait_ms,
     shown_in: 'POSITION_TARGET_GLOBAL_INT',

@@ -6,6 +6,9 @@ export const texts = {
     `${vehicle} did not answer ${requests} requests for its parameters`,
   none_answered: (vehicle: string, names: string, requests: number) =>
     `${vehicle} did not answer ${requests} requests for ${names}: it has no parameters of these names, or did not receive the requests`,
+  unwritten: (vehicle: string, name: string) => `${vehicle} did not report ${name} after it was sent`,
+  kept_other: (vehicle: string, name: string, { sent, held }: { sent: number; held: number | null }) =>
+    `${vehicle} did not take ${name}: ${sent} was sent, and it has ${held ?? 'no number'}`,
   incomplete: (vehicle: string, done: number, all: number) =>
     `${vehicle} sent ${done} of its ${all} parameters; the others were not answered`,
   too_many: (vehicle: string, count: number, max: number) =>

@@ -17,6 +17,8 @@ const window = 8;
 /** A vehicle that sends its list pauses no longer than this, also over a slow radio. */
 const pause_max_ms = 2_500;
 const progress_every = 50;
+const writes_max = 6;
+const write_wait_ms = 1_000;
 /** Index of a request by name. */
 const by_name = -1;
 
@@ -47,6 +49,71 @@ export async function readParameters(
   const done = reading.result.values.size;
   if (context.signal.aborted) throw new CommandRefused(texts.stopped(to.name, done));
   throw new CommandRefused(end?.reason ?? texts.too_late(to.name, done));
+}
+
+type Stored = Messages['PARAM_VALUE'];
+
+/** Returns those of the named parameters that the vehicle answers within the time; `enough` of them end the wait. */
+export async function readSome(
+  to: Addressee,
+  names: readonly string[],
+  { context, wait_ms, enough = names.length }: SomeWanted,
+): Promise<ReadonlyMap<string, Stored>> {
+  const values = new Map<string, Stored>();
+  const until_ms = performance.now() + Math.min(wait_ms, context.remaining_ms() - report_reserve_ms);
+  let latest = to.contact.latest.last('PARAM_VALUE');
+  const look = (): true | undefined => {
+    const value = to.contact.latest.last('PARAM_VALUE');
+    if (value && value !== latest && names.includes(value.param_id)) values.set(value.param_id, value);
+    latest = value;
+    return values.size >= enough || undefined;
+  };
+  for (let left_ms = wait_ms; left_ms > 0 && values.size < enough && !context.signal.aborted;) {
+    const { sysid: target_system, compid: target_component } = to.contact;
+    for (const param_id of names.filter((name) => !values.has(name)))
+      to.contact.send('PARAM_REQUEST_READ', {
+        target_system,
+        target_component,
+        param_id,
+        param_index: by_name,
+      });
+    await to.changes.until(look, Math.min(answer_wait_ms, left_ms), context.signal);
+    left_ms = until_ms - performance.now();
+  }
+  return values;
+}
+
+interface SomeWanted {
+  readonly context: CommandContext;
+  readonly wait_ms: number;
+  readonly enough?: number;
+}
+
+/** Writes a parameter that was read, again where that is not answered, and returns it as the vehicle reports it then. */
+export async function writeParameter(
+  to: Addressee,
+  { param_id, param_type }: Stored,
+  value: number,
+  context: CommandContext,
+): Promise<number | null | undefined> {
+  const isInBits = to.contact.autopilot === 'px4' && readers.has(param_type);
+  for (let sent = 0; sent < writes_max && context.remaining_ms() > report_reserve_ms; sent += 1) {
+    const { sysid: target_system, compid: target_component } = to.contact;
+    const before = to.contact.latest.last('PARAM_VALUE');
+    const param_value = bitsOf(value, isInBits);
+    to.contact.send('PARAM_SET', { target_system, target_component, param_id, param_value, param_type });
+    const answer = await to.changes.until(
+      () => {
+        const latest = to.contact.latest.last('PARAM_VALUE');
+        return latest !== before && latest?.param_id === param_id ? latest : undefined;
+      },
+      Math.min(write_wait_ms, context.remaining_ms() - report_reserve_ms),
+      context.signal,
+    );
+    if (answer) return valueOf(answer, to.contact.autopilot);
+    if (context.signal.aborted) return undefined;
+  }
+  return undefined;
 }
 
 type End = 'complete' | { readonly reason: string };
@@ -181,7 +248,7 @@ const readers: ReadonlyMap<number, () => number> = new Map([
 ]);
 
 /** Returns null for a value that is no number. ArduPilot converts integers to floats, PX4 stores their bits. */
-function valueOf(
+export function valueOf(
   { param_value, param_type }: Pick<Messages['PARAM_VALUE'], 'param_type' | 'param_value'>,
   autopilot: Autopilot,
 ): number | null {

@@ -98,6 +98,16 @@ export const texts = {
   with_clock: (expected: string) => `${expected} with a clock that would show a restart`,
   clock_lost: (vehicle: string, what: string) =>
     `${vehicle} accepted ${what}, but sends no clock any more that would show a restart`,
+  home_incomplete: 'give lat and lon together, and alt_amsl_m only with them',
+  on_way_home: 'vehicle is on its way home; stop it first',
+  turn_mode: 'this autopilot turns in GUIDED only; set that mode first',
+  breached_at_once: (reason: string) => `${reason}: the vehicle would leave it at once`,
+  fence_missing:
+    'it reports no fence: no areas are stored, or FENCE_TYPE names neither areas nor a limit of height or distance',
+  fence_enabled: 'its own fence is enabled (FENCE_ENABLE), and may not contain the target or the way to it',
+  expects_home: 'the new home in its report',
+  expects_heading: 'the heading in its report',
+  expects_fence: 'an enabled fence in its report',
   expects_answer: 'its answer',
   expects_airborne: 'an airborne vehicle',
   no_orbit: (kind: string) => `orbit does not support vehicles of kind ${kind} with this autopilot`,

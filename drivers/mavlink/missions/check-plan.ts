@@ -1,13 +1,9 @@
 /** Checks each item of a plan against the local limits, before anything is sent. Pure. */
 import { admitHeight, tooFar } from '../commands/gate.ts';
-import { crosses, distance_m, isInside, type Place } from '../vehicles/geo.ts';
+import { crosses, isInside, type Place } from '../vehicles/geo.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import {
-  command_exclusion_circle,
-  command_exclusion_polygon,
-  command_inclusion_circle,
-  command_inclusion_polygon,
   command_jump,
   command_speed,
   command_waypoint,
@@ -21,6 +17,7 @@ import {
   type PlannedItem,
 } from './item.ts';
 import { type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
+import { areasOf, outsideAreas } from './fence.ts';
 import { texts } from './texts.ts';
 
 export type Limits = Pick<MavlinkOptions, 'goto' | 'speed_max_mps'>;
@@ -40,7 +37,7 @@ export function checkPlan(
 ): string | undefined {
   const { home } = situation;
   if (!home) return texts.home_unknown;
-  if (kind === 'fence') return checkFence(items, situation.position ?? home);
+  if (kind === 'fence') return checkFence(items, situation.position ?? home, situation.autopilot);
   for (const planned of items) {
     const fault =
       kind === 'rally' ? checkRally(planned, situation, limits) : checkItem(planned, situation, limits);
@@ -169,40 +166,16 @@ function isFlownTo({ item }: PlannedItem): boolean {
 }
 
 /** A fence that the vehicle is outside of would be breached at once. */
-function checkFence(items: readonly PlannedItem[], at: Place): string | undefined {
+function checkFence(
+  items: readonly PlannedItem[],
+  at: Place,
+  autopilot: Situation['autopilot'],
+): string | undefined {
   const unset = items.find(({ item: { x, y } }) => x === 0 && y === 0);
   if (unset) return texts.fault(unset.path, texts.place_unset);
-  const areas = areasOf(items);
-  const excluding = areas.find(({ includes, contains }) => !includes && contains(at));
-  if (excluding) return texts.fault(excluding.path, texts.excluded);
-  const including = areas.filter(({ includes }) => includes);
-  const isWithin = including.length === 0 || including.some(({ contains }) => contains(at));
-  return isWithin ? undefined : texts.fault('geoFence', texts.not_included);
-}
-
-interface Area {
-  readonly path: string;
-  readonly includes: boolean;
-  readonly contains: (at: Place) => boolean;
-}
-
-function areasOf(items: readonly PlannedItem[]): readonly Area[] {
-  const areas: Area[] = [];
-  for (let index = 0; index < items.length; index += 1) {
-    const planned = items[index];
-    if (!planned) break;
-    const { command, param1 } = planned.item;
-    const { path } = planned;
-    if (command === command_inclusion_polygon || command === command_exclusion_polygon) {
-      const corners = items.slice(index, index + param1).map(placeOf);
-      const contains = (at: Place): boolean => isInside(at, corners);
-      areas.push({ path, includes: command === command_inclusion_polygon, contains });
-      index += param1 - 1;
-    } else if (command === command_inclusion_circle || command === command_exclusion_circle) {
-      const center = placeOf(planned);
-      const contains = (at: Place): boolean => distance_m(at, center) <= param1;
-      areas.push({ path, includes: command === command_inclusion_circle, contains });
-    }
-  }
-  return areas;
+  const outside = outsideAreas(areasOf(items), at, autopilot);
+  if (outside === undefined) return undefined;
+  return outside === 'all'
+    ? texts.fault('geoFence', texts.not_included)
+    : texts.fault(outside.path, outside.includes ? texts.not_in_area : texts.excluded);
 }

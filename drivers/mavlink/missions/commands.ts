@@ -10,7 +10,8 @@ import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { checkPlan, type Limits } from './check-plan.ts';
 import { digestOf } from './digest.ts';
 import { downloadAgain } from './download.ts';
-import type { PlannedItem, StoredItem } from './item.ts';
+import { enforcementOf } from './fence.ts';
+import type { MissionItem, PlannedItem } from './item.ts';
 import { isSupported, mission_kinds, type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
 import { obstacleToContinue, obstacleToPlan, obstacleUnderway } from './obstacles.ts';
 import { planOf, readPlan } from './plan.ts';
@@ -119,6 +120,7 @@ async function upload(
   return {
     ...remember(vehicle, situation, { kind: input.kind, items: stored.items }),
     acknowledged: stored.acknowledged,
+    ...(input.kind === 'fence' ? await enforcementOf(to, context) : {}),
     ...notKept(stored, read.items, ownItems(input.kind, situation.autopilot)),
     ...(read.others.length > 0 ? { not_uploaded: [...read.others] } : {}),
   };
@@ -190,11 +192,11 @@ function requireSupport(to: Addressee, of: MissionKind): void {
 function remember(
   { stored }: Bounded,
   { autopilot }: Situation,
-  { kind: of, items }: { readonly kind: MissionKind; readonly items: readonly StoredItem[] },
+  { kind: of, items }: { readonly kind: MissionKind; readonly items: readonly MissionItem[] },
 ): { readonly kind: MissionKind; readonly items: number; readonly digest: string } {
   const count = Math.max(0, items.length - ownItems(of, autopilot));
   const digest = digestOf(of, autopilot, items);
-  stored.remember(of, { count, digest }, performance.now());
+  stored.remember(of, { count, digest, items }, performance.now());
   return { kind: of, items: count, digest };
 }
 

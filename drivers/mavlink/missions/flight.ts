@@ -8,16 +8,22 @@ import {
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
+import { latitude, longitude } from '../../../src/contract/assets.ts';
 import { admit, type Bounded, notSent } from '../commands/admission.ts';
+import { altitudeInput } from '../commands/altitude.ts';
+import { arrivalTimeout_ms } from '../commands/arrival.ts';
 import { changeMode, hold } from '../commands/change-mode.ts';
+import { goTo } from '../commands/commands.ts';
 import { missionOrder } from '../commands/orders.ts';
 import { texts as command_texts } from '../commands/texts.ts';
+import type { MavlinkOptions } from '../options.ts';
+import type { Kind } from '../reports/kind.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { digestOf } from './digest.ts';
 import { download } from './download.ts';
 import { itemNumber, ownItems } from '../vehicles/mission-kinds.ts';
-import { obstacleToPause, obstacleToStart } from './obstacles.ts';
+import { obstacleToPause, obstacleToReposition, obstacleToStart } from './obstacles.ts';
 import { texts } from './texts.ts';
 import { Transfer } from './transfer.ts';
 import type { Addressee } from '../vehicles/addressee.ts';
@@ -28,7 +34,11 @@ const digest_chars = 64;
 const set_current_tries = 4;
 const set_current_wait_ms = 1_000;
 
-export function missionFlightCommands(vehicle: Bounded): readonly Command[] {
+export function missionFlightCommands(
+  vehicle: Bounded,
+  options: MavlinkOptions,
+  kind: Kind,
+): readonly Command[] {
   const digest = z
     .string()
     .length(digest_chars)
@@ -54,7 +64,34 @@ export function missionFlightCommands(vehicle: Bounded): readonly Command[] {
     input: z.strictObject({ digest }),
     handle: async (input, context) => begin(vehicle, { context, digest: input.digest, from: 'current' }),
   });
-  return [start_mission, pauseCommand(vehicle), resume_mission];
+  return [start_mission, pauseCommand(vehicle), resume_mission, repositionCommand(vehicle, options, kind)];
+}
+
+function repositionCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind): Command {
+  const alt_m = altitudeInput(options.goto, kind);
+  const resume = z
+    .boolean()
+    .default(true)
+    .describe('continue the mission on arrival; otherwise hold there')
+    .meta({ title: 'Resume the mission' });
+  return defineCommand({
+    name: 'reposition',
+    description:
+      'Leave the mission for a point, and continue it from there at its current item. The vehicle must be on its mission. Completed when it is on its mission again.',
+    risk_level: 'high',
+    requires_approval: true,
+    timeout_ms: arrivalTimeout_ms(options.goto),
+    input: z.strictObject({ lat: latitude, lon: longitude, alt_m, resume }),
+    handle: async ({ resume: continues, ...target }, task) => {
+      const age_ms = task.age_ms?.() ?? null;
+      // It is in time if it begins in time.
+      const context = { ...task, age_ms: () => age_ms };
+      await admit(vehicle, context, obstacleToReposition);
+      const flown = await goTo(vehicle, { ...target, wait_for_arrival: true }, { options, context });
+      if (!continues) return flown;
+      return { ...flown, ...(await begin(vehicle, { context, digest: undefined, from: 'current' })) };
+    },
+  });
 }
 
 function pauseCommand(vehicle: Bounded): Command {
@@ -109,7 +146,7 @@ async function readExpected(
   const items = await download(to, 'mission', context);
   const { autopilot } = situation;
   const count = Math.max(0, items.length - ownItems('mission', autopilot));
-  const read = { count, digest: digestOf('mission', autopilot, items) };
+  const read = { count, digest: digestOf('mission', autopilot, items), items };
   vehicle.stored.remember('mission', read, performance.now());
   requireDigest(vehicle, to, digest);
   return count;

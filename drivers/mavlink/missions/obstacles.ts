@@ -54,3 +54,8 @@ export function obstacleToPause(situation: Situation): Obstacle {
   if (!holdMode(situation)) return texts.kind_unsupported(kind);
   return armed && isOnMission(situation) ? undefined : texts.not_in_mission;
 }
+
+export function obstacleToReposition(situation: Situation): Obstacle {
+  if (situation.armed === null) return command_texts.heartbeat_missing;
+  return situation.armed && isOnMission(situation) ? undefined : texts.not_in_mission;
+}

@@ -81,6 +81,25 @@ export const texts = {
   leg_outside: (from: string) => `the leg from ${from} leaves the geofence (goto.geofence)`,
   excluded: 'the vehicle is inside this exclusion area',
   not_included: 'the vehicle is outside every inclusion area',
+  not_in_area: 'the vehicle is outside this inclusion area',
+  fence_item: (index: number) => `fence item ${index}`,
+  target_against_fence: (area: { readonly path: string; readonly includes: boolean } | undefined) =>
+    area === undefined
+      ? 'target is outside every inclusion area of the fence that the vehicle has stored'
+      : `target is ${area.includes ? 'outside an inclusion' : 'inside an exclusion'} area of the fence that the vehicle has stored (${area.path}; download_mission kind fence shows it)`,
+  way_against_fence: 'the straight way to the target leaves the fence that the vehicle has stored',
+  circle_against_fence: 'the circle leaves the fence that the vehicle has stored',
+  above_fence: (height_m: number, { name, max_m }: { name: string; max_m: number }) =>
+    `target is ${height_m} m above home; the fence of the vehicle allows ${max_m} m above home (${name})`,
+  beyond_fence: (away_m: number, { name, max_m }: { name: string; max_m: number }) =>
+    `target is ${away_m} m from home; the fence of the vehicle allows ${max_m} m from home (${name})`,
+  fence_disabled:
+    'the vehicle stores this fence and does not enforce it: FENCE_ENABLE is 0; enable_fence enables it. The kit holds its own commands to it',
+  not_enforced: (why: string) =>
+    `the vehicle stores this fence and does not enforce it: ${why}. The kit holds its own commands to it`,
+  only_reported: (why: string) => `the vehicle reports a breach of this fence and does nothing: ${why}`,
+  enforcement_unknown: (names: string) =>
+    `whether the vehicle enforces this fence is not known: it did not answer for ${names}`,
   home_unknown: 'home position unknown; wait until the vehicle reports it',
   underway: 'vehicle is airborne or on its mission (allow_airborne)',
   airborne_unknown: 'vehicle does not report whether it is airborne (allow_airborne)',

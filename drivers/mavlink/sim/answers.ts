@@ -34,6 +34,9 @@ const command_change_speed = 178;
 const command_orbit = 34;
 const command_reposition = 192;
 const command_mission_start = 300;
+const command_set_home = 179;
+const command_yaw = 115;
+const command_fence = 207;
 const command_arm = 400;
 const command_run_checks = 401;
 const frames_relative: ReadonlySet<number> = new Set([3, 6]);
@@ -44,7 +47,7 @@ const forced = 21_196;
 const orbit_speed_max_mps = 10;
 const orbit_acceleration_max_mps2 = 2;
 
-type Answerable = Pick<SimState, 'climb' | 'pre_arm_ok'> & SimHold;
+type Answerable = Pick<SimState, 'climb' | 'hasFence' | 'parameters' | 'pre_arm_ok'> & SimHold;
 
 /** Executes `COMMAND_LONG`. */
 export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
@@ -72,13 +75,59 @@ export function answerLong(fields: Messages['COMMAND_LONG'], state: Answerable):
       flight.speed_mps = fields.param2;
       return { result: accepted };
     default:
+      return answerSetting(fields, state);
+  }
+}
+
+function answerSetting(fields: Messages['COMMAND_LONG'], state: Answerable): Answer {
+  switch (fields.command) {
+    case command_set_home:
+      return setHome({ ...fields, lat: fields.param5, lon: fields.param6, alt: fields.param7 }, state.flight);
+    case command_yaw:
+      return turn(fields, state);
+    case command_fence:
+      return enableFence(fields, state);
+    default:
       return { result: unsupported };
   }
+}
+
+interface HomeWanted extends Pick<Messages['COMMAND_LONG'], 'param1'> {
+  readonly lat: number;
+  readonly lon: number;
+  readonly alt: number;
+}
+
+function setHome({ param1, lat, lon, alt }: HomeWanted, flight: Flight): Answer {
+  const here = { lat: flight.lat, lon: flight.lon, alt_amsl_m: flight.home.alt_amsl_m + flight.height_m };
+  flight.setHome(param1 === 1 ? here : { lat, lon, alt_amsl_m: alt });
+  return { result: accepted };
+}
+
+/** ArduCopter turns in GUIDED; PX4 does not have the command. */
+function turn({ param1 }: Messages['COMMAND_LONG'], { autopilot, flight }: Answerable): Answer {
+  if (autopilot === 'px4') return { result: unsupported };
+  if (flight.mode !== 'GUIDED') return { result: failed };
+  flight.heading_deg = param1;
+  return { result: accepted };
+}
+
+/** PX4 has no such command: its parameter GF_ACTION decides. */
+function enableFence(
+  { param1 }: Messages['COMMAND_LONG'],
+  { autopilot, hasFence, parameters }: Answerable,
+): Answer {
+  if (autopilot === 'px4') return { result: unsupported };
+  if (param1 === 1 && !hasFence) return { result: failed };
+  parameters.set('FENCE_ENABLE', { value: param1, isInteger: true });
+  return { result: accepted };
 }
 
 /** Executes `COMMAND_INT`. */
 export function answerInt(fields: Messages['COMMAND_INT'], { autopilot, flight }: Answerable): Answer {
   if (fields.command === command_orbit && autopilot === 'px4') return orbit(flight, fields);
+  if (fields.command === command_set_home)
+    return setHome({ ...fields, lat: fields.x / 1e7, lon: fields.y / 1e7, alt: fields.z }, flight);
   if (fields.command !== command_reposition) return { result: unsupported };
   const { frame, z, param2 } = fields;
   const may_change = (param2 & change_mode) !== 0;
@@ -109,8 +158,9 @@ function orbit(flight: Flight, { param1, param2, x, y, z }: Messages['COMMAND_IN
 }
 
 /** Without a place a PX4 stops where it is. */
-function hold({ param5 }: Messages['COMMAND_LONG'], flight: Flight): Answer {
+function hold({ param4, param5 }: Messages['COMMAND_LONG'], flight: Flight): Answer {
   if (Number.isNaN(param5)) {
+    if (!Number.isNaN(param4)) flight.heading_deg = ((param4 * 180) / Math.PI + 360) % 360;
     flight.mode = 'LOITER';
     flight.target = undefined;
   }
@@ -143,8 +193,8 @@ function climbAhead({ flight, climb }: Answerable): void {
   flight.target = { ...place, height_m: flight.height_m + climb.alt_m };
 }
 
-function arm({ autopilot, flight, gps, pre_arm_ok }: Answerable): Answer {
-  if (pre_arm_ok && gps === 'ok') {
+function arm({ autopilot, flight, gps, kind, pre_arm_ok }: Answerable): Answer {
+  if (pre_arm_ok && (gps === 'ok' || kind === 'sub')) {
     flight.armed = true;
     return { result: accepted };
   }

@@ -42,7 +42,7 @@ const metres_per_degree = 111_195;
 
 /** Height counts from home. */
 export class Flight {
-  readonly home: Home;
+  home: Home;
   lat: number;
   lon: number;
   height_m: number;
@@ -84,6 +84,14 @@ export class Flight {
   dive(): void {
     this.height_m = -depth_m;
     this.mode = 'DEPTH_HOLD';
+  }
+
+  /** Its heights count from the new home. */
+  setHome(home: Home): void {
+    const lower_m = home.alt_amsl_m - this.home.alt_amsl_m;
+    this.height_m -= lower_m;
+    if (this.target) this.target = { ...this.target, height_m: this.target.height_m - lower_m };
+    this.home = home;
   }
 
   /** What it reports as its target. */

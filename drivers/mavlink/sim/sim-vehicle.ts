@@ -54,6 +54,9 @@ const text_delay_ms = 60;
 const text_chars = 50;
 const severity_critical = 2;
 const severity_info = 6;
+/** FENCE_TYPE: height, distance from home and lowest height; areas. */
+const fence_limits = 1 | 2 | 8;
+const fence_areas = 4;
 const command_set_interval = 511;
 const command_request_message = 512;
 /** PX4 streams without being asked. */
@@ -236,7 +239,7 @@ export class SimVehicle {
       if (this.#isFor(message.fields)) this.missions.handle(message, from, performance.now());
       return true;
     }
-    if (name !== 'PARAM_REQUEST_LIST' && name !== 'PARAM_REQUEST_READ') return false;
+    if (name !== 'PARAM_REQUEST_LIST' && name !== 'PARAM_REQUEST_READ' && name !== 'PARAM_SET') return false;
     if (this.#isFor(fields)) this.parameters.handle(message);
     return true;
   }
@@ -339,8 +342,17 @@ export class SimVehicle {
         alt_m: this.parameters.stored.get('TKOFF_ALT')?.value ?? 0,
         distance_m: this.parameters.stored.get('TKOFF_DIST')?.value ?? 0,
       },
+      hasFence: this.#hasFence(),
+      parameters: this.parameters.stored,
       boot_ms: Math.round(performance.now() - this.#booted_ms),
     };
+  }
+
+  /** AC_Fence::present: an area, or a limit of height or distance from home. */
+  #hasFence(): boolean {
+    const type = this.parameters.stored.get('FENCE_TYPE')?.value ?? 0;
+    const hasAreas = (this.missions.stored[1]?.length ?? 0) > 0;
+    return (type & fence_limits) !== 0 || ((type & fence_areas) !== 0 && hasAreas);
   }
 
   #setInterval({ param1, param2 }: Messages['COMMAND_LONG']): Answer {

@@ -1,5 +1,6 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
 import { distance_m } from '../vehicles/geo.ts';
+import { geofence_bit } from '../vehicles/situation.ts';
 import type { Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../reports/kind.ts';
 import {
@@ -18,6 +19,7 @@ import {
 import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
 import type { SimMissions } from './missions.ts';
+import type { SimParameter } from './parameters.ts';
 
 export interface SimState {
   readonly autopilot: 'ardupilot' | 'px4';
@@ -37,6 +39,8 @@ export interface SimState {
   readonly throttle_us: number | undefined;
   /** MAV_VTOL_STATE of a quadplane. */
   readonly vtol_state: number;
+  readonly hasFence: boolean;
+  readonly parameters: Map<string, SimParameter>;
   /** Where the TAKEOFF mode of a plane leads. */
   readonly climb: { readonly alt_m: number; readonly distance_m: number };
 }
@@ -121,13 +125,15 @@ export const telemetry = {
       throttle: flight.armed ? 42 : 0,
     };
   },
-  SYS_STATUS: ({ autopilot, pre_arm_ok, gps }) => {
-    const health = pre_arm_ok && gps === 'ok' ? pre_arm_bit : 0;
+  SYS_STATUS: ({ autopilot, pre_arm_ok, gps, hasFence, kind, parameters }) => {
+    const health = pre_arm_ok && (gps === 'ok' || kind === 'sub') ? pre_arm_bit : 0;
     const known = autopilot === 'px4' ? 0 : pre_arm_bit;
+    const hasOne = autopilot === 'ardupilot' && hasFence;
+    const fence = hasOne && parameters.get('FENCE_ENABLE')?.value === 1 ? geofence_bit : 0;
     return {
-      onboard_control_sensors_present: known,
-      onboard_control_sensors_enabled: known,
-      onboard_control_sensors_health: health,
+      onboard_control_sensors_present: known | (hasOne ? geofence_bit : 0),
+      onboard_control_sensors_enabled: known | fence,
+      onboard_control_sensors_health: health | fence,
       load: 310,
       voltage_battery: 15_800,
       current_battery: 1_250,

@@ -72,6 +72,12 @@ export function gpsFeed(
   };
 }
 
+/** Also without a position: its height comes from its pressure sensor. Without one it reports 0 (ArduSub). */
+export function depthFeed({ alt, relative_alt }: Messages['GLOBAL_POSITION_INT']): Feed<'depth'> | undefined {
+  if (alt === 0 && relative_alt === 0) return undefined;
+  return { depth_m: rounded(-relative_alt / 1_000, 2) };
+}
+
 /** Returns metres above home; null while home is unknown: autopilots then use another datum for the field. */
 function relativeAltitude(
   position: Messages['GLOBAL_POSITION_INT'],

@@ -106,6 +106,14 @@ export function modeNumbers(
   return is_missing ? undefined : { main, sub: 0, custom_mode: main };
 }
 
+/** The modes of the interface that a vehicle of this kind has, or may have: newer planes have AUTOLAND. */
+export function modesOf({ autopilot, kind }: { autopilot: Autopilot; kind: Kind }): readonly ModeName[] {
+  const isPlane = autopilot === 'ardupilot' && kind === 'plane';
+  return mode_names.filter(
+    (mode) => modeNumbers(autopilot, kind, mode) !== undefined || (isPlane && mode === 'LAND'),
+  );
+}
+
 /** Returns the numbers of a mode by the name that ArduPilot gives it on this kind of vehicle. */
 function ardupilotMode(kind: Kind, name: string): ModeNumbers {
   const main = ardupilot_modes[kind].indexOf(name);

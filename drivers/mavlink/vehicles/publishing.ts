@@ -7,6 +7,7 @@ import {
   batteryFeed,
   batteryReading,
   clearanceFeed,
+  depthFeed,
   failedSensors,
   rcFeed,
   terrainFeed,
@@ -125,6 +126,8 @@ export class Publishing {
   }
 
   #position(position: Messages['GLOBAL_POSITION_INT'], contact: Contact, now_ms: number): void {
+    const depth = contact.kind === 'sub' ? depthFeed(position) : undefined;
+    if (depth) this.#sink.publish('depth', depth);
     if (!isPositionValid(contact, now_ms)) return;
     const { latest, autopilot } = contact;
     const flags = latest.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms)?.flags;

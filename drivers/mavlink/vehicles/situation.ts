@@ -48,6 +48,8 @@ const reasons_max = 5;
 const type_boat = 11;
 const type_helicopter = 4;
 const pre_arm_bit = 0x1000_0000;
+/** MAV_SYS_STATUS_GEOFENCE. */
+export const geofence_bit = 0x10_0000;
 const fix_2d = 2;
 const landed_on_ground = 1;
 const landed_unknown = 0;
@@ -136,6 +138,12 @@ export function preArmCheck(
   const is_present = (status.onboard_control_sensors_present & pre_arm_bit) !== 0;
   const is_enabled = (status.onboard_control_sensors_enabled & pre_arm_bit) !== 0;
   return is_present && is_enabled ? is_healthy : null;
+}
+
+/** Whether it reported since then that it enforces a fence. */
+export function isFenceEnabled({ latest }: Contact, since_ms: number): boolean {
+  const enabled = latest.since('SYS_STATUS', since_ms)?.onboard_control_sensors_enabled ?? 0;
+  return (enabled & geofence_bit) !== 0;
 }
 
 function positionOf(contact: Contact, now_ms: number): Situation['position'] {

@@ -14,8 +14,15 @@ interface Known {
   readonly count: number;
   readonly digest: string;
   readonly read_ms: number;
+  /** Of a fence. */
+  readonly items: readonly Messages['MISSION_ITEM_INT'][];
   /** The vehicle's own id of it; 0: not reported. */
   id: number;
+}
+
+interface FenceLimits {
+  readonly values: ReadonlyMap<string, number>;
+  readonly read_ms: number;
 }
 
 /** The vehicle reports its new state once a second or more rarely. */
@@ -31,16 +38,29 @@ export class StoredMissions {
   /** Number of the item that was reached last, from 1. */
   #reached: number | undefined;
   #autopilot: Autopilot = 'other';
+  /** The parameters that limit its fence, by name, as last read. */
+  limits: FenceLimits | undefined;
 
   /** Remembers what was read from the vehicle. */
-  remember(kind: MissionKind, { count, digest }: Pick<Known, 'count' | 'digest'>, now_ms: number): void {
-    this.#known.set(kind, { count, digest, read_ms: now_ms, id: 0 });
+  remember(
+    kind: MissionKind,
+    { count, digest, items }: Pick<Known, 'count' | 'digest' | 'items'>,
+    now_ms: number,
+  ): void {
+    const kept = kind === 'fence' ? items : [];
+    this.#known.set(kind, { count, digest, items: kept, read_ms: now_ms, id: 0 });
+  }
+
+  /** The items of its fence; undefined while they are not known. */
+  get fence(): Known['items'] | undefined {
+    return this.#known.get('fence')?.items;
   }
 
   /** Forgets it: another station may have changed it, or the vehicle restarted. */
   forget(kind?: MissionKind): void {
     if (kind === undefined) {
       this.#known.clear();
+      this.limits = undefined;
       this.#current = undefined;
       this.#reached = undefined;
     } else this.#known.delete(kind);
@@ -90,7 +110,8 @@ export class StoredMissions {
     const known = this.#known.get('mission')?.count ?? null;
     if (!current) return { count: known, current: null, progress_pct: null, state: null };
     const count = totalOf(current) ?? known;
-    const state = states[current.mission_state] ?? null;
+    // A PX4 whose mission was removed reports that it is complete.
+    const state = count === 0 ? 'no_mission' : (states[current.mission_state] ?? null);
     const item = count === null ? null : itemOf(current, this.#autopilot, count);
     return {
       count,

@@ -1,6 +1,6 @@
 /**
- * Messages that autopilots send and node-mavlink does not define, because their XML calls them work in progress; and PARAM_VALUE,
- * whose float may hold the bits of an integer.
+ * Messages that autopilots send and node-mavlink does not define, because their XML calls them work in progress; and PARAM_VALUE
+ * and PARAM_SET, whose float may hold the bits of an integer.
  */
 
 /** As in definitions-table.ts. */
@@ -14,6 +14,8 @@ export const extraLayouts = {
     '413: uint16_t sequence, uint16_t sequence_oldest_available, uint8_t target_system, uint8_t target_component, uint8_t reason',
   COMPONENT_METADATA: '397: uint32_t time_boot_ms, uint32_t file_crc, char uri[100]',
   // The 32 bits of the value, since some autopilots store an integer in them, which a float would not survive.
+  PARAM_SET:
+    '23: uint32_t param_value, uint8_t target_system, uint8_t target_component, char param_id[16], uint8_t param_type',
   PARAM_VALUE:
     '22: uint32_t param_value, uint16_t param_count, uint16_t param_index, char param_id[16], uint8_t param_type',
 } as const;

@@ -194,6 +194,8 @@ function baseOf(by: By, name: MessageName): object {
     uid: '0000000000000001',
     throttle_us: 1_500,
     vtol_state: 0,
+    hasFence: false,
+    parameters: new Map(),
     climb: { alt_m: 0, distance_m: 0 },
     missions: new SimMissions({ autopilot: by, home, reply: () => undefined }),
   };

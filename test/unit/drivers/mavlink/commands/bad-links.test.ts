@@ -53,8 +53,10 @@ const links: Readonly<Record<string, (drone: MissionDrone, seed: number) => numb
 };
 
 /** What the command has changed. */
-function stateOf({ flight: { mode, armed, target, circle, speed_mps } }: MissionDrone): string {
-  return JSON.stringify([mode, armed, target, circle, speed_mps]);
+function stateOf({ flight, parameters: { stored } }: MissionDrone): string {
+  const { mode, armed, target, circle, speed_mps, home, heading_deg } = flight;
+  const fence = stored.get('FENCE_ENABLE')?.value;
+  return JSON.stringify([mode, armed, target, circle, speed_mps, home, heading_deg, fence]);
 }
 
 /** Returns what went wrong. */

@@ -28,6 +28,7 @@ const params: Readonly<Record<string, Record<string, unknown>>> = {
   set_speed: { speed_mps: 5 },
   upload_mission: { plan },
   orbit: { ...near, radius_m: 40 },
+  set_heading: { heading_deg: 200 },
   get_params: { names: ['RTL_ALT'] },
 };
 /** What moves a vehicle that is in the air; `arm` and `disarm` are for one on the ground. */

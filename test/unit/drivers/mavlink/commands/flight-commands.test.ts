@@ -1,6 +1,10 @@
 /** Takeoff, hold, land, altitude and speed; and goto_waypoint that waits for its arrival. */
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { command_names, mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
+import { vehicleCommands } from '../../../../../drivers/mavlink/vehicle-commands.ts';
+import type { Situation } from '../../../../../drivers/mavlink/vehicles/situation.ts';
+import { StoredMissions } from '../../../../../drivers/mavlink/vehicles/stored-missions.ts';
 import { texts as vehicle_texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { FakeDrone, field } from '../../../../fakes/fake-drone.ts';
@@ -265,4 +269,61 @@ describe.concurrent('The schemas of flight commands', () => {
       { goto: { height_min_m: 5, height_max_m: 50 } },
     );
   });
+
+  // A blimp (ArduPilot#18586), a generic autopilot (QGC#13472), a submarine (ArduPilot#26648).
+  it.each([
+    [
+      'ArduRover',
+      { autopilot: 'ardupilot', kind: 'rover' },
+      ['takeoff', 'land', 'set_altitude', 'surface', 'orbit', 'set_heading', 'change_return_altitude'],
+    ],
+    [
+      'ArduSub',
+      { autopilot: 'ardupilot', kind: 'sub' },
+      [
+        'return_home',
+        'goto_waypoint',
+        'takeoff',
+        'land',
+        'set_altitude',
+        'set_speed',
+        'orbit',
+        'upload_mission',
+        'start_mission',
+        'resume_mission',
+        'reposition',
+        'set_heading',
+        'change_return_altitude',
+      ],
+    ],
+    ['PX4 plane', { autopilot: 'px4', kind: 'plane' }, ['surface', 'set_heading', 'enable_fence']],
+  ] as const)('are those that it can carry out: %s', (_label, about, lacks) => {
+    expect(offeredTo(about)).toEqual(
+      command_names.filter((name) => name !== 'emergency_stop' && !lacks.some((each) => each === name)),
+    );
+  });
+
+  it('are what stops it, brings it home or only reads, where its modes are not known: blimp', () => {
+    expect(offeredTo({ autopilot: 'ardupilot', kind: 'other' })).toEqual([
+      'arm',
+      'disarm',
+      'return_home',
+      'download_mission',
+      'clear_mission',
+      'get_params',
+    ]);
+  });
 });
+
+function offeredTo(about: Pick<Situation, 'autopilot' | 'kind'>): readonly string[] {
+  const options = mavlinkOptions.parse({ links: [{ kind: 'udp_listen', port: 14_550 }] });
+  const commanded = {
+    address: () => ({ obstacle: 'offline' }),
+    conflict: () => undefined,
+    mixture: () => undefined,
+    stored: new StoredMissions(),
+  };
+  const enabled = command_names.filter((name) => name !== 'emergency_stop');
+  const offered = new Set(vehicleCommands(commanded, options, enabled, about).map(({ name }) => name));
+  return command_names.filter((name) => offered.has(name));
+}

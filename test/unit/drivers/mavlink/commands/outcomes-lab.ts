@@ -45,9 +45,13 @@ export interface Flown {
 /** Boats behave as rovers. */
 export const flown: readonly Flown[] = [
   { label: 'ArduCopter', about: { type: 2 }, lacks: ['orbit', 'surface'] },
-  { label: 'ArduPlane', about: { type: 1 }, lacks: ['land', 'surface'] },
-  { label: 'ArduRover', about: { type: 10 }, lacks: ['takeoff', 'land', 'set_altitude', 'orbit', 'surface'] },
-  { label: 'PX4', about: { autopilot: 'px4', type: 2 }, lacks: ['surface'] },
+  { label: 'ArduPlane', about: { type: 1 }, lacks: ['land', 'surface', 'set_heading'] },
+  {
+    label: 'ArduRover',
+    about: { type: 10 },
+    lacks: ['takeoff', 'land', 'set_altitude', 'orbit', 'surface', 'set_heading'],
+  },
+  { label: 'PX4', about: { autopilot: 'px4', type: 2 }, lacks: ['surface', 'enable_fence'] },
   {
     label: 'quadplane',
     about: { type: 1, quadplane: true },
@@ -57,16 +61,18 @@ export const flown: readonly Flown[] = [
   { label: 'ArduSub', about: { type: 12 }, commands: ['arm', 'disarm', 'hold', 'surface'], lacks: [] },
 ];
 
-/** It is off unless a configuration names it, and has tests of its own. */
-const by_default = command_names.filter((name) => name !== 'emergency_stop');
+/** Made of others of the table, or of requests for parameters; or off unless a configuration names it. They have tests of their own. */
+const untold: ReadonlySet<CommandName> = new Set(['reposition', 'change_return_altitude', 'emergency_stop']);
 
 /** Returns the lines of these commands, in their order. */
-export function rowsOf(names: readonly CommandName[] = by_default): readonly Row[] {
-  return names.flatMap((name) =>
-    stores.has(name)
-      ? stored_kinds.map(([kind, of]) => ({ name, kind, label: `\`${name}\`${of}` }))
-      : [{ name, label: `\`${name}\`` }],
-  );
+export function rowsOf(names: readonly CommandName[] = command_names): readonly Row[] {
+  return names
+    .filter((name) => !untold.has(name))
+    .flatMap((name) =>
+      stores.has(name)
+        ? stored_kinds.map(([kind, of]) => ({ name, kind, label: `\`${name}\`${of}` }))
+        : [{ name, label: `\`${name}\`` }],
+    );
 }
 
 const fence_plan = {
@@ -127,12 +133,12 @@ export async function prepare(drone: MissionDrone, { name }: Row, sees: Sees): P
     await sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
     return;
   }
-  if (name !== 'disarm' && name !== 'takeoff') return;
+  if (name !== 'disarm' && name !== 'takeoff' && name !== 'set_heading') return;
   drone.flight.armed = true;
-  if (name === 'takeoff') drone.flight.mode = 'GUIDED';
+  if (name !== 'disarm') drone.flight.mode = 'GUIDED';
   const mode = drone.options.autopilot === 'px4' ? 'LOITER' : 'GUIDED';
   await sees('sys_status', ({ armed, flight_mode }) => {
-    return armed === true && (name !== 'takeoff' || flight_mode === mode);
+    return armed === true && (name === 'disarm' || flight_mode === mode);
   });
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { texts as command_texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
+import { StoredMissions } from '../../../../../drivers/mavlink/vehicles/stored-missions.ts';
 import { autopilots } from '../commands/commands-lab.ts';
 import type { MavlinkLab } from '../mavlink-lab.ts';
 import { placeAt, planFile, simpleItem, waypoint, withMission } from './mission-lab.ts';
@@ -53,6 +54,32 @@ describe.concurrent('A stored mission', () => {
     },
     60_000,
   );
+
+  it.each(autopilots)('is left for a point and continued from there: %s', async (autopilot) => {
+    await withMission({ autopilot, airborne: true }, async (lab, drone) => {
+      const [lat, lon] = placeAt(-20, 0);
+      const aside = { lat, lon, alt_m: 12 };
+      await lab.command('upload_mission', { plan, allow_airborne: true });
+      drone.flight.mode = 'LOITER';
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      await expect(lab.command('reposition', aside)).rejects.toThrow(texts.not_in_mission);
+      await lab.command('start_mission');
+      await lab.sees('mission', ({ current, state }) => state === 'active' && Number(current) >= 2);
+      const result = await lab.command('reposition', aside, { remaining_ms: 60_000 });
+      const flight_mode = autopilot === 'px4' ? 'MISSION' : 'AUTO';
+      expect(result).toMatchObject({ arrived: true, lat, lon, alt_datum: 'relative', flight_mode });
+      expect(result['item']).toBeGreaterThanOrEqual(2);
+      expect(drone.flight.mode).toBe('AUTO');
+    });
+  });
+
+  it('is none for a PX4 that calls the removed one complete', () => {
+    const stored = new StoredMissions();
+    const report = { seq: 0, total: 0, mission_state: 5, mission_mode: 0 };
+    stored.remember('mission', { count: 0, digest: '', items: [] }, 0);
+    stored.receive({ ...report, mission_id: 0, fence_id: 0, rally_points_id: 0 }, 'px4', 0);
+    expect(stored.feed()).toMatchObject({ count: 0, state: 'no_mission', progress_pct: null });
+  });
 
   it.each(autopilots)('is started from its first item after a pause: %s', async (autopilot) => {
     await withMission({ autopilot, airborne: true }, async (lab, drone) => {

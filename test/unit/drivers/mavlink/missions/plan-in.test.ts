@@ -206,9 +206,12 @@ describe('A fence of a plan', () => {
   });
 
   it('is refused if the vehicle would breach it at once', () => {
-    expect(fault(fenced(area(true, 10, 50)), {}, {}, 'fence')).toBe(
+    const including = fenced(area(true, 10, 50));
+    expect(fault(including, { autopilot: 'px4' }, {}, 'fence')).toBe(
       texts.fault('geoFence', texts.not_included),
     );
+    const outside = texts.fault('geoFence.polygons[0].polygon[0]', texts.not_in_area);
+    expect(fault(including, {}, {}, 'fence')).toBe(outside);
     const excluded = texts.fault('geoFence.polygons[0].polygon[0]', texts.excluded);
     expect(fault(fenced(area(false, -10, 10)), {}, {}, 'fence')).toBe(excluded);
     const circles = [{ inclusion: false, circle: { center: placeAt(5, 5), radius: 20 } }];

@@ -132,7 +132,7 @@ describe.concurrent('get_params', () => {
       drone.withheld.clear();
       for (let each = 0; each < 1_900; each += 1)
         drone.parameters.stored.set(`TEST_${each}`, { value: each, isInteger: true });
-      await expect(lab.command('get_params')).rejects.toThrow(texts.too_many('Quadrotor 1', 1_907, 1_900));
+      await expect(lab.command('get_params')).rejects.toThrow(texts.too_many('Quadrotor 1', 1_911, 1_900));
     });
   }, 60_000);
 });

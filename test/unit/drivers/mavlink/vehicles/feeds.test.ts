@@ -29,6 +29,8 @@ const state: SimState = {
   boot_ms: 1_000,
   gps: 'ok',
   pre_arm_ok: true,
+  hasFence: false,
+  parameters: new Map(),
   throttle_us: 1_500,
   vtol_state: 0,
   climb: { alt_m: 0, distance_m: 0 },

@@ -53,6 +53,18 @@ describe.concurrent('A submarine of ArduPilot', () => {
     });
   });
 
+  // BlueROV2 (ArduPilot#26648, #27525, cockpit#1683).
+  it('without a position shows its depth, and is armed', async () => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ type: 12 });
+      drone.gps = 'lost';
+      drone.flight.height_m = -7.4;
+      await lab.sees('sys_status', ({ pre_arm_check }) => pre_arm_check === true);
+      expect(await lab.sees('depth', ({ depth_m }) => depth_m === 7.4)).toEqual({ depth_m: 7.4 });
+      expect(await lab.command('arm')).toEqual({ armed: true, acknowledged: true });
+    });
+  });
+
   it.each([
     { before: 'another mode', mode: 'HOLD', shown: 'POSHOLD' },
     { before: 'the mode that it ends in', mode: 'DEPTH_HOLD', shown: 'ALT_HOLD' },
