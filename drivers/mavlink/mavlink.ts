@@ -1,7 +1,12 @@
 /** The driver of MAVLink drones and vehicles: ArduPilot and PX4, over several UDP, TCP and serial links. */
 import { droneFeeds } from '../../src/contract/drone-feeds.ts';
 import { DeviceReports } from '../../src/toolkit/device/device-reports.ts';
-import { defineDriver, type DriverHost, type DriverLog } from '../../src/toolkit/driver/driver.ts';
+import {
+  defineDriver,
+  type DeviceReport,
+  type DriverHost,
+  type DriverLog,
+} from '../../src/toolkit/driver/driver.ts';
 import { messageOf } from '../../src/platform/errors.ts';
 import { aborted, every } from '../../src/platform/time.ts';
 import { Forwarder } from './forward/forwarder.ts';
@@ -49,12 +54,12 @@ async function runMavlink(options: MavlinkOptions, host: Host, open: OpenFacts):
       ...factsOf(links, registry, signing, open),
       ...factsOfEndpoints(forwarder.stats(), performance.now()),
     };
-    const devices = reports.all.map(withForeignBytes(options.links, links)).map((device) => {
-      const link = links.find(({ name }) => name === device.name);
-      const weakness = link && registry.refusalAt(link, performance.now());
-      return weakness === undefined ? device : { ...device, weakness };
-    });
-    host.reportStatus(facts, devices);
+    host.reportStatus(facts, reports.all.map(withForeignBytes(options.links, links)).map(withRefusal));
+  };
+  const withRefusal = (device: DeviceReport): DeviceReport => {
+    const link = links.find(({ name }) => name === device.name);
+    const weakness = link && registry.refusalAt(link, performance.now());
+    return weakness === undefined ? device : { ...device, weakness };
   };
   // The first states come while the links are opened.
   const reports = new DeviceReports(() => void Promise.resolve().then(report));
