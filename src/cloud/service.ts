@@ -123,8 +123,13 @@ export class Service {
     return listKits(this.#parts.store, { kits: '*' }, { now_ms: this.#parts.now(), kit_ids });
   }
 
-  async kit(principal: Principal, kit_id: string): Promise<KitResource> {
+  /** Throws `not-found` for a kit that the key does not have, or that nobody has seen. */
+  async requireKit(principal: Principal, kit_id: string): Promise<void> {
     await this.#kit(principal, kit_id);
+  }
+
+  async kit(principal: Principal, kit_id: string): Promise<KitResource> {
+    await this.requireKit(principal, kit_id);
     const [listed] = await this.listed(principal, [kit_id]);
     if (!listed) throw new RequestProblem('not-found', texts.no_kit(kit_id));
     return listed.kit;

@@ -3,11 +3,12 @@
 import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { z } from 'zod';
+import { readTextUpTo, small_bytes_max, table_bytes_max } from '../../platform/bounded-file.ts';
 import { hasCode } from '../../platform/errors.ts';
 import type { enrolmentFile } from '../setup/enrolment.ts';
 import { complain, exit, say, type Shell } from '../terminal/shell.ts';
@@ -38,7 +39,7 @@ export async function enrol(name: string, options: EnrolOptions, shell: Shell): 
     kit_id,
     kit_name: name,
     broker: options.broker,
-    ...(options.ca === undefined ? {} : { ca: await readFile(options.ca, 'utf8') }),
+    ...(options.ca === undefined ? {} : { ca: await readTextUpTo(options.ca, table_bytes_max) }),
     ...login,
   };
   await writeFile(file, `${JSON.stringify(enrolment, null, 2)}\n`, { mode: 0o600, flag: 'wx' }).catch(
@@ -72,7 +73,8 @@ async function certificateOf(
     await openssl('req', ...new_key, '-keyout', key, '-out', request, '-subj', `/CN=${kit_id}`);
     const signer = ['-CA', ca, '-CAkey', ca_key, '-set_serial', `0x${randomBytes(16).toString('hex')}`];
     await openssl('x509', '-req', '-in', request, '-out', cert, ...signer, '-days', String(days));
-    return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
+    const pem = async (file: string): Promise<string> => readTextUpTo(file, small_bytes_max);
+    return { cert: await pem(cert), key: await pem(key) };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

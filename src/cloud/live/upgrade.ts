@@ -96,7 +96,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
     // As a request about it: a kit that nobody has seen is none.
-    if (principal && kit_id !== undefined) await service.kit(principal, kit_id);
+    if (principal && kit_id !== undefined) await service.requireKit(principal, kit_id);
     // A connection closed during the key lookup emits no further event and would stay counted.
     if (stream.destroyed) return;
     const [oldest] = unknown;
@@ -128,7 +128,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       socket.on('close', () => unknown.delete(socket));
       const known = { ...common, principal, asker, onKnown };
       const isKnown = async (holding: Principal): Promise<boolean> =>
-        service.kit(holding, kit_id ?? '').then(
+        service.requireKit(holding, kit_id ?? '').then(
           () => true,
           () => false,
         );

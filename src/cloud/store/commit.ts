@@ -21,7 +21,7 @@ import type { Change, Committed, Arrival, FeedArrival } from '../stored/stored.t
 import { enqueue } from '../webhooks/enqueue.ts';
 import { alarmEvents, eventsOf } from '../webhooks/events.ts';
 import { followAlarms, isLate, type KitNews } from '../alarms/follow.ts';
-import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
+import { type Erased, isOfErased, observedMs, readErased } from '../history/erasure.ts';
 
 /** Runs inside a transaction. */
 export async function commitReceptions(
@@ -60,9 +60,15 @@ export async function commitReceptions(
       noteRefused(queries, kit_id, refused[index] ?? [], now_ms),
     ),
   );
+  // Events are history, and no alarm is made of one that is erased. Tasks and presence are the state of now.
+  const eventful = results.filter(({ done }) => done.kept.some(isEvent));
+  const erased = await readErased(
+    queries,
+    eventful.map(({ delivery }) => delivery.kit_id),
+  );
   const alarms = await followAlarms(
     queries,
-    results.map((result) => newsOfKit(result, stored, now_ms)),
+    results.map((result) => newsOfKit(result, stored, { now_ms, erased })),
     now_ms,
   );
   const events = [
@@ -141,14 +147,20 @@ async function storeTogether(
 function newsOfKit(
   { delivery, reused, done }: Result,
   { measured }: StoredTogether,
-  now_ms: number,
+  { now_ms, erased }: { readonly now_ms: number; readonly erased: Erased },
 ): KitNews {
   const { kit_id, historical, isImported } = delivery;
   const isHistorical = (message: Message): boolean => historical.has(message);
+  const isErased = (message: Message): boolean =>
+    isOfErased(erased, {
+      kit_id,
+      asset_id: 'asset_id' in message.channel ? message.channel.asset_id : null,
+      observed_ms: observedMs(message, now_ms),
+    });
   if (isImported)
     return { kit_id, events: [], isHistorical, hasLate: false, isChanged: false, hasAssets: false };
   const events = done.kept
-    .filter(({ channel }) => channel.kind === 'event')
+    .filter((message) => isEvent(message) && !isErased(message))
     .sort((a, b) => a.epoch - b.epoch || a.seq - b.seq);
   const kinds = new Set(done.changes.map(({ kind }) => kind));
   const hasTurned = done.changes.some((change) => change.kind === 'kit' && change.turned !== undefined);
@@ -160,6 +172,10 @@ function newsOfKit(
     isChanged: measured.has(kit_id) || kinds.has('kit') || reused.length + done.refused.length > 0,
     hasAssets: hasTurned || kinds.has('asset') || kinds.has('asset_gone'),
   };
+}
+
+function isEvent({ channel }: Message): boolean {
+  return channel.kind === 'event';
 }
 
 function countOf(

@@ -1,6 +1,5 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
 import { z } from 'zod';
-import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { allSettled, places, portions } from '../sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
@@ -86,18 +85,8 @@ export async function enqueue(
     now_ms,
   );
   if (rows.length === 0) return;
-  const alarms = events.filter(({ type }) => type === 'alarm');
-  const erased = await readErased(
-    queries,
-    alarms.map(({ kit_id }) => kit_id),
-  );
-  // Alarms are history. Tasks and presence are the state of now, and no erasure withholds them.
-  const announced = events.filter(
-    (event) =>
-      event.type !== 'alarm' || !isOfErased(erased, { ...event, observed_ms: observedMs(event, now_ms) }),
-  );
   const queues = rows.map(webhookOf).flatMap((webhook): Addition[] => {
-    const wanted = announced.filter((event) => isFor(webhook, event));
+    const wanted = events.filter((event) => isFor(webhook, event));
     return wanted.length === 0 ? [] : [{ webhook, events: wanted, now_ms }];
   });
   // Receivers do not wait for each other: over a network 64 of them would hold up a commit for 128 round trips.

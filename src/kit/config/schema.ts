@@ -81,7 +81,12 @@ const broker = z.strictObject({
       'which acknowledgement releases tasks and alarms from the buffer; auto: the cloud, once it has acknowledged any',
     ),
   urls: z
-    .array(z.union([z.string(), z.strictObject({ url: z.string(), ...brokerLogin })]))
+    .array(
+      z.union([
+        z.string(),
+        z.strictObject({ url: z.string().describe('address, as broker.url'), ...brokerLogin }),
+      ]),
+    )
     .min(1)
     .max(brokers_max)
     .optional()

@@ -39,7 +39,7 @@ describe('A link with bytes_per_s_max', () => {
         const reading = lab.command('get_params', {}, { remaining_ms: 80_000 });
         expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ acknowledged: true });
         expect(await uploading).toMatchObject({ items: 20 });
-        expect(await reading).toMatchObject({ count: 7 });
+        expect(await reading).toMatchObject({ count: 11 });
         const seconds = (performance.now() - begin_ms) / 1_000;
         const sent = drone.received_bytes - bytes;
         expect(sent).toBeLessThanOrEqual(limit * (seconds + 2));
