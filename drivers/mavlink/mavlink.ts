@@ -130,7 +130,11 @@ function factsOf(
   const rivals = links.filter((link) => registry.hasRival(link, performance.now()));
   return {
     ...open,
-    ...statusFacts(links, { vehicles: registry.vehicles, radioOf: (link) => registry.radioOf(link) }),
+    ...statusFacts(links, {
+      vehicles: registry.vehicles,
+      radioOf: (link) => registry.radioOf(link),
+      streamsOf: (vehicle) => registry.streamsOf(vehicle),
+    }),
     ...(days > 0 ? { 'signing clock': signing_texts.clock_ahead_days(days) } : {}),
     ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
   };

@@ -80,6 +80,10 @@ const gotoOptions = z
     error: 'must not be above height_max_m; lower it or raise height_max_m',
   });
 
+/** Which stream of a camera is shown: `rgb`, `thermal`, a name or a number. */
+const streamChoice = z.union([z.int().min(0).max(255), z.string().min(1).max(32)]);
+export type StreamChoice = z.output<typeof streamChoice>;
+
 const vehicleOptions = z.strictObject({
   name: z.string().min(1).max(200).optional().describe('shown name'),
   commands: z
@@ -93,6 +97,7 @@ const vehicleOptions = z.strictObject({
     .describe(
       'addresses that it sends from, in addition to the hosts of links; frames from other addresses are ignored. The first one seen when omitted',
     ),
+  stream: streamChoice.optional().describe('as stream of the driver, for its cameras'),
 });
 
 function hasDistinctNames(endpoints: readonly z.output<typeof endpointOptions>[]): boolean {
@@ -150,6 +155,9 @@ export const mavlinkOptions = z.strictObject({
     .array(z.enum(command_names))
     .default(command_names.filter((name) => name !== unless_named))
     .describe('default commands of vehicles; emergency_stop must be named'),
+  stream: streamChoice
+    .default('rgb')
+    .describe('stream that is shown of a camera with several: rgb, thermal, a name or a number'),
   vehicles: z
     .record(z.string().min(1), vehicleOptions)
     .default({})

@@ -20,27 +20,34 @@ export interface Observed {
   readonly vehicles: readonly Vehicle[];
   /** Returns the latest radio report of a link; undefined when none is recent. */
   readonly radioOf: (link: Link) => Messages['RADIO_STATUS'] | undefined;
+  /** Returns the streams of its cameras. */
+  readonly streamsOf: (vehicle: Vehicle) => readonly string[];
 }
 
 export function statusFacts(
   links: readonly Link[],
-  { vehicles, radioOf }: Observed,
+  { vehicles, radioOf, streamsOf }: Observed,
 ): Readonly<Record<string, string | number>> {
   return {
     vehicles: vehicles.length,
     online: vehicles.filter(({ online }) => online).length,
     conflicts: vehicles.filter(({ conflict, namesake }) => (conflict ?? namesake) !== undefined).length,
-    ...vehicleFacts(vehicles),
+    ...vehicleFacts(vehicles, streamsOf),
     ...Object.fromEntries(links.flatMap((link) => linkFacts(link, radioOf(link)))),
   };
 }
 
 /** Mode, arming and battery of each vehicle; online vehicles come first. */
-function vehicleFacts(vehicles: readonly Vehicle[]): Readonly<Record<string, string>> {
+function vehicleFacts(
+  vehicles: readonly Vehicle[],
+  streamsOf: Observed['streamsOf'],
+): Readonly<Record<string, string>> {
   const sorted = vehicles.toSorted((a, b) => Number(b.online) - Number(a.online));
   const now_ms = performance.now();
   const shown = sorted.slice(0, vehicles_shown_max).map((vehicle) => {
-    const text = vehicle.online ? vehicleText(vehicle.report(now_ms)) : texts.offline(vehicle.offline_ms);
+    const text = vehicle.online
+      ? [vehicleText(vehicle.report(now_ms)), ...streamsOf(vehicle)].join(', ')
+      : texts.offline(vehicle.offline_ms);
     return [texts.vehicle(vehicle.name, vehicle.active.sysid), text] as const;
   });
   return Object.fromEntries(shown);

@@ -14,6 +14,15 @@ type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND
 /** What the vehicle does with one command. `execute`: the autopilot's behaviour. */
 type Reaction = (command: CommandMessage['fields'], execute: () => Answer | undefined) => Answer | undefined;
 
+interface FakeCamera {
+  readonly vendor: string;
+  readonly model: string;
+  /** Its number, where the autopilot answers for it; ArduPilot leaves it 0 and counts the lens. */
+  readonly camera_device_id?: number;
+  readonly lens_id?: number;
+  readonly streams?: readonly Partial<Messages['VIDEO_STREAM_INFORMATION']>[];
+}
+
 const camera_component = 100;
 /** Of the pilot's ground station. */
 const pilot_system = 255;
@@ -26,7 +35,9 @@ export class FakeDrone extends SimVehicle {
   /** Ids of the messages that were asked for. */
   readonly requests: number[] = [];
   /** A camera that the vehicle carries; it beats with the vehicle. */
-  camera: { readonly vendor: string; readonly model: string } | undefined;
+  camera: FakeCamera | undefined;
+  /** Cameras that the autopilot answers for. */
+  proxied: readonly FakeCamera[] = [];
   /** Flight modes that the vehicle lists when it is asked. */
   modes: readonly { readonly custom_mode: number; readonly mode_name: string }[] = [];
   /** Files that it serves by MAVLink FTP, as PX4 does its metadata. */
@@ -262,8 +273,27 @@ export class FakeDrone extends SimVehicle {
     if (mode) this.flight.mode = mode;
   }
 
-  #describeCamera(): void {
-    if (!this.camera) return;
+  /** Answers for information (259) or for one stream or all of them (269), as the autopilot or as a component. */
+  #answerOf(camera: FakeCamera, { param1, param2 }: Messages['COMMAND_LONG'], compid?: number): void {
+    if (param1 === 259) this.#describeCamera(camera, compid);
+    const { streams = [], camera_device_id = 0 } = camera;
+    if (param1 !== 269) return;
+    for (const [index, stream] of streams.entries()) {
+      const size = {
+        framerate: 30,
+        bitrate: 0,
+        resolution_h: 1920,
+        resolution_v: 1080,
+        rotation: 0,
+        hfov: 0,
+      };
+      const about = { stream_id: index + 1, count: streams.length, flags: 1, type: 0, name: '', encoding: 1 };
+      const fields = { uri: '', ...size, ...about, camera_device_id, ...stream };
+      if (param2 === 0 || param2 === fields.stream_id) this.send('VIDEO_STREAM_INFORMATION', fields, compid);
+    }
+  }
+
+  #describeCamera(camera: FakeCamera, compid?: number): void {
     const numbers = {
       time_boot_ms: 0,
       firmware_version: 0,
@@ -277,13 +307,9 @@ export class FakeDrone extends SimVehicle {
       resolution_v: 0,
       cam_definition_version: 0,
     };
-    const rest = { lens_id: 0, cam_definition_uri: '', gimbal_device_id: 0, camera_device_id: 0 };
-    const { vendor: vendor_name, model: model_name } = this.camera;
-    this.send(
-      'CAMERA_INFORMATION',
-      { ...numbers, ...more, ...rest, vendor_name, model_name },
-      camera_component,
-    );
+    const { vendor: vendor_name, model: model_name, lens_id = 0, camera_device_id = 0 } = camera;
+    const rest = { lens_id, cam_definition_uri: '', gimbal_device_id: 0, camera_device_id };
+    this.send('CAMERA_INFORMATION', { ...numbers, ...more, ...rest, vendor_name, model_name }, compid);
   }
 
   override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
@@ -360,7 +386,7 @@ export class FakeDrone extends SimVehicle {
     if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
     if (message.name === 'SET_MODE') this.#setModeByMessage(message.fields.custom_mode);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
-      if (message.fields.param1 === 259) this.#describeCamera();
+      if (this.camera) this.#answerOf(this.camera, message.fields, camera_component);
       return;
     }
     super.handle(message, from);
@@ -383,6 +409,10 @@ export class FakeDrone extends SimVehicle {
     if (fields.command === 511 || fields.command === 512) {
       this.requests.push(fields.param1);
       if (fields.param1 === 397 && this.files) return this.#nameMetadata();
+      if (this.proxied.length > 0 && message.name === 'COMMAND_LONG' && [259, 269].includes(fields.param1)) {
+        for (const camera of this.proxied) this.#answerOf(camera, message.fields);
+        return { result: 0 };
+      }
       return fields.param1 === 435 && this.modes.length > 0 ? this.#listModes() : execute();
     }
     this.commands.push(fields);

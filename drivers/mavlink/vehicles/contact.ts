@@ -280,6 +280,11 @@ export class Contact {
     this.#streams?.requestReport(report);
   }
 
+  /** Requests which cameras it answers for, once. */
+  requestCameras(): void {
+    this.#streams?.requestCameras();
+  }
+
   /** Returns whether the message counts: what another program sends in its place is not of the vehicle. */
   receive(message: Decoded, now_ms: number): boolean {
     if (message.name === 'HEARTBEAT' && !this.heartbeats.isOwn(message.fields, now_ms)) return false;

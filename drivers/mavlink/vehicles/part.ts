@@ -1,15 +1,17 @@
 /** A camera, a gimbal or another component of a vehicle: a child of the vehicle's asset. */
 import { isIP } from 'node:net';
 import { isOwnHost } from '../../../src/toolkit/device/own-host.ts';
-import { deviceAddress } from '../../../src/toolkit/driver/device-address.ts';
+import { deviceAddress, type DeviceAddress, plainHost } from '../../../src/toolkit/driver/device-address.ts';
 import type { AssetDescription } from '../../../src/toolkit/driver/driver.ts';
+import { fails, notOffered } from '../../../src/toolkit/driver/health.ts';
 import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { texts as address_texts } from '../../../src/toolkit/driver/texts.ts';
+import type { StreamChoice } from '../options.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { changes_rate, parts_appearing_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import { senderOf } from '../reports/kind.ts';
+import { type Sender, senderOf } from '../reports/kind.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -18,16 +20,20 @@ export interface PartParts {
   readonly parent_key: string;
   readonly parent_name: string;
   readonly compid: number;
+  /** `camera_device_id` of a camera that the autopilot answers for. */
+  readonly device?: number | undefined;
   readonly part: string;
   readonly type: 'camera' | 'sensor';
+  /** The stream that is shown of several; one that is not thermal if omitted. */
+  readonly stream?: StreamChoice;
   /** Where it was first received from; an address of its vehicle if omitted. */
   readonly source?: string;
   readonly now_ms: number;
   readonly offline_after_ms: number;
   readonly announce: (about: AssetDescription) => DroneSink;
-  /** Requests one message from the component. */
-  readonly request: (msgid: number) => void;
-  /** The camera reported a stream that is not used. */
+  /** Requests one message from the component; `id`: of one stream, 0 of all. */
+  readonly request: (msgid: number, id: number) => void;
+  /** The camera reported a stream that cannot be used. */
   readonly onRefused: OnRefused;
 }
 
@@ -40,7 +46,9 @@ const camera_information = 259;
 const gimbal_device_information = 283;
 const video_stream_information = 269;
 const component_information_basic = 396;
+/** Without a new answer. */
 const requests_max = 3;
+const streams_max = 8;
 const request_pause_ms = 2_000;
 
 export class Part {
@@ -50,7 +58,13 @@ export class Part {
   readonly #sink: DroneSink;
   #online = true;
   #maker: Maker | undefined;
-  #rtsp_url: string | undefined;
+  /** By number. */
+  readonly #streams = new Map<number, Stream>();
+  /** Streams that the camera says it has. */
+  #count: number | undefined;
+  #described = '';
+  /** It was described otherwise since it was announced. */
+  #isStale = false;
   readonly #changed = new TokenBucket(changes_rate);
   #requests = 0;
   #requested_ms = Number.NEGATIVE_INFINITY;
@@ -59,7 +73,7 @@ export class Part {
     this.#parts = parts;
     this.last_ms = parts.now_ms;
     this.#source = parts.source ?? own_source;
-    this.#sink = parts.announce(this.#describe());
+    this.#sink = this.#announce();
   }
 
   get source(): string {
@@ -72,6 +86,28 @@ export class Part {
 
   get online(): boolean {
     return this.#online;
+  }
+
+  /** Whether it is a component of its own of this maker. */
+  isComponentOf({ vendor, model }: Maker): boolean {
+    const isOwn = this.#parts.device === undefined && model !== '';
+    return isOwn && this.#maker?.vendor === vendor && this.#maker.model === model;
+  }
+
+  /** Its streams for the status, such as `Falcon camera: Thermal (thermal), Daylight (used)`; undefined: none. */
+  get streams(): string | undefined {
+    const used = this.#used;
+    const all = [...this.#streams.values()].toSorted((a, b) => a.id - b.id);
+    const shown = all.map((stream) => {
+      const marks = [
+        ...(stream === used ? ['used'] : []),
+        ...(stream.isThermal ? ['thermal'] : []),
+        ...(stream.isRunning ? [] : ['not running']),
+        ...('refused' in stream.address ? [stream.address.refused] : []),
+      ];
+      return marks.length === 0 ? stream.name : `${stream.name} (${marks.join(', ')})`;
+    });
+    return shown.length === 0 ? undefined : `${this.#describe().name}: ${shown.join(', ')}`;
   }
 
   /** Whether a message from there counts: while it is received from one source, only its vehicle may speak for it too. */
@@ -88,13 +124,29 @@ export class Part {
       this.#online = true;
       this.#sink.setOnline(true);
     }
-    const maker = makerOf(message) ?? this.#maker;
-    const rtsp_url = this.#rtsp_url ?? rtspUrlOf(message, this.#parts.onRefused);
-    const isKnown = maker?.vendor === this.#maker?.vendor && maker?.model === this.#maker?.model;
-    if ((isKnown && rtsp_url === this.#rtsp_url) || !this.#changed.take(now_ms)) return;
-    this.#maker = maker;
-    this.#rtsp_url = rtsp_url;
-    this.#parts.announce(this.#describe());
+    this.#learn(message);
+    if (this.#isStale && this.#changed.take(now_ms)) this.#announce();
+  }
+
+  #learn(message: Decoded): void {
+    const maker = makerOf(message);
+    if (maker) this.#maker = maker;
+    else if (message.name === 'VIDEO_STREAM_INFORMATION') this.#learnStream(message.fields);
+    else return;
+    this.#isStale = JSON.stringify(this.#describe()) !== this.#described;
+  }
+
+  #learnStream(fields: Messages['VIDEO_STREAM_INFORMATION']): void {
+    this.#count = Math.min(fields.count, streams_max);
+    // An ArduPilot that was told of no stream reports one without anything (AP_Camera_Backend::send_video_stream_information).
+    if (fields.uri === '') return;
+    const stream = readStream(fields);
+    if (!this.#streams.has(stream.id)) {
+      if (this.#streams.size >= streams_max) return;
+      this.#requests = 0;
+    }
+    this.#streams.set(stream.id, stream);
+    if ('refused' in stream.address) this.#parts.onRefused(fields.uri, stream.address.refused);
   }
 
   remove(): void {
@@ -107,10 +159,9 @@ export class Part {
       this.#online = false;
       this.#sink.setOnline(false, texts.part_silent(Math.round(silence_ms / 1_000)));
     }
-    const isComplete =
-      this.#maker !== undefined && (this.#rtsp_url !== undefined || this.#parts.type !== 'camera');
+    const streams = this.#missingStreams;
     if (
-      isComplete ||
+      (this.#maker !== undefined && streams.length === 0) ||
       this.#requests >= requests_max ||
       !this.#online ||
       now_ms - this.#requested_ms < request_pause_ms
@@ -118,8 +169,24 @@ export class Part {
       return;
     this.#requests += 1;
     this.#requested_ms = now_ms;
-    this.#parts.request(this.#informative);
-    if (this.#parts.type === 'camera') this.#parts.request(video_stream_information);
+    if (this.#maker === undefined) this.#parts.request(this.#informative, 0);
+    for (const id of streams) this.#parts.request(video_stream_information, id);
+  }
+
+  /** Numbers of the streams that were not received; 0 stands for all. */
+  get #missingStreams(): readonly number[] {
+    if (this.#parts.type !== 'camera' || this.#streams.size >= (this.#count ?? 1)) return [];
+    if (this.#streams.size === 0) return [0];
+    const all = Array.from({ length: this.#count ?? 0 }, (_, index) => index + 1);
+    return all.filter((id) => !this.#streams.has(id));
+  }
+
+  /** The stream that is shown: the one that is wanted, else one that is not thermal, else one that runs. */
+  get #used(): Stream | undefined {
+    const usable = [...this.#streams.values()].filter(({ address }) => 'url' in address);
+    const rank = (stream: Stream): string =>
+      [!isWanted(stream, this.#parts.stream), stream.isThermal, !stream.isRunning].map(Number).join('');
+    return usable.toSorted((a, b) => rank(a).localeCompare(rank(b)) || a.id - b.id)[0];
   }
 
   /** The message in which a component of this kind identifies itself. */
@@ -128,18 +195,36 @@ export class Part {
     return this.#parts.part === 'gimbal' ? gimbal_device_information : component_information_basic;
   }
 
+  #announce(): DroneSink {
+    const about = this.#describe();
+    this.#described = JSON.stringify(about);
+    this.#isStale = false;
+    return this.#parts.announce(about);
+  }
+
   #describe(): AssetDescription {
-    const { parent_key, parent_name, compid, part, type } = this.#parts;
+    const { parent_key, parent_name, compid, device, part, type } = this.#parts;
+    const component = `${parent_key}:component-${compid}`;
     return {
-      asset_key: `${parent_key}:component-${compid}`,
+      asset_key: device === undefined ? component : `${component}-camera-${device}`,
       name: `${parent_name} ${part}`,
       type,
       protocol: 'mavlink',
       parent_key,
       vendor: this.#maker?.vendor || null,
       model: this.#maker?.model || null,
-      ...(this.#rtsp_url === undefined ? {} : { rtsp_url: this.#rtsp_url }),
+      feeds: [],
+      ...this.#video(),
     };
+  }
+
+  #video(): Pick<AssetDescription, 'rtsp_url' | 'health'> {
+    const used = this.#used;
+    if (used && 'url' in used.address) return { rtsp_url: used.address.url, health: {} };
+    const [first] = this.#streams.values();
+    if (first && 'refused' in first.address)
+      return { health: { stream: fails(texts.stream_unusable(first.name, first.address.refused)) } };
+    return this.#count === 0 ? { health: { stream: notOffered(texts.no_stream) } } : {};
   }
 }
 
@@ -152,6 +237,7 @@ const own_parts_max = 16;
 const foreign_parts_max = 4;
 
 interface PartsNeeds extends Pick<PartParts, 'announce' | 'offline_after_ms'> {
+  readonly streamOf: (vehicle: Vehicle) => StreamChoice;
   readonly onRefused: (asset_key: string) => OnRefused;
   readonly request: (fields: Messages['COMMAND_LONG'], vehicle: Vehicle) => void;
   /** Another component is ignored because of this limit. */
@@ -163,8 +249,11 @@ interface FromPart {
   readonly source: string;
   readonly sysid: number;
   readonly compid: number;
+  readonly device?: number;
   readonly now_ms: number;
 }
+
+type PartSender = Extract<Sender, { readonly is: 'part' }>;
 
 /** The components of all vehicles of a driver. */
 export class Parts {
@@ -188,7 +277,35 @@ export class Parts {
       return;
     }
     const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
-    if (sender?.is !== 'part') return;
+    if (sender?.is === 'part') this.#add(key, sender, from);
+  }
+
+  /** What the active autopilot of a vehicle reports of cameras that it answers for (mavlink#2121): they are there while it is. */
+  ofAutopilot(message: Decoded, from: Omit<FromPart, 'source'>): void {
+    const { vehicle, compid, now_ms } = from;
+    for (const device of devicesOf(message)) {
+      const key = `${vehicle.asset_key}.${compid}-camera-${device}`;
+      if (message.name === 'CAMERA_INFORMATION' && !this.#all.has(key) && !this.#isComponent(message, from)) {
+        const part = device === 1 ? 'camera' : `camera ${device}`;
+        this.#add(key, { part, asset: 'camera' }, { ...from, source: own_source, device });
+      }
+      this.#all.get(key)?.receive(message, now_ms);
+    }
+  }
+
+  /** Whether it is a camera with heartbeats of its own, of which an ArduPilot reports too (AP_Camera_MAVLinkCamV2). */
+  #isComponent(message: Decoded, { vehicle }: Pick<FromPart, 'vehicle'>): boolean {
+    const maker = makerOf(message);
+    return maker !== undefined && this.#of(vehicle).some(([, part]) => part.isComponentOf(maker));
+  }
+
+  /** The streams of the cameras of a vehicle. */
+  streamsOf(vehicle: Pick<Vehicle, 'asset_key'>): readonly string[] {
+    return this.#of(vehicle).flatMap(([, { streams }]) => streams ?? []);
+  }
+
+  #add(key: string, sender: Pick<PartSender, 'part' | 'asset'>, from: FromPart): void {
+    const { vehicle, now_ms } = from;
     if (!vehicle.isConfigured) this.#unconfigured.add(vehicle.asset_key);
     const limit = this.#limit(from);
     if (limit !== undefined) this.#needs.onFull(limit);
@@ -202,26 +319,35 @@ export class Parts {
   /** Removes those of a vehicle. */
   removeOf({ asset_key }: Pick<Vehicle, 'asset_key'>): void {
     this.#unconfigured.delete(asset_key);
-    for (const [key, part] of this.#all) if (part.parent_key === asset_key) this.#remove(key, part);
+    for (const each of this.#of({ asset_key })) this.#remove(...each);
+  }
+
+  #of({ asset_key }: Pick<Vehicle, 'asset_key'>): readonly (readonly [key: string, part: Part])[] {
+    return [...this.#all].filter(([, { parent_key }]) => parent_key === asset_key);
   }
 
   #part(
-    { part, asset: type }: { readonly part: string; readonly asset: 'camera' | 'sensor' },
-    { vehicle, source, sysid, compid, now_ms }: FromPart,
+    { part, asset: type }: Pick<PartSender, 'part' | 'asset'>,
+    { vehicle, source, sysid, compid, device, now_ms }: FromPart,
   ): Part {
     const { asset_key: parent_key, name: parent_name } = vehicle;
-    const { announce, offline_after_ms, onRefused, request } = this.#needs;
+    const { announce, offline_after_ms, onRefused, request, streamOf } = this.#needs;
     return new Part({
       parent_key,
       parent_name,
       compid,
+      device,
       part,
       type,
+      stream: streamOf(vehicle),
       source,
       now_ms,
       offline_after_ms,
       announce,
-      request: (msgid) => request(requestMessage({ sysid, compid }, msgid), vehicle),
+      // What an autopilot is asked for is one at a time.
+      request: (msgid, id) => {
+        if (device === undefined) request(requestMessage({ sysid, compid }, msgid, id), vehicle);
+      },
       onRefused: onRefused(parent_key),
     });
   }
@@ -230,9 +356,7 @@ export class Parts {
   #limit({ vehicle, source }: FromPart): number | undefined {
     const isOwn = source === own_source;
     const max = isOwn ? own_parts_max : foreign_parts_max;
-    const same = [...this.#all].filter(
-      ([, part]) => part.parent_key === vehicle.asset_key && (part.source === own_source) === isOwn,
-    );
+    const same = this.#of(vehicle).filter(([, part]) => (part.source === own_source) === isOwn);
     if (same.length >= max) {
       const offline = same.filter(([, part]) => !part.online);
       const [longest] = offline.toSorted(([, a], [, b]) => a.last_ms - b.last_ms);
@@ -249,29 +373,73 @@ export class Parts {
   }
 }
 
-const stream_rtsp = 0;
+const devices: readonly number[] = [1, 2, 3, 4, 5, 6];
 
-/** Returns the first RTSP stream of the camera; the kit cannot fetch other kinds of streams. */
-function rtspUrlOf({ name, fields }: Decoded, onRefused: OnRefused): string | undefined {
-  if (name !== 'VIDEO_STREAM_INFORMATION' || fields.type !== stream_rtsp) return undefined;
-  const url = URL.parse(fields.uri);
-  if (url?.protocol !== 'rtsp:' || url.hostname === '') return undefined;
-  // It must be a camera on the vehicle's network: not this machine, and no instructions for the media server. That resolves
-  // names itself, later: what a name leads to now shows nothing.
-  const host = plainHost(url);
-  const found = deviceAddress(fields.uri, { scheme: 'rtsp', host, port: 554, ports: 'reported' });
-  const fault = isOwnHost(host)
-    ? address_texts.on_gateway
-    : isIP(host) === 0
-      ? address_texts.is_name
-      : undefined;
-  if ('url' in found && fault === undefined) return found.url;
-  onRefused(fields.uri, 'refused' in found ? found.refused : (fault ?? address_texts.not_a_url));
-  return undefined;
+/**
+ * The cameras of an autopilot that a message is about; a heartbeat is about all. ArduPilot leaves their number 0 and tells several
+ * apart by their lens (AP_Camera_Backend::send_camera_information).
+ */
+function devicesOf({ name, fields }: Decoded): readonly number[] {
+  if (name === 'HEARTBEAT') return devices;
+  if (name !== 'CAMERA_INFORMATION' && name !== 'VIDEO_STREAM_INFORMATION') return [];
+  const lens = name === 'CAMERA_INFORMATION' ? fields.lens_id : 0;
+  const device = fields.camera_device_id || lens + 1;
+  return devices.filter((each) => each === device);
 }
 
-function plainHost({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/gu, '');
+interface Stream {
+  readonly id: number;
+  readonly name: string;
+  readonly isThermal: boolean;
+  readonly isRunning: boolean;
+  readonly address: DeviceAddress;
+}
+
+const flag_running = 1;
+const flag_thermal = 2;
+
+function readStream(fields: Messages['VIDEO_STREAM_INFORMATION']): Stream {
+  const { stream_id: id, name, flags } = fields;
+  return {
+    id,
+    name: name.trim() || texts.stream(id),
+    isThermal: (flags & flag_thermal) !== 0,
+    isRunning: (flags & flag_running) !== 0,
+    address: rtspAddress(fields),
+  };
+}
+
+function isWanted({ id, name, isThermal }: Stream, choice: StreamChoice = 'rgb'): boolean {
+  if (choice === 'rgb' || choice === 'thermal') return isThermal === (choice === 'thermal');
+  return String(id) === String(choice) || name.toLowerCase() === String(choice).toLowerCase();
+}
+
+const stream_rtsp = 0;
+/** VIDEO_STREAM_TYPE: the camera sends to an address that is set at it, or waits for one player. */
+const other_streams: ReadonlyMap<number, string> = new Map([
+  [1, 'RTP over UDP'],
+  [2, 'MPEG over TCP'],
+  [3, 'MPEG-TS'],
+]);
+/** `camera` and `camera.local`: a name server beyond the network of the kit does not know them. */
+const local_name = /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.local)?$/iu;
+
+/** The kit can fetch RTSP alone. */
+function rtspAddress({ type, uri }: Messages['VIDEO_STREAM_INFORMATION']): DeviceAddress {
+  if (type !== stream_rtsp) return { refused: texts.not_rtsp(other_streams.get(type) ?? `of type ${type}`) };
+  const url = URL.parse(uri);
+  if (!url) return { refused: address_texts.not_a_url };
+  const scheme = url.protocol.slice(0, -1);
+  if (scheme !== 'rtsp') return { refused: address_texts.other_scheme(scheme.slice(0, 16), 'rtsp') };
+  if (url.hostname === '') return { refused: address_texts.no_host };
+  // It must be a camera on the vehicle's network: not this machine, and no instructions for the media server. That resolves
+  // names itself, later: what a name leads to now shows nothing.
+  const host = url.hostname.replace(/^\[|\]$/gu, '');
+  const found = deviceAddress(uri, { scheme: 'rtsp', host, port: 554, ports: 'reported' });
+  if ('refused' in found) return found;
+  if (isOwnHost(host)) return { refused: address_texts.on_gateway };
+  const isLocal = isIP(host) !== 0 || (local_name.test(host) && isIP(plainHost(host)) === 0);
+  return isLocal ? found : { refused: address_texts.is_name };
 }
 
 function makerOf({ name, fields }: Decoded): Maker | undefined {
@@ -288,6 +456,7 @@ const command_request_message = 512;
 function requestMessage(
   { sysid, compid }: { readonly sysid: number; readonly compid: number },
   msgid: number,
+  id: number,
 ): Messages['COMMAND_LONG'] {
   return {
     target_system: sysid,
@@ -295,7 +464,7 @@ function requestMessage(
     command: command_request_message,
     confirmation: 0,
     param1: msgid,
-    param2: 0,
+    param2: id,
     param3: 0,
     param4: 0,
     param5: 0,

@@ -26,6 +26,8 @@ interface Wanted {
   readonly interval_ms?: number;
   /** Requested until it was received once. */
   readonly once?: true;
+  /** Requested only after what feeds and commands need. */
+  readonly late?: true;
 }
 
 interface Want {
@@ -72,6 +74,7 @@ const rate_share_min = 0.7;
 const identity_every_ms = 30_000;
 const recheck_every_ms = 5_000;
 const once_asks_max = 3;
+const late_ms = 3_000;
 const result_accepted = 0;
 const result_temporarily_rejected = 1;
 const result_unsupported = 3;
@@ -85,6 +88,10 @@ const metadata: readonly Wanted[] = [
   { name: 'COMPONENT_INFORMATION', msgid: 395, once: true },
 ];
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
+
+/** Cameras that the autopilot answers for, and then their streams: ArduPilot from 4.4. Others refuse it. */
+const cameras: Wanted = { name: 'CAMERA_INFORMATION', msgid: 259, once: true, late: true };
+const camera_streams: Wanted = { name: 'VIDEO_STREAM_INFORMATION', msgid: 269, once: true, late: true };
 
 /** What only some commands need, and is requested for them. */
 const reports = {
@@ -174,12 +181,21 @@ export class Streams {
 
   /** Requests the list of flight modes. It is long, and most vehicles have only modes that are in the tables. */
   requestModes(): void {
-    if (!this.#wants.has(available_modes.name)) this.#want(available_modes);
+    this.#wantOnce(available_modes);
   }
 
   /** Requests where the metadata of the events is. */
   requestMetadata(): void {
-    for (const wanted of metadata) if (!this.#wants.has(wanted.name)) this.#want(wanted);
+    for (const wanted of metadata) this.#wantOnce(wanted);
+  }
+
+  /** Requests which cameras it answers for. */
+  requestCameras(): void {
+    this.#wantOnce(cameras);
+  }
+
+  #wantOnce(wanted: Wanted): void {
+    if (!this.#wants.has(wanted.name)) this.#want(wanted);
   }
 
   /** Requests what will show the effect of a command. */
@@ -195,6 +211,7 @@ export class Streams {
   }
 
   received(name: keyof Messages, now_ms: number): void {
+    if (name === cameras.name) this.#wantOnce(camera_streams);
     const want = this.#wants.get(name);
     if (!want) return;
     want.received_ms = now_ms;
@@ -333,7 +350,9 @@ export class Streams {
 
   #dueAt_ms(want: Want): number {
     if (want.refused) return Number.POSITIVE_INFINITY;
-    const observe_until_ms = want.wanted.interval_ms === undefined ? 0 : this.#begun_ms + observe_ms;
+    const { interval_ms, late } = want.wanted;
+    const observe_until_ms =
+      interval_ms === undefined && !late ? 0 : this.#begun_ms + (late ? late_ms : observe_ms);
     const pause_ms = pauseAfter_ms(want);
     const slow_ms = want.raised ? Number.POSITIVE_INFINITY : this.#begun_ms + measure_ms;
     const due_ms = Math.min(presentUntil_ms(want), isSlow(want) ? slow_ms : Number.POSITIVE_INFINITY);

@@ -95,10 +95,11 @@ export class VehicleRegistry {
     this.#log = new VehicleLog(parts.host.log);
     this.#rivals = new Rivals(parts.host.log, parts.out);
     this.#sharedIds = new SharedIdLog(parts.host.log);
-    const { host, out } = parts;
+    const { host, options, out } = parts;
     this.#components = new Parts({
       offline_after_ms: this.#offline_after_ms,
       announce: (about) => host.announce(about),
+      streamOf: ({ hardware_key }) => ownOptions(options, hardware_key)?.stream ?? options.stream,
       onRefused: (asset_key) => logRefused(host.log, { asset_key }),
       request: (fields, { active }) => out.send('COMMAND_LONG', fields, active),
       onFull: (limit) => this.#refuse('components', limit),
@@ -121,6 +122,11 @@ export class VehicleRegistry {
 
   radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
     return this.#radios.newestOf(link, performance.now());
+  }
+
+  /** The streams of the cameras of a vehicle. */
+  streamsOf(vehicle: Vehicle): readonly string[] {
+    return this.#components.streamsOf(vehicle);
   }
 
   /** Which limit keeps senders of this link out; undefined: none does. */
@@ -184,7 +190,10 @@ export class VehicleRegistry {
     contact.speaks(frame.version, now_ms);
     if (!contact.receive(message, now_ms)) return;
     if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
-    this.#vehicleOf.get(contact)?.receive(message, contact, now_ms);
+    const vehicle = this.#vehicleOf.get(contact);
+    vehicle?.receive(message, contact, now_ms);
+    if (vehicle?.active === contact)
+      this.#components.ofAutopilot(message, { vehicle, sysid: frame.sysid, compid: frame.compid, now_ms });
   }
 
   #newcomer(message: Decoded, from: From): void {

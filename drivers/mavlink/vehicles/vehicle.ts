@@ -211,8 +211,10 @@ export class Vehicle {
       return;
     }
     if (!this.#online) this.#goOnline();
-    if (message.name === 'HEARTBEAT') this.#publishStatus(message.fields, now_ms);
-    else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
+    if (message.name === 'HEARTBEAT') {
+      contact.requestCameras();
+      this.#publishStatus(message.fields, now_ms);
+    } else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
     else this.#publishing.receive(message, contact, now_ms);
     if (contact.boots !== this.#boots) this.#restarted(contact);
     this.#failsafes.receive(message, contact, now_ms);

@@ -107,7 +107,7 @@ function portOf(url: URL, own: OwnAddress): number {
     : own.port;
 }
 
-const loopback = /^(?:127\.|0\.|::1?$|(?:.+\.)?localhost$)/u;
+const loopback = /^(?:127\.|0\.|::1?$|(?:.+\.)?localhost$|ip6-(?:localhost|loopback)$)/u;
 const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/u;
 
 /** Whether the host is or may be the loopback of this machine, in any spelling; also a name that begins as such an address. */

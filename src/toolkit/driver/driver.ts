@@ -35,6 +35,8 @@ export interface AssetDescription {
    * they are missing: `rtsp_url`, `takePicture` and commands show that they are there. Left out: nothing is reported.
    */
   readonly health?: ReportedHealth | undefined;
+  /** Of the driver's feeds, those that it may publish; all of them when left out. */
+  readonly feeds?: readonly string[];
   /** Why a known device cannot be reached now, such as a channel of a recorder without its camera. */
   readonly offline_reason?: string | null;
   /** The configuration of the driver names it, so it always has a place among the kit's assets. */

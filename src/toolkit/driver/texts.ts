@@ -2,7 +2,8 @@
 export const texts = {
   address_refused: 'device reported an address that is not used',
   on_gateway: 'it is this gateway; check the device for tampering',
-  is_name: 'it has a host name, which may lead anywhere; only an IP address is used',
+  is_name:
+    'its host name may lead anywhere; only an IP address or a name such as camera or camera.local is used',
   identity_claimed: 'device claimed the identity of another one; not serving it',
   same_device: (owner: string, asset_key: string) =>
     `it is the same device as "${owner}" (${asset_key}), or claims to be; remove one of the two from the configuration, or check this one for tampering`,

@@ -114,6 +114,8 @@ const here = [
   'localhost.',
   'LOCALHOST',
   'api.localhost',
+  'ip6-localhost',
+  'ip6-loopback',
   hostname(),
   `${hostname()}.local`,
   ...own_addresses

@@ -447,7 +447,7 @@ function factsOf(kit_id: string, owner: Owner, about: AssetDescription): AssetFa
     protocol,
     parent_id: parent_key ? assetId(kit_id, parent_key) : null,
     whep_url: null,
-    feeds: Object.keys(owner.feeds),
+    feeds: [...(about.feeds ?? Object.keys(owner.feeds))],
     driver: owner.name,
   };
 }

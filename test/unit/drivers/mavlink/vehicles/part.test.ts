@@ -16,6 +16,7 @@ const sink = {
 function camera() {
   const announced: AssetDescription[] = [];
   const requested: number[] = [];
+  const streams: number[] = [];
   const refused: string[] = [];
   const part = new Part({
     parent_key: 'mavlink:1',
@@ -29,10 +30,13 @@ function camera() {
       announced.push(about);
       return sink;
     },
-    request: (msgid) => void requested.push(msgid),
+    request: (msgid, id) => {
+      requested.push(msgid);
+      if (msgid === 269) streams.push(id);
+    },
     onRefused: (_address, reason) => void refused.push(reason),
   });
-  return { part, announced, requested, refused };
+  return { part, announced, requested, streams, refused };
 }
 
 function stream(change: Partial<Messages['VIDEO_STREAM_INFORMATION']>): Decoded {
@@ -63,7 +67,20 @@ describe('Camera on a vehicle', () => {
   ])('does not offer a stream %s', (_title, change) => {
     const { part, announced } = camera();
     part.receive(stream(change), 1);
-    expect(announced).toHaveLength(1);
+    expect(announced.map(({ rtsp_url }) => rtsp_url)).toEqual([undefined, undefined]);
+    expect(announced[1]?.health).toMatchObject({ stream: { state: 'fails' } });
+  });
+
+  it('is asked for each stream that was lost, and then no more', () => {
+    const { part, streams } = camera();
+    part.tick(0);
+    part.receive(stream({ count: 3, stream_id: 2 }), 1);
+    part.tick(2_000);
+    part.receive(stream({ count: 3, stream_id: 1 }), 2_001);
+    part.tick(4_000);
+    part.receive(stream({ count: 3, stream_id: 3 }), 4_001);
+    part.tick(6_000);
+    expect(streams).toEqual([0, 1, 3, 3]);
   });
 
   it('reports a stream that it does not offer, with the reason', () => {
