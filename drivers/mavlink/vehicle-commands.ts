@@ -72,11 +72,11 @@ const missions: readonly CommandName[] = ['upload_mission', 'start_mission', 're
 const modes: readonly CommandName[] = ['hold', 'land', 'pause_mission'];
 
 /**
- * What a vehicle of this kind can never carry out. Of an autopilot or a kind whose modes and altitude frames are not known, what
- * brings it home and stops its motors stays.
+ * What a vehicle of this kind can never carry out. Of a kind whose modes and altitude frames are not known, what brings it home
+ * and stops its motors stays.
  */
 function lackedBy({ autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>): ReadonlySet<string> {
-  const isKnown = autopilot !== 'other' && kind !== 'other';
+  const isKnown = kind !== 'other';
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
   const names: readonly CommandName[] = [
     ...(is_ardusub ? (['return_home'] as const) : (['surface'] as const)),

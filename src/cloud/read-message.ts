@@ -57,6 +57,13 @@ export interface Message {
   readonly isOwn?: boolean;
 }
 
+/** What a kit's messages are ordered by; their times are not. */
+export type Order = Pick<Message, 'epoch' | 'seq'>;
+
+export function isNewer(message: Order, than: Order): boolean {
+  return (message.epoch - than.epoch || message.seq - than.seq) > 0;
+}
+
 export interface Reception {
   readonly kit_id: string;
   readonly messages: readonly Message[];

@@ -5,6 +5,7 @@ import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 import { texts } from '../texts.ts';
 import type { SetupFlags } from './answers.ts';
 import { writeSecret } from './files.ts';
+import { withoutUnknown } from './text.ts';
 
 export const enrolmentFile = z.strictObject({
   kit_id: z.uuid(),
@@ -33,17 +34,13 @@ export async function flagsOf(from: string, config: string): Promise<Partial<Set
     kitName: kit_name,
     broker,
     username: kit_id,
-    ...definedOf({
+    ...withoutUnknown({
       ca: await place('ca'),
       cert: await place('cert'),
       key: await place('key'),
       passwordFile: await place('password'),
     }),
   };
-}
-
-function definedOf(flags: Readonly<Record<string, string | undefined>>): Partial<SetupFlags> {
-  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
 }
 
 async function readEnrolment(file: string): Promise<z.output<typeof enrolmentFile>> {

@@ -143,7 +143,7 @@ function section({ driver, name, what, options }: Found, mark: '' | '# '): reado
   return [...comments, ...advice, ...body.split('\n').map((line) => `  ${mark}${line}`)];
 }
 
-function withoutUnknown(value: object): object {
+export function withoutUnknown(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { json, jsonObject } from '../../contract/json.ts';
 import type { AlarmSeverity } from '../severity.ts';
 import { isOnline } from '../api/views.ts';
-import type { Message } from '../read-message.ts';
+import { isNewer, type Message } from '../read-message.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { allSettled, inPortions, places } from '../sql/many-rows.ts';
 import { lockKits } from '../stored/commit-rows.ts';
@@ -224,10 +224,6 @@ function keyOf({ asset_id, feed }: Place): string {
   return `${asset_id} ${feed}`;
 }
 
-function isNewer(a: Pick<Message, 'epoch' | 'seq'>, b: Pick<Message, 'epoch' | 'seq'>): boolean {
-  return (a.epoch - b.epoch || a.seq - b.seq) > 0;
-}
-
 function followKit(news: KitNews, { kit, alarms: stored, assets, newest }: Known, now_ms: number) {
   const { kit_id, isChanged, hasAssets } = news;
   const alarms = new KitAlarms(kit_id, stored, now_ms);
@@ -349,7 +345,7 @@ function thingOfEvent(asset_id: string, { what, subject }: AssetEvent): Pick<Sto
 }
 
 /** A clock that is ahead, or not set, dates nothing. */
-function observedMs({ unsynced, time_ms }: Message, now_ms: number): number {
+function notAheadMs({ unsynced, time_ms }: Message, now_ms: number): number {
   return unsynced ? now_ms : Math.min(time_ms, now_ms);
 }
 
@@ -357,7 +353,7 @@ function observedMs({ unsynced, time_ms }: Message, now_ms: number): number {
 function followEvent(alarms: KitAlarms, observed: Observed): boolean {
   const { message, event, asset_id, late, overtaken, now_ms } = observed;
   const about = thingOfEvent(asset_id, event);
-  const time_ms = observedMs(message, now_ms);
+  const time_ms = notAheadMs(message, now_ms);
   if (event.edge === 'ends') return overtaken === undefined && alarms.endOf(about, time_ms);
   // Of a beginning that was overtaken by its end nothing is left but that it was.
   const isOver = overtaken !== undefined && assetEventOf(event.what, overtaken.data)?.edge === 'ends';

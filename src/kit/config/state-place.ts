@@ -17,15 +17,20 @@ const in_memory = new Set(['tmpfs', 'ramfs', 'rootfs']);
 const memory_disk = /^\/dev\/z?ram\d+$/u;
 const layered = new Set(['overlay', 'overlayfs']);
 /** Their files have the owner and mode that the mount gave them; `fuseblk` is exFAT or NTFS. */
-const without_permissions = new Set(
-  ['vfat', 'msdos', 'exfat', 'ntfs', 'ntfs3', 'fuseblk', 'hfsplus'].concat([
-    'cifs',
-    'smb3',
-    '9p',
-    'vboxsf',
-    'fuse.vmhgfs-fuse',
-  ]),
-);
+const without_permissions = new Set([
+  'vfat',
+  'msdos',
+  'exfat',
+  'ntfs',
+  'ntfs3',
+  'fuseblk',
+  'hfsplus',
+  'cifs',
+  'smb3',
+  '9p',
+  'vboxsf',
+  'fuse.vmhgfs-fuse',
+]);
 /** SQLite keeps the index of its log in shared memory, which such a file system has not: sqlite.org/wal.html. */
 const remote = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'ceph', 'fuse.sshfs', 'fuse.glusterfs']);
 const search = 0o001;

@@ -1,7 +1,7 @@
 /** Stores the newest message of each feed of a commit with as few statements as possible: most messages are of feeds. */
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { channelOf } from '../../../contract/topics.ts';
-import type { Message, Refusal } from '../../read-message.ts';
+import { isNewer, type Order, type Refusal } from '../../read-message.ts';
 import type { Queries, Row, SqlValue } from '../../sql/database.ts';
 import { inPortions, places } from '../../sql/many-rows.ts';
 import type { Change, FeedArrival } from '../../stored/stored.ts';
@@ -73,8 +73,6 @@ function hasOlderLive({ all, message }: Newest): boolean {
   return all.some((each) => !each.historical && each.message !== message);
 }
 
-type Order = Pick<Message, 'epoch' | 'seq'>;
-
 /** The stamps of the rows before this commit. */
 async function readStamps(
   queries: Queries,
@@ -82,10 +80,6 @@ async function readStamps(
 ): Promise<ReadonlyMap<string, Order>> {
   const rows = await inPortions(some, async (portion) => readSome(queries, portion));
   return new Map(rows.map((row) => [keyOf(row), { epoch: Number(row['epoch']), seq: Number(row['seq']) }]));
-}
-
-function isNewer(message: Order, than: Order): boolean {
-  return (message.epoch - than.epoch || message.seq - than.seq) > 0;
 }
 
 /** The newest message of each feed that is not too large; `refuse` is called with each that is, and newer than that. */

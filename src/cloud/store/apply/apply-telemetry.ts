@@ -2,7 +2,7 @@
 import { kitTelemetry } from '../../../contract/kit.ts';
 import { readLenient } from '../../lenient.ts';
 import { texts } from '../../texts.ts';
-import type { Message } from '../../read-message.ts';
+import { isNewer, type Message } from '../../read-message.ts';
 import type { Queries, Row, SqlValue } from '../../sql/database.ts';
 import { inPortions, places } from '../../sql/many-rows.ts';
 
@@ -60,10 +60,6 @@ function newestOf(arrivals: readonly TelemetryArrival[]): readonly Newest[] {
     }
   }
   return [...newest.values()];
-}
-
-function isNewer(message: Message, than: Message): boolean {
-  return (message.epoch - than.epoch || message.seq - than.seq) > 0;
 }
 
 function keyOf(row: Row | Pick<Newest, 'kit_id' | 'part'>): string {
