@@ -33,6 +33,7 @@ const drivers_in_real_time = [
   'mavlink/links/serial',
   'modem/{bus,cellular,hostile,modem,reset}',
   'power/power',
+  'speedtest/buffers',
   'vendorradio/snmp',
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
 /** The daemon and the service as processes, the command line, other browsers and brokers, databases that fail over, links that are measured. */
