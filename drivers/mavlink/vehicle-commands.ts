@@ -13,17 +13,17 @@ import { heldToFence } from './missions/fence.ts';
 import { missionFlightCommands } from './missions/flight.ts';
 import { type CommandName, type MavlinkOptions, safety_names } from './options.ts';
 import type { Commanded } from './vehicles/addressee.ts';
-import type { Situation } from './vehicles/situation.ts';
+import { untargeted } from './reports/kind.ts';
+import type { Contact } from './vehicles/contact.ts';
 
 /** Returns the commands that are enabled for this vehicle. */
 export function vehicleCommands(
   commanded: Commanded,
   options: MavlinkOptions,
   enabled: readonly CommandName[],
-  { autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>,
+  { autopilot, kind, isTelemetryOnly }: Pick<Contact, 'autopilot' | 'isTelemetryOnly' | 'kind'>,
 ): readonly Command[] {
-  // iNav, Betaflight and others: no table names their modes, and their effects would not be recognised.
-  if (autopilot === 'other') return [];
+  if (isTelemetryOnly) return [];
   const bounded = { ...commanded, task_age_max_ms: options.task_age_max_s * 1_000 };
   const vehicle = { ...bounded, againstFence: heldToFence(bounded) };
   const all = [
@@ -72,16 +72,19 @@ const missions: readonly CommandName[] = ['upload_mission', 'start_mission', 're
 const modes: readonly CommandName[] = ['hold', 'land', 'pause_mission'];
 
 /**
- * What a vehicle of this kind can never carry out. Of a kind whose modes and altitude frames are not known, what brings it home
- * and stops its motors stays.
+ * What a vehicle of this kind can never carry out. Of one whose modes and altitude frames are not known, as of a generic autopilot
+ * or a balloon, what brings it home and stops its motors stays: MAVLink defines that for all.
  */
-function lackedBy({ autopilot, kind }: Pick<Situation, 'autopilot' | 'kind'>): ReadonlySet<string> {
-  const isKnown = kind !== 'other';
+function lackedBy({ autopilot, kind }: Pick<Contact, 'autopilot' | 'kind'>): ReadonlySet<string> {
+  const isKnown =
+    autopilot !== 'other' && kind !== 'other' && (kind !== 'blimp' || autopilot === 'ardupilot');
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
   const names: readonly CommandName[] = [
     ...(is_ardusub ? (['return_home'] as const) : (['surface'] as const)),
     ...(kind === 'rover' || kind === 'sub' ? airborne_only : []),
-    ...(isKnown && kind !== 'sub' ? [] : [...targets, ...missions]),
+    ...(isKnown && !untargeted.has(kind) ? [] : [...targets, ...missions]),
+    // It accepts a takeoff and does nothing, and has no mode for missions.
+    ...(kind === 'blimp' ? (['takeoff', 'pause_mission'] as const) : []),
     ...(isKnown ? [] : [...airborne_only, ...modes]),
   ];
   return new Set(names);

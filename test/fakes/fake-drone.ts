@@ -39,7 +39,11 @@ export class FakeDrone extends SimVehicle {
   /** Cameras that the autopilot answers for. */
   proxied: readonly FakeCamera[] = [];
   /** Flight modes that the vehicle lists when it is asked. */
-  modes: readonly { readonly custom_mode: number; readonly mode_name: string }[] = [];
+  modes: readonly {
+    readonly custom_mode: number;
+    readonly mode_name: string;
+    readonly standard_mode?: number;
+  }[] = [];
   /** Files that it serves by MAVLink FTP, as PX4 does its metadata. */
   files: VehicleFiles | undefined;
   /** Shown in the heartbeat instead of the mode of the flight. */
@@ -250,10 +254,9 @@ export class FakeDrone extends SimVehicle {
       const place = {
         number_modes: this.modes.length,
         mode_index: index + 1,
-        standard_mode: 0,
         properties: 0,
       };
-      this.send('AVAILABLE_MODES', { ...mode, ...place });
+      this.send('AVAILABLE_MODES', { standard_mode: 0, ...mode, ...place });
     }
     return { result: 0 };
   }

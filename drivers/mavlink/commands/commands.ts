@@ -84,8 +84,8 @@ export function plainCommands(
     requires_approval: false,
     input: noInput,
     handle: async (_input, context) => {
-      const { to } = await admit(vehicle, context, obstacleToReturn, 'any');
-      return changeMode(to, returnOrder(), context);
+      const { to, situation } = await admit(vehicle, context, obstacleToReturn, 'any');
+      return changeMode(to, returnOrder(situation), context);
     },
   });
   const emergency_stop = defineCommand({

@@ -3,6 +3,7 @@ import { type Height, heightOf } from './altitude.ts';
 import { crosses, distance_m, isInside, type Place } from '../vehicles/geo.ts';
 import type { MavlinkOptions } from '../options.ts';
 import { holdMode, type ModeName, modeNumbers } from '../vehicles/modes.ts';
+import { untargeted } from '../reports/kind.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
 
@@ -90,7 +91,7 @@ export function obstacleToHold(situation: Situation): Obstacle {
 /** The speed counts while the vehicle flies or drives autonomously. */
 export function obstacleToSpeed(situation: Situation): Obstacle {
   const { autopilot, kind, airborne } = situation;
-  if (autopilot === 'other' || kind === 'other' || kind === 'sub') return texts.no_speed(kind);
+  if (autopilot === 'other' || untargeted.has(kind)) return texts.no_speed(kind);
   const unarmed = obstacleUnarmed(situation);
   if (unarmed !== undefined || kind === 'rover' || airborne === true) return unarmed;
   return airborne === null ? texts.airborne_unknown : texts.not_airborne;
@@ -156,7 +157,7 @@ export function admitTakeoff(
 
 export function obstacleToFly({ autopilot, kind, armed, airborne, estimator }: Situation): Obstacle {
   if (autopilot === 'other') return texts.autopilot_unsupported;
-  if (kind === 'other' || kind === 'sub') return texts.kind_unsupported(kind);
+  if (untargeted.has(kind)) return texts.kind_unsupported(kind);
   if (armed === null) return texts.heartbeat_missing;
   if (!armed) return texts.not_armed;
   if (kind !== 'rover' && airborne !== true)

@@ -82,7 +82,12 @@ function armingOrder(armed: boolean, param2: number): Omit<Order, 'may_resend' |
   };
 }
 
-export function returnOrder(): Order {
+/** A Blimp of ArduPilot has the mode and not the command (GCS_MAVLink_Blimp.cpp). */
+export function returnOrder(situation: Pick<Situation, 'armed' | 'autopilot' | 'kind'>): Order {
+  const { autopilot, kind } = situation;
+  const numbers = kind === 'blimp' ? modeNumbers(autopilot, kind, 'RTL') : undefined;
+  if (autopilot === 'ardupilot' && numbers)
+    return { ...modeOrder('RTL', numbers, situation), what: 'return_home' };
   return {
     what: 'return_home',
     command: command_return,
@@ -92,7 +97,10 @@ export function returnOrder(): Order {
     obstacle: obstacleToRepeat,
     expected: texts.expects_homeward,
     effect_wait_ms,
-    isObserved: (contact, since_ms) => isHomeward(modeOf(contact, since_ms)),
+    isObserved: (contact, since_ms) => {
+      const mode = contact.latest.since('HEARTBEAT', since_ms)?.custom_mode ?? Number.NaN;
+      return contact.recovery_modes.has(mode) || isHomeward(modeOf(contact, since_ms));
+    },
   };
 }
 
@@ -100,7 +108,7 @@ export function returnOrder(): Order {
 export function modeOrder(
   mode: ModeName | 'hold' | 'SURFACE' | 'TAKEOFF',
   { main, sub, custom_mode }: ModeNumbers,
-  { autopilot, armed }: Situation,
+  { autopilot, armed }: Pick<Situation, 'armed' | 'autopilot'>,
 ): Order {
   const base_mode = base_mode_custom | (autopilot === 'px4' && armed ? base_mode_armed : 0);
   return {

@@ -51,7 +51,7 @@ export function settingCommands(
   options: MavlinkOptions,
   { autopilot, kind }: About,
 ): readonly Command[] {
-  if (autopilot === 'other' || kind === 'other') return [];
+  if (autopilot === 'other' || kind === 'other' || kind === 'blimp') return [];
   return [
     homeCommand(vehicle, options),
     ...(kind === 'copter' ? [headingCommand(vehicle)] : []),

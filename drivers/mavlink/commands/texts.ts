@@ -161,6 +161,7 @@ const ardupilot: Readonly<Record<Kind, Effects>> = {
     rtl: 'drives home',
   },
   sub: { guided: 'stops and waits for commands', auto: mission },
+  blimp: { loiter: 'stays where it is', rtl: 'returns home', land: 'stops its fins and drifts' },
   other: {},
 };
 

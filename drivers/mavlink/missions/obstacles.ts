@@ -1,5 +1,6 @@
 /** Preconditions of commands about missions. */
 import { texts as command_texts } from '../commands/texts.ts';
+import { untargeted } from '../reports/kind.ts';
 import { holdMode } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
@@ -16,9 +17,7 @@ function isOnMission({ mode }: Situation): boolean {
 
 /** Altitude frames and modes are known of these only. */
 export function obstacleToPlan({ autopilot, kind }: Situation): Obstacle {
-  return autopilot === 'other' || kind === 'other' || kind === 'sub'
-    ? texts.kind_unsupported(kind)
-    : undefined;
+  return autopilot === 'other' || untargeted.has(kind) ? texts.kind_unsupported(kind) : undefined;
 }
 
 /** What a vehicle follows now must not change under it. */

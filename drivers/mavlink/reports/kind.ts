@@ -3,7 +3,10 @@ import type { Messages } from '../wire/messages.ts';
 
 export type Autopilot = 'ardupilot' | 'px4' | 'other';
 /** Kinds that differ in their modes and in what is safe. */
-export type Kind = 'copter' | 'plane' | 'vtol' | 'rover' | 'sub' | 'other';
+export type Kind = 'copter' | 'plane' | 'vtol' | 'rover' | 'sub' | 'blimp' | 'other';
+
+/** Kinds that go to no target and follow no mission, or whose altitude frames are not known. */
+export const untargeted: ReadonlySet<Kind> = new Set(['sub', 'blimp', 'other']);
 
 const autopilot_ardupilot = 3;
 const autopilot_invalid = 8;
@@ -35,6 +38,9 @@ const models: ReadonlyMap<number, { readonly name: string; readonly kind: Kind }
   [2, { name: 'Quadrotor', kind: 'copter' }],
   [3, { name: 'Coaxial helicopter', kind: 'copter' }],
   [4, { name: 'Helicopter', kind: 'copter' }],
+  [7, { name: 'Airship', kind: 'blimp' }],
+  [8, { name: 'Balloon', kind: 'other' }],
+  [9, { name: 'Rocket', kind: 'other' }],
   [10, { name: 'Rover', kind: 'rover' }],
   [11, { name: 'Boat', kind: 'rover' }],
   [12, { name: 'Submarine', kind: 'sub' }],
@@ -50,6 +56,7 @@ const models: ReadonlyMap<number, { readonly name: string; readonly kind: Kind }
   [25, { name: 'VTOL', kind: 'vtol' }],
   [29, { name: 'Dodecarotor', kind: 'copter' }],
   [35, { name: 'Decarotor', kind: 'copter' }],
+  [43, { name: 'Multirotor', kind: 'copter' }],
 ]);
 
 interface Heartbeat {

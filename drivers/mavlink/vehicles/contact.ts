@@ -86,6 +86,8 @@ const command_set_interval = 511;
 const command_request_message = 512;
 const command_request_capabilities = 520;
 const result_in_progress = 5;
+/** MAV_STANDARD_MODE. */
+const standard_safe_recovery = 5;
 const stream_requests: ReadonlySet<number> = new Set([
   command_set_interval,
   command_request_message,
@@ -125,6 +127,8 @@ export class Contact {
   readonly texts: { readonly text: StatusText; readonly at_ms: number }[] = [];
   /** Names of its flight modes by number, from its own list. */
   readonly modes = new Map<number, string>();
+  /** Those that bring it to a safe place, by the list. */
+  readonly recovery_modes = new Set<number>();
   readonly events = new EventIntake();
   readonly #metadata: MetadataFetch;
   readonly unanswered = new UnansweredCopies();
@@ -223,6 +227,11 @@ export class Contact {
   /** The newest answer to one: when that was sent, and when the answer was received. */
   get probed(): { readonly sent_ms: number; readonly at_ms: number } | undefined {
     return this.#probed;
+  }
+
+  /** Whether it is an iNav or a Betaflight, which carry out no command (`src/main/telemetry/mavlink.c` of both). */
+  get isTelemetryOnly(): boolean {
+    return this.clock.countsMicroseconds;
   }
 
   /** Boot time of the autopilot on our clock; undefined until it is reported. */
@@ -330,8 +339,10 @@ export class Contact {
   /** Collects what the autopilot reports in several messages: modes and events, and its answers to probes. */
   #collect({ name, fields }: Decoded, now_ms: number): void {
     if (name === 'AVAILABLE_MODES') {
-      const { custom_mode, mode_name } = fields;
-      if (mode_name !== '' && this.modes.size < modes_max) this.modes.set(custom_mode, mode_name);
+      const { custom_mode, mode_name, standard_mode } = fields;
+      if (mode_name === '' || this.modes.size >= modes_max) return;
+      this.modes.set(custom_mode, mode_name);
+      if (standard_mode === standard_safe_recovery) this.recovery_modes.add(custom_mode);
     } else if (name === 'CURRENT_EVENT_SEQUENCE') {
       this.events.current(fields);
     } else if (name === 'RESPONSE_EVENT_ERROR') {
@@ -371,7 +382,7 @@ export class Contact {
     // An autopilot reports type 0 while it starts.
     if (type !== 0) this.kind = this.#quadplane.isQuadplane ? 'vtol' : kindOf(type);
     // iNav may announce itself as ArduPilot (QOpenHD#206).
-    return this.clock.countsMicroseconds ? 'other' : autopilotOf({ type, autopilot });
+    return this.isTelemetryOnly ? 'other' : autopilotOf({ type, autopilot });
   }
 
   /** A vehicle that also sends heartbeats is not far away: the message is ignored. */
@@ -441,6 +452,7 @@ export class Contact {
     this.latest.clear();
     this.overturned.restart();
     this.modes.clear();
+    this.recovery_modes.clear();
     this.#quadplane.restart();
     this.heartbeats.restart();
     this.events.restart();

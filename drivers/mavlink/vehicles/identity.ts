@@ -64,7 +64,7 @@ export function nameOfClone(name: string | undefined, { sysid }: Pick<Contact, '
 
 /** `sysid`: the one that it had first, since its name stays when its system id is changed. */
 export function vehicleAsset(
-  { latest, autopilot, mav_type: type }: Contact,
+  { latest, autopilot, mav_type: type, isTelemetryOnly }: Contact,
   asset_key: string,
   { name, sysid }: { readonly name: string | undefined; readonly sysid: number },
 ): AssetDescription {
@@ -79,7 +79,7 @@ export function vehicleAsset(
     vendor: board_vendors.get(version?.vendor_id ?? 0) ?? software,
     model,
     firmware: version && version.flight_sw_version !== 0 ? `${software} ${firmware(version)}` : null,
-    ...(autopilot === 'other' ? { health: { commands: notOffered(texts.telemetry_only) } } : {}),
+    ...(isTelemetryOnly ? { health: { commands: notOffered(texts.telemetry_only) } } : {}),
   };
 }
 

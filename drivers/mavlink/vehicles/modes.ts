@@ -25,6 +25,8 @@ const ardurover =
   'MANUAL ACRO - STEERING HOLD LOITER FOLLOW SIMPLE DOCK CIRCLE AUTO RTL SMART_RTL - - GUIDED INITIALISING';
 const ardusub =
   'STABILIZE ACRO ALT_HOLD AUTO GUIDED - - CIRCLE - SURFACE - - - - - - POSHOLD - - MANUAL MOTOR_DETECT SURFTRAK';
+/** ArduPilot Blimp/mode.h; in LAND it only stops its fins. */
+const blimp = 'LAND MANUAL VELOCITY LOITER RTL';
 const px4_main =
   '- MANUAL ALTCTL POSCTL AUTO ACRO OFFBOARD STABILIZED RATTITUDE SIMPLE TERMINATION ALTITUDE_CRUISE';
 /** Names as in the autopilot's sources; ground stations show LOITER as Hold. */
@@ -37,6 +39,7 @@ const ardupilot_modes: Readonly<Record<Kind, readonly string[]>> = {
   vtol: arduplane.split(' '),
   rover: ardurover.split(' '),
   sub: ardusub.split(' '),
+  blimp: blimp.split(' '),
   other: [],
 };
 const px4_main_modes = px4_main.split(' ');
@@ -182,14 +185,16 @@ const hold_modes: Readonly<Record<Exclude<Kind, 'other'>, Named>> = {
   vtol: { name: 'LOITER' },
   rover: { name: 'HOLD' },
   sub: { name: 'POSHOLD' },
+  blimp: { name: 'LOITER' },
 };
 /** A hovering quadplane would accelerate to forward flight for LOITER. */
 const hovering: Named = { name: 'QLOITER', caveat: 'follows_stick' };
 /** HOLD switches the motors off: on the ground that is what keeps a rover in its place, on the water it is not. */
 const boat: Named = { name: 'LOITER' };
-const without_position: Readonly<Record<'boat' | 'sub', Named>> = {
+const without_position: Readonly<Partial<Record<Kind | 'boat', Named>>> = {
   boat: { name: 'HOLD', caveat: 'drifts' },
   sub: { name: 'ALT_HOLD', caveat: 'keeps_depth' },
+  blimp: { name: 'LAND', caveat: 'drifts' },
 };
 
 /** Undefined: it has none. */
@@ -208,6 +213,6 @@ function holdName(held: Held, kind: Exclude<Kind, 'other'>): Named {
   const { is_boat, position, estimator, vtol_flight } = held;
   if (vtol_flight === 'hover') return hovering;
   const hasPosition = position !== undefined && estimator?.hasPosition !== false;
-  if (is_boat) return hasPosition ? boat : without_position.boat;
-  return kind === 'sub' && !hasPosition ? without_position.sub : hold_modes[kind];
+  const usual = is_boat ? boat : hold_modes[kind];
+  return hasPosition ? usual : (without_position[is_boat ? 'boat' : kind] ?? usual);
 }

@@ -105,13 +105,16 @@ function armedOf(contact: Contact, heartbeat: Messages['HEARTBEAT'], now_ms: num
 }
 
 /** Returns undefined without a recent report of the estimator. */
-export function estimatorOf({ autopilot, latest }: Contact, now_ms: number): EstimatorHealth | undefined {
+export function estimatorOf(
+  { autopilot, kind, latest }: Contact,
+  now_ms: number,
+): EstimatorHealth | undefined {
   const px4 = latest.fresh('ESTIMATOR_STATUS', status_fresh_ms, now_ms);
-  if (autopilot === 'px4') return px4 && px4Health(px4);
+  if (autopilot === 'px4') return px4 && px4Health(px4, kind);
   const ardupilot = latest.fresh('EKF_STATUS_REPORT', status_fresh_ms, now_ms);
   if (!ardupilot) return undefined;
   const heartbeat = latest.fresh('HEARTBEAT', status_fresh_ms, now_ms);
-  return ardupilotHealth(ardupilot, heartbeat !== undefined && isArmed(heartbeat));
+  return ardupilotHealth(ardupilot, { armed: heartbeat !== undefined && isArmed(heartbeat), kind });
 }
 
 /**
@@ -224,8 +227,9 @@ interface EstimatorHealth {
 }
 
 const attitude = 1;
+const horizontal_velocity = 2;
 /** Horizontal and vertical. */
-const velocity = 2 | 4;
+const velocity = horizontal_velocity | 4;
 const absolute_horizontal = 16;
 const absolute_vertical = 32;
 const constant_position = 128;
@@ -275,19 +279,34 @@ const px4_faults: Faults<Messages['ESTIMATOR_STATUS']> = [
 ];
 
 /** `EKF_STATUS_REPORT`. */
-export function ardupilotHealth(report: Messages['EKF_STATUS_REPORT'], armed: boolean): EstimatorHealth {
+export function ardupilotHealth(
+  report: Messages['EKF_STATUS_REPORT'],
+  { armed, kind }: { readonly armed: boolean; readonly kind: Kind },
+): EstimatorHealth {
   const { flags } = report;
+  const expected = asExpected(report, kind);
   const reasons = ardupilot_faults
-    .filter(([isFaulty]) => isFaulty(report, armed))
+    .filter(([isFaulty]) => isFaulty(expected, armed))
     .map(([, reason]) => reason);
   const hasPosition = has(flags, absolute_horizontal) && !has(flags, constant_position);
   return { ok: reasons.length === 0, hasPosition, reasons };
 }
 
 /** `ESTIMATOR_STATUS`. PX4 sets the constant-position bit also in good health on the ground, so it is ignored. */
-export function px4Health(status: Messages['ESTIMATOR_STATUS']): EstimatorHealth {
-  const reasons = px4_faults.filter(([isFaulty]) => isFaulty(status, false)).map(([, reason]) => reason);
+export function px4Health(status: Messages['ESTIMATOR_STATUS'], kind: Kind): EstimatorHealth {
+  const expected = asExpected(status, kind);
+  const reasons = px4_faults.filter(([isFaulty]) => isFaulty(expected, false)).map(([, reason]) => reason);
   return { ok: reasons.length === 0, hasPosition: has(status.flags, absolute_horizontal), reasons };
+}
+
+/**
+ * No satellite is received under water: without one the estimator knows attitude and depth and keeps its place, with the flags 165
+ * (ArduPilot#16018), and the failsafe of ArduSub looks at neither velocity nor position (ArduSub/failsafe.cpp).
+ */
+function asExpected<T extends { readonly flags: number }>(report: T, kind: Kind): T {
+  if (kind !== 'sub') return report;
+  const flags = (report.flags | horizontal_velocity | absolute_horizontal) & ~constant_position;
+  return { ...report, flags };
 }
 
 /** Whether all of the bits are set. */

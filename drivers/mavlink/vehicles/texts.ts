@@ -31,7 +31,7 @@ export const texts = {
   limit_reached: 'sender limit reached; ignoring further senders',
   more_senders: (what: string, limit: number) =>
     `more than ${limit} ${what} send, and only so many are served; set up another link, or switch others off`,
-  telemetry_only: 'telemetry only: its autopilot is neither ArduPilot nor PX4',
+  telemetry_only: 'telemetry only: iNav and Betaflight carry out no commands over MAVLink',
   id_of_all: 'vehicle has id 0, which stands for all; ignoring it until it has another id',
   vehicle_text: 'vehicle sent a text',
   vehicle_warning: 'vehicle sent a warning',

@@ -39,7 +39,6 @@ import { texts } from './texts.ts';
 import { Vehicle } from './vehicle.ts';
 import { type Subject, VehicleLog } from './vehicle-log.ts';
 import type { Commanded } from './addressee.ts';
-import type { Situation } from './situation.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
 
 export interface VehicleRegistryParts {
@@ -51,7 +50,7 @@ export interface VehicleRegistryParts {
     commanded: Commanded,
     options: MavlinkOptions,
     enabled: readonly CommandName[],
-    about: Pick<Situation, 'autopilot' | 'kind'>,
+    about: Pick<Contact, 'autopilot' | 'isTelemetryOnly' | 'kind'>,
   ) => readonly Command[];
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { command_names, mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { vehicleCommands } from '../../../../../drivers/mavlink/vehicle-commands.ts';
-import type { Situation } from '../../../../../drivers/mavlink/vehicles/situation.ts';
+import type { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 import { StoredMissions } from '../../../../../drivers/mavlink/vehicles/stored-missions.ts';
 import { texts as vehicle_texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
@@ -303,19 +303,22 @@ describe.concurrent('The schemas of flight commands', () => {
     );
   });
 
-  it('are what stops it, brings it home or only reads, where its modes are not known: blimp', () => {
-    expect(offeredTo({ autopilot: 'ardupilot', kind: 'other' })).toEqual([
-      'arm',
-      'disarm',
-      'return_home',
-      'download_mission',
-      'clear_mission',
-      'get_params',
-    ]);
+  const home_alone = ['arm', 'disarm', 'return_home', 'download_mission', 'clear_mission', 'get_params'];
+  it.each([
+    // Blimp/GCS_MAVLink_Blimp.cpp: a target and a takeoff are accepted and ignored, and there is no mode for missions.
+    ['Blimp', { autopilot: 'ardupilot', kind: 'blimp' }, [...home_alone, 'set_mode', 'hold', 'land']],
+    ['airship of PX4', { autopilot: 'px4', kind: 'blimp' }, [...home_alone, 'set_mode']],
+    ['balloon', { autopilot: 'ardupilot', kind: 'other' }, home_alone],
+    ['generic autopilot', { autopilot: 'other', kind: 'copter' }, home_alone],
+    ['iNav, Betaflight', { autopilot: 'other', kind: 'copter', isTelemetryOnly: true }, []],
+  ] as const)('are what it can carry out, or MAVLink defines for all: %s', (_label, about, offered) => {
+    expect(offeredTo(about).toSorted()).toEqual([...offered].toSorted());
   });
 });
 
-function offeredTo(about: Pick<Situation, 'autopilot' | 'kind'>): readonly string[] {
+type About = Pick<Contact, 'autopilot' | 'kind'> & { readonly isTelemetryOnly?: boolean };
+
+function offeredTo(about: About): readonly string[] {
   const options = mavlinkOptions.parse({ links: [{ kind: 'udp_listen', port: 14_550 }] });
   const commanded = {
     address: () => ({ obstacle: 'offline' }),
@@ -324,6 +327,10 @@ function offeredTo(about: Pick<Situation, 'autopilot' | 'kind'>): readonly strin
     stored: new StoredMissions(),
   };
   const enabled = command_names.filter((name) => name !== 'emergency_stop');
-  const offered = new Set(vehicleCommands(commanded, options, enabled, about).map(({ name }) => name));
+  const offered = new Set(
+    vehicleCommands(commanded, options, enabled, { isTelemetryOnly: false, ...about }).map(
+      ({ name }) => name,
+    ),
+  );
   return command_names.filter((name) => offered.has(name));
 }

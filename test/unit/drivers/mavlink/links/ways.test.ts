@@ -16,6 +16,8 @@ const rtl = 6;
 const beat = { custom_mode: 4, type: 2, autopilot: 3, base_mode: 129, system_status: 4, mavlink_version: 3 };
 
 /** An ArduCopter that returns home when it is told so; each link to it accepts the attempts of these numbers only. */
+const copter = { autopilot: 'ardupilot', kind: 'copter', armed: true } as const;
+
 function copterOver(links: readonly { readonly accepts: (attempt: number) => boolean }[]) {
   const changes = new Changes();
   const confirmations: number[][] = links.map(() => []);
@@ -79,7 +81,7 @@ function copterOver(links: readonly { readonly accepts: (attempt: number) => boo
     watchStart: () => () => false,
     conflict: () => undefined,
   };
-  const run = async (order = returnOrder(), within_ms = 10_000) => {
+  const run = async (order = returnOrder(copter), within_ms = 10_000) => {
     const due_ms = performance.now() + within_ms;
     return carryOut(to, order, {
       signal: new AbortController().signal,
@@ -98,7 +100,7 @@ it('A command that makes a vehicle safer is tried until a link accepts it, with 
 
 it('A command that no link accepted in its time was not sent, which is known', async () => {
   const { run } = copterOver([{ accepts: () => false }]);
-  await expect(run(returnOrder(), 2_000)).rejects.toThrow(texts.not_sent(texts.link_stalled('Falcon')));
+  await expect(run(returnOrder(copter), 2_000)).rejects.toThrow(texts.not_sent(texts.link_stalled('Falcon')));
 });
 
 it('Any other command goes over the first link that accepts it, and is refused at once where none does', async () => {

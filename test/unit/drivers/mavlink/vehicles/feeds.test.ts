@@ -270,6 +270,7 @@ describe('The attitude, vfr_hud and radio feeds', () => {
 });
 
 describe('The estimator', () => {
+  const flying = { armed: true, kind: 'copter' } as const;
   const report = telemetry.EKF_STATUS_REPORT(state);
   const status = telemetry.ESTIMATOR_STATUS({ ...state, autopilot: 'px4' });
 
@@ -280,12 +281,12 @@ describe('The estimator', () => {
     [1024, false],
     [831 | 32_768, false],
   ])('of ArduPilot with flags %i is healthy: %s', (flags, ok) => {
-    expect(ardupilotHealth({ ...report, flags }, true)).toMatchObject({ ok });
+    expect(ardupilotHealth({ ...report, flags }, flying)).toMatchObject({ ok });
   });
 
   it('of a disarmed ArduPilot needs only a predicted position', () => {
-    expect(ardupilotHealth({ ...report, flags: 0x27 | 512 }, false).ok).toBe(true);
-    expect(ardupilotHealth({ ...report, flags: 0x27 | 512 }, true).ok).toBe(false);
+    expect(ardupilotHealth({ ...report, flags: 0x27 | 512 }, { ...flying, armed: false }).ok).toBe(true);
+    expect(ardupilotHealth({ ...report, flags: 0x27 | 512 }, flying).ok).toBe(false);
   });
 
   it.each([
@@ -295,15 +296,31 @@ describe('The estimator', () => {
     [895 | 2_048, false],
     [167, false],
   ])('of PX4 with flags %i is healthy: %s', (flags, ok) => {
-    expect(px4Health({ ...status, flags })).toMatchObject({ ok });
+    expect(px4Health({ ...status, flags }, 'copter')).toMatchObject({ ok });
+  });
+
+  // 165 and 421: EKF3 and EKF2 without a receiver (ArduPilot#16018).
+  it.each([
+    [165, true],
+    [421, true],
+    [165 & ~1, false],
+    [165 & ~4, false],
+    [165 & ~32, false],
+    [1024, false],
+  ])('of a submarine, which needs attitude and depth, with flags %i is healthy: %s', (flags, ok) => {
+    expect(ardupilotHealth({ ...report, flags }, { armed: true, kind: 'sub' })).toMatchObject({
+      ok,
+      hasPosition: false,
+    });
+    expect(px4Health({ ...status, flags }, 'sub')).toMatchObject({ ok, hasPosition: false });
   });
 
   it('is unhealthy with a reason when its measurements contradict it', () => {
-    expect(ardupilotHealth({ ...report, compass_variance: 0.9 }, true)).toMatchObject({
+    expect(ardupilotHealth({ ...report, compass_variance: 0.9 }, flying)).toMatchObject({
       ok: false,
       reasons: ['compass variance'],
     });
-    expect(px4Health({ ...status, mag_ratio: 1.2 })).toMatchObject({
+    expect(px4Health({ ...status, mag_ratio: 1.2 }, 'copter')).toMatchObject({
       ok: false,
       reasons: ['compass innovation'],
     });

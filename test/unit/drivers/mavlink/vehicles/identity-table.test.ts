@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { command_names } from '../../../../../drivers/mavlink/options.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { every, sleep } from '../../../../../src/platform/time.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
@@ -211,21 +212,15 @@ describe.concurrent('A vehicle that shows', () => {
   });
 });
 
-/** Vehicles whose commands no table knows: what they report is shown, and nothing is offered. */
-describe.concurrent('A vehicle of another autopilot', () => {
+/** They carry out no command of MAVLink: what they report is shown, and nothing is offered. */
+describe.concurrent('An iNav or a Betaflight', () => {
   it.each([
-    { what: 'iNav and Betaflight', announced: { autopilot: 0 }, counts_microseconds: true },
-    {
-      what: 'iNav that announces itself as ArduPilot (QOpenHD#206)',
-      announced: {},
-      counts_microseconds: true,
-    },
-    { what: 'a flight controller of its own (qgroundcontrol#13472)', announced: { autopilot: 0 } },
-    { what: 'Paparazzi', announced: { autopilot: 9 } },
-  ])('has telemetry only, and says so: $what', async ({ announced, counts_microseconds = false }) => {
+    { what: 'as it is', announced: { autopilot: 0 } },
+    { what: 'announced as ArduPilot (QOpenHD#206)', announced: {} },
+  ])('has telemetry only, and says so: $what', async ({ announced }) => {
     await withLab(async (lab) => {
       const drone = await lab.fly({ airborne: true, uid: no_uid });
-      Object.assign(drone, { announced, counts_microseconds });
+      Object.assign(drone, { announced, counts_microseconds: true });
       // Older ones do not answer who they are.
       drone.withheld.add('AUTOPILOT_VERSION');
       drone.deaf = true;
@@ -257,6 +252,50 @@ describe.concurrent('A vehicle of another autopilot', () => {
       for (const command of ['arm', 'return_home', 'set_mode', 'goto_waypoint'])
         expect('command' in lab.hub.findCommand(assetId(kit_id, key), command)).toBe(false);
       ending.abort();
+    });
+  });
+});
+
+/** No table knows its modes: what MAVLink defines for all is offered, and its own list shows the effect. */
+describe.concurrent('A vehicle of another autopilot', () => {
+  it.each([
+    {
+      what: 'that lists its standard modes (qgroundcontrol#13472)',
+      autopilot: 0,
+      modes: [{ custom_mode: 6, mode_name: 'Heim', standard_mode: 5 }],
+      outcome: 'Heim',
+    },
+    {
+      what: 'that names its modes',
+      autopilot: 0,
+      modes: [{ custom_mode: 6, mode_name: 'RTL' }],
+      outcome: 'RTL',
+    },
+    { what: 'without a list (Paparazzi)', autopilot: 9, modes: [], outcome: refusals.unknown_outcome('') },
+  ])('$what is sent home and disarmed', async ({ autopilot, modes, outcome }) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      Object.assign(drone, { announced: { autopilot }, modes });
+      Object.assign(drone.flight, { armed: true, mode: 'GUIDED' });
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      const offered = command_names.filter(
+        (name) => 'command' in lab.hub.findCommand(assetId(kit_id, drone_key), name),
+      );
+      expect(offered).toEqual([
+        'arm',
+        'disarm',
+        'return_home',
+        'download_mission',
+        'clear_mission',
+        'get_params',
+      ]);
+      expect(await lab.command('disarm')).toMatchObject({ armed: false });
+      Object.assign(drone.flight, { armed: true, height_m: 20 });
+      lab.outbox.clear();
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      const home = lab.command('return_home').then(({ flight_mode }) => flight_mode, String);
+      expect(await home).toContain(outcome);
+      expect(drone.flight.mode).toBe('RTL');
     });
   });
 });

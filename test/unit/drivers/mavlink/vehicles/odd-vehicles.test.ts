@@ -59,7 +59,7 @@ describe.concurrent('A submarine of ArduPilot', () => {
       const drone = await lab.fly({ type: 12 });
       drone.gps = 'lost';
       drone.flight.height_m = -7.4;
-      await lab.sees('sys_status', ({ pre_arm_check }) => pre_arm_check === true);
+      await lab.sees('sys_status', ({ pre_arm_check, ekf_ok }) => pre_arm_check === true && ekf_ok === true);
       expect(await lab.sees('depth', ({ depth_m }) => depth_m === 7.4)).toEqual({ depth_m: 7.4 });
       expect(await lab.command('arm')).toEqual({ armed: true, acknowledged: true });
     });
@@ -92,6 +92,32 @@ describe.concurrent('A submarine of ArduPilot', () => {
         /mode SURFACE, or .* not observed .*; outcome unknown$/u,
       );
       expect(drone.commands).toHaveLength(1);
+    });
+  });
+});
+
+// ArduPilot#18586. It has no command to return (Blimp/GCS_MAVLink_Blimp.cpp).
+describe.concurrent('A Blimp of ArduPilot', () => {
+  it.each([
+    { command: 'return_home', payload: {}, gps: 'ok', mode: 4, flight_mode: 'RTL' },
+    { command: 'set_mode', payload: { mode: 'RTL' }, gps: 'ok', mode: 4, flight_mode: 'RTL' },
+    { command: 'hold', payload: {}, gps: 'ok', mode: 3, flight_mode: 'LOITER' },
+    { command: 'hold', payload: {}, gps: 'lost', mode: 0, flight_mode: 'LAND' },
+    { command: 'land', payload: {}, gps: 'ok', mode: 0, flight_mode: 'LAND' },
+  ] as const)('changes to $flight_mode by $command', async ({ command, payload, gps, mode, flight_mode }) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ type: 7, airborne: true });
+      drone.gps = gps;
+      drone.odd_mode = 1;
+      drone.react = ({ command: number, ...fields }) => {
+        if (number !== 176) return { result: 3 };
+        drone.odd_mode = fields.param2;
+        return { result: 0 };
+      };
+      await lab.sees('sys_status', ({ flight_mode: shown, ekf_ok }) => shown === 'MANUAL' && ekf_ok !== null);
+      if (gps === 'ok') await lab.sees('gps');
+      expect(await lab.command(command, payload)).toMatchObject({ flight_mode });
+      expect(drone.odd_mode).toBe(mode);
     });
   });
 });
