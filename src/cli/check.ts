@@ -11,6 +11,7 @@ import { nearestExisting } from '../kit/config/state-place.ts';
 import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
 import { replicationWarnings } from '../cloud/sql/replication.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
+import { firstKeyOf } from './service/first-key.ts';
 import { texts } from './texts.ts';
 
 export interface CheckOptions {
@@ -43,6 +44,7 @@ function sourceOf({ broker, amqp }: Pick<StandaloneConfig, 'broker' | 'amqp'>): 
 /** The file of the service that runs alone. Of a PostgreSQL, its replication is looked at, unless quiet: a start must not wait for it. */
 async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptions): Promise<number> {
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
+  firstKeyOf(file, config);
   if (quiet) return exit.ok;
   const paint = painter(shell);
   const { host, port } = config.listen;

@@ -1,6 +1,7 @@
 /** `kit-connector service`: the Kit, Asset and Telemetry Service on its own, for many kits. */
 import { tlsSource } from '../kit/config/service-tls.ts';
 import { renewal } from '../kit/config/broker.ts';
+import type { MetricsConfig } from '../kit/config/metrics.ts';
 import { readStandalone } from '../kit/config/standalone.ts';
 import { StorageUnavailable } from '../platform/errors.ts';
 import { createLog, type Log } from '../platform/log/log.ts';
@@ -11,14 +12,11 @@ import type { ServiceMetrics } from '../cloud/metrics.ts';
 import { type StandaloneService, startStandalone } from '../cloud/standalone.ts';
 import { nameOf, openStore } from '../cloud/open-store.ts';
 import { keepMetrics } from './daemon/metrics.ts';
+import { addFirstKey, firstKeyOf } from './service/first-key.ts';
 import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts';
 import { exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { version } from './version.ts';
-
-interface ListenAt {
-  readonly listen: { readonly host: string; readonly port: number };
-}
 
 /** In lists of processes, and in the journal. */
 const identifier = 'kit-connector-service';
@@ -27,6 +25,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
   refuseUnverifiedTls(shell.env);
   await nameProcess(identifier);
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
+  const first_key = firstKeyOf(file, config);
   const log = createLog({ ...config.log, ...(await logOutput({ identifier }, shell)) });
   for (const warning of config.warnings) log.warn({ file }, warning);
   shell.onCrash((err) => log.fatal({ err }, texts.internal_error));
@@ -37,6 +36,7 @@ export async function service(file: string, shell: Shell): Promise<number> {
     keepsHistory,
     error: (facts, sentence) => service_log.error(facts, sentence),
   });
+  await addFirstKey(opened.store, first_key, log);
   const metrics = config.metrics && (await import('../cloud/metrics.ts')).openServiceMetrics(version());
   const running = await startStandalone({
     ...config,
@@ -57,9 +57,6 @@ export async function service(file: string, shell: Shell): Promise<number> {
     },
     'service started',
   );
-  if ((await running.store.keys()).length === 0) {
-    log.warn({}, texts.no_key_exists);
-  }
   const served =
     metrics && config.metrics && (await serveFigures(metrics, running, { ...config.metrics, log, shell }));
   await runUntilEnd(running, shell.signal);
@@ -78,11 +75,11 @@ async function runUntilEnd({ excluded, stop }: StandaloneService, signal: AbortS
   if (reason !== undefined) throw new StorageUnavailable(reason);
 }
 
-/** Serves /metrics and /healthz on the loopback. */
+/** Serves /metrics and /healthz. */
 async function serveFigures(
   metrics: ServiceMetrics,
   { store, unready, url, attention }: StandaloneService,
-  { listen, log, shell }: ListenAt & { readonly log: Log; readonly shell: Shell },
+  { log, shell, ...place }: MetricsConfig & { readonly log: Log; readonly shell: Shell },
 ): Promise<{ readonly closed: Promise<void> }> {
   const { content_type, scrape } = metrics;
   const { kitMetrics } = await import('../cloud/kit-metrics.ts');
@@ -94,5 +91,5 @@ async function serveFigures(
     }),
     vitals: { check: unready, summary: () => [url, ...attention.sentences].join('; ') },
   };
-  return keepMetrics(page, { listen, log, signal: shell.signal });
+  return keepMetrics(page, { ...place, log, signal: shell.signal });
 }

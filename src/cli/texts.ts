@@ -139,6 +139,10 @@ export const texts = {
     `${counted(messages, 'message', 'messages')} of ${counted(kits, 'kit', 'kits')} read`,
   not_imported: (file: string, reason: string) => `import of ${file} stopped: ${reason}`,
   no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
+  first_key_added: 'first API key taken from first_key_file',
+  first_key_unused: 'first_key_file ignored; other API keys exist (kit-connector service key list)',
+  weak_first_key: (config: string, file: string) =>
+    `${config}: first_key_file: ${file} holds no API key, or one that can be guessed; make one with "echo kc_$(openssl rand -hex 6)_$(openssl rand -hex 16)"`,
   configuration_exists: (file: string) =>
     `${file} already exists; edit it, change it with --force (a copy is kept beside it, other settings stay), or change the login alone with "kit-connector login"`,
   previous_kept: (path: string) =>

@@ -1,5 +1,6 @@
 /** The principal of a request: an API key and its rights. */
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { InvariantBroken } from '../platform/errors.ts';
 import { RequestProblem } from './api/problem.ts';
 import type { ApiKey } from './stored/stored.ts';
 import { texts } from './texts.ts';
@@ -27,18 +28,27 @@ export type KeyRights = Pick<ApiKey, 'label' | 'scopes' | 'kits' | 'expires_ms'>
 
 /** Makes a key. The text is shown once and kept nowhere: only its hash is stored. */
 export function makeKey(rights: KeyRights, now_ms: number): { readonly text: string; readonly key: ApiKey } {
-  const key_id = randomBytes(id_bytes).toString('hex');
-  const secret = randomBytes(secret_bytes).toString('base64url');
+  const text = `kc_${randomBytes(id_bytes).toString('hex')}_${randomBytes(secret_bytes).toString('base64url')}`;
+  const key = keyOfText(text, rights, now_ms);
+  // Of random bytes, too few different characters would be a fault of their source.
+  if (!key) throw new InvariantBroken('a new key is weak');
+  return { text, key };
+}
+
+/** Below this many different characters the secret of a key was written by a hand; a random one has more. */
+const different_min = 8;
+
+/** A key that was made elsewhere; undefined when the text is none, or can be guessed. */
+export function keyOfText(text: string, rights: KeyRights, now_ms: number): ApiKey | undefined {
+  const [, key_id = '', secret = ''] = key_form.exec(text) ?? [];
+  if (new Set(secret).size < different_min) return undefined;
   return {
-    text: `kc_${key_id}_${secret}`,
-    key: {
-      ...rights,
-      key_id,
-      user_id: randomUUID(),
-      hash: hashOf(secret),
-      created_ms: now_ms,
-      used_ms: null,
-    },
+    ...rights,
+    key_id,
+    user_id: randomUUID(),
+    hash: hashOf(secret),
+    created_ms: now_ms,
+    used_ms: null,
   };
 }
 

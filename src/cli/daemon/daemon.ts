@@ -117,7 +117,7 @@ async function metricsOf(app: App, { metrics }: Config, log: LogRoot, signal: Ab
     if (reason === undefined) app.conditions.clear('metrics');
     else app.conditions.note('metrics', app_texts.metrics_off(reason));
   };
-  return metrics && keepMetrics(app, { listen: metrics.listen, log, signal, onFault });
+  return metrics && keepMetrics(app, { ...metrics, log, signal, onFault });
 }
 
 async function stop(app: App, log: LogRoot): Promise<void> {

@@ -15,10 +15,11 @@ export function keyStore({ database }: StoreContext) {
       return rows.map(keyOf);
     },
 
+    /** Replicas may add the same first key at the same time. */
     async addKey(key: ApiKey): Promise<void> {
       await database.all(
         `INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key_id) DO NOTHING`,
         key.key_id,
         key.user_id,
         key.label,

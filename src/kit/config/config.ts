@@ -6,7 +6,8 @@ import { addIssues, didYouMean } from './faults.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { placeWarnings } from './state-place.ts';
 import { type MediaServerConfig, readMedia } from './media.ts';
-import { type ConfigFile, type LogLevel, configFile, runtime_dir_default, splitListen } from './schema.ts';
+import { type MetricsConfig, readMetrics } from './metrics.ts';
+import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './schema.ts';
 import { checkService, type OwnServiceConfig, ownServiceOf } from './service.ts';
 import { soundPart } from './sound-part.ts';
 import { type FaultList, type Source, faultList, parseSource, readSource } from './source.ts';
@@ -72,7 +73,7 @@ export interface Config {
     readonly max_risk: RiskLevel;
   };
   /** Undefined: no figures for Prometheus. */
-  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } } | undefined;
+  readonly metrics: MetricsConfig | undefined;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   readonly drivers: readonly DriverInstance[];
 }
@@ -107,6 +108,7 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
   const media_url = viewerUrl(sections.media);
   if (service)
     await checkService(service, { dir: dirname(file), media_url }, { faults, warnings, at: ['service'] });
+  const metrics = await readMetrics(sections.metrics, { dir: dirname(file), faults, warnings });
   const drivers = await configureDrivers(sections.drivers, sources.drivers, faults);
   const socket_gid = await socketGroup(sections.socket_group, faults);
   checkFeedNames(['feeds', 'rates_hz'], sections.rates_hz, { drivers, faults });
@@ -115,7 +117,8 @@ export async function readConfig(file: string, sources: ConfigSources): Promise<
 
   const lines = faults.lines();
   if (!read.success || lines.length > 0) throw new ConfigInvalid(lines);
-  const data = deepFreeze({ ...inUnits(source, read.data), kit_id, broker, media, socket_gid, warnings });
+  const parts = { kit_id, broker, media, metrics, socket_gid, warnings };
+  const data = deepFreeze({ ...inUnits(source, read.data), ...parts });
   return Object.freeze({ ...data, drivers: Object.freeze(drivers) });
 }
 
@@ -152,6 +155,7 @@ function readableSections(value: unknown) {
     broker: soundPart(shape.broker, raw['broker']),
     media: soundPart(shape.media, raw['media']),
     service: soundPart(shape.service, raw['service']),
+    metrics: soundPart(shape.metrics, raw['metrics']),
     socket_group: shape.socket_group.safeParse(raw['socket_group']).data,
     rates_hz: soundPart(shape.feeds, raw['feeds'])?.rates_hz ?? {},
     low_rates_hz: soundPart(shape.low_battery, raw['low_battery'])?.rates_hz ?? {},
@@ -260,7 +264,6 @@ function inUnits(source: Source, file: ConfigFile) {
       file.service &&
       ownServiceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),
     commands: file.commands,
-    metrics: file.metrics && { listen: splitListen(file.metrics.listen) },
     log: file.log,
   };
 }

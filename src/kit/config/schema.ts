@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { riskLevel } from '../../contract/assets.ts';
 import { linkType } from '../../contract/kit.ts';
 import { mediaSection } from './media.ts';
+import { metricsSection } from './metrics.ts';
 import { serviceSection } from './service.ts';
 import { lowBatterySection } from './low-battery.ts';
 import { telemetrySection } from './telemetry.ts';
@@ -145,23 +146,6 @@ const outbox = z.strictObject({
   age_max_days: z.number().positive().max(3_650).default(30).describe('older messages expire'),
 });
 
-const metrics = z.strictObject({
-  listen: z
-    .string()
-    .regex(
-      /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\]):\d{1,5}$/,
-      'must be a loopback address and a port, such as 127.0.0.1:9464: the figures are for this machine only',
-    )
-    .refine((text) => Number(/\d+$/.exec(text)?.[0]) <= 65_535, 'has a port above 65535; choose a lower one')
-    .describe('where /metrics and /healthz are answered; 127.0.0.1:9464 is the usual place'),
-});
-
-/** `host:port`, an IPv6 host in brackets. */
-export function splitListen(text: string): { readonly host: string; readonly port: number } {
-  const at = text.lastIndexOf(':');
-  return { host: text.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(at + 1)) };
-}
-
 const driver = z.strictObject({
   driver: z.string().min(1).describe('the name of the driver'),
   name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
@@ -218,7 +202,7 @@ export const configFile = z.strictObject({
       max_risk: riskLevel.default('high').describe('commands of a higher risk are neither offered nor run'),
     })
     .prefault({}),
-  metrics: metrics.optional().describe('figures for Prometheus; left out: no port is opened'),
+  metrics: metricsSection.optional().describe('figures for Prometheus; left out: no port is opened'),
   log: z
     .strictObject({
       level: logLevel.default('info').describe('least level of the lines that are logged'),

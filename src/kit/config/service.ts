@@ -114,7 +114,7 @@ const origin = z
     'write scheme, host and port only, without a "/" at the end',
   );
 
-const listen = z
+export const listenAddress = z
   .string()
   .refine((text) => listenAt(text) !== undefined, 'write ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080');
 
@@ -123,7 +123,7 @@ function perSecond(usual: number) {
 }
 
 export const serviceSection = z.strictObject({
-  listen: listen
+  listen: listenAddress
     .default('127.0.0.1:8080')
     .describe(
       'address and port; 127.0.0.1 is this machine alone, an address of the local network opens it to that',
@@ -283,7 +283,8 @@ export async function checkService(
   }
 }
 
-function listenAt(text: string): ServiceConfig['listen'] | undefined {
+/** `host:port`, an IPv6 host in brackets; undefined when it is no address. */
+export function listenAt(text: string): ServiceConfig['listen'] | undefined {
   const [, v6, v4, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/u.exec(text) ?? [];
   const host = v6 ?? v4 ?? '';
   const port = Number(digits);

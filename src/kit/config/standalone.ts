@@ -7,7 +7,8 @@ import { addressesOf } from '../../platform/host-list.ts';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import type { BrokerContext } from './broker-secrets.ts';
 import { addIssues } from './faults.ts';
-import { configFile, type LogLevel, splitListen } from './schema.ts';
+import { type MetricsConfig, readMetrics } from './metrics.ts';
+import { configFile, type LogLevel } from './schema.ts';
 import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { isThisMachine } from '../../platform/networks.ts';
 import { readSecret, readCertificates } from './secrets.ts';
@@ -172,6 +173,13 @@ const standaloneFile = serviceSection.extend({
     .min(1)
     .optional()
     .describe('file that holds the password of PostgreSQL and nothing else'),
+  first_key_file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'file that holds an API key and nothing else (chmod 640), such as a secret of a container: taken at a start that finds no key, with all rights to all kits',
+    ),
   metrics: configFile.shape.metrics,
   log: configFile.shape.log,
 });
@@ -203,8 +211,10 @@ export interface StandaloneConfig extends ServiceConfig {
   readonly client_id: string;
   readonly share: string | undefined;
   readonly database: DatabaseConfig;
+  /** The API key for a database without any, and the file that holds it. */
+  readonly first_key: { readonly file: string; readonly text: string } | undefined;
   /** Undefined: no metrics. */
-  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } } | undefined;
+  readonly metrics: MetricsConfig | undefined;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   /** Sentences on what works and should not stay as it is. */
   readonly warnings: readonly string[];
@@ -245,19 +255,23 @@ export async function readStandalone(
   const from = read.data && (await originOf(read.data, file, context));
   const database = read.data && (await databaseOf(read.data, dirname(file), faults));
   warnings.push(...(await databaseWarnings(database)));
-  if (read.data) await checkService(read.data, { dir: dirname(file) }, { faults, warnings, at: [] });
+  const dir = dirname(file);
+  if (read.data) await checkService(read.data, { dir }, { faults, warnings, at: [] });
+  const metrics = await readMetrics(read.data?.metrics, { dir, faults, warnings });
+  const first_key = await readFirstKey(read.data?.first_key_file, dir, faults);
   const lines = faults.lines();
   if (!read.success || !from || !database || lines.length > 0) throw new ConfigInvalid(lines);
-  const { client_id, share, log, metrics } = read.data;
+  const { client_id, share, log } = read.data;
   return {
-    ...serviceOf(read.data, { dir: dirname(file) }),
+    ...serviceOf(read.data, { dir }),
     retention: retentionOf(read.data.history),
     ...from,
     // A replica keeps no session at the broker: it may be another one each time.
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
     share,
     database,
-    metrics: metrics && { listen: splitListen(metrics.listen) },
+    first_key,
+    metrics,
     log,
     warnings,
   };
@@ -282,6 +296,18 @@ async function originOf(
   }
   const read = await readBroker(broker, username_default, context);
   return read && { broker: read, amqp: undefined };
+}
+
+async function readFirstKey(
+  file: string | undefined,
+  dir: string,
+  faults: FaultList,
+): Promise<StandaloneConfig['first_key']> {
+  if (file === undefined) return undefined;
+  const read = await readSecret(resolve(dir, file), { secret: true });
+  if ('value' in read) return { file, text: read.value.trim() };
+  faults.add(['first_key_file'], read.fault);
+  return undefined;
 }
 
 function retentionOf(history: z.output<typeof standaloneFile>['history']): HistoryConfig | undefined {

@@ -99,6 +99,12 @@ export const texts = {
     `TLS rejects ${file} or its key (${reason}); install a certificate with a stronger key`,
   no_client_authority: 'needs the CA of the client certificates; set client_ca_file, or remove this key',
 
+  // The metrics
+  metrics_open: (host: string) =>
+    `is ${host}, which other machines reach: set metrics.token_file, or metrics.tls with client_ca_file, or listen on 127.0.0.1`,
+  weak_token: (file: string) =>
+    `${file} holds no token of at least 16 random characters; make one with "openssl rand -hex 32"`,
+
   // The service
   video_without_tls: (origins: readonly string[]) =>
     `browsers block video from ${origins.join(', ')} on a page that was loaded over TLS; enable TLS on that server too`,

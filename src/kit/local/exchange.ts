@@ -1,11 +1,18 @@
 /** HTTP for people and tools of this machine: a few routes, texts of a bounded size. A framework would cost the daemon 8 MB. */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  RequestListener,
+  ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import { messageOf } from '../../platform/errors.ts';
 import { gather } from '../../platform/gathered-bytes.ts';
 
 export interface ExchangeRequest {
   readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
   /** What `:id` at the end of the route stands for. */
   readonly id: string;
   /** Rejects with `NotAnswered` when it is larger than a megabyte. */
@@ -17,6 +24,8 @@ export interface Answer {
   /** 200 when left out. */
   readonly status?: number;
   readonly content_type: string;
+  /** Others than `content-type`. */
+  readonly headers?: OutgoingHttpHeaders;
   /** The text, or what writes it piece by piece and ends the response itself. */
   readonly content: string | ((response: ServerResponse) => void);
 }
@@ -60,6 +69,7 @@ async function answer(routes: ReadonlyMap<string, Route>, request: IncomingMessa
   if (!route) throw new NotAnswered(404, `there is no ${method} ${path}`);
   return route({
     query: new URLSearchParams(query),
+    headers: request.headers,
     id: decoded(path.slice(parent.length + 1)),
     body: async () => readBody(request),
     socket: request.socket,
@@ -80,8 +90,8 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body.toString('utf8');
 }
 
-function send(response: ServerResponse, { status = 200, content_type, content }: Answer): void {
-  response.writeHead(status, { 'content-type': content_type });
+function send(response: ServerResponse, { status = 200, content_type, headers, content }: Answer): void {
+  response.writeHead(status, { 'content-type': content_type, ...headers });
   if (typeof content === 'string') response.end(content);
   else content(response);
 }

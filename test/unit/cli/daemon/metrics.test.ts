@@ -4,13 +4,44 @@ import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { keepMetrics } from '../../../../src/cli/daemon/metrics.ts';
 import { texts } from '../../../../src/cli/texts.ts';
+import { texts as cloud_texts } from '../../../../src/cloud/texts.ts';
+import { makeCertificates } from '../../../support/certificates.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { freePort } from '../../../support/ports.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
+import { run, withDirectory } from '../../../support/temporary.ts';
 
 const app = {
   openMetrics: async () => ({ content_type: 'text/plain', scrape: async () => 'figures\n' }),
   vitals: { check: async () => undefined, summary: () => 'well' },
 };
+
+test('figures over TLS are for those who have a certificate of the authority', async () => {
+  await withDirectory(async (dir) => {
+    const made = await makeCertificates(dir, 'prometheus');
+    const [port, end] = [await freePort(), new AbortController()];
+    const log = recordingLog();
+    const tls = {
+      cert_file: made.server.cert,
+      key_file: made.server.key,
+      client_ca_file: made.ca,
+      client_certificates: 'required',
+    } as const;
+    const { closed } = await keepMetrics(app, {
+      listen: { host: '127.0.0.1', port },
+      tls,
+      log,
+      signal: end.signal,
+    });
+    const ask = async (...more: readonly string[]): Promise<string> =>
+      run('curl', '-sS', '--cacert', made.ca, ...more, `https://localhost:${port}/metrics`);
+    expect(await ask('--cert', made.client.cert, '--key', made.client.key)).toBe('figures\n');
+    await expect(ask()).rejects.toThrow(/curl/u);
+    expect(log.at('warn')).toEqual([cloud_texts.log_client_certificate]);
+    end.abort();
+    await closed;
+  });
+});
 
 test('a port in use is logged once, retried, and used when it is free', async () => {
   const holder = createServer().listen(0, '127.0.0.1');

@@ -2,7 +2,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { type MetricsPage, serveMetrics } from '../../../../src/kit/local/metrics-server.ts';
+import {
+  type MetricsPage,
+  type MetricsPlace,
+  serveMetrics,
+} from '../../../../src/kit/local/metrics-server.ts';
 
 const well: MetricsPage = {
   content_type: 'text/plain; version=0.0.4',
@@ -11,9 +15,17 @@ const well: MetricsPage = {
   summary: () => 'connected, 4 assets online',
 };
 
-async function withPage(page: MetricsPage, play: (url: string) => Promise<void>): Promise<void> {
+async function withPage(
+  page: MetricsPage,
+  play: (url: string) => Promise<void>,
+  place: Omit<MetricsPlace, 'listen'> = {},
+): Promise<void> {
   const ends = new AbortController();
-  const { port, closed } = await serveMetrics({ host: '127.0.0.1', port: 0 }, page, ends.signal);
+  const { port, closed } = await serveMetrics(
+    { listen: { host: '127.0.0.1', port: 0 }, ...place },
+    page,
+    ends.signal,
+  );
   try {
     await play(`http://127.0.0.1:${port}`);
   } finally {
@@ -34,6 +46,52 @@ test('health is 200 with a line on the kit, or 503 with the part that makes no p
     expect([answer.status, await answer.text()]).toEqual([503, `${stuck}\n`]);
   });
 });
+
+const token = 'c0ffee'.repeat(8);
+test.each([
+  ['no token', undefined, 401],
+  ['another token', `Bearer ${token}0`, 401],
+  ['a part of it', `Bearer ${token.slice(1)}`, 401],
+  ['it as a password', `Basic ${token}`, 401],
+  ['it', `Bearer ${token}`, 200],
+  ['it under another spelling of the scheme', `bearer  ${token}`, 200],
+])(
+  'with %s, figures are answered as they may be, and health always, its sentence as they are',
+  async (_, authorization, status) => {
+    const headers = authorization === undefined ? {} : { authorization };
+    const kits = { ...well, scrapeKits: async () => 'k 1\n' };
+    await withPage(
+      kits,
+      async (url) => {
+        for (const path of ['/metrics', '/metrics/kits']) {
+          const answer = await fetch(url + path, { headers });
+          expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([
+            status,
+            status === 401 ? 'Bearer' : null,
+          ]);
+          expect(await answer.text()).not.toContain(token);
+        }
+        const health = await fetch(`${url}/healthz`, { headers });
+        expect([health.status, await health.text()]).toEqual([
+          200,
+          status === 200 ? 'ok: connected, 4 assets online\n' : 'ok\n',
+        ]);
+      },
+      { token },
+    );
+    await withPage(
+      { ...well, check: async () => 'the buffer is stuck' },
+      async (url) => {
+        const health = await fetch(`${url}/healthz`, { headers });
+        expect([health.status, await health.text()]).toEqual([
+          503,
+          status === 200 ? 'the buffer is stuck\n' : 'unhealthy\n',
+        ]);
+      },
+      { token },
+    );
+  },
+);
 
 test('unreadable figures get an error response, and only GET is served', async () => {
   const broken = { ...well, scrape: async () => Promise.reject(new Error('no figures')) };
