@@ -8,6 +8,7 @@ import type { SignFrame } from '../../drivers/mavlink/wire/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
 import { asMavlink1 } from './mavlink1.ts';
 import type { VehicleFiles } from './vehicle-files.ts';
+import { type Telemetry, telemetry_ids } from '../../drivers/mavlink/sim/telemetry.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
 
 type CommandMessage = Extract<Decoded, { readonly name: 'COMMAND_INT' | 'COMMAND_LONG' }>;
@@ -24,6 +25,19 @@ interface FakeCamera {
 }
 
 const camera_component = 100;
+/** Streams of ArduPilot before 4.0 (ArduCopter/GCS_Mavlink.cpp). */
+const stream_groups: Readonly<Record<number, readonly Telemetry[]>> = {
+  2: ['SYS_STATUS', 'MISSION_CURRENT', 'GPS_RAW_INT', 'NAV_CONTROLLER_OUTPUT', 'POSITION_TARGET_GLOBAL_INT'],
+  3: ['RC_CHANNELS'],
+  6: ['GLOBAL_POSITION_INT'],
+  10: ['ATTITUDE'],
+  11: ['VFR_HUD'],
+  12: ['WIND', 'BATTERY_STATUS', 'EKF_STATUS_REPORT', 'VIBRATION'],
+};
+const older_requests: Readonly<Record<number, keyof Messages>> = {
+  410: 'HOME_POSITION',
+  520: 'AUTOPILOT_VERSION',
+};
 /** Of the pilot's ground station. */
 const pilot_system = 255;
 
@@ -87,6 +101,12 @@ export class FakeDrone extends SimVehicle {
   /** Each so many'th frame of each message is lost on the way out; 0: none. All counted together, the pace of the telemetry would meet every heartbeat. */
   lose_every = 0;
   sign: SignFrame | undefined;
+  /** Messages that its firmware does not have. */
+  lacks: ReadonlySet<Telemetry> = new Set();
+  /** Fields as its firmware fills them: what it does not know of yet is 0, which MAVLink 2 does not send. */
+  fills: { readonly [K in keyof Messages]?: Partial<Messages[K]> } = {};
+  /** ArduPilot before 4.0: it knows REQUEST_DATA_STREAM, and neither intervals nor requests for a message (ArduPilot#12355). */
+  streams_only = false;
   /** Its frames are MAVLink 1, and messages that do not fit are not sent. */
   speaks_mavlink1 = false;
   /**
@@ -261,6 +281,37 @@ export class FakeDrone extends SimVehicle {
     return { result: 0 };
   }
 
+  /** Reports what the simulated vehicle does not have; undefined: that has it. */
+  #report({ name, fields }: CommandMessage): Answer | undefined {
+    const { param1 } = fields;
+    this.requests.push(param1);
+    if (param1 === 397 && this.files) return this.#nameMetadata();
+    if (this.proxied.length > 0 && name === 'COMMAND_LONG' && [259, 269].includes(param1)) {
+      for (const camera of this.proxied) this.#answerOf(camera, fields);
+      return { result: 0 };
+    }
+    return param1 === 435 && this.modes.length > 0 ? this.#listModes() : undefined;
+  }
+
+  /** What the commands for messages get that its firmware does not have; undefined: it has them. */
+  #refuse({ command, param1 }: Messages['COMMAND_LONG']): Answer | undefined {
+    const older = older_requests[command];
+    if (this.streams_only && older) {
+      super.execute(request(512, { param1: idOf(older) }));
+      return { result: 0 };
+    }
+    if (command !== 511 && command !== 512) return undefined;
+    if (this.streams_only) return { result: 3 };
+    const asked = telemetry_ids.get(param1);
+    return asked && this.lacks.has(asked) ? { result: this.options.autopilot === 'px4' ? 4 : 2 } : undefined;
+  }
+
+  #stream({ req_stream_id, req_message_rate }: Messages['REQUEST_DATA_STREAM']): void {
+    if (!this.streams_only) return;
+    for (const name of stream_groups[req_stream_id] ?? [])
+      super.execute(request(511, { param1: idOf(name), param2: 1e6 / req_message_rate }));
+  }
+
   /** A target without a command, which ArduPilot takes in GUIDED. */
   #flyTo({ lat_int, lon_int, alt }: Messages['SET_POSITION_TARGET_GLOBAL_INT']): void {
     if (this.flight.mode === 'GUIDED')
@@ -316,7 +367,13 @@ export class FakeDrone extends SimVehicle {
   }
 
   override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
-    if (this.withheld.has(name) || (name === 'HEARTBEAT' && !this.#isBeatDue())) return;
+    if (
+      this.withheld.has(name) ||
+      this.lacks.has(name as Telemetry) ||
+      (name === 'HEARTBEAT' && !this.#isBeatDue())
+    )
+      return;
+    Object.assign(fields, this.fills[name]);
     if (name === 'HEARTBEAT') Object.assign(fields, this.announced);
     if (name === 'GLOBAL_POSITION_INT' && this.counts_microseconds)
       Object.assign(fields, { time_boot_ms: Math.round(performance.now() * 1_000) % 2 ** 32 });
@@ -387,6 +444,7 @@ export class FakeDrone extends SimVehicle {
     if (message.name.startsWith('PARAM_REQUEST_')) this.onParameters?.();
     this.#explainEvents(message, from);
     if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
+    if (message.name === 'REQUEST_DATA_STREAM') this.#stream(message.fields);
     if (message.name === 'SET_MODE') this.#setModeByMessage(message.fields.custom_mode);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
       if (this.camera) this.#answerOf(this.camera, message.fields, camera_component);
@@ -409,17 +467,21 @@ export class FakeDrone extends SimVehicle {
   protected override execute(message: CommandMessage): Answer | undefined {
     const { fields } = message;
     const execute = (): Answer | undefined => super.execute(message);
-    if (fields.command === 511 || fields.command === 512) {
-      this.requests.push(fields.param1);
-      if (fields.param1 === 397 && this.files) return this.#nameMetadata();
-      if (this.proxied.length > 0 && message.name === 'COMMAND_LONG' && [259, 269].includes(fields.param1)) {
-        for (const camera of this.proxied) this.#answerOf(camera, message.fields);
-        return { result: 0 };
-      }
-      return fields.param1 === 435 && this.modes.length > 0 ? this.#listModes() : execute();
-    }
+    const refused = message.name === 'COMMAND_LONG' ? this.#refuse(message.fields) : undefined;
+    if (refused) return refused;
+    if (fields.command === 511 || fields.command === 512) return this.#report(message) ?? execute();
     this.commands.push(fields);
     this.#arrived.emit('command', fields);
     return this.react ? this.react(fields, execute) : execute();
   }
+}
+
+function request(command: number, fields: Partial<Messages['COMMAND_LONG']>): CommandMessage {
+  const none = { param1: 0, param2: 0, param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
+  const target = { target_system: 1, target_component: 1, confirmation: 0 };
+  return { name: 'COMMAND_LONG', fields: { ...none, ...target, command, ...fields } };
+}
+
+function idOf(name: keyof Messages): number {
+  return [...telemetry_ids].find(([, each]) => each === name)?.[0] ?? Number.NaN;
 }

@@ -186,7 +186,7 @@ function headingOrder(heading_deg: number, { autopilot, kind }: Situation): Orde
     command: is_px4 ? command_reposition : command_yaw,
     forms: ['long'],
     send: (contact, how) => {
-      // Of PX4 in radians, as ground stations send it (QGroundControl, guidedModeChangeHeading).
+      // Of PX4 in radians: it takes the number as the yaw of its setpoint (navigator_main.cpp), as QGroundControl sends it.
       const param4 = (heading_deg * Math.PI) / 180;
       const px4 = { command: command_reposition, ...reposition, param4, place: here };
       return sendCommand(contact, is_px4 ? px4 : { command: command_yaw, param1: heading_deg }, how);

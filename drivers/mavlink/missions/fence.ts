@@ -235,6 +235,7 @@ export async function enforcementOf(
   return { enforced: reason === undefined, parameters, ...(reason === undefined ? {} : { warning: reason }) };
 }
 
+/** PX4 src/modules/navigator/geofence_params.yaml. */
 const px4_none = 0;
 const px4_warning = 1;
 

@@ -98,8 +98,8 @@ export function modelOf(type: number): string | null {
 }
 
 // Recognises quadplanes of ArduPilot, which have the modes of Plane and may announce the type of a plane or of a multicopter
-// (Q_MAV_TYPE). An ArduCopter reports the VTOL state of a hovering multicopter too, so that a hovering vehicle that announces a
-// multicopter is asked for a parameter that only planes have.
+// (Q_MAV_TYPE). An ArduCopter reports the VTOL state of a hovering multicopter too, and an ArduPlane before 4.2 reports none
+// (ArduPilot#19137), so that a hovering vehicle that announces a multicopter, and a plane, is asked for a parameter that only planes have.
 
 /** MAV_VTOL_STATE. */
 const state_undefined = 0;
@@ -120,6 +120,11 @@ export class QuadplaneEvidence {
 
   get isQuadplane(): boolean {
     return this.#is_quadplane;
+  }
+
+  /** Notes the MAV_TYPE of an ArduPilot. */
+  receiveType(mav_type: number): void {
+    this.#is_in_doubt ||= kindOf(mav_type) === 'plane';
   }
 
   /** Notes the VTOL state of an ArduPilot that announces this MAV_TYPE. */

@@ -85,6 +85,7 @@ const beat_fresh_ms = 3_000;
 const command_set_interval = 511;
 const command_request_message = 512;
 const command_request_capabilities = 520;
+const command_get_home = 410;
 const result_in_progress = 5;
 /** MAV_STANDARD_MODE. */
 const standard_safe_recovery = 5;
@@ -92,6 +93,7 @@ const stream_requests: ReadonlySet<number> = new Set([
   command_set_interval,
   command_request_message,
   command_request_capabilities,
+  command_get_home,
 ]);
 
 export class Contact {
@@ -379,6 +381,7 @@ export class Contact {
   #classify({ type, autopilot }: Pick<Messages['HEARTBEAT'], 'autopilot' | 'type'>): Autopilot {
     this.beats += 1;
     this.mav_type = type;
+    if (autopilotOf({ type, autopilot }) === 'ardupilot') this.#quadplane.receiveType(type);
     // An autopilot reports type 0 while it starts.
     if (type !== 0) this.kind = this.#quadplane.isQuadplane ? 'vtol' : kindOf(type);
     // iNav may announce itself as ArduPilot (QOpenHD#206).

@@ -16,6 +16,8 @@ export type StreamRequest =
   | { readonly command: 512; readonly msgid: number }
   /** `MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES`, for autopilots that do not support 512. */
   | { readonly command: 520 }
+  /** `MAV_CMD_GET_HOME_POSITION`, for those that do not support 511: home is in no stream (ArduPilot#4503). */
+  | { readonly command: 410 }
   /** `REQUEST_DATA_STREAM`, for autopilots that do not support 511. */
   | { readonly command: 'data_streams'; readonly rates: StreamRates };
 
@@ -81,6 +83,7 @@ const result_unsupported = 3;
 const result_in_progress = 5;
 const command_set_interval = 511;
 const command_request_capabilities = 520;
+const home = 'HOME_POSITION';
 
 /** PX4 from 1.14, and before. */
 const metadata: readonly Wanted[] = [
@@ -120,7 +123,7 @@ export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readon
     { name: 'AUTOPILOT_VERSION', msgid: 148 },
     { name: 'GLOBAL_POSITION_INT', msgid: 33, interval_ms: position_ms },
     { name: 'GPS_RAW_INT', msgid: 24, interval_ms: health_ms },
-    { name: 'HOME_POSITION', msgid: 242, interval_ms: 5_000 },
+    { name: home, msgid: 242, interval_ms: 5_000 },
     { ...estimator, interval_ms: health_ms },
     { name: 'SYS_STATUS', msgid: 1, interval_ms: health_ms },
     { name: 'EXTENDED_SYS_STATE', msgid: 245, interval_ms: effect_ms },
@@ -274,9 +277,7 @@ export class Streams {
     want.asked_ms = now_ms;
     want.asks += 1;
     want.raised = true;
-    return want.wanted.interval_ms !== undefined && !this.#hasIntervals
-      ? this.#askForAll(now_ms)
-      : this.#ask(want, now_ms);
+    return isStreamed(want) && !this.#hasIntervals ? this.#askForAll(now_ms) : this.#ask(want, now_ms);
   }
 
   /** Returns an unanswered request to send once more; undefined when it is given up. */
@@ -307,7 +308,7 @@ export class Streams {
   /** One request covers all streams, so that none of them is due now. */
   #askForAll(now_ms: number): StreamRequest {
     for (const want of this.#wants.values()) {
-      if (want.wanted.interval_ms === undefined) continue;
+      if (!isStreamed(want)) continue;
       want.asked_ms = now_ms;
       want.asks = Math.max(1, want.asks);
       want.raised = true;
@@ -344,6 +345,7 @@ export class Streams {
   #askFor({ wanted: { name, msgid, interval_ms } }: Want): StreamRequest {
     if (name === 'AUTOPILOT_VERSION' && this.#identity === 'capabilities')
       return { command: command_request_capabilities };
+    if (name === home && !this.#hasIntervals) return { command: 410 };
     if (interval_ms === undefined) return { command: 512, msgid };
     return { command: 511, msgid, interval_us: Math.round(interval_ms * 1_000) };
   }
@@ -358,6 +360,11 @@ export class Streams {
     const due_ms = Math.min(presentUntil_ms(want), isSlow(want) ? slow_ms : Number.POSITIVE_INFINITY);
     return Math.max(due_ms, observe_until_ms, want.asks === 0 ? 0 : want.asked_ms + pause_ms);
   }
+}
+
+/** Whether it is in a stream that REQUEST_DATA_STREAM starts. */
+function isStreamed({ wanted: { name, interval_ms } }: Want): boolean {
+  return interval_ms !== undefined && name !== home;
 }
 
 /** Whether a message has arrived at less than the wanted rate while its rate was measured. */
@@ -398,15 +405,16 @@ export function sendRequest(request: StreamRequest, asked: Asked): void {
     return;
   }
   const { command } = request;
-  const param1 = command === command_request_capabilities ? 1 : request.msgid;
+  const param1 = 'msgid' in request ? request.msgid : 1;
   const param2 = command === command_set_interval ? request.interval_us : 0;
   const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
   asked.send('COMMAND_LONG', { ...target, command, confirmation: 0, param1, param2, ...rest });
 }
 
-/** Extended status, position, attitude, VFR_HUD, estimator and battery, with the rate of each. */
+/** Extended status, transmitter, position, attitude, VFR_HUD, estimator and battery, with the rate of each. */
 const legacy_streams = [
   [2, 'status_hz'],
+  [3, 'status_hz'],
   [6, 'position_hz'],
   [10, 'attitude_hz'],
   [11, 'position_hz'],

@@ -379,12 +379,12 @@ export class VehicleRegistry {
       hasHosts: own?.hosts !== undefined,
       describe: (active) => vehicleAsset(active, asset_key, { name, sysid: contact.sysid }),
       announce: (about, commands) => host.announce(about, commands),
-      commandsOf: (commanded) =>
+      commandsOf: (commanded, active) =>
         this.#parts.commandsFor(
           commanded,
           options,
           commandsOf(options, keys, { isProvisional: isProvisional(asset_key) }),
-          contact,
+          active,
         ),
       log: host.log,
     });

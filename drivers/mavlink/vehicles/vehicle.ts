@@ -37,7 +37,7 @@ export interface VehicleParts {
   readonly hasHosts: boolean;
   /** Announces the asset, again when its description changes. */
   readonly announce: (about: AssetDescription, commands: readonly Command[]) => DroneSink;
-  readonly commandsOf: (vehicle: Commanded) => readonly Command[];
+  readonly commandsOf: (vehicle: Commanded, active: Contact) => readonly Command[];
   readonly describe: (active: Contact) => AssetDescription;
   readonly log: Pick<DriverLog, 'info' | 'warn'>;
 }
@@ -83,7 +83,6 @@ export class Vehicle {
   #described = '';
   readonly #changed = new TokenBucket(changes_rate);
   readonly #parts: VehicleParts;
-  readonly #commands: readonly Command[];
   readonly #sink: DroneSink;
   readonly #publishing: Publishing;
   readonly #flightLog: FlightLog;
@@ -97,16 +96,6 @@ export class Vehicle {
     this.asset_key = parts.asset_key;
     this.#active = parts.contact;
     this.add(parts.contact);
-    this.#commands = parts.passive
-      ? []
-      : parts.commandsOf({
-          address: () => this.#address(),
-          conflict: () =>
-            this.#conflictAt(performance.now()) ??
-            (this.#active.isPresumed ? texts.identity_unconfirmed : undefined),
-          mixture: () => this.#mixtureAt(performance.now()),
-          stored: this.#stored,
-        });
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
     this.#flightLog = new FlightLog(parts.log);
@@ -476,15 +465,32 @@ export class Vehicle {
   }
 
   #announce(): DroneSink {
-    const about = this.#parts.describe(this.#active);
-    this.#described = JSON.stringify(about);
-    return this.#parts.announce(about, this.#commands);
+    this.#described = this.#description;
+    return this.#parts.announce(this.#parts.describe(this.#active), this.#commands);
+  }
+
+  get #commands(): readonly Command[] {
+    if (this.#parts.passive) return [];
+    const commanded = {
+      address: () => this.#address(),
+      conflict: () =>
+        this.#conflictAt(performance.now()) ??
+        (this.#active.isPresumed ? texts.identity_unconfirmed : undefined),
+      mixture: () => this.#mixtureAt(performance.now()),
+      stored: this.#stored,
+    };
+    return this.#parts.commandsOf(commanded, this.#active);
+  }
+
+  /** What it is, and on what its commands depend: a quadplane, or an iNav, may be known for one late. */
+  get #description(): string {
+    const { autopilot, kind, isTelemetryOnly } = this.#active;
+    return JSON.stringify([this.#parts.describe(this.#active), autopilot, kind, isTelemetryOnly]);
   }
 
   /** Announces the asset again when its description has changed; the sink stays valid. */
   #announceIfChanged(now_ms: number): void {
-    const isChanged = JSON.stringify(this.#parts.describe(this.#active)) !== this.#described;
-    if (isChanged && this.#changed.take(now_ms)) this.#announce();
+    if (this.#description !== this.#described && this.#changed.take(now_ms)) this.#announce();
   }
 }
 
