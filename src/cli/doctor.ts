@@ -17,6 +17,15 @@ export const doctor_exit = { ok: 0, warn: 1, fail: 2 } as const;
 export async function doctor({ config, socket, ntp, json }: DoctorOptions, shell: Shell): Promise<number> {
   const credentials_dir = shell.env['CREDENTIALS_DIRECTORY'];
   const findings = await examine({ config_file: config, socket, ntp, credentials_dir }, shell.signal);
+  return reportFindings(findings, { ...(json && { json }) }, shell);
+}
+
+/** Prints the findings; the exit code is that of the most severe one. */
+export function reportFindings(
+  findings: readonly Finding[],
+  { json }: Pick<DoctorOptions, 'json'>,
+  shell: Shell,
+): number {
   const level = mostSevere(findings);
   if (json) printJson(shell, { level, findings });
   else {

@@ -21,9 +21,11 @@ import { version } from './version.ts';
 import type { ExportOptions } from './history.ts';
 import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
 import { readTime } from '../cloud/api/times.ts';
-import { standalone_file_default } from '../kit/config/standalone.ts';
+import { isStandaloneFile, standalone_file_default } from '../kit/config/standalone.ts';
 import type { EnrolOptions } from './service/enrol.ts';
 import type { AddKeyOptions } from './service/key.ts';
+import type { ServiceStatusOptions } from './service/status.ts';
+import type { ServiceBundleOptions } from './service/support-bundle.ts';
 
 /** Runs the subcommand that `args` names and returns the exit code. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<number> {
@@ -109,7 +111,13 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
   withDaemon(program.command('doctor').description('diagnose faults and show remedies'))
     .option('--ntp <server>', 'time server to compare the clock with: host or host:port')
     .option('--json', 'as JSON')
-    .action(act(async (options: DoctorOptions) => (await import('./doctor.ts')).doctor(options, shell)));
+    .action(
+      act(async (options: DoctorOptions) => {
+        if (await isOfService(options))
+          return (await import('./service/doctor.ts')).doctorOfService(options, shell);
+        return (await import('./doctor.ts')).doctor(options, shell);
+      }),
+    );
   withDaemon(
     program
       .command('support-bundle')
@@ -122,7 +130,9 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
     .option('--payloads', 'include the messages in quarantine')
     .action(
       act(async (options: BundleOptions) =>
-        (await import('./support-bundle.ts')).supportBundle(options, shell),
+        (await isOfService(options))
+          ? (await import('./service/support-bundle.ts')).serviceBundle(options, shell)
+          : (await import('./support-bundle.ts')).supportBundle(options, shell),
       ),
     );
   program
@@ -165,11 +175,22 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
     .action(act(async (options: SetupOptions) => (await import('./setup.ts')).login(options, shell)));
 }
 
+/** Of a file of the service for many kits the commands of that service are meant. */
+async function isOfService({ config }: { readonly config: string }): Promise<boolean> {
+  return isStandaloneFile(config).catch(() => false);
+}
+
 function addViews(program: Command, shell: Shell, act: Act): void {
   withDaemon(program.command('status').description('show kit status'))
     .option('-w, --watch', 'refresh every second until Ctrl-C')
     .option('--json', 'as JSON')
-    .action(act(async (options: StatusOptions) => (await import('./status.ts')).status(options, shell)));
+    .action(
+      act(async (options: StatusOptions) =>
+        (await isOfService(options))
+          ? (await import('./service/status.ts')).serviceStatus(options, shell)
+          : (await import('./status.ts')).status(options, shell),
+      ),
+    );
   withDaemon(program.command('tail').description('follow published messages'))
     .option('--asset <asset>', 'only this asset: id, key or name')
     .option('--feed <feed>', 'only this feed; also asset, commands, task, telemetry')
@@ -339,6 +360,7 @@ function addService(program: Command, shell: Shell, act: Act): void {
     .action(
       act(async ({ config }: { config: string }) => (await import('./service.ts')).service(config, shell)),
     );
+  addServiceDiagnosis(service, shell, act);
   withDatabase(
     service
       .command('upgrade')
@@ -414,6 +436,40 @@ function addService(program: Command, shell: Shell, act: Act): void {
     .action(
       act(async (id: string, options: DatabaseOptions) =>
         (await import('./service/key.ts')).revokeKey(id, options, shell),
+      ),
+    );
+}
+
+function addServiceDiagnosis(service: Command, shell: Shell, act: Act): void {
+  const withFile = (command: Command): Command =>
+    command.option('-c, --config <file>', 'configuration file of the service', standalone_file_default);
+  withFile(service.command('doctor').description('diagnose faults of the service and show remedies'))
+    .option('--ntp <server>', 'time server to compare the clock with: host or host:port')
+    .option('--json', 'as JSON')
+    .action(
+      act(async (options: DoctorOptions) =>
+        (await import('./service/doctor.ts')).doctorOfService(options, shell),
+      ),
+    );
+  withFile(service.command('status').description('show broker, database, kits, keys and webhooks'))
+    .option('--json', 'as JSON')
+    .action(
+      act(async (options: ServiceStatusOptions) =>
+        (await import('./service/status.ts')).serviceStatus(options, shell),
+      ),
+    );
+  withFile(
+    service
+      .command('support-bundle')
+      .description('write diagnostic data of the service to a file, without secrets'),
+  )
+    .option(
+      '-o, --output <file>',
+      'file to write; default: a file with the time in its name, in this directory',
+    )
+    .action(
+      act(async (options: ServiceBundleOptions) =>
+        (await import('./service/support-bundle.ts')).serviceBundle(options, shell),
       ),
     );
 }

@@ -24,6 +24,9 @@ import { findDaemon } from './daemon/client.ts';
 import { examine } from './doctor/examine.ts';
 import { withStoredSecrets } from './doctor/stored-secrets.ts';
 import { touchpointsOf } from './doctor/touchpoints.ts';
+import type { Finding } from './doctor/finding.ts';
+import { service_name } from './doctor/service-user.ts';
+import { unitFiles } from './doctor/unit.ts';
 import { findingLine } from './doctor.ts';
 import { exit, say, type Shell, size } from './terminal/shell.ts';
 import { type Steps, stepsOn } from './terminal/progress.ts';
@@ -52,31 +55,50 @@ interface Known {
 
 /** Works also while the daemon is stopped or the configuration is invalid: the bundle then contains the error. */
 export async function supportBundle(options: BundleOptions, shell: Shell): Promise<number> {
+  return packBundle('kit-connector', options.output, shell, async (steps) => {
+    const known = await readKnown(options.config, shell);
+    return { files: await contents(options, known, steps, shell), secrets: known.secrets };
+  });
+}
+
+/** The content of a bundle, and what must not be in it. */
+interface Collected {
+  readonly files: readonly TarFile[];
+  readonly secrets: readonly string[];
+}
+
+/** Writes the bundle of a program. `collect` begins with reading the configuration. */
+export async function packBundle(
+  program: string,
+  output: string | undefined,
+  shell: Shell,
+  collect: (steps: Steps) => Promise<Collected>,
+): Promise<number> {
   const steps = stepsOn(shell.err, texts.bundling, Object.keys(texts.bundle_steps).length);
   try {
-    return await writeBundle(options, steps, shell);
+    steps.next(texts.bundle_steps.config);
+    const { files, secrets } = await collect(steps);
+    const scrub = scrubber(secrets);
+    steps.next(texts.bundle_steps.compress);
+    const time_ms = Date.now();
+    const stem = `${program}-support-${new Date(time_ms).toISOString().slice(0, 19).replaceAll(/[:T]/gu, '-')}`;
+    const scrubbed = files.map(({ name, text }): TarFile => ({ name: `${stem}/${name}`, text: scrub(text) }));
+    const archive = await compress(tarOf(scrubbed, time_ms));
+    const path = resolve(output ?? `${stem}.tar.gz`);
+    // Never overwrites a file, and is readable by its owner only: it describes the machine in detail.
+    await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
+    await handle.writeFile(archive);
+    steps.end();
+    const hasJournal = files.some(({ name }) => name === 'journal.txt');
+    say(
+      shell,
+      texts.review_bundle(path, size(archive.length)),
+      ...(hasJournal ? [] : [texts.log_since_start]),
+    );
+    return exit.ok;
   } finally {
     steps.end();
   }
-}
-
-async function writeBundle(options: BundleOptions, steps: Steps, shell: Shell): Promise<number> {
-  steps.next(texts.bundle_steps.config);
-  const known = await readKnown(options.config, shell);
-  const scrub = scrubber(known.secrets);
-  const files = await contents(options, known, steps, shell);
-  steps.next(texts.bundle_steps.compress);
-  const time_ms = Date.now();
-  const stem = `kit-connector-support-${new Date(time_ms).toISOString().slice(0, 19).replaceAll(/[:T]/gu, '-')}`;
-  const scrubbed = files.map(({ name, text }): TarFile => ({ name: `${stem}/${name}`, text: scrub(text) }));
-  const archive = await compress(tarOf(scrubbed, time_ms));
-  const path = resolve(options.output ?? `${stem}.tar.gz`);
-  // Never overwrites a file, and is readable by its owner only: it describes the kit in detail.
-  await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
-  await handle.writeFile(archive);
-  steps.end();
-  say(shell, texts.review_bundle(path, size(archive.length)), texts.log_since_start);
-  return exit.ok;
 }
 
 async function contents(
@@ -97,21 +119,45 @@ async function contents(
     shell.signal,
   );
   steps.next(texts.bundle_steps.system);
-  const system = await systemFacts(known.config?.state_dir);
+  const about = { findings, value: known.value, dir: known.config?.state_dir, unit: service_name };
+  const files = await machineFiles(about, shell);
   steps.next(texts.bundle_steps.daemon);
+  return [...files, ...(await daemonFiles(daemon, options))];
+}
+
+interface About {
+  readonly findings: readonly Finding[];
+  /** The configuration as parsed. */
+  readonly value: unknown;
+  /** Of its state. */
+  readonly dir: string | undefined;
+  readonly unit: string;
+}
+
+/** What every bundle has of its machine. */
+export async function machineFiles(
+  { findings, value, dir, unit }: About,
+  { env }: Pick<Shell, 'env'>,
+): Promise<readonly TarFile[]> {
   const lines = findings.map((finding) => findingLine(finding, (_style, text) => text));
+  const system = await systemFacts(dir);
+  const of_unit = Object.entries(await unitFiles(unit, env)).map(([name, text]): TarFile => ({ name, text }));
   return [
     { name: 'doctor.txt', text: `${lines.join('\n')}\n` },
-    json('versions.json', { kit_connector: version(), node: process.versions, platform: process.platform }),
-    json('config.json', withoutSecretKeys(known.value) ?? texts.see_doctor),
-    json('system.json', system),
-    ...(await daemonFiles(daemon, options)),
+    jsonFile('versions.json', {
+      kit_connector: version(),
+      node: process.versions,
+      platform: process.platform,
+    }),
+    jsonFile('config.json', withoutSecretKeys(value) ?? texts.see_doctor),
+    jsonFile('system.json', system),
+    ...of_unit,
   ];
 }
 
 async function daemonFiles(daemon: LocalClient, { payloads }: BundleOptions): Promise<readonly TarFile[]> {
   const answer = async (name: string, ask: () => Promise<unknown>): Promise<TarFile> =>
-    json(name, await ask().catch((error: unknown) => ({ error: messageOf(error) })));
+    jsonFile(name, await ask().catch((error: unknown) => ({ error: messageOf(error) })));
   const recent = await daemon
     .recentLog()
     .catch((error: unknown) => [JSON.stringify({ error: messageOf(error) })]);
@@ -142,7 +188,7 @@ async function withBodies(
 }
 const bodies_bytes_max = 4 * 1024 * 1024;
 
-function json(name: string, value: unknown): TarFile {
+export function jsonFile(name: string, value: unknown): TarFile {
   return { name, text: `${JSON.stringify(value, undefined, 2)}\n` };
 }
 

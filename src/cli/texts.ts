@@ -115,6 +115,14 @@ export const texts = {
     `                   rabbitmqctl set_permissions ${kit_id} '^mqtt-subscription-${kit_id}' '^(mqtt-subscription-${kit_id}|amq\\.topic)' '^(mqtt-subscription-${kit_id}|amq\\.topic)'`,
     `                   rabbitmqctl set_topic_permissions ${kit_id} amq.topic '^k1\\.${kit_id}\\.up\\.' '^k1\\.${kit_id}\\.down\\.'`,
   ],
+  service: 'service',
+  service_states: { unready: 'not ready', stopped: 'stopped', unknown: 'unknown' },
+  no_tables: 'no tables yet: the service makes them at its first start',
+  tables_version: (schema: number) => `tables of version ${schema}`,
+  kits_of: (known: number, online: number, last: string | undefined) =>
+    `${known}, ${online} online${last === undefined ? '' : `, last message ${last}`}`,
+  webhooks_of: (webhooks: number, waiting: number, dead: number) =>
+    `${webhooks}, ${counted(waiting, 'message', 'messages')} waiting, ${dead} given up`,
   no_kits: 'no kits given; add --kit UUID, or --all-kits',
   invalid_uuid: '--kit is not a UUID; write it like --kit 0f8c1a52-...',
   invalid_scope: (unknown: string, scopes: string) => `"${unknown}" is not a scope; use ${scopes}`,

@@ -11,6 +11,7 @@ import { openPostgres, type PostgresOptions } from './sql/postgres.ts';
 import { replicationFault } from './sql/replication.ts';
 import type { Upgrade } from './sql/schema.ts';
 import { sqlStore, type Store } from './store/sql-store.ts';
+import { openSqlite } from './sql/sqlite.ts';
 import { openThreadStore } from './store/thread-store.ts';
 
 export type DatabaseChoice =
@@ -48,8 +49,12 @@ export async function openStore(
 ): Promise<OpenedStore> {
   if (choice.kind === 'sqlite') {
     await mkdir(dirname(choice.file), { recursive: true, mode: 0o750 });
+    // A tool has nothing else to do while the disk works.
+    const isTool = upgrade === 'never';
     return {
-      store: await openThreadStore(choice.file, { keepsHistory, upgrade, error }),
+      store: isTool
+        ? sqlStore(openSqlite(choice.file, { upgrade }), { keepsHistory })
+        : await openThreadStore(choice.file, { keepsHistory, upgrade, error }),
       followReplicas: undefined,
       isReceived: undefined,
       replicationFault: undefined,

@@ -2,12 +2,12 @@
  * Logs in at the broker like the daemon, and checks the permissions. Only while the daemon is stopped: brokers that use the
  * user name as the client id, like our sample configurations, would end the session of the daemon.
  *
- * The state of the kit at the broker does not change. An existing session is that of the daemon: it is kept, and its queued
- * messages are not acknowledged. The only published message is empty, on a channel without cloud subscribers, and expires
- * after a second.
+ * The state of the client at the broker does not change. An existing session is that of the daemon: it is kept, and its queued
+ * messages are not acknowledged. The only published message is empty, on a topic that nobody subscribes to, and expires after a
+ * second.
  */
 import { randomUUID } from 'node:crypto';
-import { downFilters, upTopic } from '../../contract/topics.ts';
+import { downFilter, downFilters, upFilter, upTopic } from '../../contract/topics.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, codeOfMqtt5, reasonOf } from '../../mqtt/codes.ts';
 import { ConnectFailed } from '../../mqtt/connect-failed.ts';
@@ -31,21 +31,62 @@ const packet_bytes_max = 258 * 1024;
 /** Installed by the package. */
 const rules = texts.access_rules_mosquitto;
 
+/** What a client needs the broker for. */
+export interface BrokerUse {
+  /** Tried where the broker takes no other client id. */
+  readonly client_id: string;
+  /** What it reads, and what the finding about it is called. */
+  readonly filters: readonly string[];
+  readonly reads: string;
+  /** What it writes: all of `writes_below`, tried with `topic`. */
+  readonly topic: string;
+  readonly writes_below: string;
+  readonly writes: string;
+}
+
+/** Of the daemon: the same filters, so that its session does not change. */
+export function useOfKit(kit_id: string): BrokerUse {
+  return {
+    client_id: kit_id,
+    filters: downFilters(kit_id),
+    reads: 'broker rights down',
+    topic: upTopic(kit_id, 'doctor'),
+    writes_below: upTopic(kit_id, '#'),
+    writes: 'broker rights up',
+  };
+}
+
+/**
+ * Of the service. The shared subscription has a group of its own, so that nothing is taken from the replicas; the topic is that of no
+ * kit.
+ */
+export function useOfService(client_id: string, share: string | undefined): BrokerUse {
+  const nobody = randomUUID();
+  return {
+    client_id,
+    filters: [share === undefined ? upFilter : `$share/${share}-doctor/${upFilter}`],
+    reads: 'broker rights up',
+    topic: downFilter(nobody).replace('#', 'doctor'),
+    writes_below: downFilter('+'),
+    writes: 'broker rights down',
+  };
+}
+
 export async function checkBrokerSession(
-  kit_id: string,
+  use: BrokerUse,
   broker: BrokerOptions,
   signal: AbortSignal,
   places: Places = keys_only,
 ): Promise<readonly Finding[]> {
-  const { client_id, visit } = await enter(kit_id, broker, signal);
+  const { client_id, visit } = await enter(use.client_id, broker, signal);
   if (visit instanceof ConnectFailed) return [refusalFinding(visit, broker, places)];
   const { protocol, session_present } = visit;
   const isV5 = protocol === '5';
   const findings = [ok('broker login', `MQTT ${protocol} as ${nameOf(broker)}`)];
   if (!isV5 && broker.protocol === 'auto') findings.push(ok('broker protocol', texts.mqtt5_unsupported));
   try {
-    findings.push(await subscribeFinding(visit, kit_id));
-    findings.push(isV5 ? await publishFinding(visit, kit_id) : unknownPermission(kit_id));
+    findings.push(await subscribeFinding(visit, use));
+    findings.push(isV5 ? await publishFinding(visit, use) : unknownPermission(use));
   } finally {
     await visit.end('check finished', session_present ? undefined : 0);
   }
@@ -57,9 +98,9 @@ export async function checkBrokerSession(
   return findings;
 }
 
-/** Tries the same as the daemon: MQTT 5 and then 3.1.1; first an own client id, then that of the kit. */
+/** Tries the same as the daemon: MQTT 5 and then 3.1.1; first an own client id, then the one of `use`. */
 async function enter(
-  kit_id: string,
+  own_id: string,
   broker: BrokerOptions,
   signal: AbortSignal,
 ): Promise<{ readonly client_id: string; readonly visit: Session | ConnectFailed }> {
@@ -78,8 +119,8 @@ async function enter(
   if (!isOtherIdDue) return { client_id, visit };
   const protocol = choice.next();
   return {
-    client_id: kit_id,
-    visit: await open(broker, { client_id: kit_id, protocol, session_expiry_s }, signal),
+    client_id: own_id,
+    visit: await open(broker, { client_id: own_id, protocol, session_expiry_s }, signal),
   };
 }
 
@@ -128,10 +169,7 @@ function refusalFinding(failure: ConnectFailed, broker: BrokerOptions, places: P
   return fail(what, refusal, texts.correct_login(places.password));
 }
 
-/** Subscribes to the same filters as the daemon, so that its session does not change. */
-async function subscribeFinding(session: Session, kit_id: string): Promise<Finding> {
-  const filters = downFilters(kit_id);
-  const what = 'broker rights down';
+async function subscribeFinding(session: Session, { filters, reads: what }: BrokerUse): Promise<Finding> {
   const place = filters.join(', ');
   const codes = await session.subscribe(filters, { rap: true }).catch(() => undefined);
   if (codes === undefined) return warn(what, texts.subscription_timed_out(place), 'try again');
@@ -140,9 +178,10 @@ async function subscribeFinding(session: Session, kit_id: string): Promise<Findi
   return fail(what, texts.no_read_permission(refused.join(', ')), texts.allow_read(rules));
 }
 
-async function publishFinding(session: Session, kit_id: string): Promise<Finding> {
-  const topic = upTopic(kit_id, 'doctor');
-  const what = 'broker rights up';
+async function publishFinding(
+  session: Session,
+  { topic, writes: what, writes_below }: BrokerUse,
+): Promise<Finding> {
   const message = { topic, payload: '', retain: false, expiry_s: 1 };
   const puback = await within(answer_ms, session.publishAndWait(message)).catch(() => hung_up);
   if (!puback) return warn(what, texts.message_timed_out(topic), 'try again');
@@ -151,15 +190,11 @@ async function publishFinding(session: Session, kit_id: string): Promise<Finding
     const note = code === no_listener ? texts.no_subscriber_expected : '';
     return ok(what, texts.write_permission(topic, note));
   }
-  return fail(what, texts.no_write_permission(topic, reason), texts.allow_write(upTopic(kit_id, '#'), rules));
+  return fail(what, texts.no_write_permission(topic, reason), texts.allow_write(writes_below, rules));
 }
 /** Some brokers end the connection instead of refusing a message. */
 const hung_up = { code: 0x80, reason: codeInWords(0x80) } as const;
 
-function unknownPermission(kit_id: string): Finding {
-  return warn(
-    'broker rights up',
-    texts.write_permission_unknown(upTopic(kit_id, '#')),
-    texts.check_access_rules,
-  );
+function unknownPermission({ writes, writes_below }: BrokerUse): Finding {
+  return warn(writes, texts.write_permission_unknown(writes_below), texts.check_access_rules);
 }

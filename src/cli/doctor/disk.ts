@@ -13,15 +13,25 @@ import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 const inodes_few = 1_000;
 const probe_bytes = 4_096;
 
-export async function checkDisk({
-  state_dir,
-  outbox,
-}: Pick<Config, 'state_dir' | 'outbox'>): Promise<readonly Finding[]> {
+export interface Room {
+  /** Least free bytes. */
+  readonly bytes_min: number;
+  /** Where the limit is set, and what to do before it is reached. */
+  readonly low: string;
+  readonly soon: string;
+}
+
+/** Of the kit's buffer. */
+export function bufferRoom({ outbox }: Pick<Config, 'outbox'>): Room {
+  return { bytes_min: outbox.free_bytes_min, low: texts.minimum_of_buffer, soon: texts.free_space_soon };
+}
+
+export async function checkDisk(state_dir: string, room: Room): Promise<readonly Finding[]> {
   const dir = await nearestExisting(state_dir);
   try {
     const { bavail, bsize, files, ffree } = await statfs(dir);
     return [
-      roomFinding(dir, bavail * bsize, outbox.free_bytes_min),
+      roomFinding(dir, bavail * bsize, room),
       // File systems without an inode table report zero inodes.
       ...(files > 0 && ffree < inodes_few
         ? [warn('inodes', texts.inodes_free(ffree, dir), texts.delete_small_files)]
@@ -34,13 +44,13 @@ export async function checkDisk({
   }
 }
 
-function roomFinding(dir: string, free: number, wanted: number): Finding {
+function roomFinding(dir: string, free: number, { bytes_min: wanted, low, soon }: Room): Finding {
   const room = texts.bytes_free(size(free), dir);
   if (free < wanted) {
     // What becomes of messages until then is the daemon's to report: it drops the oldest, or keeps them in memory.
-    return fail('disk space', texts.below_minimum(room, size(wanted)), texts.free_space_logs);
+    return fail('disk space', texts.below_minimum(room, size(wanted), low), texts.free_space_logs);
   }
-  return free < wanted * 2 ? warn('disk space', room, texts.free_space_soon) : ok('disk space', room);
+  return free < wanted * 2 ? warn('disk space', room, soon) : ok('disk space', room);
 }
 
 /** Writes and syncs a file, which also finds read-only mounts, quotas and defects. */

@@ -1,4 +1,4 @@
-/** Runs all checks of the doctor concurrently, each with a time limit, and returns the findings in a fixed order. */
+/** What the doctor looks at: the machine, the configuration, the broker, the running daemon and its devices. */
 import { dirname, resolve, join } from 'node:path';
 import { readdir, access, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
@@ -19,27 +19,30 @@ import { ConfigInvalid, hasCode, messageOf, systemReason } from '../../platform/
 import { DaemonUnavailable, localClient, type LocalClient } from '../../kit/local/client.ts';
 import { isAnswered } from '../../kit/local/server.ts';
 import { within } from '../../platform/time.ts';
-import { version } from '../version.ts';
 import { checkProfile } from './broker-profile.ts';
-import { checkBrokerSession } from './broker-session.ts';
+import { checkBrokerSession, useOfKit } from './broker-session.ts';
+import {
+  type Check,
+  runChecks,
+  splitSentence,
+  splitWarning,
+  versionsFinding,
+  warningHalves,
+} from './checks.ts';
 import { checkClock } from './clock.ts';
-import { checkDisk } from './disk.ts';
+import { bufferRoom, checkDisk } from './disk.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { kitFindings } from './kit.ts';
 import { checkListeners, type Listener, holdersOf } from './listeners.ts';
 import { checkNetwork, reach } from './network.ts';
 import { checkConfigFile, checkPing, checkSecretFiles, isClosed } from './permissions.ts';
 import { keys_only, type Places, placesOf } from './places.ts';
-import { serviceUser, obstacle, type ServiceUser } from './service-user.ts';
+import { service_name, serviceUser, obstacle, type ServiceUser } from './service-user.ts';
 import { credentialStore, withStoredSecrets } from './stored-secrets.ts';
 import { texts } from './texts.ts';
+import { checkUnit } from './unit.ts';
 import { type Host, touchpointsOf, type Touchpoints, type SerialPort } from './touchpoints.ts';
 
-/** Limit of all checks. */
-const total_ms = 20_000;
-/** Then the signal of a check aborts; within the grace time it can still report what timed out. */
-const check_ms = 8_000;
-const grace_ms = 2_000;
 /** Other checks wait for its answer. */
 const daemon_ms = 4_000;
 /** Devices are on the local network of the kit. */
@@ -68,27 +71,11 @@ export async function examine(patient: Patient, signal: AbortSignal): Promise<re
     ],
     ['permissions', async () => checkConfigFile(patient.config_file)],
     ['journal', async () => checkJournal()],
+    ['restarts', async () => (read.isService ? checkUnit(service_name) : [])],
     ...(read.config ? configChecks(read.config, read, daemon) : []),
     ['daemon', async () => (await daemon).findings],
   ];
-  const run = checks.map(async (check) => runCheck(check, signal));
-  const found = await within(total_ms, Promise.all(run), signal);
-  return [ok('versions', versions()), ...read.findings, ...(found ?? [[tooLong('doctor')]]).flat()];
-}
-
-type Check = readonly [what: string, look: (over: AbortSignal) => Promise<readonly Finding[]>];
-
-async function runCheck([what, look]: Check, signal: AbortSignal): Promise<readonly Finding[]> {
-  const over = AbortSignal.any([signal, AbortSignal.timeout(check_ms)]);
-  try {
-    return (await within(check_ms + grace_ms, look(over), signal)) ?? [tooLong(what)];
-  } catch (error) {
-    return [fail(what, texts.check_failed(plain(messageOf(error))), texts.report_with_bundle)];
-  }
-}
-
-function tooLong(what: string): Finding {
-  return warn(what, texts.check_timed_out, texts.repeat_later);
+  return [versionsFinding(), ...read.findings, ...(await runChecks(checks, signal))];
 }
 
 function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {
@@ -96,7 +83,7 @@ function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): read
   const brokers = brokersOf(config);
   const user = read.isService ? serviceUser() : Promise.resolve(undefined);
   return [
-    ['disk', async () => checkDisk(config)],
+    ['disk', async () => checkDisk(config.state_dir, bufferRoom(config))],
     ...brokers.map((broker, n): Check => [
       'broker',
       async (over) =>
@@ -113,7 +100,12 @@ function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): read
           : named(
               broker,
               n,
-              await checkBrokerSession(config.kit_id, await withStoredSecrets(broker), over, places),
+              await checkBrokerSession(
+                useOfKit(config.kit_id),
+                await withStoredSecrets(broker),
+                over,
+                places,
+              ),
             ),
     ]),
     ['secrets', async () => checkSecretFiles(touched.secrets, await user)],
@@ -182,7 +174,7 @@ async function askDaemon(client: LocalClient, socket: string, { places, config }
     const warnings = (report.warnings ?? []).filter((sentence) => !known.has(sentence)).map(daemonWarning);
     return { runs: true, findings: [...kitFindings(report, refused, places), ...warnings] };
   } catch (error) {
-    const [finding] = halves(plain(messageOf(error)));
+    const [finding] = splitSentence(plain(messageOf(error)));
     if (isRefusedBy(error, 'EACCES', 'EPERM')) {
       return { runs: true, findings: [warn('daemon', finding, become_member)] };
     }
@@ -238,7 +230,7 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
         ),
         ...config.warnings.map(splitWarning),
         ...cautionsOf(config.drivers).map(({ name, sentence }) =>
-          warn(`settings of ${name}`, ...halves(plain(sentence))),
+          warn(`settings of ${name}`, ...splitSentence(plain(sentence))),
         ),
       ],
     };
@@ -247,7 +239,7 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
     const findings =
       isService && (await isClosed(config_file))
         ? [warn('configuration', texts.configuration_denied(config_file), become_member)]
-        : faults.map((fault) => fail('configuration', ...halves(fault)));
+        : faults.map((fault) => fail('configuration', ...splitSentence(fault)));
     return {
       config: undefined,
       touched: { ports: [], hosts: [], secrets: [], listeners: [] },
@@ -261,27 +253,9 @@ async function readWhole({ config_file, credentials_dir }: Patient): Promise<Rea
 
 const become_member = texts.join_group;
 
-function splitWarning(sentence: string): Finding {
-  return warn('configuration', ...warningHalves(sentence));
-}
-
 /** Warnings of the daemon: a damaged buffer, secrets that this user cannot read, changes that require a restart. */
 function daemonWarning(sentence: string): Finding {
   return warn('kit', ...warningHalves(plain(sentence)));
-}
-
-function warningHalves(sentence: string): [finding: string, remedy: string] {
-  return halves(sentence.includes('; ') ? sentence : sentence.replace(/: (?=[^:]*$)/u, '; '));
-}
-
-/** Splits our sentences: the fault, a semicolon, and the remedy. */
-function halves(sentence: string): [finding: string, remedy: string] {
-  const at = sentence.lastIndexOf('; ');
-  return at < 0 ? [sentence, texts.correct_file] : [sentence.slice(0, at), sentence.slice(at + 2)];
-}
-
-function versions(): string {
-  return texts.versions(version(), process.versions.node, process.platform, process.arch);
 }
 
 const journals = ['/var/log/journal', '/run/log/journal'] as const;

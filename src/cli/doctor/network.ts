@@ -180,9 +180,9 @@ function distrust(
   };
 }
 
-/** Whether the client certificate of the kit is valid. */
+/** Whether the client certificate of this machine is valid. */
 export function ownFinding(pem: string, now_ms: number): Finding {
-  const what = 'kit certificate';
+  const what = 'client certificate';
   try {
     const certificate = new X509Certificate(pem);
     const fault = validityWarning('it', certificate, now_ms);

@@ -1,6 +1,7 @@
 /** The files with the secrets of the broker on this machine, for remedies. Pure. */
 import { join } from 'node:path';
 import { z } from 'zod';
+import { service_name } from './service-user.ts';
 import { credential_store, type Store } from './stored-secrets.ts';
 import { texts } from './texts.ts';
 
@@ -25,10 +26,10 @@ const named = z.looseObject({
 });
 
 /** `file_value`: the configuration file as parsed. */
-export function placesOf(file_value: unknown, store: Store): Places {
+export function placesOf(file_value: unknown, store: Store, unit = service_name): Places {
   const broker = named.safeParse(file_value).data?.broker;
   const hasStore = store !== 'none';
-  const stored = (name: string): string => join(credential_store, `kit-connector.${name}`);
+  const stored = (name: string): string => join(credential_store, `${unit}.${name}`);
   return {
     password: broker?.password_file ?? (hasStore ? stored('mqtt-password') : keys_only.password),
     ca: broker?.ca_file ?? (hasStore ? texts.ca_place(stored('mqtt-ca')) : keys_only.ca),

@@ -14,23 +14,25 @@ export interface ServiceUser {
 }
 
 /** Undefined if this process is not root or the package is not installed: then its own permissions count. */
-export async function serviceUser(etc = '/etc', uid = getuid?.()): Promise<ServiceUser | undefined> {
-  return uid === 0 ? installedUser(etc) : undefined;
+export async function serviceUser(
+  etc = '/etc',
+  uid = getuid?.(),
+  name = service_name,
+): Promise<ServiceUser | undefined> {
+  return uid === 0 ? installedUser(etc, name) : undefined;
 }
 
 /** The user that the package created; undefined if it is not installed. */
-export async function installedUser(etc = '/etc'): Promise<ServiceUser | undefined> {
+export async function installedUser(etc = '/etc', name = service_name): Promise<ServiceUser | undefined> {
   const linesOf = async (file: string): Promise<readonly (readonly string[])[]> =>
     (await readTextUpTo(join(etc, file), table_bytes_max).catch(() => ''))
       .split('\n')
       .map((line) => line.split(':'));
-  const user = (await linesOf('passwd')).find(([name]) => name === service_name);
+  const user = (await linesOf('passwd')).find(([each]) => each === name);
   if (!user) return undefined;
-  const groups = (await linesOf('group')).filter(([, , , members = '']) =>
-    members.split(',').includes(service_name),
-  );
+  const groups = (await linesOf('group')).filter(([, , , members = '']) => members.split(',').includes(name));
   return {
-    name: service_name,
+    name,
     uid: Number(user[2]),
     gids: new Set([Number(user[3]), ...groups.map(([, , gid]) => Number(gid))]),
   };
@@ -53,7 +55,7 @@ export async function obstacle(
   if (hidden.test(path)) {
     return {
       finding: texts.hidden_by_sandbox(path),
-      remedy: texts.move_secret,
+      remedy: texts.move_secret(user.name),
     };
   }
   return lackOfRights(path, user, { write });
@@ -69,7 +71,7 @@ export async function lackOfRights(
     if (!(await isAllowed(folder, user, 0o1))) {
       return {
         finding: texts.folder_denied(user.name, folder, path),
-        remedy: texts.move_or_open_folder(folder),
+        remedy: texts.move_or_open_folder(user.name, folder),
       };
     }
   }

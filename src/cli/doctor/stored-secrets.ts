@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BrokerConfig } from '../../kit/config/broker.ts';
 import { readTextUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
+import { service_name } from './service-user.ts';
 
 export const credential_store = '/etc/credstore';
 /** Whether this user can read the credential store from which systemd passes secrets to the packaged service. */
@@ -17,7 +18,6 @@ export async function credentialStore(store = credential_store): Promise<Store> 
   );
 }
 
-const prefix = 'kit-connector.';
 const names = {
   password: 'mqtt-password',
   proxy_password: 'mqtt-proxy-password',
@@ -30,12 +30,13 @@ const names = {
 export async function withStoredSecrets(
   broker: BrokerConfig,
   store = credential_store,
+  unit = service_name,
 ): Promise<BrokerConfig> {
   const { proxy } = broker;
   const known = { ...broker, proxy_password: proxy?.password };
   const read = async (name: keyof typeof names): Promise<string | undefined> =>
     known[name] ??
-    (await readTextUpTo(join(store, prefix + names[name]), small_bytes_max).catch(() => undefined));
+    (await readTextUpTo(join(store, `${unit}.${names[name]}`), small_bytes_max).catch(() => undefined));
   const line = async (name: 'password' | 'proxy_password'): Promise<string | undefined> =>
     (await read(name))?.replace(/\r?\n$/u, '');
   const [password, proxy_password, ca, cert, key] = await Promise.all([

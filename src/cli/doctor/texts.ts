@@ -7,16 +7,16 @@ export const texts = {
   see_network_checks: 'see dns, broker tcp and broker tls',
   broker_rejected: (name_of: string, reason: string) => `the broker rejected ${name_of}: ${reason}`,
   correct_login: (password: string) =>
-    `correct broker.username and the password in ${password}, or register this kit at the broker`,
+    `correct broker.username and the password in ${password}, or register this user at the broker`,
   subscription_timed_out: (place: string) => `the subscription to ${place} timed out`,
   subscription_accepted: (place: string) => `the broker accepted the subscription to ${place}`,
   no_read_permission: (refused: string) => `no permission to read ${refused}`,
-  allow_read: (rules: string) => `allow the kit to read these topics; ${rules}`,
+  allow_read: (rules: string) => `allow this user to read these topics; ${rules}`,
   message_timed_out: (topic: string) => `a message to ${topic} timed out`,
   no_subscriber_expected: '; no subscriber, as expected for this channel',
   write_permission: (topic: string, note: string) => `permission to write ${topic}${note}`,
   no_write_permission: (topic: string, reason: string) => `no permission to write ${topic}: ${reason}`,
-  allow_write: (up_topic: string, rules: string) => `allow the kit to write ${up_topic}; ${rules}`,
+  allow_write: (topics: string, rules: string) => `allow this user to write ${topics}; ${rules}`,
   write_permission_unknown: (up_topic: string) =>
     `permission to write ${up_topic} is unknown: MQTT 3.1.1 does not report refusals`,
   check_access_rules: 'check the access rules of the broker',
@@ -31,8 +31,9 @@ export const texts = {
   cannot_read: (dir: string, reason: string) => `cannot read ${dir} (${reason})`,
   check_disk: 'check the disk and its mount',
   bytes_free: (free: string, dir: string) => `${free} free on the disk of ${dir}`,
-  below_minimum: (room: string, wanted: string) =>
-    `${room}, less than the minimum of ${wanted} (outbox.free_disk_min_mb)`,
+  below_minimum: (room: string, wanted: string, low: string) =>
+    `${room}, less than the minimum of ${wanted} (${low})`,
+  minimum_of_buffer: 'outbox.free_disk_min_mb',
   free_space_logs: 'free some space, old logs first (journalctl --vacuum-size=100M)',
   free_space_soon: 'free some space before the buffer has to drop messages',
   accepts_files: (dir: string) => `${dir} accepts files`,
@@ -165,11 +166,12 @@ export const texts = {
   tls_trusted: (socket: string | null, host: string) => `${socket}, trusted for ${host}`,
   certificate_rejected: (why: string, code: string) => `broker certificate rejected: ${why} (${code})`,
   has_expired: 'it has expired',
-  renew_certificate_and_clock: 'install a new certificate at the broker; then check the clock of this kit',
-  not_yet_valid: 'it is not valid yet by the clock of this kit',
-  check_clock: 'check the clock of this kit',
+  renew_certificate_and_clock:
+    'install a new certificate at the broker; then check the clock of this machine',
+  not_yet_valid: 'it is not valid yet by the clock of this machine',
+  check_clock: 'check the clock of this machine',
   other_name: (names: string, host: string) => `it is for ${names}, not for ${host}`,
-  ca_not_trusted: 'its CA is not trusted by this kit',
+  ca_not_trusted: 'its CA is not trusted by this machine',
   set_ca: (ca: string) => `set ${ca} to the CA certificate of the broker`,
   valid_until: (valid_to: string) => `valid until ${valid_to}`,
   certificate_unreadable: (reason: string) => `not readable: ${reason}`,
@@ -212,11 +214,11 @@ export const texts = {
   exclude_port: 'stop that program, or exclude the port from it (ModemManager: ID_MM_DEVICE_IGNORE)',
   hidden_by_sandbox: (path: string) =>
     `the service cannot access ${path}: its sandbox hides home directories and /tmp`,
-  move_secret: 'move the file to /etc/kit-connector/secrets, and correct the configuration',
+  move_secret: (user: string) => `move the file to /etc/${user}/secrets, and correct the configuration`,
   folder_denied: (name: string, folder: string, path: string) =>
     `user ${name} cannot enter ${folder} (permission denied), a parent directory of ${path}`,
-  move_or_open_folder: (folder: string) =>
-    `move the file to /etc/kit-connector/secrets, or run "chmod o+x ${folder}"`,
+  move_or_open_folder: (user: string, folder: string) =>
+    `move the file to /etc/${user}/secrets, or run "chmod o+x ${folder}"`,
   file_denied: (name: string, write: string, path: string) =>
     `user ${name} cannot ${write} ${path} (permission denied)`,
   set_dialout_group: (name: string, path: string) =>
@@ -226,5 +228,59 @@ export const texts = {
   flash_used: (dir: string, step: number, spare: string) =>
     `the flash under ${dir} has used up to ${step} % of its rated life${spare}`,
   replace_flash: 'replace it; copy the configuration and let the buffer drain first',
+  restarted: (times: number, last: string) =>
+    `systemd restarted it ${times} ${times === 1 ? 'time' : 'times'} after it had ended by itself${last}`,
+  ended_at: (how: string, at: string) => `; it ended last at ${at}: ${how}`,
+  see_crash: (unit: string) =>
+    `read journalctl -u ${unit} before that time and make a support bundle; systemctl reset-failed ${unit} sets the count to 0`,
+  errors_logged: (lines: number, time: string, last: string) =>
+    `${lines} ${lines === 1 ? 'error was' : 'errors were'} logged in the last ${time}; the last one: ${last}`,
+  see_journal: (unit: string) => `read journalctl -u ${unit} -p warning`,
+  accepted: (finding: string) => `accepted in the configuration: ${finding}`,
+  not_found_now: (name: string) => `doctor.accepted names "${name}", which is not found now`,
+  // Of the service for many kits.
+  service_file_valid: (file: string) => `${file} is valid`,
+  service_ready: (place: string) => `answers at ${place}: messages and tasks get through`,
+  service_unready: (place: string, reason: string) => `answers at ${place}, and is not ready: ${reason}`,
+  service_stopped: (place: string) => `does not run: nothing listens on ${place}`,
+  service_unknown: (place: string, reason: string) => `cannot be asked at ${place} (${reason})`,
+  see_below: 'see the findings about broker and database',
+  start_service:
+    'systemctl start kit-connector-service; if it stops again, see journalctl -u kit-connector-service -n 20',
+  queue_open: (queue: string, user: string, waiting: number | undefined) =>
+    `as ${user}; queue ${queue} ${waiting === undefined ? 'is made at the first start' : `has ${waiting} messages`}`,
+  queue_closed: (url: string, reason: string) => `${url}: ${reason}`,
+  check_queue_rights: (user: string) =>
+    `check ingest.amqp: name and password of ${user}, its virtual host, and its permissions (rabbitmqctl list_user_permissions ${user})`,
+  minimum_of_database: 'for the database',
+  free_space_database: 'free some space, or shorten the history (history in the configuration)',
+  check_database: (name: string) =>
+    `check that ${name} runs, and its address, user and password in the configuration`,
+  no_tables: (where: string) => `${where} has no tables yet`,
+  tables_of: (where: string, version: number) => `${where}, tables of version ${version}`,
+  is_standby: 'the server is a standby, which takes no writes',
+  name_primary: 'name all servers in database, separated by commas: the one that takes writes is used',
+  tables_closed: (tables: string) => `no permission to read and write ${tables}`,
+  grant_tables: 'make the user of the service their owner (ALTER TABLE ... OWNER TO)',
+  may_not_create: 'no permission to make tables in this database',
+  grant_create: 'make the user of the service the owner of the database (ALTER DATABASE ... OWNER TO)',
+  connections_left: (left: number, max: number) => `${left} of ${max} connections are free`,
+  raise_connections: 'raise max_connections of PostgreSQL, or end other programs; each replica takes up to 9',
+  replicas_connected: (replicas: number) =>
+    `${replicas} ${replicas === 1 ? 'service is' : 'services are'} connected to the database`,
+  no_kit_online: (known: number) => `none of ${known} kits is online`,
+  look_at_kits: 'check the broker; on a kit, kit-connector doctor names what is missing',
+  kits_online: (online: number, known: number) => `${online} of ${known} online`,
+  no_valid_key: 'no valid API key exists; clients cannot authenticate',
+  add_key: 'make one with kit-connector service key add',
+  keys_expired: (labels: string) => `expired: ${labels}`,
+  keys_expire: (labels: string) => `expires within two weeks: ${labels}`,
+  renew_key: 'make new keys (kit-connector service key add), and revoke the old ones (key revoke)',
+  keys_valid: (keys: number) => `${keys} valid`,
+  webhook_disabled: (reason: string) => `disabled: ${reason}`,
+  enable_webhook: 'correct the receiver, then enable the webhook in the console or by PATCH /api/webhooks/ID',
+  webhook_dead: (dead: number, fault: string) =>
+    `${dead} ${dead === 1 ? 'message was' : 'messages were'} given up${fault === '' ? '' : `: ${fault}`}`,
+  retry_webhook: 'correct the receiver, then deliver them again or purge them (/api/webhooks/ID/dead)',
   plan_flash_replacement: 'plan its replacement; lower feeds.rates_hz and check what else writes to it',
 } as const;

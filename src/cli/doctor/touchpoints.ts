@@ -140,6 +140,19 @@ function brokerFiles(file_value: unknown, dir: string): SecretFile[] {
   ];
 }
 
+/** The secrets and certificates that keys at any depth of the file name. */
+export function filesIn(file_value: unknown, driver: string, dir: string): readonly SecretFile[] {
+  return [...objectsOf(file_value)].flatMap((node) =>
+    Object.entries(node).flatMap(([key, path]: [string, unknown]): readonly SecretFile[] => {
+      if (typeof path !== 'string') return [];
+      const isPublic = /(?:^|_)(?:ca|cert)_file$/u.test(key);
+      const isSecret = /(?:^|_)(?:password|key|token)_file$/u.test(key);
+      const file = { driver, path: resolve(dir, path) };
+      return isPublic ? [{ ...file, isPublic }] : isSecret ? [file] : [];
+    }),
+  );
+}
+
 function hostOf(node: object, driver: string): Omit<Host, 'driver'> | undefined {
   const ports = default_ports[driver];
   const read = ports && host.safeParse(node).data;

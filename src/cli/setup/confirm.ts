@@ -16,7 +16,7 @@ import { no_kit_id } from '../../kit/config/identity.ts';
 import { localClient } from '../../kit/local/client.ts';
 import { isAnswered } from '../../kit/local/server.ts';
 import { within } from '../../platform/time.ts';
-import { checkBrokerSession } from '../doctor/broker-session.ts';
+import { checkBrokerSession, useOfKit } from '../doctor/broker-session.ts';
 import { checkNetwork } from '../doctor/network.ts';
 import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
@@ -209,7 +209,7 @@ async function tryBroker(
     if (await hasSession(config.control_socket, over)) {
       return [...way, ok('broker login', texts.login_in_use)];
     }
-    return [...way, ...(await checkBrokerSession(kit_id, broker, over, places))];
+    return [...way, ...(await checkBrokerSession(useOfKit(kit_id), broker, over, places))];
   };
   const found = await within(trial_ms + grace_ms, look(), signal);
   return found ?? [warn('broker', 'timed out', texts.run_doctor_later)];

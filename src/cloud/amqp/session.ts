@@ -147,6 +147,32 @@ export class AmqpSession {
   }
 }
 
+/**
+ * For the doctor: logs in, and looks at exchange and queue without making or taking anything. Returns the messages that wait; undefined: the
+ * service makes the queue at its first start.
+ */
+export async function tryQueue(url: string, options: AmqpOptions): Promise<number | undefined> {
+  const model = await connectTo(url, options);
+  try {
+    model.on('error', () => undefined);
+    const channel = await model.createChannel();
+    // What is missing ends the channel, which says so here too.
+    channel.on('error', () => undefined);
+    await channel.checkExchange(options.exchange);
+    return await channel.checkQueue(options.queue).then(
+      ({ messageCount }) => messageCount,
+      (error: unknown) => {
+        if (Reflect.get(Object(error), 'code') === not_found) return undefined;
+        throw error;
+      },
+    );
+  } finally {
+    await model.close().catch(() => undefined);
+  }
+}
+/** Reply code of AMQP 0-9-1, section 1.2. */
+const not_found = 404;
+
 async function connectTo(url: string, { username, password, vhost, ca }: AmqpOptions): Promise<ChannelModel> {
   const { protocol, hostname, port } = new URL(url);
   const isSecure = protocol === 'amqps:';

@@ -10,6 +10,7 @@ import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Queries } from '../sql/database.ts';
 import { keyOf } from '../live/snapshot.ts';
+import { replica_channel, replica_probe } from '../sql/inspect.ts';
 import { Addresses } from '../sql/postgres.ts';
 import { connectionOf, type PostgresOptions } from '../sql/postgres.ts';
 import { latestTasks } from '../task-pages.ts';
@@ -17,7 +18,6 @@ import type { Change } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
 
-const channel = 'kit_changes';
 /** PostgreSQL takes less than 8,000 bytes in one notification. */
 const payload_bytes_max = 7_900;
 /** Of a change with its message. */
@@ -71,7 +71,9 @@ export class ReplicaNotifications {
   /** Notifies the others if and when the transaction of `queries` commits. */
   async notify(queries: Queries, changes: readonly Change[]): Promise<void> {
     const payloads = payloadsOf(this.#id, changes);
-    const told = payloads.map(async (payload) => queries.all('SELECT pg_notify(?, ?)', channel, payload));
+    const told = payloads.map(async (payload) =>
+      queries.all('SELECT pg_notify(?, ?)', replica_channel, payload),
+    );
     await Promise.allSettled(told);
     await Promise.all(told);
   }
@@ -113,7 +115,7 @@ export class ReplicaNotifications {
     const ended = new Promise<never>((_, reject) => {
       client.on('error', reject);
       client.on('end', () => reject(new Error('connection closed')));
-      every(probe_ms, over.signal, () => void client.query('SELECT 1').catch(reject));
+      every(probe_ms, over.signal, () => void client.query(replica_probe).catch(reject));
     });
     ended.catch(() => undefined);
     const receive = this.#receiver(parts);
@@ -122,7 +124,7 @@ export class ReplicaNotifications {
     signal.addEventListener('abort', stop, { once: true });
     try {
       await client.connect();
-      await client.query(`LISTEN ${channel}`);
+      await client.query(`LISTEN ${replica_channel}`);
       await onUp();
       await ended;
     } finally {

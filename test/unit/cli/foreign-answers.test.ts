@@ -151,6 +151,7 @@ const refusal = (text: string) => ({
 });
 const config = 'clock: trusted\nstate_dir: .\nruntime_dir: .\nbroker: { url: none }\n';
 /** `DIR` is where it is typed. */
+const service_file = 'broker: { url: mqtt://127.0.0.1:1 }\ndatabase: service.db\nlisten: 127.0.0.1:1\n';
 const typing: Readonly<Record<string, Typed>> = {
   status: {},
   'status --watch': { until: /uplink/u },
@@ -179,6 +180,8 @@ const typing: Readonly<Record<string, Typed>> = {
     files: (text) => ({ 'export.ndjson': `${text}\n`, 'service.db': '' }),
   },
   'service key list --database DIR/service.db': { files: () => ({ 'service.db': '' }) },
+  'service doctor -c DIR/service.yaml': { files: () => ({ 'service.db': '', 'service.yaml': service_file }) },
+  'service status -c DIR/service.yaml': { files: () => ({ 'service.db': '', 'service.yaml': service_file }) },
 };
 /** They print nothing that others wrote, with the reason. */
 const nothing_foreign: Readonly<Record<string, string>> = {
@@ -193,6 +196,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   'buffer quarantine retry': 'prints a number',
   'buffer quarantine discard': 'prints a number',
   'support-bundle': 'prints the name of its file',
+  'service support-bundle': 'prints the name of its file',
   'history list': 'prints ids and numbers',
   'history export': 'prints a number and the name that was typed',
   login: 'tries it as setup does, setup-trial.test.ts',

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { connect, connectAsync } from 'mqtt';
 import { describe, expect, test } from 'vitest';
-import { checkBrokerSession } from '../../../../src/cli/doctor/broker-session.ts';
+import { checkBrokerSession, useOfKit } from '../../../../src/cli/doctor/broker-session.ts';
 import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import type { BrokerConfig } from '../../../../src/kit/config/broker.ts';
@@ -60,7 +60,7 @@ describe.skipIf(peerMissing('openssl'))('the certificate of the kit', () => {
       // The certificates of the tests are made for two days.
       expect(await read(client.cert)).toMatchObject({ level: 'warn', finding: holding('expires on') });
       expect(await read(expired.cert)).toMatchObject({ level: 'fail', finding: holding('it expired on') });
-      expect(ownFinding('no PEM', Date.now())).toMatchObject({ level: 'fail', what: 'kit certificate' });
+      expect(ownFinding('no PEM', Date.now())).toMatchObject({ level: 'fail', what: 'client certificate' });
     });
   });
 });
@@ -82,7 +82,9 @@ describe.skipIf(peerMissing('mosquitto', 'openssl', 'tinyproxy'))('through a pro
           'ok broker tls',
           'warn broker certificate',
         ]);
-        expect(await levelsOf(checkBrokerSession(kit_id, trusting, never))).toContain('ok broker login');
+        expect(await levelsOf(checkBrokerSession(useOfKit(kit_id), trusting, never))).toContain(
+          'ok broker login',
+        );
         expect(await checkNetwork(through(narrow.port), never)).toMatchObject([
           { what: 'proxy tcp' },
           {
@@ -135,11 +137,11 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
     try {
       expect(
-        await checkBrokerSession(kit_id, optionsFor(broker.url, { password: 'wrong' }), never),
+        await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url, { password: 'wrong' }), never),
       ).toMatchObject([{ level: 'fail', what: 'broker login', remedy: holding('broker.password_file') }]);
       for (const protocol of ['auto', '3.1.1'] as const) {
         const found = await checkBrokerSession(
-          kit_id,
+          useOfKit(kit_id),
           optionsFor(broker.url, { password: 'right', protocol }),
           never,
         );
@@ -153,7 +155,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
   test('a topic without write permission is named', async () => {
     const broker = await startMosquitto({ acl: `user ${kit_id}\ntopic read k1/${kit_id}/down/#\n` });
     try {
-      expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([
+      expect(await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never)).toMatchObject([
         { level: 'ok' },
         { level: 'ok', what: 'broker rights down' },
         { level: 'fail', what: 'broker rights up', remedy: holding(`k1/${kit_id}/up/#`) },
@@ -182,7 +184,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
         await cloud.publishAsync(`k1/${kit_id}/down/sync`, 'a task', { qos: 1 });
         await cloud.endAsync();
 
-        const found = await checkBrokerSession(kit_id, optionsFor(broker.url, { protocol }), never);
+        const found = await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url, { protocol }), never);
         expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
 
         const after = connect(broker.url, session);
@@ -204,7 +206,7 @@ describe('A broker that closes connections without a reason', () => {
       onConnect: (peer) => (peer.version === 5 ? peer.hangUp() : peer.connack()),
     });
     try {
-      const found = await checkBrokerSession(kit_id, optionsFor(broker.url), never);
+      const found = await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never);
       expect(found[0]).toMatchObject({ level: 'ok', finding: holding('MQTT 3.1.1') });
       expect(found[1]).toMatchObject({ level: 'ok', finding: holding('protocol: 3.1.1') });
     } finally {
@@ -215,7 +217,7 @@ describe('A broker that closes connections without a reason', () => {
   test('has the setting named when it closes connections of both versions', async () => {
     const broker = await startScriptedBroker({ onConnect: (peer) => peer.hangUp() });
     try {
-      expect(await checkBrokerSession(kit_id, optionsFor(broker.url), never)).toMatchObject([
+      expect(await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never)).toMatchObject([
         { level: 'fail', what: 'broker login', remedy: holding('broker.protocol') },
       ]);
     } finally {

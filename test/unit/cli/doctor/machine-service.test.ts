@@ -48,7 +48,7 @@ test('access to a file is judged by its folders, owner, groups and other users',
       );
     await chmod(folder, 0o750);
     await chmod(file, 0o640);
-    const enter = texts.move_or_open_folder(folder);
+    const enter = texts.move_or_open_folder('kit-connector', folder);
     expect(await remedies(false)).toEqual([undefined, undefined, enter]);
     await chmod(folder, 0o755);
     expect(await remedies(false)).toEqual([undefined, undefined, texts.run_chgrp('kit-connector', file)]);

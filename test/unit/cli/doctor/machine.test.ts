@@ -95,14 +95,14 @@ describe('the clock', () => {
   });
 });
 
-function diskOf(state_dir: string, free_bytes_min = 0) {
-  return { state_dir, outbox: { bytes_max: 1, rows_max: 1, free_bytes_min, age_max_ms: 1 } };
+function roomOf(bytes_min = 0) {
+  return { bytes_min, low: texts.minimum_of_buffer, soon: texts.free_space_soon };
 }
 
 describe('the disk', () => {
   test('the disk check writes a file where the daemon will make its directory, and removes it', async () => {
     await withDirectory(async (dir) => {
-      const findings = await checkDisk(diskOf(join(dir, 'not', 'made', 'yet')));
+      const findings = await checkDisk(join(dir, 'not', 'made', 'yet'), roomOf());
       expect(findings.map(({ level, what }) => [level, what])).toEqual([
         ['ok', 'disk space'],
         ['ok', 'disk write'],
@@ -114,7 +114,7 @@ describe('the disk', () => {
   test.skipIf(diskMissing())('a full disk is found, with what to delete', async () => {
     await withTmpfs(2, async (dir) => {
       await expect(writeFile(join(dir, 'logs'), Buffer.alloc(4_000_000))).rejects.toThrow('ENOSPC');
-      expect(await checkDisk(diskOf(dir, 1_000_000))).toMatchObject([
+      expect(await checkDisk(dir, roomOf(1_000_000))).toMatchObject([
         { level: 'fail', what: 'disk space', remedy: holding(cliTexts.free_space) },
         { level: 'fail', what: 'disk write', remedy: texts.free_space_full },
       ]);
@@ -125,7 +125,7 @@ describe('the disk', () => {
     await withExt4(8, async (dir, disk) => {
       disk.breakDown();
       await eventually('the kernel makes it read-only', async () =>
-        (await checkDisk(diskOf(dir))).some(
+        (await checkDisk(dir, roomOf())).some(
           ({ level, finding }) => level === 'fail' && finding.includes('read-only file system'),
         ),
       );
