@@ -20,6 +20,7 @@ export const channels = {
   event: (asset_id: string, feed: string) => `event/${asset_id}/${feed}`,
   task: (task_id: string) => `task/${task_id}`,
   partner: (asset_id: string) => `partner/${asset_id}`,
+  file: (file_id: string) => `file/${file_id}`,
 } as const;
 
 /** The first word of a channel is its kind, which selects the subscribers: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
@@ -42,7 +43,7 @@ export function downFilter(kit_id: string): string {
  * retained messages to subscriptions with wildcards.
  */
 export function downFilters(kit_id: string): readonly string[] {
-  return ['task/#', 'ack', 'sync', 'config', 'partner/#'].map(
+  return ['task/#', 'ack', 'sync', 'config', 'partner/#', 'file/#'].map(
     (path) => `${contract_major}/${kit_id}/down/${path}`,
   );
 }
@@ -53,32 +54,40 @@ export function downTopic(kit_id: string, down: Down): string {
       ? `task/${down.task_id}${down.kind === 'cancel' ? '/cancel' : ''}`
       : 'asset_id' in down
         ? `partner/${down.asset_id}`
-        : down.kind;
+        : 'file_id' in down
+          ? `file/${down.file_id}`
+          : down.kind;
   return `${contract_major}/${kit_id}/down/${path}`;
 }
 
 export type Down =
   | { readonly kind: 'task' | 'cancel'; readonly task_id: string }
   | { readonly kind: 'partner'; readonly asset_id: string }
+  | { readonly kind: 'file'; readonly file_id: string }
   | { readonly kind: 'ack' | 'sync' | 'config' };
 
 /** What a topic below `k1/{kit_id}/down/` asks for; undefined when the contract does not know it. */
 export function parseDown(kit_id: string, topic: string): Down | undefined {
   const prefix = `${contract_major}/${kit_id}/down/`;
   if (!topic.startsWith(prefix)) return undefined;
-  const [kind, task_id, verb, ...rest] = topic.slice(prefix.length).split('/');
-  if (rest.length > 0) return undefined;
-  if (kind === 'partner') return readPartner(task_id, verb);
-  if (kind === 'task' && task_id) {
-    if (verb === undefined) return { kind: 'task', task_id };
-    return verb === 'cancel' ? { kind: 'cancel', task_id } : undefined;
-  }
-  if (task_id !== undefined) return undefined;
-  return kind === 'ack' || kind === 'sync' || kind === 'config' ? { kind } : undefined;
+  const [kind = '', id, verb, ...rest] = topic.slice(prefix.length).split('/');
+  if (rest.length > 0 || id === '') return undefined;
+  if (id === undefined) return kind === 'ack' || kind === 'sync' || kind === 'config' ? { kind } : undefined;
+  if (verb === undefined) return downOf(kind, id);
+  return kind === 'task' && verb === 'cancel' ? { kind: 'cancel', task_id: id } : undefined;
 }
 
-function readPartner(asset_id: string | undefined, more: string | undefined): Down | undefined {
-  return asset_id && more === undefined ? { kind: 'partner', asset_id } : undefined;
+function downOf(kind: string, id: string): Down | undefined {
+  switch (kind) {
+    case 'task':
+      return { kind, task_id: id };
+    case 'partner':
+      return { kind, asset_id: id };
+    case 'file':
+      return { kind, file_id: id };
+    default:
+      return undefined;
+  }
 }
 
 /** What the cloud subscribes to: everything that kits publish. */
@@ -103,16 +112,15 @@ export type Channel =
   | { readonly kind: z.output<typeof wholeKit> }
   | { readonly kind: 'asset' | 'commands' | 'partner'; readonly asset_id: string }
   | { readonly kind: 'feed' | 'event'; readonly asset_id: string; readonly feed: string }
-  | { readonly kind: 'task'; readonly task_id: string };
+  | { readonly kind: 'task'; readonly task_id: string }
+  | { readonly kind: 'file'; readonly file_id: string };
 
 /** What a channel carries; undefined when the contract does not know it, as with channels of a later version. */
 export function readChannel(channel: string): Channel | undefined {
+  const whole = wholeKit.safeParse(channel).data;
+  if (whole) return { kind: whole };
   const words = channel.split('/');
   const [kind, id = '', last = ''] = words;
-  if (words.length === 1) {
-    const { data } = wholeKit.safeParse(kind);
-    return data && { kind: data };
-  }
   switch (`${kind} ${words.length}`) {
     case 'asset 2':
       return { kind: 'asset', asset_id: id };
@@ -120,6 +128,8 @@ export function readChannel(channel: string): Channel | undefined {
       return { kind: 'partner', asset_id: id };
     case 'task 2':
       return { kind: 'task', task_id: id };
+    case 'file 2':
+      return { kind: 'file', file_id: id };
     case 'asset 3':
       return last === 'commands' ? { kind: 'commands', asset_id: id } : undefined;
     case 'feed 3':
@@ -133,26 +143,10 @@ export function readChannel(channel: string): Channel | undefined {
 
 /** The text of a channel: what `readChannel` reads. */
 export function channelOf(channel: Channel): string {
-  switch (channel.kind) {
-    case 'asset':
-      return channels.asset(channel.asset_id);
-    case 'commands':
-      return channels.commands(channel.asset_id);
-    case 'partner':
-      return channels.partner(channel.asset_id);
-    case 'feed':
-    case 'event':
-      return channels[channel.kind](channel.asset_id, channel.feed);
-    case 'task':
-      return channels.task(channel.task_id);
-    case 'state':
-    case 'telemetry':
-    case 'batch':
-    case 'drops':
-    case 'roster':
-    default:
-      return channels[channel.kind];
-  }
+  if ('task_id' in channel) return channels.task(channel.task_id);
+  if ('file_id' in channel) return channels.file(channel.file_id);
+  if ('feed' in channel) return channels[channel.kind](channel.asset_id, channel.feed);
+  return 'asset_id' in channel ? channels[channel.kind](channel.asset_id) : channels[channel.kind];
 }
 
 const wholeKit = z.enum(['state', 'telemetry', 'batch', 'drops', 'roster']);

@@ -34,6 +34,7 @@ export const rooms: readonly Room[] = [
       'cloud',
       'contract',
       'kit/config',
+      'kit/files',
       'kit/geo',
       'kit/hub',
       'kit/local',
@@ -96,6 +97,13 @@ export const rooms: readonly Room[] = [
     purpose:
       'the driver host, `supervise`, feed rates; `assets/` for their state, `kit/` for its location and what changed in its telemetry',
     imports: ['contract', 'platform', 'toolkit/device'],
+    types: ['kit/outbox', 'toolkit/driver'],
+    packages: ['zod'],
+  },
+  {
+    folder: 'src/kit/files',
+    purpose: 'files for the cloud beside the messages: kept in a folder with a journal, announced, uploaded',
+    imports: ['contract', 'platform'],
     types: ['kit/outbox', 'toolkit/driver'],
     packages: ['zod'],
   },

@@ -8,6 +8,7 @@ import { announcement, commandList, roster } from '../assets.ts';
 import { batch } from '../batch/batch.ts';
 import { dropReport } from '../drops.ts';
 import { edgeEvents, laneOfFeed, publishedFeeds, type FeedSet } from '../feeds.ts';
+import { fileAnswer, fileReport } from '../files.ts';
 import { kitTelemetry } from '../kit.ts';
 import { partnerChange, partnerRecord } from '../partners.ts';
 import { kitState } from '../presence.ts';
@@ -90,6 +91,7 @@ const parameterNotes: Readonly<Record<string, string>> = {
   kit_id: 'UUID of the kit',
   asset_id: 'UUIDv5 of asset_key in the namespace kit_id',
   task_id: 'UUID of the task',
+  file_id: 'UUID of the file',
   feed: 'name of the feed; selects the message type',
 };
 
@@ -188,6 +190,7 @@ interface ChannelSpec {
 const kit_id = '{kit_id}';
 const asset_id = '{asset_id}';
 const task_id = '{task_id}';
+const file_id = '{file_id}';
 const feed = '{feed}';
 
 export const channelSpecs: readonly ChannelSpec[] = [
@@ -285,6 +288,12 @@ export const channelSpecs: readonly ChannelSpec[] = [
       removal('partnerRemoval', 'The partner asset is removed for good'),
     ],
   }),
+  up('file', {
+    address: channels.file(file_id),
+    summary: 'What became of a file that the kit keeps for the cloud',
+    lane: 'alarm',
+    messages: [{ name: 'fileReport', summary: 'A file and its state', schema: fileReport, body: 'envelope' }],
+  }),
   up('drops', {
     address: channels.drops,
     summary: 'Messages that were dropped before delivery',
@@ -317,6 +326,11 @@ export const channelSpecs: readonly ChannelSpec[] = [
     name: 'partnerChange',
     summary: 'A partner asset with its newest fix, or its removal',
     schema: partnerChange,
+  }),
+  down({ kind: 'file', file_id }, 'What the cloud wants of a file; never retained', {
+    name: 'fileAnswer',
+    summary: 'A permit to upload it, an order, or its end',
+    schema: fileAnswer,
   }),
   down({ kind: 'config' }, 'Rates and caps, bounded by the configuration of the kit', {
     name: 'kitConfig',

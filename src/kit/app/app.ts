@@ -17,6 +17,7 @@ import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
 import { no_broker, renewed } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
+import { KitFiles } from '../files/kit-files.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
@@ -41,6 +42,7 @@ import { createMedia, type MediaOptions, templateMedia } from '../media/media.ts
 import { mediaMtx } from '../media/mediamtx.ts';
 
 export const buffer_file = 'buffer.db';
+const files_dir = 'files';
 /** Running tasks get so long to end at a stop. */
 const stop_tasks_ms = 2_000;
 /** Drivers stop in parallel and are abandoned after three seconds. */
@@ -124,6 +126,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     service?.take(row);
   };
   await service?.start();
+  void parts.files.open();
 
   const has_broker = deps.broker.url !== no_broker;
   const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
@@ -155,6 +158,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
       await service?.stop();
       ends.uplink.abort();
       await uplink_done;
+      await parts.files.store.close();
       await outbox.close();
     },
   };
@@ -237,6 +241,15 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
   const [{ config }, { signal }] = [live, ends.hub];
   const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
   const facts = processFacts(deps, low_battery, signal);
+  const files = new KitFiles({
+    kit_id: config.kit_id,
+    dir: join(config.state_dir, files_dir),
+    limits: () => live.config.files,
+    outbox,
+    now: () => clock.stamp().time_ms,
+    log: log.child({ part: 'files' }),
+    signal,
+  });
   const onUrl = (asset_key: string): void => hub.streamChanged(asset_key);
   const hub: Hub = createHub({
     kit_id: config.kit_id,
@@ -258,6 +271,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     },
     // The path at the kit's own service; a change of `service` needs a restart.
     picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
+    files,
     alarmPicturesOff: () => (pace.isMetered ? texts.metered_link : undefined),
     broken,
     signal,
@@ -277,7 +291,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     ...epochOf(outbox),
     clock,
     dispatch: outbox.dispatch,
-    inbox: inboxHandlers({ outbox, hub, tasks, pace, own }),
+    inbox: inboxHandlers({ outbox, hub, tasks, pace, own, files }),
     state: (how) => ({ ...kitState(parts, how) }),
     onConnected: announceTo(outbox, hub, own),
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
@@ -296,6 +310,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     tasks,
     uplink,
     drain,
+    files,
   };
   return parts;
 }
@@ -385,9 +400,10 @@ function brokerFacts(uplink: () => Uplink): Pick<HubOptions, 'isOnline' | 'carri
 interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
   readonly hub: Hub;
   readonly tasks: TaskRunner;
+  readonly files: KitFiles;
 }
 
-function inboxHandlers({ outbox, hub, tasks, pace, own }: InboxParts): InboxHandlers {
+function inboxHandlers({ outbox, hub, tasks, pace, own, files }: InboxParts): InboxHandlers {
   return {
     task: async (raw, meta) => tasks.receive(raw, meta),
     cancel: (task_id) => tasks.cancel(task_id),
@@ -395,7 +411,11 @@ function inboxHandlers({ outbox, hub, tasks, pace, own }: InboxParts): InboxHand
       own.acked_ms = performance.now();
       outbox.confirm(ack);
     },
-    sync: () => announce(hub, own),
+    sync: () => {
+      announce(hub, own);
+      files.announceAll();
+    },
+    file: async (file_id, answer) => files.answer(file_id, answer),
     partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
     config: (requested) => {
       pace.apply(requested);

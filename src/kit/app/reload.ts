@@ -24,17 +24,26 @@ export class LiveConfig {
 
   /** What only a start can change stays as it runs. */
   change(next: Config): void {
-    const { kit_name, feeds, telemetry, low_battery, commands, log, drivers } = next;
+    const { kit_name, files, feeds, telemetry, low_battery, commands, log, drivers } = next;
     const uplink = { ...next.uplink, window_messages: this.#started.uplink.window_messages };
     const waiting = restartKeys(this.#started, next);
     const warnings = waiting.length > 0 ? [...next.warnings, restartSentence(waiting)] : next.warnings;
-    const live = { kit_name, uplink, feeds, telemetry, low_battery, commands, log, drivers, warnings };
+    const live = { kit_name, uplink, files, feeds, telemetry, low_battery, commands, log, drivers, warnings };
     this.#config = { ...this.#started, ...live };
   }
 }
 
 /** Sections that hold at once. */
-const live_keys = ['kit_name', 'uplink', 'feeds', 'telemetry', 'low_battery', 'commands', 'log'] as const;
+const live_keys = [
+  'kit_name',
+  'uplink',
+  'files',
+  'feeds',
+  'telemetry',
+  'low_battery',
+  'commands',
+  'log',
+] as const;
 /** Not compared: drivers are looked at one by one, and the others follow from the rest. */
 const followed_keys = ['drivers', 'warnings', 'file', 'control_socket'] as const;
 

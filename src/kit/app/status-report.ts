@@ -1,6 +1,7 @@
 /** The daemon's answer to "how are you": the parts' own views, put together for the control socket. */
 import type { EventEmitter } from 'node:events';
 import type { Config } from '../config/config.ts';
+import type { KitFiles } from '../files/kit-files.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { StatusReport } from '../local/api.ts';
 import type { Outbox } from '../outbox/live/outbox.ts';
@@ -29,6 +30,7 @@ export interface ReportParts {
   readonly uplink_events: EventEmitter<UplinkEvents>;
   readonly tasks: TaskRunner;
   readonly drain: Pick<DrainMeter, 'report'>;
+  readonly files: KitFiles;
   /** How late the event loop is. */
   readonly lag: LoopLag;
   /** Why power is saved; null: it is not. */
@@ -53,6 +55,7 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     warnings: otherReasons({ salvage: parts.outbox.salvage, warnings: config.warnings }),
     uplink: uplinkReport(parts),
     outbox: await outboxReport(parts),
+    files: parts.files.view(),
     drivers: Array.from(hub.drivers(), ({ devices = [], ...driver }) => ({
       ...driver,
       facts: { ...driver.facts },

@@ -54,6 +54,12 @@ export interface Config {
     readonly free_bytes_min: number;
     readonly age_max_ms: number;
   };
+  /** Files for the cloud. */
+  readonly files: {
+    readonly bytes_max: number;
+    readonly age_max_ms: number;
+    readonly free_bytes_min: number;
+  };
   readonly feeds: {
     /** Messages a second and asset, by feed. */
     readonly rates_hz: Readonly<Record<string, number>>;
@@ -256,6 +262,11 @@ function inUnits(source: Source, file: ConfigFile) {
       rows_max: file.outbox.rows_max,
       free_bytes_min: file.outbox.free_disk_min_mb * 1e6,
       age_max_ms: file.outbox.age_max_days * 86_400_000,
+    },
+    files: {
+      bytes_max: file.files.bytes_max_mb * 1e6,
+      age_max_ms: file.files.age_max_days * 86_400_000,
+      free_bytes_min: file.outbox.free_disk_min_mb * 1e6,
     },
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),

@@ -146,6 +146,16 @@ const outbox = z.strictObject({
   age_max_days: z.number().positive().max(3_650).default(30).describe('older messages expire'),
 });
 
+const files = z.strictObject({
+  bytes_max_mb: z
+    .number()
+    .min(1)
+    .max(1_000_000)
+    .default(512)
+    .describe('size of the files that wait for the cloud; beyond it the oldest are given up'),
+  age_max_days: z.number().positive().max(3_650).default(30).describe('older files are given up'),
+});
+
 const driver = z.strictObject({
   driver: z.string().min(1).describe('the name of the driver'),
   name: instanceName.optional().describe('of this instance; the name of the driver when left out'),
@@ -174,6 +184,7 @@ export const configFile = z.strictObject({
   broker: broker.optional().describe('left out: an embedded broker on loopback, for trials'),
   uplink: uplink.prefault({}),
   outbox: outbox.prefault({}),
+  files: files.prefault({}),
   feeds: z
     .strictObject({
       rates_hz: z

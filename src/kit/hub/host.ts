@@ -30,6 +30,7 @@ interface HostParts {
   readonly onUp: () => void;
   readonly onFacts: (facts: StatusFacts, devices: readonly DeviceReport[]) => void;
   readonly onOptions: DriverHost<FeedSet>['onOptions'];
+  readonly files: DriverHost<FeedSet>['files'];
 }
 
 /** Facts of one driver that status shows. */
@@ -79,6 +80,7 @@ export function openHost(parts: HostParts): {
     publishGateway(feed, message) {
       if (door.open) assets.publishGateway(owner, feed, message);
     },
+    files: parts.files,
     stateFile(file) {
       try {
         mkdirSync(state_dir, { recursive: true, mode: 0o700 });

@@ -58,6 +58,8 @@ export interface HubOptions extends TelemetryPace {
   readonly picturePath?: ((asset_id: string) => string) | undefined;
   /** Why alarms have no pictures now, as on a metered link; undefined: they have. */
   readonly alarmPicturesOff: () => string | undefined;
+  /** Takes files of drivers for the cloud. */
+  readonly files: DriverHost<FeedSet>['files'];
   /** Called when a part contradicts itself: the process has to start again. */
   readonly broken: (error: unknown) => void;
   readonly observe: ObserveAssets;
@@ -162,8 +164,7 @@ export function createHub(options: HubOptions): Hub {
   ready = true;
 
   return {
-    runDriver: async (order) =>
-      runOne(order, { drivers, takers, assets, kit, clock, state_dir: options.state_dir }),
+    runDriver: async (order) => runOne(order, { ...options, drivers, takers, assets, kit }),
     changeOptions: (name, raw) => takers.get(name)?.(raw),
     announceAll() {
       assets.announceAgain();
@@ -219,6 +220,7 @@ interface RunParts {
   readonly kit: Kit;
   readonly clock: Clock;
   readonly state_dir: string;
+  readonly files: DriverHost<FeedSet>['files'];
 }
 
 async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunParts): Promise<void> {
@@ -252,8 +254,21 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
       const onFacts = (facts: StatusFacts, devices: readonly DeviceReport[]): void =>
         show({ facts, devices });
       const onOptions = (take: TakeOptions): void => void takers.set(name, take);
+      const { files } = parts;
       const state_dir = join(parts.state_dir, name);
-      const door = openHost({ name, driver, log, signal, assets, kit, state_dir, onUp, onFacts, onOptions });
+      const door = openHost({
+        name,
+        driver,
+        log,
+        signal,
+        assets,
+        kit,
+        files,
+        state_dir,
+        onUp,
+        onFacts,
+        onOptions,
+      });
       shut = door.shut;
       await run(door.host);
     },

@@ -75,6 +75,16 @@ const outboxReport = z.object({
   }),
 });
 
+/** Absent from older daemons. Since the folder was made: accepted = uploaded + dropped + kept. */
+const filesReport = z.object({
+  accepted: count,
+  uploaded: count,
+  /** By reason. */
+  dropped: z.record(z.string(), count),
+  kept: z.object({ files: count, bytes: count, ordered: count }),
+  bytes_max: count,
+});
+
 const deviceReport = z.object({
   name: z.string(),
   tried: z.string(),
@@ -162,6 +172,7 @@ export const statusReport = z.object({
   warnings: z.array(z.string()).optional(),
   uplink: uplinkReport,
   outbox: outboxReport,
+  files: filesReport.optional(),
   drivers: z.array(driverReport),
   assets: z.array(assetReport),
   /** The newest kit telemetry as published: `wans`, `gateway`, `battery`, ... */

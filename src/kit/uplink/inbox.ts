@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import { message_limits, readJson } from '../../contract/bounded-json.ts';
 import { firstFault } from '../../contract/first-fault.ts';
 import { type PartnerChange, partnerChange } from '../../contract/partners.ts';
+import { type FileAnswer, fileAnswer } from '../../contract/files.ts';
 import { cloudAck, kitConfig, type CloudAck, type KitConfig } from '../../contract/tasks.ts';
 import { parseDown } from '../../contract/topics.ts';
 import { CommandRefused, messageOf } from '../../platform/errors.ts';
@@ -43,6 +44,8 @@ export interface InboxHandlers {
   readonly config: (config: KitConfig) => void;
   /** The cloud changed a partner asset. */
   readonly partner: (asset_id: string, change: PartnerChange) => void | Promise<void>;
+  /** The cloud wants something of a file. */
+  readonly file: (file_id: string, answer: FileAnswer) => void | Promise<void>;
 }
 
 export interface InboxLog {
@@ -108,6 +111,12 @@ export class Inbox {
         const { asset_id } = down;
         const change = fitting(partnerChange, cleanTextsBut('metadata', json()), topic, log);
         void given(change, async (value) => handlers.partner(asset_id, value), log);
+        break;
+      }
+      case 'file': {
+        const { file_id } = down;
+        const answer = fitting(fileAnswer, json(), topic, log);
+        void given(answer, async (value) => handlers.file(file_id, value), log);
         break;
       }
       case 'config':

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { AssetType, HealthItem, Protocol } from '../../contract/assets.ts';
 import type { FeedSet, gatewayFeeds } from '../../contract/feeds.ts';
+import type { FileKind } from '../../contract/files.ts';
 import type { KitPart, Link, LinkCause, LinkType, Location } from '../../contract/kit.ts';
 import type { Command } from './command.ts';
 import type { Health } from './health.ts';
@@ -100,6 +101,28 @@ export interface AssetSink<F extends FeedSet> {
   remove(): void;
 }
 
+/** A file for the cloud. */
+export interface NewFile {
+  readonly kind: FileKind;
+  /** The asset that it is about; null: the kit itself. */
+  readonly asset_key: string | null;
+  /** As a person would store it: `flight 2026-11-29 12-40.bin`. */
+  readonly name: string;
+  /** Left out: `application/octet-stream`. */
+  readonly content_type?: string;
+  /** When what it shows was observed, milliseconds since 1970. */
+  readonly at_ms: number;
+  /** `path`: a file of the driver, complete, which is moved (best below `stateFile`) and no longer the driver's once it is taken. */
+  readonly content:
+    | { readonly path: string }
+    | { readonly bytes: Uint8Array }
+    | { readonly stream: AsyncIterable<Uint8Array> };
+  /** A JPEG of at most 8 KiB; a larger one is left out. */
+  readonly thumbnail?: Uint8Array | undefined;
+  /** Messages of the asset that it belongs to. */
+  readonly alarms?: readonly { readonly feed: string; readonly timestamp: string }[];
+}
+
 /** State of one configured device, for status and doctor. Times are ISO 8601, UTC. */
 export interface DeviceReport {
   /** As the configuration calls it. */
@@ -144,6 +167,12 @@ export interface DriverHost<F extends FeedSet> {
     feed: K,
     message: z.output<(typeof gatewayFeeds)[K]>,
   ) => void;
+  /**
+   * Files for the cloud. `add` resolves with the id once the file is on disk: it is announced, and sent when the link allows it.
+   * Rejects with `CommandRefused` for a file that is empty or larger than all files may be, and with `StorageUnavailable` while the
+   * disk takes none; a file named by its path stays the driver's then.
+   */
+  readonly files: { readonly add: (file: NewFile) => Promise<string> };
   /** Path of a small file of this driver instance that outlives restarts, in a folder that only the daemon reads. */
   readonly stateFile: (name: string) => string;
   /**

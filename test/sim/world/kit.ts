@@ -182,6 +182,7 @@ export class Kit {
         free_bytes_min: 0,
         age_max_ms: 30 * 86_400_000,
       },
+      files: { bytes_max: 1e9, age_max_ms: 30 * 86_400_000, free_bytes_min: 0 },
       feeds: { rates_hz: {}, rate_default_hz: Number.POSITIVE_INFINITY },
       media: undefined,
       service: undefined,

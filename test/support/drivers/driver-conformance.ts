@@ -2,6 +2,7 @@
  * What every driver must do, whatever its devices: call `driverConformance` inside a `describe`. The device is played by
  * a scriptable peer. A part that cannot apply to a driver is left out by name, with the reason.
  */
+import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { jsonValue, sample } from 'fast-check';
 import { getEventListeners } from 'node:events';
@@ -213,6 +214,7 @@ function recordingHost(driver: Driver, signal: AbortSignal) {
     serveGateway: (more_commands) => void commands.push(...more_commands),
     publishGateway: () => undefined,
     linkType: () => null,
+    files: { add: async () => randomUUID() },
     stateFile: (name) => join(state_dir, name),
     retract: () => undefined,
     reportStatus: () => undefined,

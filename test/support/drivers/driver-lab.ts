@@ -1,4 +1,5 @@
 /** Runs one driver outside a hub and keeps what it says, for drivers that announce no asset of their own. */
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,7 @@ import { join } from 'node:path';
 import type { FeedSet } from '../../../src/contract/feeds.ts';
 import { type KitPart, type KitTelemetry, kitTelemetry } from '../../../src/contract/kit.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
-import type { Driver, DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import type { Driver, DriverHost, NewFile } from '../../../src/toolkit/driver/driver.ts';
 import { eventually } from '../eventually.ts';
 import { recordingLog } from '../recording-log.ts';
 
@@ -17,10 +18,12 @@ export function driverLab(driver: Driver, options: unknown, { state_dir }: { sta
   const dir = state_dir ?? mkdtempSync(join(tmpdir(), 'kit-connector-lab-'));
   const kit: KitTelemetry = {};
   const said: KitPart[] = [];
-  const shown: { commands: readonly Command[]; facts: Readonly<Record<string, unknown>> } = {
-    commands: [],
-    facts: {},
-  };
+  const shown: {
+    commands: readonly Command[];
+    facts: Readonly<Record<string, unknown>>;
+    /** Files for the cloud. */
+    readonly files: NewFile[];
+  } = { commands: [], facts: {}, files: [] };
   const host: DriverHost<FeedSet> = {
     signal: stopping.signal,
     log,
@@ -39,6 +42,12 @@ export function driverLab(driver: Driver, options: unknown, { state_dir }: { sta
     },
     publishGateway: () => undefined,
     linkType: () => null,
+    files: {
+      add: async (file) => {
+        shown.files.push(file);
+        return randomUUID();
+      },
+    },
     stateFile: (name) => join(dir, name),
     reportStatus(facts) {
       shown.facts = facts;

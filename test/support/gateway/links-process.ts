@@ -25,6 +25,7 @@ const host: DriverHost<typeof noFeeds> = {
   },
   reportKit: ({ wans }) => console.log(JSON.stringify({ wans, reasons })),
   reportLink: ({ name, reason }) => void Object.assign(reasons, { [name]: reason ?? null }),
+  files: { add: async () => '' },
   retract: silent,
   reportLocation: silent,
   serveGateway: silent,

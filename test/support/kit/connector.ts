@@ -129,6 +129,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
       sync: () => undefined,
       config: () => undefined,
       partner: () => undefined,
+      file: () => undefined,
     },
     state: ({ online, reason }) => ({ online, reason }),
     onConnected: () => options.onConnected?.(),

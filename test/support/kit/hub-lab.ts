@@ -47,6 +47,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     streams: { want: () => undefined, urlOf: () => null, healthOf: () => undefined },
     picturePath: (id) => `/pictures/${id}`,
     alarmPicturesOff: () => undefined,
+    files: { add: async () => Promise.reject(new Error('not used here')) },
     broken: (error) => void broken.push(error),
     signal: stopping.signal,
     ...more,

@@ -31,6 +31,7 @@ describe('A channel of a kit', () => {
     { kind: 'feed', asset_id, feed: 'gps' },
     { kind: 'event', asset_id, feed: 'motion' },
     { kind: 'task', task_id: asset_id },
+    { kind: 'file', file_id: asset_id },
   ])('is read as it was written: %j', (channel) => {
     const text = channelOf(channel);
     expect(readChannel(text)).toEqual(channel);
@@ -48,6 +49,7 @@ describe('A channel of a kit', () => {
     `feed/${asset_id}/gps/more`,
     `task/${asset_id}/more`,
     `partner/${asset_id}/more`,
+    `file/${asset_id}/more`,
     'state/more',
   ])('that the contract does not know is not read: %j', (text) => {
     expect(readChannel(text)).toBeUndefined();
@@ -66,6 +68,7 @@ describe('A topic for a kit', () => {
     { kind: 'task', task_id: asset_id },
     { kind: 'cancel', task_id: asset_id },
     { kind: 'partner', asset_id },
+    { kind: 'file', file_id: asset_id },
     { kind: 'ack' },
     { kind: 'sync' },
     { kind: 'config' },

@@ -31,25 +31,12 @@ const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nulli
 export async function applyMessage(queries: Queries, arrival: Arrival): Promise<Applied> {
   const { channel, refused } = arrival.message;
   if (refused !== undefined) return { fault: refused };
-  if ('asset_id' in channel && !('feed' in channel)) {
-    return announced[channel.kind](queries, arrival, channel.asset_id);
-  }
-  switch (channel.kind) {
-    case 'feed':
-    case 'event':
-      return applyEvent(queries, arrival, channel);
-    case 'task':
-      return applyTask(queries, arrival, channel.task_id);
-    case 'drops':
-      return applyDrops(queries, arrival);
-    case 'roster':
-      return applyRoster(queries, arrival);
-    case 'state':
-    case 'telemetry':
-    case 'batch':
-    default:
-      return { fault: texts.not_separate };
-  }
+  if ('feed' in channel) return applyEvent(queries, arrival, channel);
+  if ('asset_id' in channel) return announced[channel.kind](queries, arrival, channel.asset_id);
+  if ('task_id' in channel) return applyTask(queries, arrival, channel.task_id);
+  if ('file_id' in channel) return nothing;
+  if (channel.kind === 'drops') return applyDrops(queries, arrival);
+  return channel.kind === 'roster' ? applyRoster(queries, arrival) : { fault: texts.not_separate };
 }
 
 async function applyAsset(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {

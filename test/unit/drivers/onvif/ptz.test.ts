@@ -57,6 +57,7 @@ async function serve(move_s = 0.2) {
         remove: nothing,
       };
     },
+    files: { add: async () => Promise.reject(new Error('not used here')) },
     retract: nothing,
     reportKit: nothing,
     reportLink: nothing,

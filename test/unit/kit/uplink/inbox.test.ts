@@ -22,6 +22,7 @@ function inbox(handlers: Partial<InboxHandlers>) {
       sync: () => undefined,
       config: () => undefined,
       partner: () => undefined,
+      file: () => undefined,
       ...handlers,
     },
     log: {

@@ -33,6 +33,7 @@ function hostOf(signal: AbortSignal, assets: string[]): Host {
       setHealth: () => undefined,
       remove: () => void assets.push(`${asset_key} removed`),
     }),
+    files: { add: unused },
     retract: unused,
     reportKit: unused,
     reportLink: unused,

@@ -1,0 +1,129 @@
+/** Files that drivers hand over: announced when they are on disk, and what the cloud asks for. */
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { thumbnail_bytes_max } from '../../../../src/contract/files.ts';
+import { assetId } from '../../../../src/contract/identity.ts';
+import { KitFiles } from '../../../../src/kit/files/kit-files.ts';
+import { texts } from '../../../../src/kit/files/texts.ts';
+import { aborted } from '../../../../src/platform/time.ts';
+import { drone, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { recordingOutbox } from '../../../support/recording-outbox.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+
+const dirs: string[] = [];
+afterEach(async () => {
+  for (const dir of dirs.splice(0)) await rm(dir, { recursive: true });
+});
+
+async function lab(dir?: string) {
+  const place = dir ?? (await makeDirectory());
+  if (dir === undefined) dirs.push(place);
+  const outbox = recordingOutbox();
+  const files = new KitFiles({
+    kit_id,
+    dir: join(place, 'files'),
+    limits: () => ({ bytes_max: 1_000, age_max_ms: 1_000_000, free_bytes_min: 0 }),
+    outbox: { ...outbox, committed: async () => undefined },
+    now: () => 5_000,
+    log: recordingLog(),
+    signal: AbortSignal.abort(),
+  });
+  await files.open();
+  return {
+    files,
+    outbox,
+    dir: place,
+    isAnnounced: () => files.store.files.every(({ announced }) => announced),
+  };
+}
+
+const still = {
+  kind: 'still',
+  asset_key: 'cam-1',
+  name: 'gate\u202E.jpg',
+  content_type: 'image/jpeg',
+  at_ms: 1_764_000_000_000,
+  content: { bytes: Buffer.from('jpeg') },
+} as const;
+
+describe('Files of a kit', () => {
+  it('come from a driver through its host, and are announced with hash and thumbnail', async () => {
+    const { files, outbox } = await lab();
+    const hub = hubLab({ files });
+    let id = '';
+    void hub.run(
+      scriptedDriver(async (host) => {
+        host.announce(drone('cam-1'));
+        id = await host.files.add({ ...still, thumbnail: Buffer.from('small') });
+        await aborted(host.signal);
+      }),
+    );
+    const { channel, lane, data } = await outbox.until((draft) => draft.channel.startsWith('file/'));
+    expect(channel).toBe(`file/${id}`);
+    expect(lane).toBe('alarm');
+    expect(data).toEqual({
+      id,
+      kind: 'still',
+      asset_id: assetId(kit_id, 'cam-1'),
+      name: 'gate.jpg',
+      content_type: 'image/jpeg',
+      at: '2025-11-24T16:00:00.000Z',
+      bytes: 4,
+      sha256: createHash('sha256').update('jpeg').digest('hex'),
+      thumbnail: Buffer.from('small').toString('base64'),
+      state: 'stored',
+      reason: null,
+    });
+    await hub.stop();
+  });
+
+  it('are announced again after a start only where the announcement may be lost', async () => {
+    const { files, dir, isAnnounced } = await lab();
+    await files.add({ ...still, thumbnail: Buffer.alloc(thumbnail_bytes_max + 1) });
+    await eventually('announced', isAnnounced);
+    const later = await lab(dir);
+    expect(later.outbox.drafts).toEqual([]);
+    later.files.announceAll();
+    expect(later.outbox.drafts).toHaveLength(1);
+  });
+
+  it.each([
+    ['nothing, with its hash', 'same', 'uploaded'],
+    ['nothing, with another hash', '0'.repeat(64), 'kept'],
+    ['deletion', undefined, 'dropped'],
+  ])('end as the cloud asks: %s', async (_, hash, outcome) => {
+    const { files, outbox } = await lab();
+    const id = await files.add(still);
+    const sha256 = hash === 'same' ? (files.store.get(id)?.sha256 ?? '') : hash;
+    await files.answer(
+      id,
+      sha256 === undefined ? { want: 'deletion', reason: '' } : { want: 'nothing', sha256 },
+    );
+    const { accepted, uploaded, dropped, kept } = files.view();
+    expect([accepted, uploaded, dropped, kept.files]).toEqual([
+      1,
+      outcome === 'uploaded' ? 1 : 0,
+      outcome === 'dropped' ? { unwanted: 1 } : {},
+      outcome === 'kept' ? 1 : 0,
+    ]);
+    const { dropped: words } = texts;
+    const reports = outbox.drafts.flatMap(({ data }) =>
+      data?.['state'] === 'dropped' ? [data['reason']] : [],
+    );
+    expect(reports).toEqual(outcome === 'dropped' ? [words.unwanted] : []);
+  });
+
+  it('are marked when the cloud orders them, also by an order that comes twice', async () => {
+    const { files } = await lab();
+    const id = await files.add(still);
+    await files.answer(id, { want: 'order' });
+    await files.answer(id, { want: 'order' });
+    await files.answer('unknown', { want: 'order' });
+    expect(files.view().kept).toEqual({ files: 1, bytes: 4, ordered: 1 });
+  });
+});
