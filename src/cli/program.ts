@@ -416,7 +416,7 @@ function addService(program: Command, shell: Shell, act: Act): void {
     .option('--all-kits', 'access to all kits, including later ones')
     .option(
       '--scope <scope>',
-      'what the key may do: read, assets:write, commands, alarms, history:erase or webhooks; repeatable; default: all',
+      'what the key may do: read, assets:write, commands, alarms, history:erase, webhooks or keys (to manage keys); repeatable; default: all but keys',
       each,
       [],
     )

@@ -1,12 +1,9 @@
 /** The principal of a request: an API key and its rights. */
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
-import { InvariantBroken } from '../platform/errors.ts';
 import { RequestProblem } from './api/problem.ts';
+import type { Scope } from './scopes.ts';
 import type { ApiKey } from './stored/stored.ts';
 import { texts } from './texts.ts';
-
-export const scopes = ['read', 'assets:write', 'commands', 'alarms', 'history:erase', 'webhooks'] as const;
-export type Scope = (typeof scopes)[number];
 
 const secret_bytes = 24;
 const id_bytes = 6;
@@ -23,16 +20,21 @@ export interface Principal {
   readonly kits: readonly string[] | '*';
 }
 
+type Rights = Pick<Principal, 'scopes' | 'kits'>;
+
 /** The rights of a new key; `kits` `*` means all present and future kits. */
 export type KeyRights = Pick<ApiKey, 'label' | 'scopes' | 'kits' | 'expires_ms'>;
 
 /** Makes a key. The text is shown once and kept nowhere: only its hash is stored. */
 export function makeKey(rights: KeyRights, now_ms: number): { readonly text: string; readonly key: ApiKey } {
-  const text = `kc_${randomBytes(id_bytes).toString('hex')}_${randomBytes(secret_bytes).toString('base64url')}`;
-  const key = keyOfText(text, rights, now_ms);
-  // Of random bytes, too few different characters would be a fault of their source.
-  if (!key) throw new InvariantBroken('a new key is weak');
-  return { text, key };
+  const key_id = randomBytes(id_bytes).toString('hex');
+  const { text, hash } = makeSecret(key_id);
+  return { text, key: keyWith({ key_id, hash }, rights, now_ms) };
+}
+
+export function makeSecret(key_id: string): { readonly text: string; readonly hash: string } {
+  const secret = randomBytes(secret_bytes).toString('base64url');
+  return { text: `kc_${key_id}_${secret}`, hash: hashOf(secret) };
 }
 
 /** Below this many different characters the secret of a key was written by a hand; a random one has more. */
@@ -42,14 +44,12 @@ const different_min = 8;
 export function keyOfText(text: string, rights: KeyRights, now_ms: number): ApiKey | undefined {
   const [, key_id = '', secret = ''] = key_form.exec(text) ?? [];
   if (new Set(secret).size < different_min) return undefined;
-  return {
-    ...rights,
-    key_id,
-    user_id: randomUUID(),
-    hash: hashOf(secret),
-    created_ms: now_ms,
-    used_ms: null,
-  };
+  return keyWith({ key_id, hash: hashOf(secret) }, rights, now_ms);
+}
+
+function keyWith(known: Pick<ApiKey, 'key_id' | 'hash'>, rights: KeyRights, created_ms: number): ApiKey {
+  const unused = { used_ms: null, old_hash: null, old_until_ms: null };
+  return { ...rights, ...known, user_id: randomUUID(), created_ms, ...unused };
 }
 
 /**
@@ -63,12 +63,19 @@ export function identify(
 ): Principal {
   const [, key_id = '', secret = ''] = key_form.exec(text ?? '') ?? [];
   const key = keys.get(key_id);
-  const expected = Buffer.from(key?.hash ?? hashOf(''), 'hex');
-  const isRight = timingSafeEqual(Buffer.from(hashOf(secret), 'hex'), expected);
+  const isRight = isSecretOf(key, secret, now_ms);
   if (!key || !isRight || (key.expires_ms !== null && key.expires_ms <= now_ms)) {
     throw new RequestProblem('unauthorised', texts.no_valid_key);
   }
   return { key_id, user_id: key.user_id, label: key.label, scopes: key.scopes, kits: key.kits };
+}
+
+/** Whether it is the secret of the key, or the one before while that is valid; without a key the same is computed. */
+function isSecretOf(key: ApiKey | undefined, secret: string, now_ms: number): boolean {
+  const given = Buffer.from(hashOf(secret), 'hex');
+  const isHash = (hash = hashOf('')): boolean => timingSafeEqual(given, Buffer.from(hash, 'hex'));
+  const isOld = isHash(key?.old_hash ?? undefined) && (key?.old_until_ms ?? 0) > now_ms;
+  return isHash(key?.hash) || isOld;
 }
 
 /** Throws `RequestProblem` `forbidden`. */
@@ -83,7 +90,7 @@ export function maySee(principal: Pick<Principal, 'kits'>, kit_id: string): bool
 }
 
 /** Whether the first has every right of the second. */
-export function hasRightsOf({ scopes: held, kits }: Principal, other: Principal): boolean {
+export function hasRightsOf({ scopes: held, kits }: Rights, other: Rights): boolean {
   if (!other.scopes.every((scope) => held.includes(scope))) return false;
   if (kits === '*' || other.kits === '*') return kits === '*';
   const seen = new Set(kits);

@@ -118,7 +118,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const exclusion = noticeExclusion(store, log, signal);
     const unready = async (): Promise<string | undefined> =>
       exclusion.reason ?? ingest.unready ?? options.unready();
-    const inside = { service, store, gate, log, changes, signal, unready, meter };
+    const inside = { service, store, keys, gate, log, changes, signal, unready, meter };
     const { retention, keeper } = historyOf(options);
     const parts = { ...inside, ...outsideOf(options), retention, webhooks: webhooks?.operations };
     const http = await (options.serve ?? serveHttp)(listen, parts);

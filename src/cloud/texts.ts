@@ -14,6 +14,9 @@ export const texts = {
   log_certificate_rejected: 'renewed certificate rejected; keeping the old one',
   no_certificate: 'no certificate',
   log_internal_error: 'request failed with an internal error',
+  log_key_created: 'API key created',
+  log_key_rotated: 'API key rotated; its old secret stays valid for a day',
+  log_key_revoked: 'API key revoked',
   log_keys_failed: 'reading API keys failed; using the keys read before',
   log_ack_refused: 'broker refused an acknowledgement; the kit keeps its messages and sends them again',
   log_too_large: 'kit message exceeded the size limit; discarding it',
@@ -76,6 +79,16 @@ export const texts = {
   too_many_requests: (wait_s: number) => `too many requests; retry in ${wait_s} s`,
   too_many_keys: (wait_s: number) => `too many invalid keys; retry in ${wait_s} s`,
   no_valid_key: 'send a valid key in the X-API-Key header',
+  key_rejected: 'the key cannot be made like this',
+  kits_of_key: 'has kits that the key of the request lacks; name kits of that',
+  key_end: (end_ms: number | null) =>
+    end_ms === null
+      ? 'is in the past; send a later time, or leave it out'
+      : `send a time from now to ${new Date(end_ms).toISOString()}, the end of the key of this request`,
+  key_over: 'the key has expired; create another one',
+  own_key: 'this is the key of the request; revoke it with another one',
+  no_key: (key_id: string) => `there is no key ${key_id}, or it has rights that the key of the request lacks`,
+  keys_max: (max: number) => `there are ${max} keys; revoke some`,
   no_scope: (scope: string) => `this key lacks the scope "${scope}"`,
   websocket_only: 'this path accepts only WebSocket handshakes',
   methods_of: (path: string, methods: string) => `${path} supports ${methods}`,

@@ -2,7 +2,8 @@
 import type { StandaloneConfig } from '../../kit/config/standalone.ts';
 import { ConfigInvalid } from '../../platform/errors.ts';
 import type { Log } from '../../platform/log/log.ts';
-import { keyOfText, scopes } from '../../cloud/principal.ts';
+import { keyOfText } from '../../cloud/principal.ts';
+import { scopes } from '../../cloud/scopes.ts';
 import type { Store } from '../../cloud/store/sql-store.ts';
 import type { ApiKey } from '../../cloud/stored/stored.ts';
 import { texts } from '../texts.ts';

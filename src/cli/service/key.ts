@@ -1,6 +1,7 @@
 /** `kit-connector service key`: manages the API keys of the service. A running service applies changes within seconds. */
 import { z } from 'zod';
-import { makeKey, scopes } from '../../cloud/principal.ts';
+import { makeKey } from '../../cloud/principal.ts';
+import { scopes } from '../../cloud/scopes.ts';
 import type { ApiKey } from '../../cloud/stored/stored.ts';
 import { complain, exit, say, printJson, type Shell, table } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
@@ -28,7 +29,8 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
   const now_ms = Date.now();
   const { days, expires } = options;
   const expires_ms = expires ?? (days === undefined ? null : now_ms + days * day_ms);
-  const wanted = options.scope.length === 0 ? [...scopes] : options.scope;
+  // A key that may make others is asked for by name.
+  const wanted = options.scope.length === 0 ? scopes.filter((scope) => scope !== 'keys') : options.scope;
   const lower = kits === '*' ? kits : kits.map((id) => id.toLowerCase());
   const { text, key } = makeKey({ label, scopes: wanted, kits: lower, expires_ms }, now_ms);
   await withStore(options, async (store) => store.addKey(key));

@@ -12,6 +12,7 @@ import {
   setRetention,
   track,
 } from './history-resources.ts';
+import { createdKey, createKey, key, keyList } from './key-resources.ts';
 import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
 import {
@@ -65,6 +66,7 @@ export const example_ids = {
   task_id: '7d3b2c10-55aa-4c1e-8f00-0a1b2c3d4e5f',
   command_name: 'goto_waypoint',
   link_name: 'satellite',
+  key_id: '0123456789ab',
   webhook_id: '2f6b8a10-3c4d-4e5f-8a90-b1c2d3e4f506',
   alarm_id: '6a1d0c3e-8b52-4f77-9d10-2e4f6a8b0c1d',
 } as const;
@@ -378,6 +380,18 @@ give(changeAsset, { metadata: { crew: 'south', seats: 4 } });
 give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });
 give(pushLocations, { locations: [{ asset_id: partner_id, lat: 47.3985, lon: 8.5456, alt_m: 455.2 }] });
+const aKey = {
+  id: '0123456789ab',
+  label: 'ops room',
+  scopes: ['read', 'alarms'],
+  kits: [kit_id],
+  created_at: time,
+  is_own: false,
+};
+give(key, aKey);
+give(keyList, { keys: [aKey] });
+give(createdKey, { ...aKey, key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
+give(createKey, { label: 'ops room', scopes: ['read', 'alarms'], expires_at: '2027-01-31T18:00:00Z' });
 give(openSession, { api_key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
 give(mapResource, {
   archive: {

@@ -62,6 +62,9 @@ export const commandParams = assetParams.extend({
 export const taskParams = kitParams.extend({ task_id: param('task_id', uuid, 'id of the task') });
 
 export const alarmParams = kitParams.extend({ alarm_id: param('alarm_id', uuid, 'id of the alarm') });
+export const keyParams = z.object({
+  key_id: param('key_id', z.string().toLowerCase().max(64), 'id of the key'),
+});
 export const webhookParams = z.object({ webhook_id: param('webhook_id', uuid, 'id of the webhook') });
 
 export const tasks_listed_max = 200;

@@ -19,6 +19,7 @@ const tags = [
   { name: 'alarms', description: 'What needs a person, until it is over.' },
   { name: 'assets', description: 'Assets, their feeds, and the assets that partners register.' },
   { name: 'history', description: 'What kits reported in the past, and what is missing of it.' },
+  { name: 'keys', description: 'API keys: who may do what.' },
   { name: 'kits', description: 'Kits, their telemetry and their WAN links.' },
   { name: 'maps', description: 'The map that the operator installed, for the console and other clients.' },
   { name: 'session', description: 'The rights of an API key, and the session of the console.' },

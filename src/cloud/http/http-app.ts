@@ -3,6 +3,8 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { socketDocument } from '../api/socket-document.ts';
 import { answerFile, fileOf, type PageFile, type PageSource, servePage } from './page/page-files.ts';
 import { RequestProblem } from '../api/problem.ts';
+import { KeyOperations } from '../access/key-operations.ts';
+import type { KeyRing } from '../access/keys.ts';
 import type { MapFile } from '../map/map-file.ts';
 import { pictureRoutes, type PictureSource } from './picture-routes.ts';
 import type { Service } from '../service.ts';
@@ -33,6 +35,7 @@ import { apiDocument, describeWebhooks } from './document.ts';
 import type { HistoryRetention } from '../history/retention.ts';
 import { retentionRoutes } from './history/erasures.ts';
 import { historyRoutes } from './history/routes.ts';
+import { keyRoutes } from './key-routes.ts';
 import { kitRoutes } from './kit-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
@@ -44,6 +47,7 @@ import type { Store } from '../store/sql-store.ts';
 export interface HttpParts extends GuardOptions {
   readonly service: Service;
   readonly store: Store;
+  readonly keys: KeyRing;
   readonly changes: Changes;
   readonly log: ServiceLog;
   readonly version: string;
@@ -80,6 +84,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     retentionRoutes(parts.retention),
     mapRoutes(parts.map),
     webhookRoutes(parts.webhooks),
+    keyRoutes(new KeyOperations(parts)),
     sessionRoutes(gate, service),
   ];
   for (const routes of rooms) app.route('/', routes);
@@ -91,7 +96,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     type: 'apiKey',
     in: 'header',
     name: 'X-API-Key',
-    description: '`kit-connector service key add` makes one.',
+    description: '`kit-connector service key add` and Create an API key make one.',
   });
   serveDocuments(app, version);
   app.get('/ready', async (c) => {

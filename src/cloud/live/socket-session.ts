@@ -7,7 +7,8 @@ import { readJson, request_limits } from '../../contract/bounded-json.ts';
 import { every, turn } from '../../platform/time.ts';
 import { closeCodes } from '../api/frames.ts';
 import type { Asker, Gate } from '../access/gate.ts';
-import type { Principal, Scope } from '../principal.ts';
+import type { Principal } from '../principal.ts';
+import type { Scope } from '../scopes.ts';
 import { texts } from '../texts.ts';
 
 export const heartbeat_ms = 5_000;

@@ -293,4 +293,9 @@ export const steps: readonly Step[] = [
   { version: 1, writers_from: 1, adds: newest_values },
   { version: 2, writers_from: 2, adds: [...added_columns, ...history, ...webhooks] },
   { version: 3, writers_from: 2, adds: alarms },
+  {
+    version: 4,
+    writers_from: 2,
+    adds: [column('api_keys', 'old_hash', 'TEXT'), column('api_keys', 'old_until_ms', 'BIGINT')],
+  },
 ];

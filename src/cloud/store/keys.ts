@@ -31,6 +31,17 @@ export function keyStore({ database }: StoreContext) {
       );
     },
 
+    /** Stores the secrets of a key. */
+    async rotateKey({ key_id, hash, old_hash, old_until_ms }: ApiKey): Promise<void> {
+      await database.all(
+        'UPDATE api_keys SET hash = ?, old_hash = ?, old_until_ms = ? WHERE key_id = ?',
+        hash,
+        old_hash,
+        old_until_ms,
+        key_id,
+      );
+    },
+
     /** Stores when keys were used last: pairs of key_id and milliseconds since 1970. */
     async noteUses(uses: readonly (readonly [key_id: string, used_ms: number])[]): Promise<void> {
       for (const [key_id, used_ms] of uses) {

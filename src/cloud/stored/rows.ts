@@ -122,6 +122,8 @@ const keyRow = z.object({
   created_ms: number,
   expires_ms: number.nullable(),
   used_ms: number.nullable(),
+  old_hash: text.nullable(),
+  old_until_ms: number.nullable(),
 });
 
 export function keyOf(row: Row): ApiKey {

@@ -246,6 +246,9 @@ export interface ApiKey {
   readonly expires_ms: number | null;
   /** When it was used last, to the minute; null: never, or before this was kept. */
   readonly used_ms: number | null;
+  /** Of the secret before the last rotation, and until when that is valid, too. */
+  readonly old_hash: string | null;
+  readonly old_until_ms: number | null;
 }
 
 /** Tells the other replicas what has changed. */

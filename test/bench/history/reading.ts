@@ -1,5 +1,6 @@
 /** How long clients wait for answers over HTTP from a large store. */
-import { makeKey, scopes } from '../../../src/cloud/principal.ts';
+import { makeKey } from '../../../src/cloud/principal.ts';
+import { scopes } from '../../../src/cloud/scopes.ts';
 import { request_limits_default } from '../../../src/cloud/http/guards.ts';
 import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
 import { startService } from '../../../src/cloud/start.ts';

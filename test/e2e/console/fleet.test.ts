@@ -192,6 +192,47 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     expect(lab.complaints).toEqual([]);
   });
 
+  it('makes, rotates and revokes keys, whose secrets are shown once', async () => {
+    const prepare = async (page: Page): Promise<void> => {
+      await page.route('**/api/webhooks', async (route) => route.fulfill({ json: { webhooks: [] } }));
+    };
+    const lab = await openKits(await show({ width_px: 390, hasHistory: true, prepare }), 3);
+    const { page } = lab;
+    await page.goto(`${lab.url}/#/manage`);
+    const card = page.locator('#keys');
+    await card.locator('summary').click();
+    await card.getByLabel(word('manage.label')).fill('Wall');
+    await card.getByLabel(word('keys.scope.alarms')).check();
+    await card.getByLabel(word('keys.kitsOfOwn')).uncheck();
+    await card.getByLabel('Kit 1').check();
+    // What was typed stays when the page is drawn again.
+    for (const colorScheme of ['dark', 'light'] as const) await page.emulateMedia({ colorScheme });
+    await card.locator('form button').click();
+    const row = card.locator('.rows > li', { hasText: 'Wall' });
+    const secret = row.locator('.secret input');
+    const first = await secret.inputValue();
+    await row.getByText('Kit 1: read, alarms').waitFor();
+    const statusOf = async (key: string): Promise<number> => {
+      const { status } = await fetch(`${lab.url}/api/kits`, { headers: { 'x-api-key': key } });
+      return status;
+    };
+    expect(await statusOf(first)).toBe(200);
+    expect(await faultsOf(page)).toEqual([]);
+    for (const name of [word('keys.rotate'), word('manage.sure')])
+      await row.getByRole('button', { name }).click();
+    await eventually('another secret is shown', async () => (await secret.inputValue()) !== first);
+    expect(await statusOf(await secret.inputValue())).toBe(200);
+    for (const name of [word('keys.revoke'), word('manage.sure')])
+      await row.getByRole('button', { name }).click();
+    await row.waitFor({ state: 'detached' });
+    expect(await statusOf(first)).toBe(401);
+    // The own key has no button that would lock this person out.
+    expect(await card.getByRole('button', { name: word('keys.revoke') }).count()).toBe(
+      (await card.locator('.rows > li').count()) - 1,
+    );
+    expect(lab.complaints).toEqual([]);
+  });
+
   it('follows changes on the socket, reports when the list is not current, and is whole again afterwards', async () => {
     const prepare = async (page: Page): Promise<void> => page.clock.install();
     const lab = await openKits(await show({ width_px: 390, prepare }), 12);

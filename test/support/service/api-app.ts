@@ -16,11 +16,13 @@ export function apiApp() {
   const refuse = async (): Promise<never> => Promise.reject(new Error('there is no kit'));
   const dispatcher = { dispatch: refuse, cancel: refuse };
   const changes = new Changes();
+  const keys = new KeyRing(store);
   return httpApp({
     store,
+    keys,
     changes,
     log,
-    gate: new Gate({ keys: new KeyRing(store), store, hosts: [], isSecure: false }),
+    gate: new Gate({ keys, store, hosts: [], isSecure: false }),
     service: new Service({ store, dispatcher, changes, log, now: Date.now }),
     media_origins: [],
     limits: request_limits_default,

@@ -7,7 +7,8 @@ import { type HistoryOptions, server_round_ms } from '../../../src/cloud/history
 import { gatewayRetention } from '../../../src/cloud/history/retention.ts';
 import { readMessage } from '../../../src/cloud/read-message.ts';
 import type { ProxyRules } from '../../../src/cloud/access/proxies.ts';
-import { type KeyRights, makeKey, scopes } from '../../../src/cloud/principal.ts';
+import { type KeyRights, makeKey } from '../../../src/cloud/principal.ts';
+import { scopes } from '../../../src/cloud/scopes.ts';
 import { type RequestLimits, request_limits_default } from '../../../src/cloud/http/guards.ts';
 import { pageOnDemand, type PageSource } from '../../../src/cloud/http/page/page-files.ts';
 import type { TlsSource } from '../../../src/cloud/http/server/secure-server.ts';

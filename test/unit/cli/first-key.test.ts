@@ -6,7 +6,7 @@ import { addFirstKey, firstKeyOf } from '../../../src/cli/service/first-key.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import { KeyRing } from '../../../src/cloud/access/keys.ts';
 import { texts as cloud_texts } from '../../../src/cloud/texts.ts';
-import { scopes } from '../../../src/cloud/principal.ts';
+import { scopes } from '../../../src/cloud/scopes.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { readStandalone } from '../../../src/kit/config/standalone.ts';
 import { ConfigInvalid } from '../../../src/platform/errors.ts';

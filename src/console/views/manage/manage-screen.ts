@@ -1,19 +1,13 @@
-/** Management without a shell: webhooks with what they gave up on, how long history is kept, and what was erased of it. */
+/** Management without a shell: API keys, webhooks with what they gave up on, how long history is kept, and what was erased of it. */
 import { field, isRecord, listIn, textIn } from '../../json.ts';
-import { ask, reasonOf } from '../../world/api.ts';
 import { clock, duration, number } from '../../units.ts';
 import { fieldText, plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { card, lostBox, name, sentence } from '../parts/marks.ts';
-import type { JsonValue, View } from '../../types.d.ts';
-
-const refresh_ms = 15_000;
-/** The second press of a button that cannot be undone comes within this time. */
-const sure_ms = 5_000;
-
-/** What this page did last, and which button waits for its second press. */
-const state = { turn: 0, said: '', secret: '', sure: '', open: '' };
+import { keysCard } from './keys.ts';
+import { input, read, secretBox, send, state, sureButton } from './managing.ts';
+import type { View } from '../../types.d.ts';
 
 export function manageScreen(view: View) {
   const has = (scope: string) => view.choices.session?.scopes.includes(scope) === true;
@@ -21,9 +15,8 @@ export function manageScreen(view: View) {
     heading: { title: t.nav.manage },
     body: html`<div class="page two">
       <div class="column">
-        ${lostBox(view)}
-        <p class="fault" role="status">${state.said}</p>
-        ${has('webhooks') ? webhooks(view) : ''}
+        ${lostBox(view)} ${state.said !== '' && html`<p class="fault said" role="alert">${state.said}</p>`}
+        ${has('keys') ? keysCard(view) : ''} ${has('webhooks') ? webhooks(view) : ''}
       </div>
       <div class="column">
         ${kitCard(view, has('assets:write'))} ${retention(view, has('history:erase'))}
@@ -31,48 +24,6 @@ export function manageScreen(view: View) {
       </div>
     </div>`,
   };
-}
-
-/** @param path below `/api`; read again every 15 s, and after each change */
-function read(view: View, path: string) {
-  const turn = Math.floor(view.time_ms / refresh_ms);
-  return view.history.read(view, `manage ${path}`, `/api${path}#${turn} ${state.turn}`);
-}
-
-async function send(
-  { act }: View,
-  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-  path: string,
-  body?: JsonValue,
-): Promise<unknown> {
-  state.said = '';
-  let answer: unknown;
-  try {
-    answer = await ask(method, `/api${path}`, body === undefined ? {} : { body });
-  } catch (error) {
-    state.said = t.order.refused(reasonOf(error, t.order.noAnswer));
-  }
-  state.turn += 1;
-  act.changed();
-  return answer;
-}
-
-/** A button that is pressed twice: what it does cannot be undone. */
-function sureButton(id: string, label: string, { act }: View, deed: () => void) {
-  const isSure = state.sure === id;
-  const press = () => {
-    state.sure = isSure ? '' : id;
-    if (isSure) deed();
-    else
-      setTimeout(() => {
-        if (state.sure === id) state.sure = '';
-        act.changed();
-      }, sure_ms);
-    act.changed();
-  };
-  return html`<button type="button" key=${id} class="btn small" onClick=${press}>
-    ${isSure ? t.manage.sure : label}
-  </button>`;
 }
 
 /** What the kit that is shown is called, and its tags. */
@@ -213,21 +164,9 @@ function webhookForm(view: View) {
         </div>
       </fieldset>
       <button type="submit" class="btn main">${t.manage.addWebhook}</button>
-      ${state.secret !== '' && html`<p role="status">${t.manage.secret} <code>${state.secret}</code></p>`}
+      ${state.secret !== '' && secretBox(t.manage.secret, state.secret)}
     </form>
   </details>`;
-}
-
-function input(
-  key: string,
-  label: string,
-  type: string,
-  { value = '', isOptional = false }: { readonly value?: string; readonly isOptional?: boolean } = {},
-) {
-  return html`<label class="input"
-    ><span>${label}</span>
-    <input name=${key} type=${type} required=${!isOptional} value=${value} autocomplete="off"
-  /></label>`;
 }
 
 const classes = ['event', 'position', 'feed', 'kit'] as const;

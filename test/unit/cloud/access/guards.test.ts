@@ -10,7 +10,7 @@ import { channels } from '../../../../src/contract/topics.ts';
 import { Gate } from '../../../../src/cloud/access/gate.ts';
 import { KeyRing } from '../../../../src/cloud/access/keys.ts';
 import { RequestProblem } from '../../../../src/cloud/api/problem.ts';
-import { scopes } from '../../../../src/cloud/principal.ts';
+import { scopes } from '../../../../src/cloud/scopes.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';

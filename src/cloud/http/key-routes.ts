@@ -1,0 +1,87 @@
+/** API keys. All of it needs the scope `keys`. */
+import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import type { KeyOperations } from '../access/key-operations.ts';
+import { createdKey, createKey, key, keyList } from '../api/key-resources.ts';
+import { demandScope } from '../principal.ts';
+import { changeProblem, createdJson, type Env, jsonBody, keyParams, okJson, readProblem } from './context.ts';
+import { newRoutes } from './problems.ts';
+
+const tags = ['keys'];
+const place = '/api/keys';
+const one = '/api/keys/{key_id}';
+
+const list = createRoute({
+  method: 'get',
+  path: place,
+  operationId: 'listKeys',
+  summary: 'List API keys',
+  description:
+    'Returns the keys that have no right that the key of the request lacks. Needs the scope `keys`, as all of them do.',
+  tags,
+  responses: { 200: okJson(keyList, 'by time of creation'), ...readProblem },
+});
+const create = createRoute({
+  method: 'post',
+  path: place,
+  operationId: 'createKey',
+  summary: 'Create an API key',
+  description:
+    'Makes a key with some of the rights of the key of the request, which it does not outlive. It is shown in this response only.',
+  tags,
+  request: { body: jsonBody(createKey) },
+  responses: { 201: createdJson(createdKey, 'created'), ...changeProblem },
+});
+const get = createRoute({
+  method: 'get',
+  path: one,
+  operationId: 'getKey',
+  summary: 'Get an API key',
+  description: 'Returns one entry of List API keys.',
+  tags,
+  request: { params: keyParams },
+  responses: { 200: okJson(key, 'the key'), ...readProblem },
+});
+const rotate = createRoute({
+  method: 'post',
+  path: `${one}/rotate`,
+  operationId: 'rotateKey',
+  summary: 'Rotate an API key',
+  description:
+    'Makes a new secret for the key, which is shown in this response only. For a day the old one is valid beside it; revoke a key that has leaked.',
+  tags,
+  request: { params: keyParams },
+  responses: { 200: okJson(createdKey, 'rotated'), ...changeProblem },
+});
+const revoke = createRoute({
+  method: 'delete',
+  path: one,
+  operationId: 'revokeKey',
+  summary: 'Revoke an API key',
+  description:
+    'Ends the key and its sessions at once, on other replicas and for WebSockets within five seconds. The key of the request is 409.',
+  tags,
+  request: { params: keyParams },
+  responses: { 204: { description: 'revoked' }, ...changeProblem },
+});
+
+export function keyRoutes(keys: KeyOperations): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.use('/api/keys/*', async (c, next) => {
+    demandScope(c.var.principal, 'keys');
+    await next();
+  });
+  routes.openapi(list, async (c) => c.json({ keys: await keys.list(c.var.principal) }, 200));
+  routes.openapi(create, async (c) => {
+    const made = await keys.create(c.var.principal, c.req.valid('json'));
+    return c.json(made, 201, { Location: `${place}/${made.id}` });
+  });
+  routes.openapi(get, async (c) => c.json(await keys.get(c.var.principal, c.req.valid('param').key_id), 200));
+  routes.openapi(rotate, async (c) =>
+    c.json(await keys.rotate(c.var.principal, c.req.valid('param').key_id), 200),
+  );
+  routes.openapi(revoke, async (c) => {
+    await keys.revoke(c.var.principal, c.req.valid('param').key_id);
+    return c.body(null, 204);
+  });
+  return routes;
+}
