@@ -96,6 +96,8 @@ export const service: Package = {
     ['systemd/kit-connector-service.sysusers', 'usr/lib/sysusers.d/kit-connector-service.conf'],
     ['systemd/kit-connector-service.tmpfiles', 'usr/lib/tmpfiles.d/kit-connector-service.conf'],
     ['systemd/service.yaml', `${service_share}/service.yaml`],
+    ['systemd/alerts.yaml', `${service_share}/alerts.yaml`],
+    ['systemd/grafana/service-dashboard.json', `${service_share}/service-dashboard.json`],
     ['systemd/grafana/fleet-dashboard.json', `${service_share}/grafana/fleet-dashboard.json`],
     ['systemd/grafana/datasource.yaml', `${service_share}/grafana-provisioning/datasource.yaml`],
     ['systemd/grafana/dashboards.yaml', `${service_share}/grafana-provisioning/dashboards.yaml`],

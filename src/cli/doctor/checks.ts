@@ -32,6 +32,22 @@ function tooLong(what: string): Finding {
   return warn(what, texts.check_timed_out, texts.repeat_later);
 }
 
+/**
+ * The findings, of which the warnings that `accepted` names are no longer any. A fault cannot be accepted. Of a name that fits nothing, because
+ * it is misspelt or the risk is gone, there is a line.
+ */
+export function withAccepted(
+  findings: readonly Finding[],
+  accepted: readonly string[] = [],
+): readonly Finding[] {
+  const isAccepted = ({ level, what }: Finding): boolean => level === 'warn' && accepted.includes(what);
+  const unused = accepted.filter((name) => !findings.some((each) => isAccepted(each) && each.what === name));
+  return [
+    ...findings.map((each) => (isAccepted(each) ? ok(each.what, texts.accepted(each.finding)) : each)),
+    ...unused.map((name) => ok('accepted', texts.not_found_now(plain(name)))),
+  ];
+}
+
 export function versionsFinding(): Finding {
   const { platform, arch, versions } = process;
   return ok('versions', texts.versions(version(), versions.node, platform, arch));

@@ -27,6 +27,7 @@ import {
   splitSentence,
   splitWarning,
   versionsFinding,
+  withAccepted,
   warningHalves,
 } from './checks.ts';
 import { checkClock } from './clock.ts';
@@ -75,7 +76,8 @@ export async function examine(patient: Patient, signal: AbortSignal): Promise<re
     ...(read.config ? configChecks(read.config, read, daemon) : []),
     ['daemon', async () => (await daemon).findings],
   ];
-  return [versionsFinding(), ...read.findings, ...(await runChecks(checks, signal))];
+  const findings = [versionsFinding(), ...read.findings, ...(await runChecks(checks, signal))];
+  return withAccepted(findings, read.config?.doctor.accepted);
 }
 
 function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {

@@ -5,7 +5,14 @@ import { messageOf } from '../../platform/errors.ts';
 import { day_ms } from '../../platform/time.ts';
 import { checkBrokerSession, useOfService } from '../doctor/broker-session.ts';
 import { checkProfile } from '../doctor/broker-profile.ts';
-import { type Check, runChecks, splitSentence, splitWarning, versionsFinding } from '../doctor/checks.ts';
+import {
+  type Check,
+  runChecks,
+  splitSentence,
+  splitWarning,
+  versionsFinding,
+  withAccepted,
+} from '../doctor/checks.ts';
 import { checkClock } from '../doctor/clock.ts';
 import { checkDisk } from '../doctor/disk.ts';
 import { type Finding, fail, ok, plain, warn } from '../doctor/finding.ts';
@@ -77,7 +84,8 @@ export async function examineService(
   const configuration = config
     ? [ok('configuration', texts.service_file_valid(config_file)), ...config.warnings.map(splitWarning)]
     : read.faults.map((fault) => fail('configuration', ...splitSentence(fault)));
-  return [versionsFinding(), ...configuration, ...(await runChecks(checks, signal))];
+  const findings = [versionsFinding(), ...configuration, ...(await runChecks(checks, signal))];
+  return withAccepted(findings, config?.doctor.accepted);
 }
 
 async function serviceFinding(config: StandaloneConfig, signal: AbortSignal): Promise<Finding> {

@@ -44,8 +44,8 @@ const live_keys = [
   'commands',
   'log',
 ] as const;
-/** Not compared: drivers are looked at one by one, and the others follow from the rest. */
-const followed_keys = ['drivers', 'warnings', 'file', 'control_socket'] as const;
+/** Not compared: drivers are looked at one by one, and the others follow from the rest, or are not of the daemon. */
+const followed_keys = ['drivers', 'warnings', 'file', 'control_socket', 'doctor'] as const;
 
 /** Keys of the file that differ and need a restart: all that are not known to apply at run time. */
 export function restartKeys(running: Config, next: Config): readonly string[] {

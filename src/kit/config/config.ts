@@ -79,6 +79,8 @@ export interface Config {
     readonly max_risk: RiskLevel;
   };
   /** Undefined: no figures for Prometheus. */
+  /** Of the command doctor; the daemon does not look at it. */
+  readonly doctor: ConfigFile['doctor'];
   readonly metrics: MetricsConfig | undefined;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   readonly drivers: readonly DriverInstance[];
@@ -276,6 +278,7 @@ function inUnits(source: Source, file: ConfigFile) {
       ownServiceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),
     commands: file.commands,
     log: file.log,
+    doctor: file.doctor,
   };
 }
 

@@ -166,6 +166,19 @@ export const state_dir_default = '/var/lib/kit-connector';
 export const runtime_dir_default = '/run/kit-connector';
 const drivers_max = 64;
 
+/** What a technician knows of and leaves as it is. */
+export const doctorSection = z
+  .strictObject({
+    accepted: z
+      .array(z.string().min(1).max(200))
+      .max(64)
+      .default([])
+      .describe(
+        'warnings of kit-connector doctor that are known and stay, by what stands before their colon, such as "settings of mavlink"; they do not count for its exit code',
+      ),
+  })
+  .prefault({});
+
 export const configFile = z.strictObject({
   kit_id: z
     .uuid()
@@ -220,6 +233,7 @@ export const configFile = z.strictObject({
       drivers: z.record(z.string(), logLevel).default({}).describe('by instance name'),
     })
     .prefault({}),
+  doctor: doctorSection,
   drivers: z.array(driver).max(drivers_max).default([]),
 });
 export type ConfigFile = z.output<typeof configFile>;

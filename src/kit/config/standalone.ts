@@ -182,6 +182,7 @@ const standaloneFile = serviceSection.extend({
     ),
   metrics: configFile.shape.metrics,
   log: configFile.shape.log,
+  doctor: configFile.shape.doctor,
 });
 
 type DatabaseConfig =
@@ -216,6 +217,7 @@ export interface StandaloneConfig extends ServiceConfig {
   /** Undefined: no metrics. */
   readonly metrics: MetricsConfig | undefined;
   readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
+  readonly doctor: { readonly accepted: readonly string[] };
   /** Sentences on what works and should not stay as it is. */
   readonly warnings: readonly string[];
 }
@@ -261,7 +263,7 @@ export async function readStandalone(
   const first_key = await readFirstKey(read.data?.first_key_file, dir, faults);
   const lines = faults.lines();
   if (!read.success || !from || !database || lines.length > 0) throw new ConfigInvalid(lines);
-  const { client_id, share, log } = read.data;
+  const { client_id, share, log, doctor } = read.data;
   return {
     ...serviceOf(read.data, { dir }),
     retention: retentionOf(read.data.history),
@@ -273,6 +275,7 @@ export async function readStandalone(
     first_key,
     metrics,
     log,
+    doctor,
     warnings,
   };
 }

@@ -193,6 +193,7 @@ export class Kit {
         max_risk: 'high',
       },
       metrics: undefined,
+      doctor: { accepted: [] },
       log: { level: 'info', drivers: {} },
       drivers: [{ name: 'drones', driver, options, raw: options, run: driver.configure(options) }],
     };

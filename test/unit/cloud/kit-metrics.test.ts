@@ -89,19 +89,35 @@ it('shows a limited number of kits, those that were heard last', async () => {
   expect(text).not.toContain('kit="kit-2"');
 });
 
+const dashboard = z.object({
+  panels: z.array(z.object({ targets: z.array(z.object({ expr: z.string() })) })),
+  templating: z.object({
+    list: z.array(z.object({ query: z.union([z.string(), z.object({ query: z.string() })]) })),
+  }),
+});
 const rules = z.object({
   groups: z.array(z.object({ rules: z.array(z.object({ expr: z.string() })) })),
 });
 
-it('has every figure that the alerts of services and kits query', async () => {
-  const text = await readFile(new URL('../../../systemd/alerts.yaml', import.meta.url), 'utf8');
-  const { groups } = rules.parse(parse(text));
-  const asked = groups
-    .flatMap((group) => group.rules)
-    .flatMap(({ expr }) => expr.match(/\bkit_(?!connector_)\w+/gu) ?? []);
+it('has every figure that alerts and dashboard of services and kits query, and none that the dashboard leaves out', async () => {
+  const read = async (name: string) => readFile(new URL(`../../../systemd/${name}`, import.meta.url), 'utf8');
+  const alerts = rules
+    .parse(parse(await read('alerts.yaml')))
+    .groups.flatMap((group) => group.rules)
+    .map(({ expr }) => expr);
+  const { panels, templating } = dashboard.parse(JSON.parse(await read('grafana/service-dashboard.json')));
+  const shown = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const variables = templating.list.flatMap(({ query }) => (typeof query === 'string' ? [] : [query.query]));
+  const namesIn = (texts: readonly string[]): ReadonlySet<string> =>
+    new Set(texts.flatMap((text) => text.match(/\bkit_(?!connector_)\w+/gu) ?? []));
   const store = { kits: async () => [], webhooks: async () => [] };
   const figures =
     (await openServiceMetrics('1').scrape(store, undefined)) + (await kitMetrics([kit], now_ms));
-  expect(new Set(asked).size).toBeGreaterThan(12);
-  expect(asked.filter((name) => !figures.includes(`# TYPE ${name} `))).toEqual([]);
+  const types = new Set(Array.from(figures.matchAll(/^# TYPE (kit_\w+) /gmu), ([, name = '']) => name));
+  const base = (name: string): string => (types.has(name) ? name : name.replace(/_bucket$/u, ''));
+  expect(namesIn(alerts).size).toBeGreaterThan(12);
+  const asked = [...namesIn([...alerts, ...shown, ...variables])];
+  expect(asked.filter((name) => !types.has(base(name)))).toEqual([]);
+  const drawn = new Set([...namesIn([...shown, ...variables])].map(base));
+  expect([...types].filter((name) => !drawn.has(name))).toEqual([]);
 });

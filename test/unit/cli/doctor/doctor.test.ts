@@ -12,6 +12,7 @@ import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
 import { serveLocal } from '../../../../src/kit/local/server.ts';
 import { well } from '../../../support/kit/troubles.ts';
+import { freePort } from '../../../support/ports.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { fakeDaemon, statusOf, time } from '../../kit/local/fake-daemon.ts';
 import { recordedShell } from '../shell-of-test.ts';
@@ -75,6 +76,26 @@ test('a link over which a stranger can pass for a vehicle is named with its reme
       /^warn {2}settings of drones: link field takes unsigned frames from any host that reaches UDP port 14550: .*; set signing, or the addresses of each vehicle/mu,
     );
     expect(stdout.match(/unsigned frames/gu)).toHaveLength(1);
+  });
+});
+
+test('a warning that the configuration accepts is shown and counts no longer; a fault counts, and an unused name is named', async () => {
+  await withDirectory(async (dir) => {
+    const link = `[{ kind: udp_listen, name: field, port: ${await freePort()} }]`;
+    const open = (accepted: string): string =>
+      configIn(
+        dir,
+        `doctor: { accepted: [${accepted}] }\ndrivers: [{ driver: mavlink, name: drones, options: { links: ${link} } }]\n`,
+      );
+    expect((await typed(dir, open(''))).code).toBe(1);
+    const { code, stdout } = await typed(dir, open('settings of drones, daemon, gone'));
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^ok {4}settings of drones: accepted in the configuration: link field takes unsigned/mu,
+    );
+    expect(stdout).toContain(`ok    accepted: ${texts.not_found_now('gone')}\n`);
+    const faulty = open('configuration').replace('clock: trusted', 'clock: wrong');
+    expect((await typed(dir, faulty)).code).toBe(2);
   });
 });
 
