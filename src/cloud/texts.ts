@@ -121,6 +121,7 @@ export const texts = {
   empty_list: 'name at least one, or leave the parameter out',
   no_id: (text: string) => `"${text}" is no UUID`,
   turned_span: '"from" is later than "to"',
+  only_by_arrival: '"arrived_from" is for "order=arrival" only; "from" is the time of observation',
   export_too_long: (days: number, max: number) =>
     `"from" to "to" are ${days} days, and an export has at most ${max}; ask for one stretch of ${max} days after the other`,
   erased_ahead: (before: string, now: string) =>

@@ -4,7 +4,19 @@ import { json, jsonObject } from '../../contract/json.ts';
 import type { StoredErasure } from '../stored/stored.ts';
 
 const timestamp = z.iso.datetime();
-const next = z.string().nullable().describe('cursor of the next page; null: this is the last one');
+const next = z
+  .string()
+  .nullable()
+  .describe(
+    'cursor of the next page; null: this is the last one. In the order of arrival never null: keep it and ask again later',
+  );
+const more = z
+  .boolean()
+  .optional()
+  .describe('only in the order of arrival: true: there is more already; false: nothing more at the moment');
+const arrived_at = timestamp
+  .optional()
+  .describe('only in the order of arrival: when this service stored it; rises from message to message');
 
 const historyMessage = z
   .strictObject({
@@ -12,6 +24,7 @@ const historyMessage = z
       'time of observation by the clock of the kit; of a lost connection, when the service noticed it',
     ),
     time_quality: z.literal('unsynced').optional().describe('the clock of the kit was not set'),
+    arrived_at,
     channel: z.string().describe('topic of the contract below `k1/{kit_id}/up/`'),
     asset_id: z.uuid().optional(),
     feed: z.string().optional(),
@@ -21,12 +34,15 @@ const historyMessage = z
   })
   .openapi('HistoryMessage');
 
-export const historyPage = z.strictObject({ messages: z.array(historyMessage), next }).openapi('HistoryPage');
+export const historyPage = z
+  .strictObject({ messages: z.array(historyMessage), next, more })
+  .openapi('HistoryPage');
 export type HistoryPage = z.output<typeof historyPage>;
 
 const historyEvent = z
   .strictObject({
     time: timestamp,
+    arrived_at,
     kit_id: z.uuid(),
     type: z.string().describe('name of the event feed, `task`, or `state` for the presence of the kit'),
     asset_id: z.uuid().optional(),
@@ -35,7 +51,7 @@ const historyEvent = z
   .openapi('HistoryEvent');
 export type HistoryEvent = z.output<typeof historyEvent>;
 
-export const eventPage = z.strictObject({ events: z.array(historyEvent), next }).openapi('EventPage');
+export const eventPage = z.strictObject({ events: z.array(historyEvent), next, more }).openapi('EventPage');
 export type EventPage = z.output<typeof eventPage>;
 
 const erasure = z

@@ -7,7 +7,7 @@ import { isErased, observedMs, observedOn, readTombstones, type Tombstones } fro
 import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
 import { isMisdated } from './retention.ts';
-import { bodyOf, messagesOf, openSegment, packSegment } from './segment.ts';
+import { arrivedMessages, bodyOf, messagesOf, openSegment, packSegment } from './segment.ts';
 import type { Database, Queries, Row, SqlValue } from '../sql/database.ts';
 import { places, portions } from '../sql/many-rows.ts';
 
@@ -34,8 +34,15 @@ export const landed_wait_ms = 3_600_000;
 interface Segment extends Omit<Part, 'messages'> {
   readonly id: string;
   readonly messages: number;
-  /** Lowest and highest number, and earliest and latest time. */
-  readonly bounds: readonly [lo_seq: number, hi_seq: number, lo_ms: number, hi_ms: number];
+  /** Lowest and highest number, time and place in the order of arrival. */
+  readonly bounds: readonly [
+    lo_seq: number,
+    hi_seq: number,
+    lo_ms: number,
+    hi_ms: number,
+    arrived_lo_ms: number,
+    arrived_hi_ms: number,
+  ];
   readonly body: Uint8Array;
 }
 
@@ -139,7 +146,7 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   const [first, to] = [some[0], some.at(-1)];
   if (!first || !to) return [];
   return database.all(
-    'SELECT id, landed_ms, messages, body FROM history_in WHERE kit_id = ? AND id BETWEEN ? AND ? ORDER BY id LIMIT ?',
+    'SELECT id, landed_ms, arrived_ms, messages, body FROM history_in WHERE kit_id = ? AND id BETWEEN ? AND ? ORDER BY id LIMIT ?',
     kit_id,
     String(first['id']),
     String(to['id']),
@@ -161,6 +168,7 @@ async function partsOf(
     if (landed.length > 0) await turn();
     landed.push(row);
     const landed_ms = Number(row['landed_ms']);
+    const arrived_ms = Number(row['arrived_ms']);
     for (const message of await messagesOf(bodyOf(row))) {
       chars += message.data.length;
       const identity = identityOf(message);
@@ -177,7 +185,7 @@ async function partsOf(
       const key = placeOf(place);
       const part = parts.get(key) ?? { ...place, messages: [] };
       parts.set(key, part);
-      part.messages.push(message);
+      part.messages.push({ ...message, arrived_ms });
     }
   }
   return { landed, found: [...parts.values()] };
@@ -215,7 +223,7 @@ class Joined {
     for (const id of await tailsOf(queries, kit_id, part)) {
       await turn();
       const [row] = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
-      const messages = row ? await messagesOf(bodyOf(row)) : [];
+      const messages = row ? await arrivedMessages(await openSegment(bodyOf(row))) : [];
       const more = charsOf(messages);
       if (chars + more > segment_chars_max || this.#chars + more > pass_chars_max) break;
       chars += more;
@@ -286,9 +294,17 @@ function endOf(messages: readonly HistoryMessage[], first: number): number {
 function packed(messages: readonly HistoryMessage[]): Pick<Segment, 'messages' | 'bounds' | 'body'> {
   const seqs = messages.map(({ seq }) => seq);
   const times = messages.map(({ time_ms }) => time_ms);
+  const arrivals = messages.map(({ arrived_ms = 0 }) => arrived_ms);
   return {
     messages: messages.length,
-    bounds: [Math.min(...seqs), Math.max(...seqs), Math.min(...times), Math.max(...times)],
+    bounds: [
+      Math.min(...seqs),
+      Math.max(...seqs),
+      Math.min(...times),
+      Math.max(...times),
+      Math.min(...arrivals),
+      Math.max(...arrivals),
+    ],
     body: packSegment(messages),
   };
 }
@@ -300,8 +316,8 @@ export async function insertSegments(
 ): Promise<void> {
   for (const some of portions(segments)) {
     await queries.all(
-      `INSERT INTO history (kit_id, id, class, day, epoch, lo_seq, hi_seq, lo_ms, hi_ms, messages, bytes, misdated, body)
-       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')}`,
+      `INSERT INTO history (kit_id, id, class, day, epoch, lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms, messages, bytes, misdated, body)
+       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')}`,
       ...some.flatMap((segment) => valuesOf(kit_id, segment)),
     );
   }

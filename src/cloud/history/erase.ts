@@ -7,7 +7,7 @@ import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
 import { eraseLosses } from '../stored/losses.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
 import { dayOf, history_classes } from './message.ts';
-import { bodyOf, messagesOf } from './segment.ts';
+import { arrivedMessages, bodyOf, openSegment } from './segment.ts';
 import type { Erasure, StoredErasure } from '../stored/stored.ts';
 
 /** Erases alarms that wait for webhooks. */
@@ -102,7 +102,7 @@ async function eraseSegments(
     if (rows.length === 0) return;
     await database.transaction(async (queries) => {
       for (const row of rows) {
-        const all = await messagesOf(bodyOf(row));
+        const all = await arrivedMessages(await openSegment(bodyOf(row)));
         const place = { day: Number(row['day']), misdated: Number(row['misdated']) === 1 };
         // Whatever day it has, and whatever time it claims: all of it has arrived before now.
         const messages = all.filter(

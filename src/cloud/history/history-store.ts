@@ -19,6 +19,8 @@ import type { Committed, StoreContext, Erasure, StoredErasure, ErasureQuery } fr
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
 const landed_bytes_max = 32 * 1024 * 1024;
+/** Segments that one page looks at in the order of arrival. */
+const arrived_segments_max = 1_000;
 const retention_name = 'history_retention';
 /** Row of `service`: the replica that keeps the history in order, and until when by the clock of the server. */
 const leader_name = 'history_leader';
@@ -49,9 +51,32 @@ export interface StoredSegment {
   readonly body: Uint8Array;
 }
 
+/** Where a segment is in the order of arrival. */
+export interface ArrivedSegment {
+  readonly id: string;
+  /** Of its first message. */
+  readonly arrived_lo_ms: number;
+}
+
+/** What has landed after a place in the order of arrival. */
+export interface Arrivals {
+  readonly landed: readonly StoredLanded[];
+  /** Everything up to here is in `landed` or in segments: no commit can come before it any more. */
+  readonly to_ms: number;
+  /** More has landed. */
+  readonly isCut: boolean;
+}
+
+export interface ArrivedSegments {
+  readonly segments: readonly ArrivedSegment[];
+  /** Segments that begin behind it are not listed; undefined: all are. */
+  readonly cut_ms: number | undefined;
+}
+
 /** What a commit brought. */
 export interface StoredLanded {
   readonly landed_ms: number;
+  readonly arrived_ms: number;
   readonly body: Uint8Array;
 }
 
@@ -82,7 +107,79 @@ export interface DayQuery {
 }
 
 /** Every method may reject with `StorageUnavailable`. */
-export type HistoryStore = ReturnType<typeof historyReads> & ReturnType<typeof historyUpkeep>;
+export type HistoryStore = ReturnType<typeof historyReads> &
+  ReturnType<typeof arrivalReads> &
+  ReturnType<typeof historyUpkeep>;
+
+/** What is read in the order of arrival. */
+export function arrivalReads({ database }: StoreContext) {
+  return {
+    /**
+     * What has landed at this place in the order of arrival, and behind it. The end is read first, and read before the segments: a number
+     * is given with the row of the kit locked, so that no commit can come before one that is seen.
+     */
+    async historyArrivals(kit_id: string, from_ms: number): Promise<Arrivals> {
+      const [kit] = await database.all('SELECT arrived_ms FROM kits WHERE kit_id = ?', kit_id);
+      const sizes = await database.all(
+        'SELECT arrived_ms, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? AND arrived_ms >= ? ORDER BY arrived_ms LIMIT ?',
+        kit_id,
+        from_ms,
+        landed_rows_max,
+      );
+      let bytes = 0;
+      const beyond = sizes.find((row, index) => {
+        bytes += Number(row['bytes']);
+        return bytes > landed_bytes_max && row['arrived_ms'] !== sizes[0]?.['arrived_ms'] && index > 0;
+      });
+      const cut = beyond ?? (sizes.length === landed_rows_max ? sizes.at(-1) : undefined);
+      const end_ms = Number(kit?.['arrived_ms'] ?? 0);
+      const to_ms = cut ? Math.min(end_ms, Number(cut['arrived_ms']) - 1) : end_ms;
+      const rows = await database.all(
+        'SELECT landed_ms, arrived_ms, body FROM history_in WHERE kit_id = ? AND arrived_ms BETWEEN ? AND ?',
+        kit_id,
+        from_ms,
+        to_ms,
+      );
+      return { landed: rows.map(landedOf), to_ms, isCut: to_ms < end_ms };
+    },
+
+    /**
+     * Segments with messages at this place in the order of arrival, or behind it: those whose first message arrived first. One statement:
+     * of a list in parts, a segment that is joined with one of an earlier part would be missed.
+     */
+    async historyArrivedSegments(
+      kit_id: string,
+      classes: readonly HistoryClass[],
+      from_ms: number,
+    ): Promise<ArrivedSegments> {
+      const rows = await database.all(
+        `WITH found AS (SELECT id, arrived_lo_ms FROM history
+             WHERE kit_id = ? AND class IN (${classes.map(() => '?').join(', ')}) AND arrived_hi_ms >= ?),
+           cut AS (SELECT arrived_lo_ms AS cut_ms FROM found ORDER BY arrived_lo_ms LIMIT 1 OFFSET ${arrived_segments_max})
+         SELECT id, arrived_lo_ms, (SELECT cut_ms FROM cut) AS cut_ms FROM found
+         WHERE arrived_lo_ms <= ? OR arrived_lo_ms <= COALESCE((SELECT cut_ms FROM cut), arrived_lo_ms) ORDER BY arrived_lo_ms, id`,
+        kit_id,
+        ...classes,
+        from_ms,
+        from_ms,
+      );
+      const cut_ms = rows[0]?.['cut_ms'] ?? undefined;
+      return {
+        segments: rows.map((row) => ({
+          id: String(row['id']),
+          arrived_lo_ms: Number(row['arrived_lo_ms']),
+        })),
+        cut_ms: cut_ms === undefined ? undefined : Math.max(Number(cut_ms), from_ms),
+      };
+    },
+
+    /** Undefined: it was joined with others meanwhile, or deleted. */
+    async historySegment(kit_id: string, id: string): Promise<Uint8Array | undefined> {
+      const [row] = await database.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
+      return row && bodyOf(row);
+    },
+  };
+}
 
 /** What is read for answers. */
 export function historyReads({ database }: StoreContext) {
@@ -327,11 +424,19 @@ async function readLanded(queries: Queries, kit_id: string): Promise<readonly St
   const last = beyond < 1 ? sizes.at(beyond) : sizes[beyond - 1];
   if (!last) return [];
   const rows = await queries.all(
-    'SELECT landed_ms, body FROM history_in WHERE kit_id = ? AND id <= ? ORDER BY id',
+    'SELECT landed_ms, arrived_ms, body FROM history_in WHERE kit_id = ? AND id <= ? ORDER BY id',
     kit_id,
     String(last['id']),
   );
-  return rows.map((row) => ({ landed_ms: Number(row['landed_ms']), body: bodyOf(row) }));
+  return rows.map(landedOf);
+}
+
+function landedOf(row: Row): StoredLanded {
+  return {
+    landed_ms: Number(row['landed_ms']),
+    arrived_ms: Number(row['arrived_ms']),
+    body: bodyOf(row),
+  };
 }
 
 function segmentOf(row: Row): StoredSegment {

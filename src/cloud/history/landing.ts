@@ -4,6 +4,7 @@ import type { Message } from '../read-message.ts';
 import type { StoredFeed } from '../stored/stored.ts';
 import type { Queries, SqlValue } from '../sql/database.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
+import { next_arrival } from '../stored/commit-rows.ts';
 import { packSegment } from './segment.ts';
 import { channelOf } from '../../contract/topics.ts';
 
@@ -20,8 +21,14 @@ export interface Landing {
   readonly batches: readonly WholeBatch[];
 }
 
+/** With its place in the order of arrival. */
+export interface ArrivedLanding extends Landing {
+  readonly arrived_ms: number;
+}
+
 interface Landed {
   readonly kit_id: string;
+  readonly arrived_ms: number;
   readonly messages: number;
   readonly body: Uint8Array;
 }
@@ -32,14 +39,19 @@ const count_digits = 6;
 const counts = 16 ** count_digits;
 
 /** Stores the messages of each kit. `kits.landed` counts them: with the other counters of a commit. */
-export async function land(queries: Queries, landings: readonly Landing[], now_ms: number): Promise<void> {
+export async function land(
+  queries: Queries,
+  landings: readonly ArrivedLanding[],
+  now_ms: number,
+): Promise<void> {
   await inPortions(landings.flatMap(landedOf), async (some) =>
     queries.all(
-      `INSERT INTO history_in (kit_id, id, landed_ms, messages, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
-      ...some.flatMap(({ kit_id, messages, body }): SqlValue[] => [
+      `INSERT INTO history_in (kit_id, id, landed_ms, arrived_ms, messages, body) VALUES ${places(some, '(?, ?, ?, ?, ?, ?)')}`,
+      ...some.flatMap(({ kit_id, arrived_ms, messages, body }): SqlValue[] => [
         kit_id,
         newId(now_ms),
         now_ms,
+        arrived_ms,
         messages,
         body,
       ]),
@@ -76,14 +88,17 @@ export async function landFixes(queries: Queries, { kit_id, fixes, now_ms }: Pus
 
 /** Stores messages whose numbers no commit counts. */
 export async function landUnnumbered(queries: Queries, landing: Landing, now_ms: number): Promise<void> {
-  await land(queries, [landing], now_ms);
-  await queries.all(
-    `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE CAST(? AS BIGINT) END, landed = landed + CAST(? AS BIGINT)
-     WHERE kit_id = ?`,
+  const [kit] = await queries.all(
+    `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE CAST(? AS BIGINT) END, landed = landed + CAST(? AS BIGINT),
+       arrived_ms = ${next_arrival}
+     WHERE kit_id = ? RETURNING arrived_ms`,
     now_ms,
     sizeOf(landing),
+    now_ms,
+    now_ms,
     landing.kit_id,
   );
+  await land(queries, [{ ...landing, arrived_ms: Number(kit?.['arrived_ms'] ?? now_ms) }], now_ms);
 }
 
 let ids_made = 0;
@@ -98,8 +113,13 @@ export function newId(now_ms: number): string {
 /** Two processes may write for one kit in the same millisecond. */
 const process_digits = randomBytes(4).toString('hex');
 
-function landedOf({ kit_id, messages, batches }: Landing): Landed[] {
-  const whole = batches.map(({ body, messages: some }) => ({ kit_id, messages: some.length, body }));
+function landedOf({ kit_id, arrived_ms, messages, batches }: ArrivedLanding): Landed[] {
+  const whole = batches.map(({ body, messages: some }) => ({
+    kit_id,
+    arrived_ms,
+    messages: some.length,
+    body,
+  }));
   if (messages.length === 0) return whole;
   const body = packSegment(
     messages.map(({ channel, epoch, seq, time_ms, unsynced, data }) => ({
@@ -111,5 +131,5 @@ function landedOf({ kit_id, messages, batches }: Landing): Landed[] {
       data: JSON.stringify(data),
     })),
   );
-  return [...whole, { kit_id, messages: messages.length, body }];
+  return [...whole, { kit_id, arrived_ms, messages: messages.length, body }];
 }

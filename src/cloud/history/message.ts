@@ -19,6 +19,8 @@ export interface HistoryMessage {
   readonly unsynced: boolean;
   /** JSON text. */
   readonly data: string;
+  /** Place in the order of arrival at this service, where that matters; 0: stored by a version without that order. */
+  readonly arrived_ms?: number | undefined;
 }
 
 /** Events, tasks and presence; positions; other feeds; everything about the kit as a whole. */
@@ -50,6 +52,12 @@ export function byTime(a: Ordered, b: Ordered): number {
   return a.channel < b.channel ? -1 : 1;
 }
 
+/** The order of arrival: what one commit stored is in the order of the history. */
+export function byArrival(a: Arrived, b: Arrived): number {
+  return (a.arrived_ms ?? 0) - (b.arrived_ms ?? 0) || byTime(a, b);
+}
+
+type Arrived = Ordered & Pick<HistoryMessage, 'arrived_ms'>;
 type Ordered = Pick<HistoryMessage, 'time_ms' | 'epoch' | 'seq' | 'channel'>;
 
 /** Asset and feed of the channel of a feed or an event. */

@@ -26,6 +26,8 @@ export interface Group {
   readonly unsynced: boolean;
   readonly seqs: readonly number[];
   readonly times_ms: readonly number[];
+  /** Undefined: not known of each. */
+  readonly arrivals: readonly number[] | undefined;
   /** Keys of the data of any of its messages. */
   readonly keys: readonly string[];
   /** The value of a key of each message; undefined: they have no such key. */
@@ -42,17 +44,19 @@ type Lone = readonly [
   time_ms: number,
   unsynced: 0 | 1,
   data: Json,
+  arrived_ms?: number,
 ];
 
 /** Packs messages, at least one. */
 export function packSegment(messages: readonly HistoryMessage[]): Uint8Array {
   if (messages.length < packed_from) return Buffer.from(writeLone(messages));
-  const items = messages.map(({ channel, epoch, seq, time_ms, unsynced, data }) => ({
+  const items = messages.map(({ channel, epoch, seq, time_ms, unsynced, data, arrived_ms }) => ({
     channel,
     epoch,
     seq,
     time_ms,
     data,
+    arrived_ms,
     ...(unsynced && { time_quality: 'unsynced' as const }),
   }));
   return deflateSync(writeBatch(items, { historical: true }), deflate_options);
@@ -60,8 +64,8 @@ export function packSegment(messages: readonly HistoryMessage[]): Uint8Array {
 
 function writeLone(messages: readonly HistoryMessage[]): string {
   const rows = messages.map(
-    ({ channel, epoch, seq, time_ms, unsynced, data }) =>
-      `[${JSON.stringify(channel)},${epoch},${seq},${time_ms},${unsynced ? 1 : 0},${data}]`,
+    ({ channel, epoch, seq, time_ms, unsynced, data, arrived_ms }) =>
+      `[${JSON.stringify(channel)},${epoch},${seq},${time_ms},${unsynced ? 1 : 0},${data}${arrived_ms === undefined ? '' : `,${arrived_ms}`}]`,
   );
   return `[${rows.join(',')}]`;
 }
@@ -72,11 +76,11 @@ export async function openSegment(body: Uint8Array): Promise<readonly Group[]> {
   const text = (isLone ? Buffer.from(body) : inflateSync(body)).toString();
   const stored = await finishBetween(parseInSteps(text, new Pace()), turn);
   if (isLone) {
-    return loneMessages
-      .parse(stored)
-      .map(([channel, epoch, seq, time_ms, unsynced, data]) =>
-        plainGroup({ channel, epoch, unsynced: unsynced === 1, seqs: [seq], times_ms: [time_ms] }, [data]),
-      );
+    return loneMessages.parse(stored).map(([channel, epoch, seq, time_ms, unsynced, data, arrived_ms]) => {
+      const arrivals = arrived_ms === undefined ? undefined : [arrived_ms];
+      const of = { channel, epoch, unsynced: unsynced === 1, seqs: [seq], times_ms: [time_ms], arrivals };
+      return plainGroup(of, [data]);
+    });
   }
   const { groups } = storedBatch.parse(stored);
   return groups.filter(({ ch }) => isHistory(ch)).map(groupOf);
@@ -101,6 +105,17 @@ export async function messagesOfGroups(groups: readonly Group[]): Promise<Histor
   return messages;
 }
 
+/** The same with their places in the order of arrival; 0: an earlier version has stored them. */
+export async function arrivedMessages(groups: readonly Group[]): Promise<HistoryMessage[]> {
+  const messages = await messagesOfGroups(groups);
+  const arrivals = groups.flatMap(({ arrivals: its, seqs }) => its ?? seqs.map(() => 0));
+  return messages.map((message, at) => arrivedAt(message, arrivals[at] ?? 0));
+}
+
+export function arrivedAt(message: HistoryMessage, arrived_ms: number): HistoryMessage {
+  return { ...message, arrived_ms };
+}
+
 /** A batch that was stored as it came may hold channels of a later version, which were not counted as received. */
 function isHistory(channel: string): boolean {
   const kind = readChannel(channel)?.kind;
@@ -122,6 +137,7 @@ interface StoredGroup {
   readonly q?: string;
   readonly seq: readonly number[];
   readonly t: readonly number[];
+  readonly a?: readonly number[];
   readonly v?: readonly Json[];
   readonly k?: readonly string[];
   readonly c?: readonly StoredColumn[];
@@ -131,10 +147,17 @@ interface StoredGroup {
 const loneMessages = z.custom<readonly Lone[]>();
 const storedBatch = z.custom<{ readonly groups: readonly StoredGroup[] }>();
 
-type Head = Pick<Group, 'channel' | 'epoch' | 'unsynced' | 'seqs' | 'times_ms'>;
+type Head = Pick<Group, 'channel' | 'epoch' | 'unsynced' | 'seqs' | 'times_ms' | 'arrivals'>;
 
-function groupOf({ e, ch, q, seq, t, v, k = [], c = [] }: StoredGroup): Group {
-  const head = { channel: ch, epoch: e, unsynced: q === 'unsynced', seqs: sums(seq), times_ms: sums(t) };
+function groupOf({ e, ch, q, seq, t, a, v, k = [], c = [] }: StoredGroup): Group {
+  const head = {
+    channel: ch,
+    epoch: e,
+    unsynced: q === 'unsynced',
+    seqs: sums(seq),
+    times_ms: sums(t),
+    arrivals: a && sums(a),
+  };
   if (v) return plainGroup(head, v);
   const decoded = new Map<string, readonly Json[]>();
   const columnOf = (key: string): readonly Json[] | undefined => {

@@ -288,6 +288,18 @@ const alarms: readonly Addition[] = [
   column('kits', 'look_ms', 'BIGINT'),
 ];
 
+/**
+ * The order of arrival. What an earlier version stored has no place in it: 0. A number is the time of the commit, greater than that of
+ * the commit before it of the same kit, whatever replica made it, and is given with the row of the kit locked.
+ */
+const arrivals: readonly Addition[] = [
+  column('kits', 'arrived_ms', 'BIGINT NOT NULL DEFAULT 0'),
+  column('history_in', 'arrived_ms', 'BIGINT NOT NULL DEFAULT 0'),
+  column('history', 'arrived_lo_ms', 'BIGINT NOT NULL DEFAULT 0'),
+  column('history', 'arrived_hi_ms', 'BIGINT NOT NULL DEFAULT 0'),
+  index('history_by_arrival', 'history', `(kit_id, arrived_hi_ms, arrived_lo_ms)`),
+];
+
 /** A new database takes all of them, one of an earlier version what it lacks. */
 export const steps: readonly Step[] = [
   { version: 1, writers_from: 1, adds: newest_values },
@@ -298,4 +310,5 @@ export const steps: readonly Step[] = [
     writers_from: 2,
     adds: [column('api_keys', 'old_hash', 'TEXT'), column('api_keys', 'old_until_ms', 'BIGINT')],
   },
+  { version: 5, writers_from: 2, adds: arrivals },
 ];

@@ -31,7 +31,7 @@ export async function commitReceptions(
 ): Promise<Committed> {
   const deliveries = deliveriesOf(receptions, now_ms);
   const expected = deliveries.map((delivery) => expectedOf(delivery, keepsHistory));
-  const { new_kits, not_online } = await lockAndCount(queries, expected, now_ms);
+  const { new_kits, not_online, arrived } = await lockAndCount(queries, expected, now_ms);
   const known = await ReceivedNumbers.read(queries, deliveries.flatMap(numbersOf));
   // Kits are independent: over a network their statements need not wait for each other.
   const applied = deliveries.map(async (delivery) => {
@@ -42,7 +42,7 @@ export async function commitReceptions(
     return { delivery, separated, reused, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
   });
   const results = await allSettled(applied);
-  const stored = await storeTogether(queries, { results, known, keepsHistory, now_ms });
+  const stored = await storeTogether(queries, { results, known, arrived, keepsHistory, now_ms });
   const refused = results.map(({ delivery: { kit_id }, reused, done }) => [
     ...done.refused,
     ...reused,
@@ -112,6 +112,7 @@ interface StoredTogether {
 interface Together {
   readonly results: readonly Result[];
   readonly known: ReceivedNumbers;
+  readonly arrived: ReadonlyMap<string, number>;
   readonly keepsHistory: boolean;
   readonly now_ms: number;
 }
@@ -119,7 +120,7 @@ interface Together {
 /** Stores what needs few statements for all kits. No statement needs the answer of another: the server gets them at once. */
 async function storeTogether(
   queries: Queries,
-  { results, known, keepsHistory, now_ms }: Together,
+  { results, known, arrived, keepsHistory, now_ms }: Together,
 ): Promise<StoredTogether> {
   for (const { delivery, separated } of results) {
     const { kit_id } = delivery;
@@ -137,7 +138,11 @@ async function storeTogether(
   await allSettled<unknown>([
     feeds,
     telemetry,
-    land(queries, landings, now_ms),
+    land(
+      queries,
+      landings.map((landing) => ({ ...landing, arrived_ms: arrived.get(landing.kit_id) ?? now_ms })),
+      now_ms,
+    ),
     known.write(queries, now_ms),
   ]);
   return { feeds: await feeds, measured: await telemetry, landings };

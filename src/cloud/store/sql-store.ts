@@ -1,5 +1,5 @@
 /** The store on an SQL database, SQLite or PostgreSQL: its parts, over one interface for statements. */
-import { historyReads, historyUpkeep } from '../history/history-store.ts';
+import { arrivalReads, historyReads, historyUpkeep } from '../history/history-store.ts';
 import type { Reception } from '../read-message.ts';
 import { webhookQueue, webhookRegistry } from '../webhooks/webhook-store.ts';
 import { commitReceptions } from './commit.ts';
@@ -29,6 +29,7 @@ export function sqlStore(
     ...requestStore(context),
     ...keyStore(context),
     ...historyReads(context),
+    ...arrivalReads(context),
     ...historyUpkeep({ ...context, commit: commitReceptions, eraseMessages: eraseEvents }),
     ...webhookRegistry(context),
     ...webhookQueue(context),

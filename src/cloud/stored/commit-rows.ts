@@ -20,7 +20,13 @@ export interface Locked {
   readonly new_kits: readonly string[];
   /** Kits without a known presence, or with an offline one. */
   readonly not_online: ReadonlySet<string>;
+  /** The place of the commit in the order of arrival, by kit. */
+  readonly arrived: ReadonlyMap<string, number>;
 }
+
+/** Greater than that of any commit before: two replicas may have different clocks, and a millisecond several commits. */
+export const next_arrival =
+  'CASE WHEN kits.arrived_ms >= CAST(? AS BIGINT) THEN kits.arrived_ms + 1 ELSE CAST(? AS BIGINT) END';
 
 /** Matches the JSON text of a state, where a quotation mark inside a value is escaped. */
 const offline_pattern = '%"online":false%';
@@ -47,29 +53,33 @@ export async function lockAndCount(
 ): Promise<Locked> {
   const new_kits: string[] = [];
   const not_online = new Set<string>();
+  const arrived = new Map<string, number>();
   const rows = await inPortions(expected, async (some) =>
     queries.all(
-      `INSERT INTO kits (kit_id, received, heard_ms, landed, landed_ms) VALUES ${places(some, '(?, ?, ?, ?, ?)')}
+      `INSERT INTO kits (kit_id, received, heard_ms, landed, landed_ms, arrived_ms) VALUES ${places(some, '(?, ?, ?, ?, ?, ?)')}
        ON CONFLICT (kit_id) DO UPDATE SET received = kits.received + excluded.received,
          heard_ms = CASE WHEN kits.heard_ms IS NULL THEN excluded.heard_ms
            WHEN kits.heard_ms > -1 - excluded.heard_ms THEN kits.heard_ms ELSE -1 - excluded.heard_ms END,
          landed_ms = CASE WHEN kits.landed > 0 THEN kits.landed_ms ELSE excluded.landed_ms END,
-         landed = kits.landed + excluded.landed
-       RETURNING kit_id, heard_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
+         landed = kits.landed + excluded.landed,
+         arrived_ms = CASE WHEN kits.arrived_ms >= excluded.arrived_ms THEN kits.arrived_ms + 1 ELSE excluded.arrived_ms END
+       RETURNING kit_id, heard_ms, arrived_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
       ...some.flatMap(({ kit_id, received, heard_ms, landed }) => [
         kit_id,
         received,
         -1 - heard_ms,
         landed,
         now_ms,
+        now_ms,
       ]),
     ),
   );
   for (const row of rows) {
+    arrived.set(String(row['kit_id']), Number(row['arrived_ms']));
     if (Number(row['heard_ms']) < 0) new_kits.push(String(row['kit_id']));
     if (Number(row['not_online']) === 1) not_online.add(String(row['kit_id']));
   }
-  return { new_kits, not_online };
+  return { new_kits, not_online, arrived };
 }
 
 /** Adds what `expected` does not name; `isNew` of kits whose row `lockAndCount` made. */

@@ -10,6 +10,8 @@ export interface BatchItem extends Observed {
   /** The topic below `k1/{kit_id}/up/`. */
   readonly channel: string;
   readonly data: string;
+  /** Only in the history of a service, never on the wire. */
+  readonly arrived_ms?: number | undefined;
 }
 
 /** Groups of one channel that have columns; what is more varied is kept as it is. */
@@ -22,6 +24,7 @@ class Group {
   readonly keys: readonly string[] | undefined;
   readonly #seqs: number[] = [];
   readonly #times: number[] = [];
+  readonly #arrivals: number[] = [];
   /** The data, as long as it could be read without parsing it. */
   #scanned: ScannedRows | undefined;
   /** The data, once it could not. */
@@ -58,7 +61,8 @@ class Group {
     const { channel, epoch, time_quality, data } = this.head;
     const quality = time_quality ? `"q":"${time_quality}",` : '';
     const position = `"seq":${encodeDeltas(this.#seqs)},"t":${encodeDeltas(this.#times)}`;
-    const start = `{"e":${epoch},"ch":${JSON.stringify(channel)},${quality}${position}`;
+    const arrivals = this.#arrivals.length === 0 ? '' : `,"a":${encodeDeltas(this.#arrivals)}`;
+    const start = `{"e":${epoch},"ch":${JSON.stringify(channel)},${quality}${position}${arrivals}`;
     // One message alone gains nothing from columns.
     if (this.#seqs.length === 1) return `${start},"v":[${data}]}`;
     if (!this.keys) return `${start},"v":[${this.#texts.join(',')}]}`;
@@ -66,9 +70,10 @@ class Group {
     return `${start},"k":${JSON.stringify(this.keys)},"c":[${columns.join(',')}]}`;
   }
 
-  #place({ seq, time_ms }: BatchItem): void {
+  #place({ seq, time_ms, arrived_ms }: BatchItem): void {
     this.#seqs.push(seq);
     this.#times.push(Math.trunc(time_ms));
+    if (arrived_ms !== undefined) this.#arrivals.push(arrived_ms);
   }
 }
 

@@ -12,14 +12,18 @@ import {
   type SeriesEntry,
   type SeriesList,
 } from '../../api/history-resources.ts';
+import { assetEventOf } from '../../alarms/conditions.ts';
+import type { AlarmSeverity } from '../../severity.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { assetOf, isErased, observedMs } from '../erasure.ts';
 import type { HistoryStore } from '../history-store.ts';
 import { type Hole, holes_max } from '../holes.ts';
 import { feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
+import { type ArrivalQuery, readArrivals } from './arrivals.ts';
 import { cursorAfter, type Place, readCursor } from './cursor.ts';
+import { FleetArrivals, fleetCursorAfter, readFleetCursor } from './fleet-arrivals.ts';
 import { FleetEvents, placeIn } from './page.ts';
-import { type Page, type PageQuery, readPage } from './page.ts';
+import { type Order, type Page, type PageQuery, readPage } from './page.ts';
 import { type Budget, newBudget, newPause } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
@@ -38,7 +42,8 @@ export interface Span {
 }
 
 interface Paged extends Span {
-  readonly order: 'asc' | 'desc';
+  readonly order: Order;
+  readonly arrived_from?: number | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
@@ -52,6 +57,7 @@ export interface MessageFilter extends Paged {
 export interface EventFilter extends Paged {
   readonly types?: readonly string[] | undefined;
   readonly assets?: readonly string[] | undefined;
+  readonly severities?: readonly AlarmSeverity[] | undefined;
 }
 
 export interface SeriesFilter extends Span {
@@ -72,24 +78,25 @@ export class HistoryOperations {
   }
 
   async messages(kit_id: string, filter: MessageFilter): Promise<HistoryPage> {
-    const { messages, next } = await this.page(kit_id, filter);
+    const { messages, next, more } = await this.page(kit_id, filter);
     const pause = newPause();
     const resources: HistoryPage['messages'] = [];
     for (const message of messages) {
       await pause();
-      resources.push(messageResource(message));
+      resources.push({ ...messageResource(message), ...(more !== undefined && arrivalOf(message)) });
     }
-    return { messages: resources, next };
+    return { messages: resources, next, more };
   }
 
   async page(kit_id: string, filter: MessageFilter, budget: Budget = newBudget()): Promise<Page> {
-    const { asset_id, class: only, feed, from_ms, to_ms, order, limit, cursor } = filter;
+    const { asset_id, class: only, feed, from_ms, to_ms, order, arrived_from, limit, cursor } = filter;
     const query: PageQuery = {
       kit_id,
       classes: only ? [only] : history_classes,
       from_ms,
       to_ms,
       order,
+      arrived_from,
       limit,
       cursor,
       filter: { asset_id, feed, from: filter.from, to: filter.to },
@@ -107,8 +114,12 @@ export class HistoryOperations {
   }
 
   async events(kit_id: string, filter: EventFilter): Promise<EventPage> {
-    const { messages, next } = await this.#eventPage(kit_id, filter);
-    return { events: messages.map((message) => eventResource(kit_id, message)), next };
+    const { messages, next, more } = await readPage(this.#store, eventQuery(kit_id, filter), newBudget());
+    return {
+      events: messages.map((message) => eventResource(kit_id, message, more !== undefined)),
+      next,
+      more,
+    };
   }
 
   /** Events of several kits, each read in turn. */
@@ -117,13 +128,15 @@ export class HistoryOperations {
     { cursor, ...filter }: EventFilter & { readonly kits?: readonly string[] | undefined },
     inTurn: InTurn,
   ): Promise<EventPage> {
-    const { kits, types, assets, order } = filter;
-    const question = ['fleet', kits, types, assets, order, filter.from, filter.to];
+    const { kits, types, assets, severities, order } = filter;
+    const question = ['fleet', kits, types, assets, severities, order, filter.from, filter.to];
+    if (order === 'arrival') return this.#fleetArrivals(kit_ids, { ...filter, cursor }, { question, inTurn });
     const place = cursor === undefined ? undefined : readCursor(question, cursor);
-    const fleet = new FleetEvents(filter);
+    const fleet = new FleetEvents({ ...filter, order });
     for (const kit_id of kit_ids) {
       const after = place && placeIn(kit_id, place, order);
-      const page = await inTurn(async () => this.#eventPage(kit_id, filter, after));
+      const query = eventQuery(kit_id, { ...filter, order }, after);
+      const page = await inTurn(async () => readPage(this.#store, query, newBudget()));
       if (!fleet.add(kit_id, page)) throw tooMuch(texts.shorter_time);
     }
     const { events, next } = fleet;
@@ -133,24 +146,23 @@ export class HistoryOperations {
     };
   }
 
-  async #eventPage(kit_id: string, filter: EventFilter, after?: Place): Promise<Page> {
-    const { types, assets, from_ms, to_ms, order, limit, cursor } = filter;
-    const query: PageQuery = {
-      kit_id,
-      classes: ['event'],
-      from_ms,
-      to_ms,
-      order,
-      limit,
-      cursor,
-      after,
-      filter: { types, assets, from: filter.from, to: filter.to },
-      // A status is repeated, and no change: what changes is an event of its own.
-      isWanted: (channel) =>
-        typeOf(channel) !== 'status' && (types === undefined || types.includes(typeOf(channel))),
-      isMatch: (message) => assets === undefined || assets.includes(assetOf(message) ?? ''),
+  async #fleetArrivals(
+    kit_ids: readonly string[],
+    filter: EventFilter,
+    { question, inTurn }: { readonly question: unknown; readonly inTurn: InTurn },
+  ): Promise<EventPage> {
+    const { cursor, ...rest } = filter;
+    const places = cursor === undefined ? new Map<string, Place>() : readFleetCursor(question, cursor);
+    const fleet = new FleetArrivals(places, filter.limit);
+    for (const kit_id of kit_ids) {
+      const query = eventQuery(kit_id, rest, fleet.after(kit_id));
+      fleet.add(kit_id, await inTurn(async () => readArrivals(this.#store, query, newBudget())));
+    }
+    return {
+      events: fleet.events.map(({ kit_id, message }) => eventResource(kit_id, message, true)),
+      next: fleetCursorAfter(question, fleet.places),
+      more: fleet.more,
     };
-    return readPage(this.#store, query, newBudget());
   }
 
   async series(
@@ -251,6 +263,39 @@ export class HistoryOperations {
   }
 }
 
+function eventQuery(
+  kit_id: string,
+  filter: EventFilter,
+  after?: Place,
+): PageQuery & Pick<ArrivalQuery, 'isMatch'> {
+  const { types, assets, severities, from_ms, to_ms, order, arrived_from, limit, cursor } = filter;
+  return {
+    kit_id,
+    classes: ['event'],
+    from_ms,
+    to_ms,
+    order,
+    arrived_from,
+    limit,
+    cursor,
+    after,
+    filter: { types, assets, severities, from: filter.from, to: filter.to },
+    // A status is repeated, and no change: what changes is an event of its own.
+    isWanted: (channel) =>
+      typeOf(channel) !== 'status' && (types === undefined || types.includes(typeOf(channel))),
+    isMatch: (message) =>
+      (assets === undefined || assets.includes(assetOf(message) ?? '')) &&
+      (severities === undefined || isOfSeverity(message, severities)),
+  };
+}
+
+/** What is no event of an asset has no severity. */
+function isOfSeverity({ channel, data }: HistoryMessage, severities: readonly AlarmSeverity[]): boolean {
+  const feed = feedOf(channel)?.feed;
+  const severity = feed === undefined ? undefined : assetEventOf(feed, jsonOf(data))?.severity;
+  return severity !== undefined && severities.includes(severity);
+}
+
 function tooMuch(remedy: string): RequestProblem {
   return new RequestProblem('too-large', texts.reads_too_much(remedy));
 }
@@ -300,10 +345,16 @@ function typeOf(channel: string): string {
   return feedOf(channel)?.feed ?? channel.split('/')[0] ?? channel;
 }
 
-function eventResource(kit_id: string, message: HistoryMessage): HistoryEvent {
+/** Shown in the order of arrival. */
+function arrivalOf({ arrived_ms = 0 }: HistoryMessage): { readonly arrived_at: string } {
+  return { arrived_at: iso(arrived_ms) };
+}
+
+function eventResource(kit_id: string, message: HistoryMessage, isByArrival = false): HistoryEvent {
   const asset_id = assetOf(message);
   return {
     time: iso(message.time_ms),
+    ...(isByArrival && arrivalOf(message)),
     kit_id,
     type: typeOf(message.channel),
     ...(asset_id !== undefined && { asset_id }),

@@ -2,6 +2,7 @@
 import type { HistoryStore } from '../history-store.ts';
 import { byTime, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { cursorAfter, type Place, readCursor } from './cursor.ts';
+import { readArrivals } from './arrivals.ts';
 import { type Budget, newPause, page_chars_max, readHistory } from './reader.ts';
 
 export interface PageQuery {
@@ -10,7 +11,9 @@ export interface PageQuery {
   readonly from_ms: number;
   /** Not included. */
   readonly to_ms: number;
-  readonly order: 'asc' | 'desc';
+  readonly order: Order;
+  /** In the order of arrival: what arrived from then on. */
+  readonly arrived_from?: number | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
   /** In place of a cursor: what follows this place. */
@@ -26,13 +29,23 @@ export interface Page {
   readonly messages: readonly HistoryMessage[];
   /** The cursor of the next page; null: this was the last. */
   readonly next: string | null;
+  /** In the order of arrival, where no page is the last: whether there is more now. */
+  readonly more?: boolean | undefined;
+  /** And the place up to which everything was given. */
+  readonly end?: Place | undefined;
 }
+
+export type Order = 'asc' | 'desc' | 'arrival';
 
 /** Reads up to `limit` messages, fewer, or none, when the budget was spent: then `next` continues from there. */
 export async function readPage(store: HistoryStore, query: PageQuery, budget: Budget): Promise<Page> {
   const { kit_id, classes, order, limit, isWanted, isMatch = () => true } = query;
   const question = [kit_id, classes, order, query.filter];
   const after = query.cursor === undefined ? query.after : readCursor(question, query.cursor);
+  if (order === 'arrival') {
+    const { end, ...page } = await readArrivals(store, { ...query, isMatch, after }, budget);
+    return { ...page, end, next: cursorAfter(question, end) };
+  }
   const stretch = { kit_id, classes, order, after, isWanted, ...spanAfter(query, after) };
   const messages: HistoryMessage[] = [];
   let last: HistoryMessage | undefined;
@@ -51,7 +64,7 @@ export async function readPage(store: HistoryStore, query: PageQuery, budget: Bu
 }
 
 /** The place before all messages of this time, in the order. */
-function placeBefore(time_ms: number, order: 'asc' | 'desc'): Place {
+function placeBefore(time_ms: number, order: ByTime): Place {
   const number = order === 'asc' ? -1 : Number.MAX_SAFE_INTEGER;
   return { time_ms, epoch: number, seq: number, channel: '' };
 }
@@ -69,7 +82,7 @@ interface FleetMessage {
   readonly message: HistoryMessage;
 }
 
-type Order = 'asc' | 'desc';
+type ByTime = Exclude<Order, 'arrival'>;
 
 /** The newest, or oldest, events of several kits, read one kit after the other: two pages are in memory at most. */
 export class FleetEvents {
@@ -79,7 +92,7 @@ export class FleetEvents {
   /** Behind it, some kit may have events that were not read or not kept: none are given there. */
   #end: FleetMessage | undefined;
 
-  constructor({ order, limit }: { readonly order: Order; readonly limit: number }) {
+  constructor({ order, limit }: { readonly order: ByTime; readonly limit: number }) {
     this.#sign = order === 'asc' ? 1 : -1;
     this.#limit = limit;
   }
@@ -128,7 +141,7 @@ export class FleetEvents {
 }
 
 /** Where the events of a kit go on that follow this place of all kits: their order is by time, then by kit. */
-export function placeIn(kit_id: string, after: Place, order: Order): Place {
+export function placeIn(kit_id: string, after: Place, order: ByTime): Place {
   if (after.kit_id === undefined || kit_id === after.kit_id) return after;
   // Of the same time, the kits before it were given whole, and those behind it not at all.
   const isGiven = compareText(kit_id, after.kit_id) < 0 === (order === 'asc');
@@ -136,6 +149,6 @@ export function placeIn(kit_id: string, after: Place, order: Order): Place {
   return { time_ms: after.time_ms, epoch: number, seq: number, channel: '' };
 }
 
-function compareText(a: string, b: string): number {
+export function compareText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }

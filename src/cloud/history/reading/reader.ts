@@ -103,7 +103,7 @@ export async function* readHistory(
 }
 
 /** Keeps the first messages of a stretch, up to `kept_chars_max`; the next page reads the others again. */
-class FirstOnes {
+export class FirstOnes {
   readonly #compare: (a: HistoryMessage, b: HistoryMessage) => number;
   #found: HistoryMessage[] = [];
   #chars = 0;
@@ -147,7 +147,7 @@ class FirstOnes {
 }
 
 /** Whether a message is another one than the one before: copies follow each other in the order of time. */
-function newFilter(): (message: HistoryMessage) => boolean {
+export function newFilter(): (message: HistoryMessage) => boolean {
   let before: HistoryMessage | undefined;
   return (message) => {
     const isSame = before?.time_ms === message.time_ms && identityOf(before) === identityOf(message);
@@ -260,9 +260,9 @@ async function landedOf(store: HistoryStore, kit_id: string) {
   return { landed, erased };
 }
 
-function wantedIn(
+export function wantedIn(
   groups: readonly Group[],
-  { classes, isWanted }: Stretch,
+  { classes, isWanted }: Pick<Stretch, 'classes' | 'isWanted'>,
   budget: Budget,
 ): readonly Group[] {
   const wanted = groups.filter(

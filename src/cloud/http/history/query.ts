@@ -1,7 +1,10 @@
 /** The parameters of requests about the history. */
 import { z } from '@hono/zod-openapi';
 import { history_classes } from '../../history/message.ts';
+import { cursor_chars_max } from '../../history/reading/cursor.ts';
+import type { Order } from '../../history/reading/page.ts';
 import { isZone } from '../../history/reading/zone.ts';
+import { alarmSeverity } from '../../severity.ts';
 import { readTime } from '../../api/times.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
@@ -62,10 +65,20 @@ const from = query(
   '2026-11-20T10:00:00Z',
 );
 const to = query('to', time.optional(), 'before this time; now when left out', '2026-11-21T10:00:00Z');
-const order = query('order', z.enum(['asc', 'desc']).default('desc'), 'oldest or newest first');
+const order = query(
+  'order',
+  z.enum(['asc', 'desc', 'arrival']).default('desc'),
+  'oldest or newest first, by the time of observation; `arrival`: as this service stored them, so that what comes late is behind the cursor',
+);
+const arrived_from = query(
+  'arrived_from',
+  time.optional(),
+  'only with `order=arrival`: what was stored from this time on; all that is kept when left out',
+  '2026-11-21T10:00:00Z',
+);
 const cursor = query(
   'cursor',
-  z.string().max(1_024).optional(),
+  z.string().max(cursor_chars_max).optional(),
   '`next` of the page before, with the same query',
 );
 export const limitOf = (most: number, usual: number) =>
@@ -77,6 +90,7 @@ export const historyQuery = z.object({
   from,
   to,
   order,
+  arrived_from,
   limit: limitOf(history_limit_max, 500),
   cursor,
 });
@@ -84,9 +98,16 @@ export const historyQuery = z.object({
 export const eventQuery = z.object({
   types: query('types', list.optional(), 'only these types, separated by commas', 'motion,task'),
   assets: query('assets', ids.optional(), 'only events of these assets, separated by commas'),
+  severity: query(
+    'severity',
+    listOf(alarmSeverity).optional(),
+    'only events of assets of this severity, separated by commas',
+    'critical',
+  ),
   from,
   to,
   order,
+  arrived_from,
   limit: limitOf(1_000, 100),
   cursor,
 });
@@ -199,11 +220,21 @@ export const eraseQuery = z.object({
   ),
 });
 
+interface Times {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly order?: Order | undefined;
+  readonly arrived_from?: number | undefined;
+}
+
 /** The span of a query. Throws `bad-request` when it ends before it begins. */
-export function spanOf(
-  given: { readonly from?: number | undefined; readonly to?: number | undefined },
-  now_ms: number,
-): { readonly from_ms: number; readonly to_ms: number } {
+export function spanOf(given: Times, now_ms: number): { readonly from_ms: number; readonly to_ms: number } {
+  if (given.order === 'arrival') {
+    // What comes late may have any time.
+    const { from = Number.MIN_SAFE_INTEGER, to = Number.MAX_SAFE_INTEGER } = given;
+    return { from_ms: from, to_ms: to };
+  }
+  if (given.arrived_from !== undefined) throw new RequestProblem('bad-request', texts.only_by_arrival);
   // What was observed in this moment belongs to it, also when the clock of the kit is ahead by hours; what is more than a day ahead
   // counts with its arrival.
   const to_ms = given.to ?? now_ms + day_ms;

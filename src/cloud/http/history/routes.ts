@@ -168,16 +168,16 @@ function messageRoutes(service: Service, history: HistoryOperations, gate: Histo
     const asset_id = assetIdOf(params);
     const filter = { ...query, ...spanOf(query, Date.now()), asset_id };
     const page = await gate.run(c.var.principal, async () => history.messages(params.kit_id, filter));
-    if (isWithout(page.messages, page.next, query)) await history.demandKnown(params.kit_id, asset_id);
+    if (isWithout(page.messages, page, query)) await history.demandKnown(params.kit_id, asset_id);
     return c.json(page, 200);
   });
   routes.openapi(listEvents, async (c) => {
     const { kit_id } = c.req.valid('param');
     const query = c.req.valid('query');
     await service.kit(c.var.principal, kit_id);
-    const filter = { ...query, ...spanOf(query, Date.now()) };
+    const filter = { ...query, severities: query.severity, ...spanOf(query, Date.now()) };
     const page = await gate.run(c.var.principal, async () => history.events(kit_id, filter));
-    if (isWithout(page.events, page.next, query))
+    if (isWithout(page.events, page, query))
       for (const asset_id of query.assets ?? []) await history.demandKnown(kit_id, asset_id);
     return c.json(page, 200);
   });
@@ -190,7 +190,7 @@ function messageRoutes(service: Service, history: HistoryOperations, gate: Histo
     if (wanted.length > fleet_kits_max) {
       throw new RequestProblem('bad-request', texts.too_many_kits(wanted.length, fleet_kits_max));
     }
-    const filter = { ...query, ...spanOf(query, Date.now()) };
+    const filter = { ...query, severities: query.severity, ...spanOf(query, Date.now()) };
     const page = await gate.runParts(c.var.principal, async (inTurn) =>
       history.fleetEvents(wanted, { ...filter, kits }, inTurn),
     );
@@ -202,10 +202,10 @@ function messageRoutes(service: Service, history: HistoryOperations, gate: Histo
 /** Nothing was found and nothing follows: the question may be about something that was never there. */
 function isWithout(
   found: readonly unknown[],
-  next: string | null,
+  { next, more }: { readonly next: string | null; readonly more?: boolean | undefined },
   { cursor }: { readonly cursor?: string | undefined },
 ): boolean {
-  return found.length === 0 && next === null && cursor === undefined;
+  return found.length === 0 && (next === null || more === false) && cursor === undefined;
 }
 
 /** One for each series, all different, and none that of the time. */

@@ -57,6 +57,35 @@ it('lists events of a kit and of a fleet', async () => {
   expect(fleet.events).toEqual([expect.objectContaining({ kit_id, type: 'motion', data: { active: true } })]);
 });
 
+it('lists messages and events in the order of arrival, for clients that poll', async () => {
+  for (const path of [`/kits/${kit_id}/history`, `/kits/${kit_id}/events`, '/events']) {
+    const poll = async (query: string): Promise<Record<string, unknown>> =>
+      z.record(z.string(), z.unknown()).parse(await (await ask(`${path}?order=arrival&${query}`)).json());
+    const first = await poll('limit=1');
+    const second = await poll(`cursor=${String(first['next'])}`);
+    expect([first['more'], second['more']]).toEqual([true, false]);
+    await lab.publish(
+      channels.event(asset_id, 'tamper'),
+      { active: true },
+      { said_ms: Date.now() - 3 * 86_400_000 },
+    );
+    const { messages, events: found = messages } = await poll(`cursor=${String(second['next'])}`);
+    expect(found).toEqual([expect.objectContaining({ asset_id })]);
+    expect(JSON.stringify(found)).toContain('"arrived_at":');
+  }
+  expect((await ask(`/kits/${kit_id}/history?arrived_from=2026-11-20T10:00:00Z`)).status).toBe(400);
+});
+
+it('lists events of a severity', async () => {
+  await lab.publish(channels.event(asset_id, 'tamper'), { active: true });
+  const of = async (query: string): Promise<readonly string[]> =>
+    events.parse(await (await ask(`/events?${query}`)).json()).events.map(({ type }) => type);
+  expect(await of('severity=critical')).toEqual(['tamper']);
+  expect(await of('severity=info')).toEqual(['motion', 'motion']);
+  expect(await of('severity=info,critical')).toHaveLength(3);
+  expect((await ask('/events?severity=grave')).status).toBe(400);
+});
+
 it('gives numbers in buckets, as columns, rows and CSV', async () => {
   const select = `${asset_id}:gps.alt_m,kit:battery`;
   const list = z
