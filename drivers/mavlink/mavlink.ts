@@ -19,6 +19,7 @@ import { texts } from './links/texts.ts';
 import { openSigning, type StoredSigning } from './wire/signing.ts';
 import { texts as signing_texts } from './wire/texts.ts';
 import { vehicleCommands } from './vehicle-commands.ts';
+import { VehicleLogs } from './logs/vehicle-logs.ts';
 import { statusFacts, withForeignBytes, endpointFacts } from './status-facts.ts';
 import { addressOf } from './link-options.ts';
 
@@ -43,7 +44,19 @@ async function runMavlink(options: MavlinkOptions, host: Host, open: OpenFacts):
   if (signal.aborted) return;
   const { system_id: sysid, component_id: compid, passive, role } = options;
   const out = new Outgoing({ sysid, compid, passive, signing });
-  const registry = new VehicleRegistry({ host, options, out, commandsFor: vehicleCommands });
+  const registry = new VehicleRegistry({
+    host,
+    options,
+    out,
+    commandsFor: vehicleCommands,
+    logsFor: (vehicle) =>
+      new VehicleLogs({
+        ...vehicle,
+        signal: AbortSignal.any([signal, vehicle.signal]),
+        host,
+        options: options.flight_logs,
+      }),
+  });
   const { endpoints } = options;
   const forwarder = new Forwarder({ endpoints, passive, out, signal, log, routes: () => registry.routes });
   const factsOfEndpoints = endpointFacts();

@@ -31,6 +31,7 @@ export const command_names = [
   'change_return_altitude',
   'enable_fence',
   'get_params',
+  'download_log',
   'emergency_stop',
 ] as const;
 export type CommandName = (typeof command_names)[number];
@@ -182,6 +183,21 @@ export const mavlinkOptions = z.strictObject({
     })
     .prefault({}),
   goto: gotoOptions.prefault({}),
+  flight_logs: z
+    .strictObject({
+      after_flight: z
+        .boolean()
+        .default(false)
+        .describe('transfer the newest log of a vehicle after each flight, without a task'),
+      bytes_per_s: z
+        .int()
+        .min(100)
+        .max(10_000_000)
+        .optional()
+        .describe('rate of a transfer; 2000 over a serial line and 50000 over a network when omitted'),
+    })
+    .prefault({})
+    .describe('logs that vehicles have stored, transferred while they are on the ground'),
   speed_max_mps: z.number().min(0.1).max(100).default(15).describe('maximum speed that set_speed accepts'),
 });
 export type MavlinkOptions = z.output<typeof mavlinkOptions>;

@@ -54,7 +54,7 @@ function vehicleFacts(
 }
 
 /** Formats a vehicle, such as `GUIDED, armed, airborne, battery 76 %`. */
-function vehicleText({ situation, charge, alarms }: ReturnType<Vehicle['report']>): string {
+function vehicleText({ situation, charge, alarms, log }: ReturnType<Vehicle['report']>): string {
   const { mode, armed, airborne, pre_arm_check, pre_arm_reasons } = situation;
   const { remaining_pct = null, voltage = null } = charge ?? {};
   return [
@@ -63,6 +63,7 @@ function vehicleText({ situation, charge, alarms }: ReturnType<Vehicle['report']
     ...(armed === true && airborne === true ? [texts.airborne] : []),
     ...(armed === false && pre_arm_check === false ? [command_texts.pre_arm_failed(pre_arm_reasons)] : []),
     ...(remaining_pct === null && voltage === null ? [] : [texts.battery(remaining_pct, voltage)]),
+    ...(log === undefined ? [] : [log]),
     ...alarms.map((alarm) => texts.alarm(alarm)),
   ].join(', ');
 }

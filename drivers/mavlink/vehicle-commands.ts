@@ -5,6 +5,7 @@ import { notSent } from './commands/admission.ts';
 import { armCommand, gotoCommand, plainCommands } from './commands/commands.ts';
 import { flightCommands } from './commands/flight-commands.ts';
 import { parameterCommands } from './commands/get-params.ts';
+import { logCommands } from './logs/commands.ts';
 import { orbitCommand } from './commands/orbit.ts';
 import { settingCommands } from './commands/settings.ts';
 import { texts } from './commands/texts.ts';
@@ -36,6 +37,7 @@ export function vehicleCommands(
     ...missionFlightCommands(vehicle, options, kind),
     ...settingCommands(vehicle, options, { autopilot, kind }),
     ...parameterCommands(vehicle),
+    ...logCommands(vehicle),
   ];
   const lacks = lackedBy({ autopilot, kind });
   return all
@@ -76,8 +78,7 @@ const modes: readonly CommandName[] = ['hold', 'land', 'pause_mission'];
  * or a balloon, what brings it home and stops its motors stays: MAVLink defines that for all.
  */
 function lackedBy({ autopilot, kind }: Pick<Contact, 'autopilot' | 'kind'>): ReadonlySet<string> {
-  const isKnown =
-    autopilot !== 'other' && kind !== 'other' && (kind !== 'blimp' || autopilot === 'ardupilot');
+  const isKnown = areModesKnown({ autopilot, kind });
   const is_ardusub = autopilot === 'ardupilot' && kind === 'sub';
   const names: readonly CommandName[] = [
     ...(is_ardusub ? (['return_home'] as const) : (['surface'] as const)),
@@ -86,6 +87,11 @@ function lackedBy({ autopilot, kind }: Pick<Contact, 'autopilot' | 'kind'>): Rea
     // It accepts a takeoff and does nothing, and has no mode for missions.
     ...(kind === 'blimp' ? (['takeoff', 'pause_mission'] as const) : []),
     ...(isKnown ? [] : [...airborne_only, ...modes]),
+    ...(autopilot === 'other' ? (['download_log'] as const) : []),
   ];
   return new Set(names);
+}
+
+function areModesKnown({ autopilot, kind }: Pick<Contact, 'autopilot' | 'kind'>): boolean {
+  return autopilot !== 'other' && kind !== 'other' && (kind !== 'blimp' || autopilot === 'ardupilot');
 }

@@ -8,6 +8,7 @@ import type { SignFrame } from '../../drivers/mavlink/wire/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
 import { asMavlink1 } from './mavlink1.ts';
 import type { VehicleFiles } from './vehicle-files.ts';
+import { isLogMessage, type StoredLogs } from './stored-logs.ts';
 import { type Telemetry, telemetry_ids } from '../../drivers/mavlink/sim/telemetry.ts';
 import { type SimOptions, SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
 
@@ -60,6 +61,8 @@ export class FakeDrone extends SimVehicle {
   }[] = [];
   /** Files that it serves by MAVLink FTP, as PX4 does its metadata. */
   files: VehicleFiles | undefined;
+  /** Logs that it serves by the messages for them. */
+  logs: StoredLogs | undefined;
   /** Shown in the heartbeat instead of the mode of the flight. */
   odd_mode: number | undefined;
   /** The newest is last; its place is its sequence number. */
@@ -312,6 +315,13 @@ export class FakeDrone extends SimVehicle {
       super.execute(request(511, { param1: idOf(name), param2: 1e6 / req_message_rate }));
   }
 
+  /** What has no answer. */
+  #obey({ name, fields }: Decoded): void {
+    if (name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(fields);
+    if (name === 'REQUEST_DATA_STREAM') this.#stream(fields);
+    if (name === 'SET_MODE') this.#setModeByMessage(fields.custom_mode);
+  }
+
   /** A target without a command, which ArduPilot takes in GUIDED. */
   #flyTo({ lat_int, lon_int, alt }: Messages['SET_POSITION_TARGET_GLOBAL_INT']): void {
     if (this.flight.mode === 'GUIDED')
@@ -442,10 +452,9 @@ export class FakeDrone extends SimVehicle {
     if (message.name === 'HEARTBEAT' && sysid === pilot_system) this.#pilot_ms = performance.now();
     if (message.name === 'HEARTBEAT') this.beats.push({ sysid, compid, fields: message.fields });
     if (message.name.startsWith('PARAM_REQUEST_')) this.onParameters?.();
+    if (isLogMessage(message)) this.logs?.handle(message, this);
     this.#explainEvents(message, from);
-    if (message.name === 'SET_POSITION_TARGET_GLOBAL_INT') this.#flyTo(message.fields);
-    if (message.name === 'REQUEST_DATA_STREAM') this.#stream(message.fields);
-    if (message.name === 'SET_MODE') this.#setModeByMessage(message.fields.custom_mode);
+    this.#obey(message);
     if (message.name === 'COMMAND_LONG' && message.fields.target_component === camera_component) {
       if (this.camera) this.#answerOf(this.camera, message.fields, camera_component);
       return;
@@ -461,6 +470,7 @@ export class FakeDrone extends SimVehicle {
       flight.mode = 'RTL';
       this.sendText('GCS Failsafe');
     }
+    this.logs?.tick(this);
     super.tick(now_ms);
   }
 

@@ -17,6 +17,25 @@ export interface Commanded {
   readonly mixture: () => string | undefined;
   /** What is known of its missions. */
   readonly stored: StoredMissions;
+  readonly logs: FlightLogs;
+}
+
+export interface LogEntry {
+  /** As the vehicle numbers it now: ArduPilot numbers the rest anew when it deletes the oldest. */
+  readonly id: number;
+  readonly bytes: number;
+  /** When it was begun, seconds since 1970; 0: the vehicle did not know the time. */
+  readonly time_utc: number;
+}
+
+/** Transfers the flight logs of a vehicle to the kit. */
+export interface FlightLogs {
+  /** What is being transferred, for people; undefined: nothing. */
+  readonly progress: string | undefined;
+  /** Begins to transfer a log, unless another one is under way. */
+  readonly begin: (log: LogEntry) => void;
+  /** The vehicle was disarmed. */
+  readonly flown: () => void;
 }
 
 /** The vehicle that a command is sent to. */

@@ -121,15 +121,19 @@ export class FlightLog {
     this.#log = log;
   }
 
-  /** Notes a heartbeat; the first one is no change. */
-  note(state: FlightState, about: { readonly asset_key: string; readonly name: string }): void {
+  /** Notes a heartbeat; the first one is no change. Returns the state before it. */
+  note(
+    state: FlightState,
+    about: { readonly asset_key: string; readonly name: string },
+  ): FlightState | undefined {
     const known = this.#known;
     this.#known = state;
-    if (!known) return;
+    if (!known) return undefined;
     const { armed, mode } = state;
     if (armed !== known.armed)
       this.#log.info({ ...about, flight_mode: mode }, armed ? texts.armed : texts.disarmed);
     if (mode !== known.mode)
       this.#log.info({ ...about, flight_mode: mode, before: known.mode, armed }, texts.mode_changed);
+    return known;
   }
 }

@@ -36,9 +36,9 @@ import { isSameHardware } from '../reports/hardware.ts';
 import { KnownMetadata } from '../reports/metadata-fetch.ts';
 import { Radios } from '../links/radios.ts';
 import { texts } from './texts.ts';
-import { Vehicle } from './vehicle.ts';
+import { Vehicle, type VehicleParts } from './vehicle.ts';
 import { type Subject, VehicleLog } from './vehicle-log.ts';
-import type { Commanded } from './addressee.ts';
+import type { Commanded, FlightLogs } from './addressee.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
 
 export interface VehicleRegistryParts {
@@ -52,6 +52,10 @@ export interface VehicleRegistryParts {
     enabled: readonly CommandName[],
     about: Pick<Contact, 'autopilot' | 'isTelemetryOnly' | 'kind'>,
   ) => readonly Command[];
+  /** Makes what transfers the flight logs of a vehicle. */
+  readonly logsFor: (
+    about: Parameters<VehicleParts['logsOf']>[0] & { readonly asset_key: string },
+  ) => FlightLogs;
 }
 
 /**
@@ -379,6 +383,7 @@ export class VehicleRegistry {
       hasHosts: own?.hosts !== undefined,
       describe: (active) => vehicleAsset(active, asset_key, { name, sysid: contact.sysid }),
       announce: (about, commands) => host.announce(about, commands),
+      logsOf: (about) => this.#parts.logsFor({ ...about, asset_key }),
       commandsOf: (commanded, active) =>
         this.#parts.commandsFor(
           commanded,

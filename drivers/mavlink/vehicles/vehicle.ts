@@ -21,7 +21,7 @@ import { eventLevel, type VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from './stored-missions.ts';
-import { type Addressee, isHeard, Changes, type Commanded } from './addressee.ts';
+import { type Addressee, isHeard, Changes, type Commanded, type FlightLogs } from './addressee.ts';
 
 export interface VehicleParts {
   readonly asset_key: string;
@@ -38,6 +38,10 @@ export interface VehicleParts {
   /** Announces the asset, again when its description changes. */
   readonly announce: (about: AssetDescription, commands: readonly Command[]) => DroneSink;
   readonly commandsOf: (vehicle: Commanded, active: Contact) => readonly Command[];
+  /** `signal`: it is removed. */
+  readonly logsOf: (
+    about: Pick<Commanded, 'address'> & { readonly name: () => string; readonly signal: AbortSignal },
+  ) => FlightLogs;
   readonly describe: (active: Contact) => AssetDescription;
   readonly log: Pick<DriverLog, 'info' | 'warn'>;
 }
@@ -83,6 +87,8 @@ export class Vehicle {
   #described = '';
   readonly #changed = new TokenBucket(changes_rate);
   readonly #parts: VehicleParts;
+  readonly #removed = new AbortController();
+  readonly #logs: FlightLogs;
   readonly #sink: DroneSink;
   readonly #publishing: Publishing;
   readonly #flightLog: FlightLog;
@@ -96,6 +102,11 @@ export class Vehicle {
     this.asset_key = parts.asset_key;
     this.#active = parts.contact;
     this.add(parts.contact);
+    this.#logs = parts.logsOf({
+      address: () => this.#address(),
+      name: () => this.name,
+      signal: this.#removed.signal,
+    });
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
     this.#flightLog = new FlightLog(parts.log);
@@ -140,9 +151,12 @@ export class Vehicle {
     readonly situation: Situation;
     readonly charge: Charge | undefined;
     readonly alarms: readonly string[];
+    /** The log that is being transferred. */
+    readonly log: string | undefined;
   } {
     const situation = situationOf(this.#active, now_ms);
-    return { situation, charge: this.#publishing.charge, alarms: this.#alarms(now_ms) };
+    const { progress: log } = this.#logs;
+    return { situation, charge: this.#publishing.charge, alarms: this.#alarms(now_ms), log };
   }
 
   get hardware_key(): string {
@@ -268,8 +282,9 @@ export class Vehicle {
     const { autopilot, kind, modes: offered } = this.#active;
     const mode = flightMode(autopilot, kind, { ...heartbeat, offered });
     const { asset_key, name } = this;
-    if (conflict === undefined)
-      this.#flightLog.note({ armed: isArmed(heartbeat), mode }, { asset_key, name });
+    if (conflict !== undefined) return;
+    const before = this.#flightLog.note({ armed: isArmed(heartbeat), mode }, { asset_key, name });
+    if (before?.armed === true && !isArmed(heartbeat)) this.#logs.flown();
   }
 
   #alarms(now_ms: number): readonly string[] {
@@ -393,6 +408,7 @@ export class Vehicle {
   }
 
   remove(): void {
+    this.#removed.abort();
     this.#sink.remove();
   }
 
@@ -478,6 +494,7 @@ export class Vehicle {
         (this.#active.isPresumed ? texts.identity_unconfirmed : undefined),
       mixture: () => this.#mixtureAt(performance.now()),
       stored: this.#stored,
+      logs: this.#logs,
     };
     return this.#parts.commandsOf(commanded, this.#active);
   }

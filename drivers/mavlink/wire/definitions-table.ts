@@ -138,6 +138,12 @@ export const layouts = {
   FILE_TRANSFER_PROTOCOL:
     '110: uint8_t target_network, uint8_t target_system, uint8_t target_component, uint8_t payload[251]',
   TIMESYNC: '111: uint64_t tc1, uint64_t ts1, uint8_t target_system, uint8_t target_component',
+  LOG_REQUEST_LIST: '117: uint16_t start, uint16_t end, uint8_t target_system, uint8_t target_component',
+  LOG_ENTRY: '118: uint32_t time_utc, uint32_t size, uint16_t id, uint16_t num_logs, uint16_t last_log_num',
+  LOG_REQUEST_DATA:
+    '119: uint32_t ofs, uint32_t count, uint16_t id, uint8_t target_system, uint8_t target_component',
+  LOG_DATA: '120: uint32_t ofs, uint16_t id, uint8_t count, uint8_t data[90]',
+  LOG_REQUEST_END: '122: uint8_t target_system, uint8_t target_component',
   GPS2_RAW:
     '124: uint64_t time_usec, int32_t lat, int32_t lon, int32_t alt, uint32_t dgps_age, uint16_t eph, uint16_t epv, uint16_t vel, uint16_t cog, uint8_t fix_type, uint8_t satellites_visible, uint8_t dgps_numch, uint16_t yaw, int32_t alt_ellipsoid, uint32_t h_acc, uint32_t v_acc, uint32_t vel_acc, uint32_t hdg_acc',
   TERRAIN_REPORT:
@@ -169,6 +175,8 @@ export const layouts = {
   STATUSTEXT: '253: uint8_t severity, chunk text[50], uint16_t id, uint8_t chunk_seq',
   CAMERA_INFORMATION:
     '259: uint32_t time_boot_ms, uint32_t firmware_version, float focal_length, float sensor_size_h, float sensor_size_v, uint32_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t cam_definition_version, char vendor_name[32], char model_name[32], uint8_t lens_id, char cam_definition_uri[140], uint8_t gimbal_device_id, uint8_t camera_device_id',
+  FLIGHT_INFORMATION:
+    '264: uint64_t arming_time_utc, uint64_t takeoff_time_utc, uint64_t flight_uuid, uint32_t time_boot_ms, uint32_t landing_time',
   VIDEO_STREAM_INFORMATION:
     '269: float framerate, uint32_t bitrate, uint16_t flags, uint16_t resolution_h, uint16_t resolution_v, uint16_t rotation, uint16_t hfov, uint8_t stream_id, uint8_t count, uint8_t type, char name[32], char uri[160], uint8_t encoding, uint8_t camera_device_id',
   GIMBAL_DEVICE_INFORMATION:

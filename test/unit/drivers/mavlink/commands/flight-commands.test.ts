@@ -11,6 +11,7 @@ import { FakeDrone, field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { autopilots } from './commands-lab.ts';
+import { no_logs } from '../vehicles/registry-lab.ts';
 import { drone_key, withDrone, withLab } from '../mavlink-lab.ts';
 
 const close_by = { lat: field.lat + 0.0008, lon: field.lon, alt_m: 40 };
@@ -306,9 +307,13 @@ describe.concurrent('The schemas of flight commands', () => {
   const home_alone = ['arm', 'disarm', 'return_home', 'download_mission', 'clear_mission', 'get_params'];
   it.each([
     // Blimp/GCS_MAVLink_Blimp.cpp: a target and a takeoff are accepted and ignored, and there is no mode for missions.
-    ['Blimp', { autopilot: 'ardupilot', kind: 'blimp' }, [...home_alone, 'set_mode', 'hold', 'land']],
-    ['airship of PX4', { autopilot: 'px4', kind: 'blimp' }, [...home_alone, 'set_mode']],
-    ['balloon', { autopilot: 'ardupilot', kind: 'other' }, home_alone],
+    [
+      'Blimp',
+      { autopilot: 'ardupilot', kind: 'blimp' },
+      [...home_alone, 'set_mode', 'hold', 'land', 'download_log'],
+    ],
+    ['airship of PX4', { autopilot: 'px4', kind: 'blimp' }, [...home_alone, 'set_mode', 'download_log']],
+    ['balloon', { autopilot: 'ardupilot', kind: 'other' }, [...home_alone, 'download_log']],
     ['generic autopilot', { autopilot: 'other', kind: 'copter' }, home_alone],
     ['iNav, Betaflight', { autopilot: 'other', kind: 'copter', isTelemetryOnly: true }, []],
   ] as const)('are what it can carry out, or MAVLink defines for all: %s', (_label, about, offered) => {
@@ -325,6 +330,7 @@ function offeredTo(about: About): readonly string[] {
     conflict: () => undefined,
     mixture: () => undefined,
     stored: new StoredMissions(),
+    logs: no_logs,
   };
   const enabled = command_names.filter((name) => name !== 'emergency_stop');
   const offered = new Set(

@@ -62,7 +62,12 @@ export const flown: readonly Flown[] = [
 ];
 
 /** Made of others of the table, or of requests for parameters; or off unless a configuration names it. They have tests of their own. */
-const untold: ReadonlySet<CommandName> = new Set(['reposition', 'change_return_altitude', 'emergency_stop']);
+const untold: ReadonlySet<CommandName> = new Set([
+  'reposition',
+  'change_return_altitude',
+  'download_log',
+  'emergency_stop',
+]);
 
 /** Returns the lines of these commands, in their order. */
 export function rowsOf(names: readonly CommandName[] = command_names): readonly Row[] {

@@ -36,6 +36,9 @@ export const beat: Messages['HEARTBEAT'] = {
   mavlink_version: 3,
 };
 
+/** Logs of vehicles are not transferred. */
+export const no_logs = { progress: undefined, begin: () => undefined, flown: () => undefined };
+
 export const unnamed: Messages['COMPONENT_INFORMATION_BASIC'] = {
   software_version: '',
   hardware_version: '',
@@ -56,7 +59,13 @@ export function open(vehicles: Readonly<Record<string, object>> = {}): void {
   lab = hubLab({ configured: ['drones'], rates: { default: 1_000 } });
   const run = async (options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> => {
     const out = new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined });
-    registry = new VehicleRegistry({ host, options, out, commandsFor: vehicleCommands });
+    registry = new VehicleRegistry({
+      host,
+      options,
+      out,
+      commandsFor: vehicleCommands,
+      logsFor: () => no_logs,
+    });
     await aborted(host.signal);
   };
   const driver = defineDriver({ name: 'mavlink', feeds: droneFeeds, options: mavlinkOptions, run });

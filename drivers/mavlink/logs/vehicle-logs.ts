@@ -1,0 +1,240 @@
+/**
+ * Transfers flight logs of one vehicle to the kit, which sends them to the cloud: slowly, while the vehicle is on the ground, and further
+ * from where it was cut, also after a restart of the kit.
+ */
+import { open, readdir, rm } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import type { MavlinkOptions } from '../options.ts';
+import type { Addressee, Commanded, FlightLogs, LogEntry } from '../vehicles/addressee.ts';
+import { endReading, listLogs, readLog } from './log-messages.ts';
+import { texts } from './texts.ts';
+
+/** A vehicle whose logs are transferred. */
+export interface LoggingVehicle extends Pick<Commanded, 'address'> {
+  readonly asset_key: string;
+  readonly name: () => string;
+  /** Aborts when it is removed, and when the driver stops. */
+  readonly signal: AbortSignal;
+}
+
+interface VehicleLogsParts extends LoggingVehicle {
+  readonly host: Pick<DriverHost<typeof droneFeeds>, 'files' | 'log' | 'stateFile'>;
+  readonly options: MavlinkOptions['flight_logs'];
+}
+
+/** A serial line of 57,600 baud carries 5,700, of which telemetry takes 700. */
+const serial_bytes_per_s = 2_000;
+const network_bytes_per_s = 50_000;
+/** What is asked for at once: other requests wait that long. */
+const window_s = 0.5;
+const window_min_bytes = 900;
+const window_max_bytes = 9_000;
+/** The autopilot still writes to its log. */
+const settle_ms = 10_000;
+const look_every_ms = 1_000;
+/** Without anything for so many windows, though it is there and on the ground, the transfer is given up until the next order. */
+const silent_max = 10;
+const silent_pause_ms = 5_000;
+
+export class VehicleLogs implements FlightLogs {
+  readonly #parts: VehicleLogsParts;
+  #transfer: { readonly entry: LogEntry; done: number } | undefined;
+
+  constructor(parts: VehicleLogsParts) {
+    this.#parts = parts;
+    void this.#resume();
+  }
+
+  get progress(): string | undefined {
+    if (!this.#transfer) return undefined;
+    const { entry, done } = this.#transfer;
+    return texts.transferring(entry.id, Math.floor((100 * done) / entry.bytes));
+  }
+
+  /** It goes on by itself, for hours where the link is slow. */
+  begin(entry: LogEntry): void {
+    if (this.#transfer) return;
+    const { host, asset_key, signal } = this.#parts;
+    this.#transfer = { entry, done: 0 };
+    const about = { asset_key, log: entry.id, bytes: entry.bytes };
+    host.log.info(about, texts.begun);
+    this.#run(entry)
+      .then(
+        (how) => !signal.aborted && host.log.info(about, how),
+        (error: unknown) =>
+          !signal.aborted && host.log.warn({ ...about, reason: messageOf(error) }, texts.failed),
+      )
+      .finally(() => {
+        this.#transfer = undefined;
+      });
+  }
+
+  flown(): void {
+    if (this.#parts.options.after_flight) void this.#beginNewest();
+  }
+
+  async #beginNewest(): Promise<void> {
+    const { signal } = this.#parts;
+    await sleep(settle_ms, signal);
+    const to = this.#transfer ? undefined : await this.#reach();
+    const newest = to && newestOf((await listLogs(to, signal)) ?? [], to);
+    if (newest) this.begin(newest);
+  }
+
+  /** Goes on with what an earlier run of the kit had begun. */
+  async #resume(): Promise<void> {
+    const [name = ''] = await this.#names();
+    const [id, bytes, time_utc] = name.slice(this.#prefix.length, -part_end.length).split('-').map(Number);
+    if (id !== undefined && bytes !== undefined && time_utc !== undefined)
+      this.begin({ id, bytes, time_utc });
+  }
+
+  async #run(entry: LogEntry): Promise<string> {
+    const { host, asset_key, name, signal } = this.#parts;
+    const path = host.stateFile(`${this.#prefix}${entry.id}-${entry.bytes}-${entry.time_utc}${part_end}`);
+    for (const other of await this.#names())
+      if (other !== basename(path)) await rm(host.stateFile(other), { force: true });
+    const whole = await this.#read(entry, path);
+    if (!whole) {
+      if (!signal.aborted) await rm(path, { force: true });
+      return texts.gone;
+    }
+    const begun = whole.time_utc === 0 ? new Date() : new Date(whole.time_utc * 1_000);
+    const at = begun.toISOString().slice(0, 16).replace('T', ' ').replace(':', '-');
+    const end = whole.isPx4 ? 'ulg' : 'bin';
+    await host.files.add({
+      kind: 'flight_log',
+      asset_key,
+      name: `${name()} ${at} log ${whole.id}.${end}`,
+      at_ms: begun.getTime(),
+      content: { path },
+    });
+    return texts.done;
+  }
+
+  /** Resolves with the log once all of it is in the file; undefined: the vehicle no longer has it, or the kit stops. */
+  async #read(entry: LogEntry, path: string): Promise<Read['log']> {
+    const { signal, name } = this.#parts;
+    const file = await open(path, 'a', 0o600);
+    try {
+      let { size: at } = await file.stat();
+      for (let silent = 0; !signal.aborted && silent < silent_max;) {
+        const read = await this.#readOn(entry, { file, at });
+        if (read.isGone || read.log) return read.log;
+        silent = read.at > at ? 0 : silent + 1;
+        at = read.at;
+        if (silent > 0) await sleep(silent_pause_ms, signal);
+      }
+      if (signal.aborted) return undefined;
+      throw new Error(texts.no_answer(name()));
+    } finally {
+      await file.sync();
+      await file.close();
+    }
+  }
+
+  /** Reads until the log is whole, or the vehicle is lost, flies or is silent. */
+  async #readOn(entry: LogEntry, { file, at }: Part): Promise<Read> {
+    const { signal } = this.#parts;
+    const to = await this.#reach();
+    // A PX4 sends no log without having listed it, and any vehicle may number it otherwise after a restart.
+    const logs = to && (await listLogs(to, signal));
+    const log = logs?.find((each) => isSame(each, entry));
+    if (!to || !log) return { at, isGone: logs !== undefined };
+    const end = await this.#append(to, log, { file, at });
+    endReading(to);
+    // It may have been written to until now.
+    const isWhole = end === log.bytes && log.bytes === (await this.#sizeOf(to, entry));
+    const isPx4 = to.contact.autopilot === 'px4';
+    return { at: end, isGone: false, ...(isWhole && { log: { ...log, isPx4 } }) };
+  }
+
+  /** Appends to the file until it is whole, or nothing more comes; returns its length then. */
+  async #append(to: Addressee, log: LogEntry, { file, at }: Part): Promise<number> {
+    const { options, signal } = this.#parts;
+    const { bytes_per_s = usualRate(to) } = options;
+    const window = Math.min(window_max_bytes, Math.max(window_min_bytes, bytes_per_s * window_s));
+    const hasRestarted = to.watchStart();
+    let end = at;
+    while (end < log.bytes && !signal.aborted && !hasRestarted() && this.#isOnGround()) {
+      const begun_ms = performance.now();
+      const count = Math.min(Math.floor(window), log.bytes - end);
+      const bytes = await readLog(to, { id: log.id, from: end, count }, signal);
+      if (!bytes) break;
+      await file.write(bytes);
+      end += count;
+      if (this.#transfer) this.#transfer.done = end;
+      const pause_ms = (1_000 * count) / bytes_per_s - (performance.now() - begun_ms);
+      if (pause_ms > 0) await sleep(pause_ms, signal);
+    }
+    return end;
+  }
+
+  async #sizeOf(to: Addressee, entry: LogEntry): Promise<number | undefined> {
+    const logs = await listLogs(to, this.#parts.signal);
+    endReading(to);
+    return logs?.find((each) => isSame(each, entry))?.bytes;
+  }
+
+  /** Resolves with the vehicle once it can be reached, on the ground; undefined: the kit stops. */
+  async #reach(): Promise<Addressee | undefined> {
+    const { address, signal } = this.#parts;
+    while (!signal.aborted) {
+      const found = address();
+      if ('to' in found && this.#isOnGround()) return found.to;
+      await sleep(look_every_ms, signal);
+    }
+    return undefined;
+  }
+
+  #isOnGround(): boolean {
+    const found = this.#parts.address();
+    return 'to' in found && found.situation.armed === false && !found.situation.is_high_latency;
+  }
+
+  /** The names of its files, of which one transfer after the other has one. */
+  async #names(): Promise<readonly string[]> {
+    const dir = dirname(this.#parts.host.stateFile(this.#prefix));
+    const all = await readdir(dir).catch((): string[] => []);
+    return all.filter((name) => name.startsWith(this.#prefix) && name.endsWith(part_end));
+  }
+
+  get #prefix(): string {
+    return `log-${this.#parts.asset_key.replaceAll(/[^\w.-]/gu, '_')}--`;
+  }
+}
+
+const part_end = '.part';
+
+/** What is there of a log, as far as `at`. */
+interface Part {
+  readonly file: Awaited<ReturnType<typeof open>>;
+  readonly at: number;
+}
+
+interface Read {
+  readonly at: number;
+  readonly isGone: boolean;
+  /** It is whole. */
+  readonly log?: LogEntry & { readonly isPx4: boolean };
+}
+
+/** The newest by the time of a PX4, whose list has no order, and by the number of an ArduPilot. */
+export function newestOf(logs: readonly LogEntry[], { contact }: Addressee): LogEntry | undefined {
+  const isPx4 = contact.autopilot === 'px4';
+  return logs.toSorted((a, b) => (isPx4 ? b.time_utc - a.time_utc : 0) || b.id - a.id)[0];
+}
+
+/** By its time, or, where that was not known, by its number and size. */
+function isSame(log: LogEntry, entry: LogEntry): boolean {
+  if (entry.time_utc !== 0) return log.time_utc === entry.time_utc && log.bytes >= entry.bytes;
+  return log.time_utc === 0 && log.id === entry.id && log.bytes >= entry.bytes;
+}
+
+function usualRate({ contact }: Addressee): number {
+  return contact.peer.startsWith('/') ? serial_bytes_per_s : network_bytes_per_s;
+}

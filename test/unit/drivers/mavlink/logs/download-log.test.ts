@@ -1,0 +1,217 @@
+/** Flight logs of both autopilots: what the kit keeps is byte for byte what the vehicle has, whatever happens on the way. */
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { texts } from '../../../../../drivers/mavlink/logs/texts.ts';
+import type { NewFile } from '../../../../../src/toolkit/driver/driver.ts';
+import { sleep } from '../../../../../src/platform/time.ts';
+import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
+import { StoredLogs } from '../../../../fakes/stored-logs.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { withDirectory } from '../../../../support/temporary.ts';
+import { autopilots } from '../commands/commands-lab.ts';
+import { drone_key, mavlinkLab, type MavlinkLab } from '../mavlink-lab.ts';
+
+const never = new AbortController().signal;
+const begun_s = Date.UTC(2026, 10, 29, 12, 40) / 1_000;
+const newest_bytes = 60_123;
+
+/** Bytes without a period, so that a shifted part differs. */
+function bytesOf(length: number, seed = 1): Uint8Array {
+  let state = seed;
+  return Uint8Array.from({ length }, () => (state = (state * 48_271) % 2_147_483_647) & 0xff);
+}
+
+interface Kept extends Omit<NewFile, 'content'> {
+  readonly content: Uint8Array;
+}
+
+interface Scene {
+  readonly lab: MavlinkLab;
+  readonly drone: FakeDrone;
+  readonly logs: StoredLogs;
+  /** Resolves with the file that the kit has kept. */
+  readonly keeps: () => Promise<Kept>;
+}
+
+async function withLogs(
+  autopilot: 'ardupilot' | 'px4',
+  run: (scene: Scene) => Promise<void>,
+  { options = {}, dir }: { readonly options?: object; readonly dir?: string } = {},
+): Promise<void> {
+  const at = async (state_dir: string): Promise<void> => {
+    const kept: Kept[] = [];
+    const add = async ({ content, ...file }: NewFile): Promise<string> => {
+      if (!('path' in content)) throw new Error('a flight log is a file');
+      kept.push({ ...file, content: await readFile(content.path) });
+      return 'id';
+    };
+    const lab = await mavlinkLab({ ...options }, { files: { add }, state_dir });
+    try {
+      const drone = await lab.fly({ autopilot });
+      const logs = new StoredLogs([
+        { time_utc: begun_s - 90_000, content: bytesOf(9_000, 7) },
+        { time_utc: begun_s, content: bytesOf(newest_bytes) },
+      ]);
+      drone.logs = logs;
+      await lab.sees('sys_status', ({ armed }) => armed === false);
+      const keeps = async (): Promise<Kept> => {
+        await eventually('it is kept', () => kept.length > 0);
+        const [file] = kept;
+        if (!file) throw new Error('nothing was kept');
+        return file;
+      };
+      await run({ lab, drone, logs, keeps });
+    } finally {
+      await lab.stop();
+    }
+  };
+  await (dir === undefined ? withDirectory(at) : at(dir));
+}
+
+const shown = (lab: MavlinkLab): string => JSON.stringify(lab.hub.drivers());
+const order = { remaining_ms: 60_000 };
+const isEqual = (kept: Kept, log: StoredLogs['logs'][number] | undefined): boolean =>
+  Buffer.from(kept.content).equals(log?.content ?? Buffer.alloc(0));
+
+describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
+  const first = autopilot === 'px4' ? 0 : 1;
+  const end = autopilot === 'px4' ? 'ulg' : 'bin';
+
+  it('transfers the newest log byte for byte, with its time, and leaves telemetry alone', async () => {
+    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+      expect(await lab.command('download_log', {}, order)).toEqual({
+        id: first + 1,
+        bytes: newest_bytes,
+        at: '2026-11-29T12:40:00.000Z',
+        state: 'transferring',
+      });
+      await expect(lab.command('download_log')).rejects.toThrow(/is being transferred/u);
+      lab.outbox.clear();
+      const kept = await keeps();
+      const attitudes = lab.outbox.drafts.filter(({ channel }) => channel === lab.feed('attitude'));
+      expect(attitudes.length).toBeGreaterThan(3);
+      expect(kept).toMatchObject({
+        kind: 'flight_log',
+        asset_key: drone_key,
+        at_ms: begun_s * 1_000,
+        name: `Quadrotor 1 2026-11-29 12-40 log ${first + 1}.${end}`,
+      });
+      expect(isEqual(kept, logs.logs[1])).toBe(true);
+      expect(logs.ended).toBeGreaterThan(0);
+    });
+  });
+
+  it('lists the logs without the empty ones, and transfers one of them', async () => {
+    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+      logs.logs.push({ time_utc: 0, content: new Uint8Array() });
+      expect(await lab.command('download_log', { list: true }, order)).toMatchObject({
+        count: 2,
+        logs: [{ id: first + 1 }, { id: first, bytes: 9_000 }],
+      });
+      await lab.command('download_log', { id: first }, order);
+      expect(isEqual(await keeps(), logs.logs[0])).toBe(true);
+    });
+  });
+
+  it('asks again for each part that is lost, of every fifth', async () => {
+    await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
+      drone.lose_every = 5;
+      await lab.command('download_log', {}, order);
+      expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+    });
+  });
+
+  it('goes on where it was after an outage, a flight and a restart of the vehicle', async () => {
+    const options = { flight_logs: { bytes_per_s: 5_000 } };
+    await withLogs(
+      autopilot,
+      async ({ lab, drone, logs, keeps }) => {
+        await lab.command('download_log', {}, order);
+        await eventually('the status shows it', () => /log \d+ is being transferred/u.test(shown(lab)));
+        const interruptions = [
+          async () => {
+            drone.silent = true;
+            await lab.until('offline');
+            drone.silent = false;
+          },
+          async () => {
+            drone.flight.armed = true;
+            await sleep(10_000, never);
+            drone.flight.armed = false;
+          },
+          async () => drone.reboot({ keep_port: true }),
+        ];
+        for (const interrupt of interruptions) {
+          const asked = logs.asked.length;
+          await eventually('some of it is there', () => logs.asked.length > asked + 2);
+          await interrupt();
+        }
+        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+        expect(logs.asked.filter(({ ofs }) => ofs === 0)).toHaveLength(1);
+      },
+      { options },
+    );
+  });
+
+  it('transfers what was still written to the log meanwhile', async () => {
+    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+      await lab.command('download_log', {}, order);
+      const [, newest] = logs.logs;
+      await eventually('some of it is there', () => logs.asked.length > 1);
+      if (newest) newest.content = Uint8Array.from([...newest.content, ...bytesOf(5_000, 3)]);
+      expect(isEqual(await keeps(), newest)).toBe(true);
+    });
+  });
+
+  it('comes by itself after a flight where that is configured', async () => {
+    const options = { flight_logs: { after_flight: true } };
+    await withLogs(
+      autopilot,
+      async ({ lab, drone, logs, keeps }) => {
+        drone.flight.armed = true;
+        await lab.sees('sys_status', ({ armed }) => armed === true);
+        drone.flight.armed = false;
+        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+      },
+      { options },
+    );
+  });
+
+  it('goes on after a restart of the kit', async () => {
+    await withDirectory(async (dir) => {
+      const about = { dir, options: { flight_logs: { bytes_per_s: 5_000 } } };
+      await withLogs(
+        autopilot,
+        async ({ lab, logs }) => {
+          await lab.command('download_log', {}, order);
+          await eventually('some of it is there', () => logs.asked.length > 5);
+        },
+        about,
+      );
+      await withLogs(
+        autopilot,
+        async ({ logs, keeps }) => {
+          expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+          expect(logs.asked[0]?.ofs).toBeGreaterThan(0);
+        },
+        about,
+      );
+    });
+  });
+
+  it('is refused while the vehicle is armed, has no such log or none, or does not answer', async () => {
+    await withLogs(autopilot, async ({ lab, drone, logs }) => {
+      await expect(lab.command('download_log', { id: 77 }, order)).rejects.toThrow(
+        texts.no_such_log('Quadrotor 1', 77),
+      );
+      logs.logs.length = 0;
+      await expect(lab.command('download_log', {}, order)).rejects.toThrow(texts.no_logs('Quadrotor 1'));
+      drone.logs = undefined;
+      await expect(lab.command('download_log', {}, order)).rejects.toThrow(texts.no_answer('Quadrotor 1'));
+      drone.flight.armed = true;
+      lab.outbox.clear();
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      await expect(lab.command('download_log', {}, order)).rejects.toThrow(texts.armed);
+    });
+  });
+});
