@@ -79,10 +79,10 @@ async function withEnrolment(given: SetupOptions, file: string): Promise<SetupOp
 
 async function write(
   { password, ...answers }: Omit<SetupAnswers, 'kit_id'> & Answers,
-  { file, before, found, options }: Draft & { readonly options: SetupOptions },
+  { file, before, kept, found, options }: Draft & { readonly options: SetupOptions },
   shell: Shell,
 ): Promise<void> {
-  const destination = { file, isService: isOfService(file), options };
+  const destination = { file, isService: isOfService(file), kept, options };
   const places = await storeSecrets({ ...answers, password }, destination, shell);
   await writeConfig(file, configText({ ...answers, ...places }, found, before)).catch(unwritable(file));
   say(shell, `${file} written`);
@@ -105,7 +105,7 @@ export async function login(
     kitName,
     ...(broker === undefined ? {} : { broker }),
   };
-  return setup({ ...options, ...known, scan: 0, force: true }, shell);
+  return setup({ ...options, ...known, scan: 0, force: true, login: true }, shell);
 }
 
 /** systemd passes the secrets to the service of the package, and root writes them. */
@@ -167,6 +167,7 @@ async function finish(file: string, shell: Shell): Promise<number> {
 interface Destination {
   readonly file: string;
   readonly isService: boolean;
+  readonly kept: Draft['kept'];
   readonly options: SetupOptions;
 }
 
@@ -176,7 +177,7 @@ interface Destination {
  */
 async function storeSecrets(
   { password, password_file, ca_file, cert_file, key_file }: Omit<SetupAnswers, 'kit_id'>,
-  { file, isService, options }: Destination,
+  { file, isService, kept, options }: Destination,
   shell: Shell,
 ): Promise<SecretFiles> {
   const store = async (key: keyof SecretFiles, text: string): Promise<string> => {
@@ -186,7 +187,7 @@ async function storeSecrets(
     return path;
   };
   const copy = async (key: keyof SecretFiles, path: string | undefined, flag: string | undefined) =>
-    isService && path !== undefined && flag !== undefined
+    isService && path !== undefined && (flag !== undefined || path !== kept[key])
       ? store(key, (await readTextUpTo(path, table_bytes_max)).trimEnd())
       : path;
   const files: SecretFiles = {

@@ -166,8 +166,14 @@ export const texts = {
   ask_kit_name: 'display name of the kit',
   ask_username_of: (broker = 'the broker', words?: string) =>
     `user name at ${broker}${words === undefined ? '' : ` (${words})`}`,
-  ask_certificate: (broker: string) => `client certificate for ${broker}, a PEM file (empty: none)`,
+  ask_certificate: (broker: string) => `client certificate for ${broker}, a PEM file (none: no certificate)`,
   ask_key: 'its private key, a PEM file',
+  ask_ca: 'CA certificate of the broker, a PEM file (none: the authorities of this system)',
+  how_to_answer: 'Enter takes what stands in brackets, < goes back to the question before.',
+  the_broker: 'the broker',
+  needs_ca: 'the authority of the broker is not known to this machine: name its certificate with --ca FILE',
+  needs_certificate:
+    'the broker requires another client certificate: name it and its private key with --cert FILE --key FILE',
   ask_broker: 'broker, such as mqtts://broker.example.com:8883',
   invalid_kit_id: (answer: string) =>
     `"${answer}" is not a UUID; press Enter to accept the default, or enter the kit id`,

@@ -33,6 +33,12 @@ const by_code: Readonly<Record<string, string>> = {
     'the certificate of the broker is for another name; write the name that it has into broker.url',
 };
 
+/** What the broker wants of this machine's own certificate. */
+export const certificate_missing =
+  'the broker ended the TLS handshake: it may require a client certificate; name broker.cert_file and broker.key_file';
+export const certificate_refused =
+  'the broker does not accept the certificate of this kit; check broker.cert_file';
+
 /** Names of OpenSSL's reasons, as Node puts them into the code of an error, and what each means here. */
 const by_tls_reason: readonly (readonly [RegExp, string])[] = [
   [
@@ -40,13 +46,11 @@ const by_tls_reason: readonly (readonly [RegExp, string])[] = [
     'the port does not use TLS; check broker.url',
   ],
   [/UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION|VERSION_TOO_LOW/u, 'the broker does not offer TLS 1.2 or later'],
-  [
-    /CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE/u,
-    'the broker ended the TLS handshake: it may require a client certificate; name broker.cert_file and broker.key_file',
-  ],
+  // 116 of TLS 1.3, 40 of TLS 1.2, and 41 of mbedTLS, which takes the one of SSL 3 (Mbed-TLS/mbedtls 10900).
+  [/CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE|ALERT_NO_CERTIFICATE/u, certificate_missing],
   [
     /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR|ACCESS_DENIED)/u,
-    'the broker does not accept the certificate of this kit; check broker.cert_file',
+    certificate_refused,
   ],
   [
     /DH_KEY_TOO_SMALL|EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|MD_TOO_WEAK/u,

@@ -6,7 +6,7 @@
  * messages are not acknowledged. The only published message is empty, on a topic that nobody subscribes to, and expires after a
  * second.
  */
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { downFilter, downFilters, upFilter, upTopic } from '../../contract/topics.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, codeOfMqtt5, reasonOf } from '../../mqtt/codes.ts';
@@ -14,7 +14,7 @@ import { ConnectFailed } from '../../mqtt/connect-failed.ts';
 import { ProtocolChoice } from '../../mqtt/reconnect.ts';
 import { openSession, type Session } from '../../mqtt/session.ts';
 import { within } from '../../platform/time.ts';
-import { type Finding, fail, ok, plain, warn } from './finding.ts';
+import { type Finding, fail, mostSevere, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
 import { texts } from './texts.ts';
 
@@ -87,6 +87,7 @@ export async function checkBrokerSession(
   try {
     findings.push(await subscribeFinding(visit, use));
     findings.push(isV5 ? await publishFinding(visit, use) : unknownPermission(use));
+    if (mostSevere(findings) === 'fail') findings.push(...certificateNameFindings(use, broker));
   } finally {
     await visit.end('check finished', session_present ? undefined : 0);
   }
@@ -167,6 +168,23 @@ function refusalFinding(failure: ConnectFailed, broker: BrokerOptions, places: P
   const refusal = texts.broker_rejected(nameOf(broker), reason);
   if (places.isBlind) return warn(what, refusal, look_as_root);
   return fail(what, refusal, texts.correct_login(places.password));
+}
+
+/** Rights that are missing may be those of another name: thin-edge/thin-edge.io 3855. */
+function certificateNameFindings({ client_id }: BrokerUse, { cert }: BrokerOptions): readonly Finding[] {
+  const name = cert === undefined ? undefined : nameIn(cert);
+  if (name === undefined || name === client_id) return [];
+  const finding = texts.other_certificate(plain(name), client_id);
+  return [warn('client certificate', finding, texts.take_own_certificate(client_id))];
+}
+
+/** The common name; undefined when it has none. */
+function nameIn(pem: string): string | undefined {
+  try {
+    return /^CN=(.+)$/mu.exec(new X509Certificate(pem).subject)?.[1];
+  } catch {
+    return undefined;
+  }
 }
 
 async function subscribeFinding(session: Session, { filters, reads: what }: BrokerUse): Promise<Finding> {

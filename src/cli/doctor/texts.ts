@@ -17,6 +17,9 @@ export const texts = {
   write_permission: (topic: string, note: string) => `permission to write ${topic}${note}`,
   no_write_permission: (topic: string, reason: string) => `no permission to write ${topic}: ${reason}`,
   allow_write: (topics: string, rules: string) => `allow this user to write ${topics}; ${rules}`,
+  other_certificate: (name: string, id: string) => `it is for "${name}" and not for ${id}`,
+  take_own_certificate: (id: string) =>
+    `most brokers take the common name of a certificate for the user: use one with the name ${id}`,
   write_permission_unknown: (up_topic: string) =>
     `permission to write ${up_topic} is unknown: MQTT 3.1.1 does not report refusals`,
   check_access_rules: 'check the access rules of the broker',

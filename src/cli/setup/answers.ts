@@ -6,9 +6,9 @@ import { no_kit_id } from '../../kit/config/identity.ts';
 import { type BrokerProfile, profileOf } from '../../platform/broker-profiles.ts';
 import { printable } from '../../platform/foreign-text.ts';
 import { texts as file_texts } from '../../platform/texts.ts';
-import { complain, type Shell } from '../terminal/shell.ts';
+import { complain, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
-import type { Answers } from './text.ts';
+import { type Answers, withoutUnknown } from './text.ts';
 import { readTypedUpTo, small_bytes_max } from '../../platform/bounded-file.ts';
 
 export interface SetupFlags {
@@ -45,15 +45,36 @@ type Files = Pick<SetupAnswers, 'ca_file' | 'cert_file' | 'key_file'>;
 type Question = (words: string, otherwise: string, objection?: Objection) => Promise<string>;
 
 /** Rejects when a file that is named cannot be read. */
-export async function answersOf(flags: SetupFlags, offered: Offered, shell: Shell): Promise<SetupAnswers> {
-  const ask = flags.ask ? shell.ask : undefined;
+export async function answersOf(
+  flags: SetupFlags,
+  offered: Offered,
+  shell: Shell,
+  needs = no_needs,
+): Promise<SetupAnswers> {
+  if (flags.ask && shell.ask) say(shell, texts.how_to_answer);
+  return withBack(flags.ask ? shell.ask : undefined, async (ask) =>
+    collect(flags, { offered, needs, ask }, shell),
+  );
+}
+
+interface Asking {
+  readonly offered: Offered;
+  readonly needs: Needs;
+  readonly ask: Shell['ask'];
+}
+
+async function collect(
+  flags: SetupFlags,
+  { offered, needs, ask }: Asking,
+  shell: Shell,
+): Promise<SetupAnswers> {
   const question = questionOf(ask, shell);
   const kit_id = flags.kitId ?? (await idOf(offered, question));
   const { kit_name: offered_label = '' } = offered;
   const kit_name = flags.kitName ?? (await question(texts.ask_kit_name, offered_label));
   const login = await loginOf(flags, { ...offered, kit_id }, question);
   const kept = login.broker_url === offered.broker_url ? offered : withoutFiles(offered);
-  const files = await certificateOf(profileAt(login.broker_url), filesOf(flags, kept), question);
+  const files = await certificatesOf(login.broker_url, filesOf(flags, kept), needs, question);
   const hasPassword = login.broker_url !== no_broker && !(login.username === '' && files.cert_file);
   return {
     kit_id,
@@ -100,17 +121,41 @@ function profileAt(broker_url: string): BrokerProfile | undefined {
   return URL.canParse(broker_url) ? profileOf(new URL(broker_url).hostname) : undefined;
 }
 
-/** Asks for the certificate that some clouds expect. */
-async function certificateOf(
-  profile: BrokerProfile | undefined,
+/** Files that a broker turned out to need. */
+export interface Needs {
+  readonly ca: boolean;
+  readonly certificate: boolean;
+}
+
+export const no_needs: Needs = { ca: false, certificate: false };
+
+/** Asks for the certificate that some clouds expect, and for what else is needed. */
+async function certificatesOf(
+  broker_url: string,
   files: Files,
+  needs: Needs,
   question: Question,
 ): Promise<Files> {
-  if (profile?.login !== 'certificate' || files.cert_file !== undefined) return files;
-  const cert_file = await question(texts.ask_certificate(profile.name), '');
-  if (cert_file === '') return files;
-  const key_file = await question(texts.ask_key, '');
-  return { ...files, cert_file: resolve(cert_file), key_file: key_file ? resolve(key_file) : undefined };
+  const fileOf = async (words: string, before: string | undefined): Promise<string | undefined> => {
+    const answer = await question(words, before ?? '');
+    return answer === '' || answer === no_file ? undefined : resolve(answer);
+  };
+  const profile = profileAt(broker_url);
+  const ca_file = needs.ca ? await fileOf(texts.ask_ca, files.ca_file) : files.ca_file;
+  const isExpected = profile?.login === 'certificate' && files.cert_file === undefined;
+  if (!needs.certificate && !isExpected) return { ...files, ca_file };
+  const cert_file = await fileOf(texts.ask_certificate(profile?.name ?? texts.the_broker), files.cert_file);
+  if (cert_file === undefined) return { ca_file, cert_file, key_file: undefined };
+  return { ca_file, cert_file, key_file: await fileOf(texts.ask_key, files.key_file) };
+}
+const no_file = 'none';
+
+/** Asks for the files alone. */
+export async function filesAgain(before: SetupAnswers, needs: Needs, shell: Shell): Promise<SetupAnswers> {
+  return withBack(shell.ask, async (ask) => ({
+    ...before,
+    ...(await certificatesOf(before.broker_url, before, needs, questionOf(ask, shell))),
+  }));
 }
 
 /** In an image no id is asked for: each kit flashed with it creates its own. */
@@ -118,16 +163,47 @@ async function idOf({ kit_id }: Offered, question: Question): Promise<string> {
   return kit_id === no_kit_id ? no_kit_id : question('kit id', kit_id, noUuid);
 }
 
-/** Asks again, also for settings of flags; the previous answers are the defaults. */
+/**
+ * Asks again, also for settings of flags; the previous answers are the defaults. `login`: for the login alone, the rest stays. Files are asked
+ * for where there are some, or were needed.
+ */
 export async function answersAgain(
-  flags: SetupFlags,
+  { ask, login, broker, kitId, kitName, stateDir, runtimeDir }: SetupFlags & { readonly login?: true },
   before: SetupAnswers,
-  shell: Shell,
+  { shell, needs }: { readonly shell: Shell; readonly needs: Needs },
 ): Promise<SetupAnswers> {
-  const { kitName, broker: _broker, username: _username, passwordFile: _passwordFile, ...kept } = flags;
-  const name = before.kit_name ?? kitName ?? '';
-  return answersOf({ ...kept, kitName: name }, before, shell);
+  const kept = { ask, ...withoutUnknown({ stateDir, runtimeDir }) };
+  const fixed = login ? { ...kept, ...withoutUnknown({ broker, kitId, kitName }) } : kept;
+  const again = {
+    ca: needs.ca || before.ca_file !== undefined,
+    certificate: needs.certificate || before.cert_file !== undefined,
+  };
+  return answersOf(fixed, before, shell, again);
 }
+
+/** Runs questions so that the answer "<" goes back to the one before; the earlier answers are given again. */
+async function withBack<T>(asks: Shell['ask'], questions: (ask: Shell['ask']) => Promise<T>): Promise<T> {
+  if (!asks) return questions(undefined);
+  const given: string[] = [];
+  for (;;) {
+    const waiting = [...given];
+    try {
+      return await questions(async (words, how) => {
+        const known = waiting.shift();
+        if (known !== undefined) return known;
+        const answer = await asks(words, how);
+        if (answer === back) throw new WentBack();
+        given.push(answer);
+        return answer;
+      });
+    } catch (error) {
+      if (!(error instanceof WentBack)) throw error;
+      given.pop();
+    }
+  }
+}
+const back = '<';
+class WentBack extends Error {}
 
 function filesOf({ ca, cert, key }: SetupFlags, { ca_file, cert_file, key_file }: Offered): Files {
   const absolute = (path: string | undefined): string | undefined => path && resolve(path);

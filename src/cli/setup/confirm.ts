@@ -1,6 +1,7 @@
 /** Validates the answers and lets the user correct them; the previous answers are the defaults. */
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { type Config, readConfig } from '../../kit/config/config.ts';
 import { no_broker } from '../../kit/config/broker.ts';
 import { ConfigInvalid } from '../../platform/errors.ts';
@@ -9,7 +10,14 @@ import { finding_column, findingLine } from '../doctor.ts';
 import { fold } from '../terminal/width.ts';
 import { columnsOf, complain, painter, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
-import { answersAgain, type SetupAnswers, type SetupFlags } from './answers.ts';
+import {
+  answersAgain,
+  filesAgain,
+  type Needs,
+  no_needs,
+  type SetupAnswers,
+  type SetupFlags,
+} from './answers.ts';
 import { type Found, configText } from './text.ts';
 import { drivers } from '../../../drivers/index.ts';
 import { no_kit_id } from '../../kit/config/identity.ts';
@@ -18,6 +26,8 @@ import { isAnswered } from '../../kit/local/server.ts';
 import { within } from '../../platform/time.ts';
 import { checkBrokerSession, useOfKit } from '../doctor/broker-session.ts';
 import { checkNetwork } from '../doctor/network.ts';
+import { texts as doctor_texts } from '../doctor/texts.ts';
+import { certificate_missing, certificate_refused } from '../../mqtt/faults.ts';
 import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 /** Limit of corrections. */
@@ -26,6 +36,8 @@ const rounds_max = 5;
 export interface ConfirmOptions extends SetupFlags {
   /** Whether to connect to the broker before any file is written. */
   readonly try: boolean;
+  /** Only the login is asked for. */
+  readonly login?: true;
 }
 
 export interface Draft {
@@ -50,23 +62,35 @@ export async function confirmed(
   const { options } = how;
   const ask = options.ask ? shell.ask : undefined;
   let asked = first;
+  let needs = no_needs;
   for (let round = 0; round < rounds_max && !shell.signal.aborted; round += 1) {
     const fault = await faultOf(asked, how, shell);
     if (fault === undefined || shell.signal.aborted) return asked;
-    if (!ask && fault.isRefusal) {
-      complain(shell, texts.not_written(fault.words));
-      return undefined;
-    }
-    if (!ask) {
-      complain(shell, texts.written_anyway(fault.words));
-      return asked;
+    if (!ask) return unasked(asked, fault, shell);
+    const known = needs;
+    needs = bothOf(known, fault.needs);
+    if (!isDeepStrictEqual(needs, known)) {
+      asked = await filesAgain(asked, fault.needs, shell);
+      continue;
     }
     if (fault.isWritable && (await isYes(ask, texts.ask_write_anyway(fault.words), 'no'))) return asked;
     if (!(await isYes(ask, texts.ask_correct, 'yes'))) break;
-    asked = await answersAgain(options, asked, shell);
+    asked = await answersAgain(options, asked, { shell, needs });
   }
   complain(shell, texts.nothing_written);
   return undefined;
+}
+
+/** Without questions: a kit that is offline is written, and one that is refused is not. */
+function unasked(asked: SetupAnswers, fault: Fault, shell: Shell): SetupAnswers | undefined {
+  if (fault.needs.ca) complain(shell, texts.needs_ca);
+  if (fault.needs.certificate) complain(shell, texts.needs_certificate);
+  complain(shell, fault.isRefusal ? texts.not_written(fault.words) : texts.written_anyway(fault.words));
+  return fault.isRefusal ? undefined : asked;
+}
+
+function bothOf(one: Needs, other: Needs): Needs {
+  return { ca: one.ca || other.ca, certificate: one.certificate || other.certificate };
 }
 
 interface Fault {
@@ -75,12 +99,13 @@ interface Fault {
   readonly isWritable: boolean;
   /** The broker rejected the login: a retry does not help. */
   readonly isRefusal: boolean;
+  readonly needs: Needs;
 }
 
 async function faultOf(asked: SetupAnswers, how: Draft, shell: Shell): Promise<Fault | undefined> {
   const config = await draft(asked, how, shell);
   if (config === undefined) {
-    return { words: texts.answers_faulty, isWritable: false, isRefusal: false };
+    return { words: texts.answers_faulty, isWritable: false, isRefusal: false, needs: no_needs };
   }
   if (!how.options.try) return undefined;
   const isKnown = await isSameLogin(asked, how.kept);
@@ -144,12 +169,29 @@ async function brokerFault(
   const lines = findings.map((finding) => `  ${findingLine(finding, paint)}`);
   say(shell, ...lines.flatMap((line) => fold(line, columnsOf(shell.out), finding_column + 2)));
   const isUnchecked = findings.some(({ finding }) => finding === texts.login_in_use);
-  if (isUnchecked && !isKnown) return { words: texts.login_unchecked, isWritable: true, isRefusal: true };
+  if (isUnchecked && !isKnown)
+    return { words: texts.login_unchecked, isWritable: true, isRefusal: true, needs: no_needs };
   if (mostSevere(findings) !== 'fail') return undefined;
-  const isRefusal = findings.some(({ what, level }) => what === 'broker login' && level === 'fail');
+  const needs = needsOf(findings);
+  const isRefusal =
+    needs.ca ||
+    needs.certificate ||
+    findings.some(({ what, level }) => what === 'broker login' && level === 'fail');
   const words = isRefusal ? texts.broker_rejected_login : texts.broker_unreachable;
-  return { words, isWritable: true, isRefusal };
+  return { words, isWritable: true, isRefusal, needs };
 }
+
+/** What the broker let be known by ending the handshake, or by its own certificate. */
+function needsOf(findings: readonly Finding[]): Needs {
+  const faults = findings.filter(({ level }) => level === 'fail');
+  return {
+    ca: faults.some(({ remedy }) => remedy === doctor_texts.set_ca(ca_flag)),
+    certificate: faults.some(
+      ({ finding }) => finding.includes(certificate_missing) || finding.includes(certificate_refused),
+    ),
+  };
+}
+const ca_flag = '--ca';
 
 // Validates the configuration before setup writes it, and checks that the broker accepts the kit.
 
@@ -201,7 +243,7 @@ async function tryBroker(
   const { broker, kit_id } = config;
   if (!broker || broker.url === no_broker) return [];
   if (kit_id === no_kit_id) return [ok('broker login', texts.login_needs_id)];
-  const places = { password: password_place, ca: '--ca', isBlind: false };
+  const places = { password: password_place, ca: ca_flag, isBlind: false };
   const over = AbortSignal.any([signal, AbortSignal.timeout(trial_ms)]);
   const look = async (): Promise<readonly Finding[]> => {
     const way = await checkNetwork(broker, over, places);

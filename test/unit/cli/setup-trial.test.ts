@@ -1,7 +1,8 @@
 /** Setup tries the broker before it writes anything: one that is away, one that refuses, one that has the kit already. */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { texts as doctor_texts } from '../../../src/cli/doctor/texts.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import type { LocalApi } from '../../../src/kit/local/api.ts';
 import { serveLocal } from '../../../src/kit/local/server.ts';
@@ -10,7 +11,7 @@ import { makeCertificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
 import { fakeDaemon, statusOf } from '../kit/local/fake-daemon.ts';
-import { typedTrying } from './setup-typed.ts';
+import { typed, typedTrying } from './setup-typed.ts';
 import { freePort } from '../../support/ports.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
@@ -61,6 +62,7 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that req
           'the broker rejected the login of this kit; write the configuration anyway? [no]',
           'correct the answers? [yes]',
           `kit id [${kit_id}]`,
+          'display name of the kit [Kit 7]',
           `broker, such as mqtts://broker.example.com:8883 [${broker.url}]`,
           `user name at the broker [${kit_id}]`,
           'password for the broker (empty: keep the previous one)',
@@ -123,11 +125,110 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that req
   });
 });
 
+describe.skipIf(peerMissing('mosquitto', 'openssl'))(
+  'a broker with an authority of its own that requires a certificate',
+  () => {
+    test('lets setup ask for both files, once it is known that they are needed', async () => {
+      await withDirectory(async (dir) => {
+        const { ca, server, client } = await makeCertificates(dir, kit_id);
+        // An old mbedTLS or TLS 1.2 names the missing certificate by other alerts than TLS 1.3 does.
+        for (const conf of [[], ['tls_version tlsv1.2']]) {
+          const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true }, conf });
+          try {
+            const asked: string[] = [];
+            const files: Readonly<Record<string, string>> = { CA: ca, client: client.cert, its: client.key };
+            const { code, file, stdout } = await typedTrying(dir, ['--force'], async (question) => {
+              asked.push(question);
+              const of_file = files[question.split(' ')[0] ?? ''];
+              if (question.startsWith('broker,')) return broker.url;
+              if (question.startsWith('kit id')) return kit_id;
+              return of_file ?? '';
+            });
+            expect(code).toBe(0);
+            expect(asked.slice(5)).toEqual([
+              `${texts.ask_ca}: `,
+              `${texts.ask_certificate('the broker')}: `,
+              `${texts.ask_key}: `,
+            ]);
+            expect(stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
+            expect(await readFile(file, 'utf8')).toContain(
+              `ca_file: ${ca}\n  cert_file: ${client.cert}\n  key_file: ${client.key}\n`,
+            );
+            await rm(file);
+          } finally {
+            await broker.stop();
+          }
+        }
+      });
+    });
+
+    test('has the flags named without questions, and the kit whose authority or certificate is missing is not written', async () => {
+      await withDirectory(async (dir) => {
+        const { ca, server, clientOf } = await makeCertificates(dir, kit_id);
+        await mkdir(join(dir, 'other'));
+        const other = await makeCertificates(join(dir, 'other'), kit_id);
+        const acl = 'pattern write k1/%u/up/#\npattern read k1/%u/down/#\n';
+        const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true }, acl });
+        try {
+          const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url];
+          const blind = await typedTrying(dir, words);
+          expect([blind.code, blind.stderr]).toEqual([1, expect.stringContaining(`${texts.needs_ca}\n`)]);
+          const bare = await typedTrying(dir, [...words, '--ca', ca]);
+          expect([bare.code, bare.stderr]).toEqual([
+            1,
+            expect.stringContaining(`${texts.needs_certificate}\n`),
+          ]);
+          const { cert, key } = other.client;
+          const foreign = await typedTrying(dir, [...words, '--ca', ca, '--cert', cert, '--key', key]);
+          expect([foreign.code, foreign.stderr]).toEqual([
+            1,
+            expect.stringContaining(`${texts.needs_certificate}\n`),
+          ]);
+          // Another name than the id of the kit: the rules of the broker go by it.
+          const wrong = await clientOf('another');
+          const named = await typedTrying(dir, [
+            ...words,
+            '--ca',
+            ca,
+            '--cert',
+            wrong.cert,
+            '--key',
+            wrong.key,
+          ]);
+          expect(named.stdout + named.stderr).toContain(doctor_texts.other_certificate('another', kit_id));
+        } finally {
+          await broker.stop();
+        }
+      });
+    });
+  },
+);
+
+test('each answer can be corrected: < goes back to the question before', async () => {
+  await withDirectory(async (dir) => {
+    const asked: string[] = [];
+    const answers = [kit_id, 'Kti 7', '<', 'Kit 7', 'none'];
+    const { code, file } = await typed(dir, [], async (question) => {
+      asked.push(question.split(' [')[0] ?? '');
+      return answers.shift() ?? '';
+    });
+    expect(code).toBe(0);
+    expect(asked.slice(0, 4)).toEqual([
+      'kit id',
+      'display name of the kit: ',
+      'broker, such as mqtts://broker.example.com:8883',
+      'display name of the kit: ',
+    ]);
+    expect(await readFile(file, 'utf8')).toContain('kit_name: Kit 7\n');
+  });
+});
+
 describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that requires a certificate', () => {
   test('is shown the one of the kit, which the configuration names then', async () => {
     await withDirectory(async (dir) => {
       const { ca, server, client } = await makeCertificates(dir, kit_id);
-      const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true } });
+      const acl = 'pattern write k1/%u/up/#\npattern read k1/%u/down/#\n';
+      const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true }, acl });
       try {
         const words = ['--no-ask', '--kit-id', kit_id, '--broker', broker.url, '--ca', ca];
         const without = await typedTrying(dir, words);
