@@ -26,8 +26,15 @@ export interface OpenedStore {
   readonly store: Store;
   /** Passes the changes of other replicas to `changes` until the signal aborts; undefined: replicas are not possible. */
   readonly followReplicas:
-    | ((changes: Changes, log: ServiceLog, signal: AbortSignal) => Promise<void>)
+    | ((
+        changes: Changes,
+        log: ServiceLog,
+        signal: AbortSignal,
+        onAnswer?: (text: string) => void,
+      ) => Promise<void>)
     | undefined;
+  /** Passes an answer to a viewer on to the other replicas; undefined: replicas are not possible. */
+  readonly passAnswer?: ((text: string) => Promise<void>) | undefined;
   /** Whether a message is stored, by whichever replica; undefined: replicas are not possible. */
   readonly isReceived: ShareDatabase['isReceived'] | undefined;
   /** Returns why a failover would lose acknowledged messages; undefined where there are no standbys. */
@@ -74,8 +81,9 @@ export async function openStore(
         (ack) => ack.epoch === epoch && ack.ranges.some(([first, last]) => first <= seq && seq <= last),
       ),
     replicationFault: async () => replicationFault(database, choice.isReplicated ?? false),
-    followReplicas: async (changes, log, signal) =>
-      replicas.listen({ options: choice, changes, store, log }, signal),
+    passAnswer: async (text) => replicas.passAnswer(database, text),
+    followReplicas: async (changes, log, signal, onAnswer) =>
+      replicas.listen({ options: choice, changes, store, log, onAnswer }, signal),
   };
 }
 

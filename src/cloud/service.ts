@@ -59,6 +59,7 @@ import { texts } from './texts.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { partner_assets_max } from './store/partners.ts';
 import type { Store } from './store/sql-store.ts';
+import type { VideoSource } from './video/video-relay.ts';
 
 /** `message`: a fix that was pushed; left out: the asset was registered, changed or removed. */
 export type OnPartner = (changed: {
@@ -73,6 +74,14 @@ const unreadable_max = 1_000;
 const answer_default_ms = 15 * 60_000;
 /** For the way of the report, beside the limit of the command. */
 const report_grace_ms = 5_000;
+/** `Retry-After` for a camera or media server that gives no video now. */
+const video_retry_s = 10;
+const refused_as = {
+  no_stream: 'not-found',
+  link: 'link-forbids',
+  codec: 'not-playable',
+  unavailable: 'unavailable',
+} as const;
 /** `Retry-After` for an offline kit. */
 const offline_retry_s = 30;
 
@@ -92,6 +101,8 @@ export interface ServiceParts {
   readonly onPartner?: OnPartner | undefined;
   /** Called when a task has failed without a report of its kit. */
   readonly onFailed?: (() => void) | undefined;
+  /** Left out: no viewer gets video here. */
+  readonly video?: VideoSource | undefined;
 }
 
 type Pushed = z.output<typeof pushLocation> & { readonly asset_id: string };
@@ -189,6 +200,34 @@ export class Service {
 
   async asset(principal: Principal, kit_id: string, asset_id: string): Promise<AssetDetails> {
     return assetDetails(await this.#asset(principal, kit_id, asset_id));
+  }
+
+  /** Returns the answer of the kit's media server to the offer of a viewer, and the id by which the viewer ends it. */
+  async watch(
+    principal: Principal,
+    kit_id: string,
+    { asset_id, offer }: { readonly asset_id: string; readonly offer: string },
+  ): Promise<{ readonly viewer_id: string; readonly answer: string }> {
+    const { whep_url, health } = await this.#asset(principal, kit_id, asset_id);
+    const { video, now } = this.#parts;
+    if (!isOnline(await this.#kit(principal, kit_id), now()))
+      throw new RequestProblem('unavailable', texts.kit_offline, { retry_after_s: offline_retry_s });
+    if (whep_url === null || !video)
+      throw new RequestProblem('not-found', health?.stream?.reason ?? texts.no_video);
+    const viewer_id = randomUUID();
+    const answer = await video.watch(kit_id, { id: viewer_id, asset_id, offer });
+    if ('answer' in answer) return { viewer_id, answer: answer.answer };
+    const again = answer.refused === 'unavailable' ? { retry_after_s: video_retry_s } : {};
+    throw new RequestProblem(refused_as[answer.refused], answer.reason, again);
+  }
+
+  async leave(
+    principal: Principal,
+    kit_id: string,
+    { asset_id, viewer_id }: { readonly asset_id: string; readonly viewer_id: string },
+  ): Promise<void> {
+    await this.#asset(principal, kit_id, asset_id);
+    await this.#parts.video?.leave(kit_id, { id: viewer_id, asset_id, offer: null });
   }
 
   async createAsset(

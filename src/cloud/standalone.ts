@@ -17,6 +17,8 @@ import type { ReceiverParts } from './ingest/receiver.ts';
 import { type RunningService, type ServiceOptions, startService } from './start.ts';
 import type { OpenedStore } from './open-store.ts';
 import type { Committed } from './stored/stored.ts';
+import { VideoRelay } from './video/video-relay.ts';
+import { relayed } from './video/relayed-assets.ts';
 
 /** Messages that arrive within this time are committed together. */
 const group_ms = 5;
@@ -25,7 +27,7 @@ const replication_every_ms = 60_000;
 
 export interface StandaloneOptions extends Omit<
   ServiceOptions,
-  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'onPartner' | 'changes'
+  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'onPartner' | 'changes' | 'video'
 > {
   /** Undefined with `amqp`. */
   readonly broker: BrokerOptions | undefined;
@@ -37,6 +39,7 @@ export interface StandaloneOptions extends Omit<
   /** Name of the shared subscription of all replicas; undefined: a single service. */
   readonly share?: string | undefined;
   readonly followReplicas?: OpenedStore['followReplicas'];
+  readonly passAnswer?: OpenedStore['passAnswer'];
   readonly replicationFault?: OpenedStore['replicationFault'];
   /** Looks whether a message is stored; left out: the shared subscription is not looked at. */
   readonly isReceived?: OpenedStore['isReceived'];
@@ -57,6 +60,7 @@ export async function startStandalone({
   client_id,
   share,
   followReplicas,
+  passAnswer,
   replicationFault,
   isReceived,
   openTransport,
@@ -73,16 +77,24 @@ export async function startStandalone({
       log,
       take: async (reception) => service.take(reception),
       room: async () => service.room(),
+      onAnswer: (topic, payload) => video.receive(topic, payload),
       shareCheck: shareCheckOf({ share, isReceived, store, attention }),
       count: (event) => options.meter?.broker(event),
     },
   );
+  const video = new VideoRelay({
+    send: async (kit_id, request) => link.sendViewer(kit_id, request),
+    pass: passAnswer,
+    log,
+  });
   const { acks, syncs, partners } = followers({ store, log, link, signal });
   const onCommitted = noteIn({ acks, syncs, partners });
   const unready = (): string | undefined =>
     link.isUp ? undefined : 'the service is not connected to the broker';
   const service: RunningService = await startService({
     ...options,
+    store: relayed(store),
+    video,
     dispatcher: link,
     group_ms,
     unready,
@@ -90,7 +102,10 @@ export async function startStandalone({
     onPartner: ({ kit_id }) => partners.note([kit_id]),
     changes,
   });
-  const linked = Promise.all([link.run(signal), followReplicas?.(changes, log, signal)]);
+  const linked = Promise.all([
+    link.run(signal),
+    followReplicas?.(changes, log, signal, (text) => video.receivePassed(text)),
+  ]);
   if (replicationFault) keepLooking(replicationFault, attention, signal);
   return {
     ...service,

@@ -18,6 +18,8 @@ import type { Meter } from './metrics.ts';
 import type { TlsSource } from './http/server/secure-server.ts';
 import { socket_limits_default, type SocketLimits } from './live/upgrade.ts';
 import { type Dispatcher, type OnPartner, Service } from './service.ts';
+import type { VideoSettings } from './video/ice-servers.ts';
+import type { VideoSource } from './video/video-relay.ts';
 import type { PictureSource } from './http/picture-routes.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed } from './stored/stored.ts';
@@ -70,6 +72,10 @@ export interface ServiceOptions {
   readonly onPartner?: OnPartner;
   /** Takes pictures of the kit's cameras; left out: a service elsewhere. */
   readonly pictures?: PictureSource | undefined;
+  /** Where viewers get the video of kits; left out: nowhere. */
+  readonly video?: VideoSource | undefined;
+  /** Servers that help viewers to connect. */
+  readonly video_settings?: VideoSettings | undefined;
   /** Receives the changes of other replicas; left out: there are none. */
   readonly changes?: Changes;
   /** Serves clients; left out: an HTTP server at `listen`. */
@@ -113,7 +119,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const proxies = new TrustedProxies(options.proxies, (silent) => log.warn(silent, texts.log_proxy_silent));
     const access = { hosts, origins, proxies };
     const gate = new Gate({ keys, store, ...access, isSecure: options.tls !== undefined });
-    const calls = { now: Date.now, onPartner: options.onPartner, onFailed: wake };
+    const calls = { now: Date.now, onPartner: options.onPartner, onFailed: wake, video: options.video };
     const service = new Service({ store, dispatcher, changes, log, ...calls });
     const exclusion = noticeExclusion(store, log, signal);
     const unready = async (): Promise<string | undefined> =>
@@ -165,11 +171,12 @@ function outsideOf({
   version,
   tls,
   pictures,
+  video_settings,
   limits = request_limits_default,
   socket_limits = socket_limits_default,
 }: ServiceOptions) {
   const map = map_file === undefined ? undefined : new MapFile(map_file);
-  return { map, media_origins, page, version, tls, pictures, limits, socket_limits };
+  return { map, media_origins, page, version, tls, pictures, video_settings, limits, socket_limits };
 }
 
 /** Nothing where no history is kept. */

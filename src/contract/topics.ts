@@ -21,6 +21,7 @@ export const channels = {
   task: (task_id: string) => `task/${task_id}`,
   partner: (asset_id: string) => `partner/${asset_id}`,
   file: (file_id: string) => `file/${file_id}`,
+  whep: (id: string) => `whep/${id}`,
 } as const;
 
 /** The first word of a channel is its kind, which selects the subscribers: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
@@ -43,7 +44,7 @@ export function downFilter(kit_id: string): string {
  * retained messages to subscriptions with wildcards.
  */
 export function downFilters(kit_id: string): readonly string[] {
-  return ['task/#', 'ack', 'sync', 'config', 'partner/#', 'file/#'].map(
+  return ['task/#', 'ack', 'sync', 'config', 'partner/#', 'file/#', 'whep'].map(
     (path) => `${contract_major}/${kit_id}/down/${path}`,
   );
 }
@@ -64,7 +65,7 @@ export type Down =
   | { readonly kind: 'task' | 'cancel'; readonly task_id: string }
   | { readonly kind: 'partner'; readonly asset_id: string }
   | { readonly kind: 'file'; readonly file_id: string }
-  | { readonly kind: 'ack' | 'sync' | 'config' };
+  | { readonly kind: z.output<typeof wholeDown> };
 
 /** What a topic below `k1/{kit_id}/down/` asks for; undefined when the contract does not know it. */
 export function parseDown(kit_id: string, topic: string): Down | undefined {
@@ -72,7 +73,7 @@ export function parseDown(kit_id: string, topic: string): Down | undefined {
   if (!topic.startsWith(prefix)) return undefined;
   const [kind = '', id, verb, ...rest] = topic.slice(prefix.length).split('/');
   if (rest.length > 0 || id === '') return undefined;
-  if (id === undefined) return kind === 'ack' || kind === 'sync' || kind === 'config' ? { kind } : undefined;
+  if (id === undefined) return wholeOf(kind);
   if (verb === undefined) return downOf(kind, id);
   return kind === 'task' && verb === 'cancel' ? { kind: 'cancel', task_id: id } : undefined;
 }
@@ -106,6 +107,13 @@ export function parseUp(topic: string): { readonly kit_id: string; readonly chan
   const [major, kit_id, direction, ...rest] = topic.split('/');
   if (major !== contract_major || !kit_id || direction !== 'up' || rest.length === 0) return undefined;
   return { kit_id, channel: rest.join('/') };
+}
+
+/** The viewer whose offer a topic answers (`whep.ts`), and the kit that does; undefined for any other topic. */
+export function parseWhep(topic: string): { readonly kit_id: string; readonly id: string } | undefined {
+  const { kit_id, channel } = parseUp(topic) ?? {};
+  const [, id] = /^whep\/([^/]+)$/u.exec(channel ?? '') ?? [];
+  return kit_id !== undefined && id !== undefined ? { kit_id, id } : undefined;
 }
 
 export type Channel =
@@ -147,6 +155,12 @@ export function channelOf(channel: Channel): string {
   if ('file_id' in channel) return channels.file(channel.file_id);
   if ('feed' in channel) return channels[channel.kind](channel.asset_id, channel.feed);
   return 'asset_id' in channel ? channels[channel.kind](channel.asset_id) : channels[channel.kind];
+}
+
+const wholeDown = z.enum(['ack', 'sync', 'config', 'whep']);
+function wholeOf(kind: string): Down | undefined {
+  const { data } = wholeDown.safeParse(kind);
+  return data && { kind: data };
 }
 
 const wholeKit = z.enum(['state', 'telemetry', 'batch', 'drops', 'roster']);

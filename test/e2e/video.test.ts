@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startFakeMediaMtx } from '../fakes/services/fake-mediamtx.ts';
 import { startFakeCamera } from '../fakes/fake-onvif-camera.ts';
+import { z } from 'zod';
+import { type Child, startChild } from '../support/child.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/ports.ts';
+import { makeDirectory } from '../support/temporary.ts';
 import { startMosquitto } from '../support/brokers/broker.ts';
-import { withKit } from '../support/kit/kit.ts';
+import { command_file, withKit } from '../support/kit/kit.ts';
 import { peerMissing } from '../support/peers.ts';
 import { watchWhep } from '../support/cameras/whep-viewer.ts';
 
@@ -46,6 +51,83 @@ describe.skipIf(peerMissing('mosquitto'))('video', () => {
         for (const secret of secrets) expect(daemon.output()).not.toContain(secret);
       });
     } finally {
+      await broker.stop();
+      await media.stop();
+      await camera.stop();
+    }
+  });
+
+  it('a viewer of the service, which the broker joins with the kit, receives video and leaves no stream behind', async () => {
+    const camera = await startFakeCamera();
+    const media = await startFakeMediaMtx();
+    const broker = await startMosquitto();
+    const dir = await makeDirectory();
+    let service: Child | undefined;
+    try {
+      await withKit({ rehearsed: false }, async (kit) => {
+        const secret = 'a-secret-of-the-turn-server';
+        const [password_file, secret_file] = [join(kit.dir, 'password'), join(dir, 'turn-secret')];
+        await writeFile(password_file, camera.settings.password, { mode: 0o600 });
+        await writeFile(secret_file, secret, { mode: 0o600 });
+        const { username } = camera.settings;
+        const entry = { name: 'Gate', host: '127.0.0.1', port: camera.port, username, password_file };
+        const ice_server = { url: 'stun:127.0.0.1:9', username: '', password: '' };
+        await kit.configure({
+          broker: { url: broker.url },
+          media: {
+            server: 'mediamtx',
+            api_url: media.api_url,
+            viewer_url: media.viewer_url,
+            ice_servers: [{ url: ice_server.url }],
+          },
+          drivers: [{ driver: 'onvif', options: { cameras: [entry] } }],
+        });
+        const port = await freePort();
+        const config = join(dir, 'service.yaml');
+        const turn = { urls: ['turn:127.0.0.1:9?transport=tcp'], secret_file };
+        const text = {
+          broker: { url: broker.url },
+          database: join(dir, 'service.db'),
+          listen: `127.0.0.1:${port}`,
+          video: { turn },
+        };
+        await writeFile(config, JSON.stringify(text));
+        const words = ['service', 'key', 'add', 'test', '--all-kits', '--config', config];
+        const key = (await startChild([command_file, ...words]).ended).stdout.trim();
+        const headers = { 'x-api-key': key };
+        service = startChild([command_file, 'service', '--config', config]);
+        await service.printed(/service connected to the broker/u);
+        const cloud = await kit.listen(broker.url);
+        const daemon = await kit.start();
+        await cloud.until(
+          'the camera is announced with an address for viewers',
+          ({ channel, data }) => /^asset\/[^/]+$/u.test(channel) && typeof data?.['whep_url'] === 'string',
+          20_000,
+        );
+        const listed = z.object({ assets: z.array(z.object({ whep_url: z.string().nullable() })) });
+        let whep_url = '';
+        await eventually('the service has the camera', async () => {
+          const response = await fetch(`http://127.0.0.1:${port}/api/kits/${kit.kit_id}/assets`, { headers });
+          const { assets = [] } = listed.safeParse(await response.json()).data ?? {};
+          whep_url = assets.find((each) => each.whep_url !== null)?.whep_url ?? '';
+          return whep_url !== '';
+        });
+        expect(new URL(whep_url).origin).toBe(`http://127.0.0.1:${port}`);
+        expect(media.sessions.size).toBe(0);
+        for (let n = 0; n < 3; n += 1)
+          expect(await watchWhep(whep_url, 10, { headers })).toBeGreaterThanOrEqual(10);
+        await eventually('no stream is left', () => media.sessions.size === 0);
+        expect(media.global).toEqual({ webrtcICEServers2: [ice_server] });
+        media.whep_refusal = { status: 400, error: 'codecs not supported by client' };
+        const refused = await watchWhep(whep_url, 1, { headers }).catch(String);
+        expect(refused).toContain('406');
+        const seen = cloud.raw.map(({ topic, payload }) => `${topic} ${payload.toString()}`).join('\n');
+        expect(seen).toContain('/up/whep/');
+        for (const hidden of [secret, camera.settings.password, key])
+          for (const place of [seen, daemon.output(), service.output()]) expect(place).not.toContain(hidden);
+      });
+    } finally {
+      await service?.end('SIGKILL');
       await broker.stop();
       await media.stop();
       await camera.stop();

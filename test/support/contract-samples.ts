@@ -337,6 +337,8 @@ export const samples: Readonly<Record<string, JsonObject | null>> = {
     deadline: time,
   },
   taskCancel: { reason: 'wrong drone' },
+  whepRequest: { id: task_id, asset_id, offer: 'v=0\r\n' },
+  whepAnswer: { answer: 'v=0\r\n' },
   partnerRecord: {
     id: asset_id,
     revision: 1,

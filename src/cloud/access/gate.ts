@@ -129,6 +129,12 @@ export class Gate {
     return this.#parts.origins ?? [];
   }
 
+  /** Scheme, host and port by which this client reaches the service. */
+  originFor({ headers }: Pick<Asker, 'headers'>): string {
+    const scheme = isOverTls(headers, this.#parts.isSecure) ? 'https' : 'http';
+    return `${scheme}://${headers.host}`;
+  }
+
   /**
    * Returns whether the request comes from a page of this service or from no page at all. Cookies ignore ports: without
    * this check a page of another server on the same gateway would be accepted with them.
@@ -183,9 +189,13 @@ function cookieIn({ cookie }: Readonly<IncomingHttpHeaders>): string | undefined
  * is what the browser used.
  */
 function attributes(headers: Readonly<IncomingHttpHeaders>, isSecure: boolean): string {
-  const [scheme] = [headers['x-forwarded-proto'] ?? []].flat().join().split(',');
-  const secure = isSecure || scheme?.trim().toLowerCase() === 'https' ? '; Secure' : '';
+  const secure = isOverTls(headers, isSecure) ? '; Secure' : '';
   return `Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
+
+function isOverTls(headers: Readonly<IncomingHttpHeaders>, isSecure: boolean): boolean {
+  const [scheme] = [headers['x-forwarded-proto'] ?? []].flat().join().split(',');
+  return isSecure || scheme?.trim().toLowerCase() === 'https';
 }
 
 function hostOf(origin: string): string | undefined {

@@ -4,12 +4,13 @@
  */
 import type { PartnerChange } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
+import type { WhepRequest } from '../../contract/whep.ts';
 import { downTopic } from '../../contract/topics.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { retryPauses, service_retry, stable_after_ms } from '../../mqtt/reconnect.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { aborted, sleep, within } from '../../platform/time.ts';
-import { cancelOrder, type CloudLink, taskOrder } from '../broker/cloud-link.ts';
+import { cancelOrder, type CloudLink, taskOrder, viewerOrder } from '../broker/cloud-link.ts';
 import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -81,6 +82,10 @@ export class AmqpLink implements CloudLink {
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
     }
+  }
+
+  async sendViewer(kit_id: string, request: WhepRequest): Promise<void> {
+    if (!(await this.#publish(viewerOrder(kit_id, request)))) throw new Error(texts.kit_not_connected);
   }
 
   async cancel(kit_id: string, task_id: string): Promise<void> {

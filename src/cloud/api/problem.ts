@@ -12,11 +12,13 @@ export const titles = {
   unauthorised: [401, 'A valid API key is required'],
   forbidden: [403, 'The API key lacks the permission'],
   'not-found': [404, 'Not found'],
+  'link-forbids': [403, 'The kit sends no video over its link'],
   'method-not-allowed': [405, 'Method not allowed'],
+  'not-playable': [406, 'The viewer cannot play this video'],
   conflict: [409, 'The current state does not allow it'],
   'precondition-failed': [412, 'It was changed meanwhile'],
   'too-large': [413, 'The body is too large'],
-  'unsupported-type': [415, 'The body must be JSON'],
+  'unsupported-type': [415, 'The type of the body is not supported'],
   'range-not-satisfiable': [416, 'The range is not in the file'],
   'misdirected-request': [421, 'This host name is not served'],
   'invalid-payload': [422, 'The body does not match its schema'],
@@ -24,6 +26,7 @@ export const titles = {
   'upgrade-required': [426, 'A WebSocket handshake is required'],
   'too-many-requests': [429, 'Too many requests'],
   unavailable: [503, 'Service unavailable'],
+  'no-answer': [504, 'The kit did not answer in time'],
 } as const satisfies Readonly<Record<string, readonly [status: number, title: string]>>;
 export type ProblemKind = keyof typeof titles;
 

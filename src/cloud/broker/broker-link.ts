@@ -1,6 +1,7 @@
 /** The broker connection of the service, reconnecting without limit: receives what kits publish, sends tasks, acks and sync requests. */
 import type { PartnerChange } from '../../contract/partners.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
+import type { WhepRequest } from '../../contract/whep.ts';
 import { downTopic, retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../platform/errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
@@ -14,7 +15,7 @@ import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { TaskOrder } from '../stored/stored.ts';
-import { cancelOrder, type CloudLink, MessageRefused, taskOrder } from './cloud-link.ts';
+import { cancelOrder, type CloudLink, MessageRefused, taskOrder, viewerOrder } from './cloud-link.ts';
 import type { ShareCheck } from './share-check.ts';
 import { texts } from '../texts.ts';
 
@@ -104,6 +105,11 @@ export class BrokerLink implements CloudLink {
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
     }
+  }
+
+  async sendViewer(kit_id: string, request: WhepRequest): Promise<void> {
+    const code = await this.#publish({ ...viewerOrder(kit_id, request), retain: false });
+    if (code === no_subscriber) throw new Error(texts.kit_not_connected);
   }
 
   async cancel(kit_id: string, task_id: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** The way between the service and its kits, the same over MQTT (`broker-link.ts`) and AMQP (`../amqp/amqp-link.ts`). */
 import type { PartnerChange } from '../../contract/partners.ts';
+import { type WhepRequest, whep_expiry_s } from '../../contract/whep.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import type { Dispatcher } from '../service.ts';
 import { texts } from '../texts.ts';
@@ -17,6 +18,8 @@ export interface CloudLink extends Dispatcher {
   readonly sendPartner: (kit_id: string, asset_id: string, change: PartnerChange) => Promise<void>;
   /** Rejects with `MessageRefused`, also when it is larger than the broker accepts. */
   readonly acknowledge: (kit_id: string, ack: CloudAck, retain: boolean) => Promise<void>;
+  /** Sends a request of a viewer. Rejects when the kit certainly does not get it. */
+  readonly sendViewer: (kit_id: string, request: WhepRequest) => Promise<void>;
   /** Asks the kit to publish everything retained, and its telemetry, again. */
   readonly requestSync: (kit_id: string) => Promise<void>;
 }
@@ -59,6 +62,15 @@ export function taskOrder({ kit_id, task_id, created_ms, due_ms, ...order }: Tas
     topic: downTopic(kit_id, { kind: 'task', task_id }),
     payload: JSON.stringify(body),
     expiry_s: Math.min(task_expiry_s, Math.ceil((due_ms - created_ms) / 1_000)),
+  };
+}
+
+/** A late offer is of no use: the broker forgets it. */
+export function viewerOrder(kit_id: string, request: WhepRequest): Order {
+  return {
+    topic: downTopic(kit_id, { kind: 'whep' }),
+    payload: JSON.stringify(request),
+    expiry_s: whep_expiry_s,
   };
 }
 

@@ -1,9 +1,12 @@
 /** Assets and their feeds, and the locations that partners push: a single fix, or fixes of many assets in one request. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { changeAsset, createAsset, pushLocation, pushLocations } from '../api/requests.ts';
 import { assetDetails, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
 import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
+import type { Gate } from '../access/gate.ts';
+import { askerOf } from './guards.ts';
 import {
   assetParams,
   assetQuery,
@@ -84,12 +87,18 @@ const getFeeds = createRoute({
   request: { params: assetParams },
   responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...readProblem },
 });
-export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<Env> {
+export function assetRoutes(service: Service, store: AnswerStore, gate: Gate): OpenAPIHono<Env> {
   const routes = newRoutes();
+  /** Where this client finds the video: a path is one of this service. */
+  const addressed = <A extends { readonly whep_url: string | null }>(c: Context<Env>, asset: A): A =>
+    asset.whep_url?.startsWith('/')
+      ? { ...asset, whep_url: new URL(asset.whep_url, gate.originFor(askerOf(c))).href }
+      : asset;
   routes.openapi(listAssets, async (c) => {
     const { kit_id } = c.req.valid('param');
     const { degraded } = c.req.valid('query');
-    return c.json({ assets: await service.assets(c.var.principal, kit_id, degraded) }, 200);
+    const assets = await service.assets(c.var.principal, kit_id, degraded);
+    return c.json({ assets: assets.map((asset) => addressed(c, asset)) }, 200);
   });
   routes.openapi(addAsset, async (c) => {
     demandScope(c.var.principal, 'assets:write');
@@ -103,7 +112,7 @@ export function assetRoutes(service: Service, store: AnswerStore): OpenAPIHono<E
   });
   routes.openapi(getAsset, async (c) => {
     const { kit_id, asset_id } = c.req.valid('param');
-    return c.json(await service.asset(c.var.principal, kit_id, asset_id), 200);
+    return c.json(addressed(c, await service.asset(c.var.principal, kit_id, asset_id)), 200);
   });
   routes.openapi(patchAsset, async (c) => {
     demandScope(c.var.principal, 'assets:write');

@@ -51,6 +51,8 @@ export const request_limits_default: RequestLimits = {
 const burst_s = 20;
 /** A part of the map may have megabytes. */
 const map_burst_s = 2;
+/** Offers of viewers are SDP. */
+const sdp_path = /\/whep\/?$/u;
 const methods_with_body: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 export interface GuardOptions {
@@ -152,8 +154,7 @@ function tooLarge(bytes_max: number): RequestProblem {
 export function jsonOnly(): MiddlewareHandler<Env> {
   let last_turn = Promise.resolve();
   return async (c, next) => {
-    const hasBody = methods_with_body.has(c.req.method) && c.req.raw.body !== null;
-    if (!hasBody) return next();
+    if (!hasJson(c)) return next();
     const coding = c.req.header('content-encoding') ?? '';
     if (!/^(?:identity)?$/iu.test(coding.trim())) {
       throw new RequestProblem('unsupported-type', texts.body_coded(coding), { codings: 'identity' });
@@ -178,6 +179,14 @@ export function jsonOnly(): MiddlewareHandler<Env> {
     }
     return next();
   };
+}
+
+/** Whether there is a body that must be JSON: the offer of a viewer is SDP. Throws `unsupported-type` for any other one to its path. */
+function hasJson(c: Context<Env>): boolean {
+  if (!methods_with_body.has(c.req.method) || c.req.raw.body === null) return false;
+  if (!sdp_path.test(c.req.path)) return true;
+  if (/^application\/sdp\s*(?:;|$)/iu.test(c.req.header('content-type') ?? '')) return false;
+  throw new RequestProblem('unsupported-type', texts.body_not_sdp);
 }
 
 /** Identifies the client again once its body is there: it may take 15 s to come, and meanwhile its key may have been revoked. */
@@ -261,7 +270,8 @@ function rateOf(per_s: number, seconds = burst_s): Rate {
 /** Rejects requests of foreign pages: browsers send the cookie with any request, but only the page of this service adds the headers. */
 function demandOwnPage(gate: Gate, asker: Asker, kind: 'read' | 'change'): void {
   const { origin, 'x-kit-page': mark, 'content-type': type } = asker.headers;
-  const isMarked = origin !== undefined && mark === '1' && type?.startsWith('application/json') === true;
+  const isForm = !/^application\/(?:json|sdp)/u.test(type ?? '');
+  const isMarked = origin !== undefined && mark === '1' && !isForm;
   if (gate.isOwnPage(asker) && (kind === 'read' || isMarked)) return;
   throw new RequestProblem('forbidden', texts.foreign_page);
 }
@@ -351,7 +361,7 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
   if (origins.length === 0) return async (_, next) => next();
   const allow = cors({
     origin: [...origins],
-    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
     allowHeaders: [
       'X-API-Key',
       'Content-Type',
@@ -364,8 +374,18 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
     exposeHeaders: ['Location', 'Retry-After', 'ETag', 'Link', 'Content-Range', 'Accept-Ranges'],
     maxAge: preflight_s,
   });
-  return async (c, next) =>
-    c.req.method === 'OPTIONS' && !origins.includes(c.req.header('origin') ?? '') ? next() : allow(c, next);
+  return async (c, next) => {
+    const isOptions = c.req.method === 'OPTIONS';
+    const origin = c.req.header('origin') ?? '';
+    if (!isOptions || (origins.includes(origin) && c.req.header('access-control-request-method')))
+      return allow(c, next);
+    await next();
+    if (!origins.includes(origin)) return;
+    // A request of the page itself, which names the servers for viewers.
+    c.header('Access-Control-Allow-Origin', origin);
+    c.header('Access-Control-Expose-Headers', 'Link');
+    c.header('Vary', 'Origin', { append: true });
+  };
 }
 
 /**

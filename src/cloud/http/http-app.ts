@@ -40,11 +40,12 @@ import { kitRoutes } from './kit-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
+import { videoRoutes, type VideoRouteParts } from './video-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
 
-export interface HttpParts extends GuardOptions {
+export interface HttpParts extends GuardOptions, Pick<VideoRouteParts, 'video_settings'> {
   readonly service: Service;
   readonly store: Store;
   readonly keys: KeyRing;
@@ -76,7 +77,8 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   const rooms = [
     kitRoutes(service),
     alarmRoutes(new AlarmOperations(parts)),
-    assetRoutes(service, store),
+    assetRoutes(service, store, gate),
+    videoRoutes(parts),
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),

@@ -65,7 +65,9 @@ const kinds: Readonly<Record<number, ProblemKind>> = {
 
 /** Problems are made with the status codes of `problem.ts` and 500. */
 function statusOf(status: number): ContentfulStatusCode {
-  const known = [400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 421, 422, 426, 429, 503] as const;
+  const known = [
+    400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 416, 421, 422, 426, 429, 503, 504,
+  ] as const;
   return known.find((each) => each === status) ?? 500;
 }
 

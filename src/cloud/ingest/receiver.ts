@@ -1,5 +1,5 @@
 /** Reads what brokers deliver, by MQTT or AMQP, and passes it on to be stored. */
-import { channels, parseUp } from '../../contract/topics.ts';
+import { channels, parseUp, parseWhep } from '../../contract/topics.ts';
 import { finishBetween } from '../../contract/batch/steps.ts';
 import { turn } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -17,6 +17,8 @@ export interface ReceiverParts {
   readonly take: (reception: Reception) => Promise<void>;
   /** Resolves when the messages that wait for the database leave room for another batch. Left out: at once. */
   readonly room?: (() => Promise<void>) | undefined;
+  /** Takes answers to viewers of video, which are never stored. Left out: nobody waits for them. */
+  readonly onAnswer?: ((topic: string, payload: Uint8Array) => void) | undefined;
   /** Left out: nothing is logged. */
   readonly log?: ServiceLog | undefined;
 }
@@ -38,6 +40,10 @@ export class Receiver {
   /** Resolves when it is stored, and also for a message of no kit: the broker would deliver it again without end. */
   async receive(delivered: Delivered): Promise<void> {
     const { topic, payload, retained } = delivered;
+    if (parseWhep(topic)) {
+      if (!retained) this.#parts.onAnswer?.(topic, payload);
+      return;
+    }
     const isLarge = payload.length > small_bytes_max;
     if (isLarge || parseUp(topic)?.channel === channels.batch) return this.#receiveLarge(delivered);
     await this.#take(topic, readMessage(topic, payload, retained));

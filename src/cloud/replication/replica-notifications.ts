@@ -18,6 +18,8 @@ import type { Change } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
 
+/** Answers to viewers of video, which are of use for seconds. */
+const answers_channel = 'kit_answers';
 /** PostgreSQL takes less than 8,000 bytes in one notification. */
 const payload_bytes_max = 7_900;
 /** Of a change with its message. */
@@ -62,6 +64,8 @@ export interface ReplicaNotificationsParts {
   readonly changes: Changes;
   readonly store: Store;
   readonly log: ServiceLog;
+  /** An answer to a viewer that came to another replica. Left out: nobody waits for any. */
+  readonly onAnswer?: ((text: string) => void) | undefined;
 }
 
 export class ReplicaNotifications {
@@ -76,6 +80,11 @@ export class ReplicaNotifications {
     );
     await Promise.allSettled(told);
     await Promise.all(told);
+  }
+
+  async passAnswer(queries: Queries, text: string): Promise<void> {
+    if (Buffer.byteLength(text) > payload_bytes_max) throw new RangeError(texts.answer_too_long);
+    await queries.all('SELECT pg_notify(?, ?)', answers_channel, text);
   }
 
   /** Passes the changes of other replicas to `changes` until `signal` aborts. */
@@ -119,12 +128,15 @@ export class ReplicaNotifications {
     });
     ended.catch(() => undefined);
     const receive = this.#receiver(parts);
-    client.on('notification', ({ payload }) => receive(payload));
+    client.on('notification', ({ channel: name, payload }) => {
+      if (name === answers_channel) parts.onAnswer?.(payload ?? '');
+      else receive(payload);
+    });
     const stop = (): void => void client.end().catch(() => undefined);
     signal.addEventListener('abort', stop, { once: true });
     try {
       await client.connect();
-      await client.query(`LISTEN ${replica_channel}`);
+      await client.query(`LISTEN ${replica_channel}; LISTEN ${answers_channel}`);
       await onUp();
       await ended;
     } finally {

@@ -12,6 +12,7 @@ import { fileAnswer, fileReport } from '../files.ts';
 import { kitTelemetry } from '../kit.ts';
 import { partnerChange, partnerRecord } from '../partners.ts';
 import { kitState } from '../presence.ts';
+import { whepAnswer, whepRequest } from '../whep.ts';
 import { cloudAck, kitConfig, syncRequest, taskCancel, taskDispatch, taskReport } from '../tasks.ts';
 
 const binding_version = '0.2.0';
@@ -93,6 +94,7 @@ const parameterNotes: Readonly<Record<string, string>> = {
   task_id: 'UUID of the task',
   file_id: 'UUID of the file',
   feed: 'name of the feed; selects the message type',
+  id: 'UUID of the viewer',
 };
 
 function parameters(address: string, messages: readonly MessageSpec[]): JsonObject {
@@ -300,6 +302,18 @@ export const channelSpecs: readonly ChannelSpec[] = [
     lane: 'task',
     messages: [{ name: 'dropReport', summary: 'Holes to expect', schema: dropReport, body: 'envelope' }],
   }),
+  up('whep', {
+    address: channels.whep('{id}'),
+    summary: 'The answer to the offer of a viewer; expires after 10 s, and is never buffered',
+    messages: [
+      {
+        name: 'whepAnswer',
+        summary: 'SDP of the media server, or why there is none',
+        schema: whepAnswer,
+        body: 'bare',
+      },
+    ],
+  }),
   down({ kind: 'task', task_id }, 'A task for an asset; never retained', {
     name: 'taskDispatch',
     summary: 'A command with its payload and deadline',
@@ -331,6 +345,11 @@ export const channelSpecs: readonly ChannelSpec[] = [
     name: 'fileAnswer',
     summary: 'A permit to upload it, an order, or its end',
     schema: fileAnswer,
+  }),
+  down({ kind: 'whep' }, 'A viewer of the video of an asset; expires after 10 s, never retained', {
+    name: 'whepRequest',
+    summary: 'SDP of a viewer, or its end',
+    schema: whepRequest,
   }),
   down({ kind: 'config' }, 'Rates and caps, bounded by the configuration of the kit', {
     name: 'kitConfig',

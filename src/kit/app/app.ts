@@ -26,7 +26,7 @@ import { kit_retry } from '../../mqtt/reconnect.ts';
 import type { OpenTransport } from '../../mqtt/socket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
-import type { LogRoot, Log } from '../../platform/log/log.ts';
+import type { LogRoot } from '../../platform/log/log.ts';
 import { machineMark } from '../../platform/machine-mark.ts';
 import { measureLoopLag } from '../../platform/loop-lag.ts';
 import { own_stalls, type Stalls } from '../../platform/stalls.ts';
@@ -34,12 +34,8 @@ import { every, within } from '../../platform/time.ts';
 import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
 import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
-import type { Streams } from '../hub/assets/assets.ts';
-import { notOffered } from '../../toolkit/driver/health.ts';
 import { texts } from './texts.ts';
-import { go2rtc } from '../media/go2rtc.ts';
-import { createMedia, type MediaOptions, templateMedia } from '../media/media.ts';
-import { mediaMtx } from '../media/mediamtx.ts';
+import { openVideo, type Video } from './video.ts';
 
 export const buffer_file = 'buffer.db';
 const files_dir = 'files';
@@ -250,7 +246,16 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     log: log.child({ part: 'files' }),
     signal,
   });
-  const onUrl = (asset_key: string): void => hub.streamChanged(asset_key);
+  const video = openVideo({
+    config,
+    low_battery,
+    hub: () => hub,
+    grant: () => pace.videoGrant(live.config.video),
+    today: () => dayOf(clock),
+    onUrl: (asset_key) => hub.streamChanged(asset_key),
+    log: log.child({ part: 'media' }),
+    signal,
+  });
   const hub: Hub = createHub({
     kit_id: config.kit_id,
     state_dir: join(config.state_dir, 'drivers'),
@@ -264,7 +269,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     ...telemetryPace(config),
     cityOf: cityAt,
     allow: allowed(live, low_battery),
-    streams: low_battery.streams(openStreams(config.media, { onUrl, log, signal })),
+    streams: video.streams,
     observe(activity) {
       activity_log.asset(activity);
       tasks.assetsChanged();
@@ -291,7 +296,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     ...epochOf(outbox),
     clock,
     dispatch: outbox.dispatch,
-    inbox: inboxHandlers({ outbox, hub, tasks, pace, own, files }),
+    inbox: inboxHandlers({ outbox, hub, tasks, pace, own, files, video, uplink: () => uplink }),
     state: (how) => ({ ...kitState(parts, how) }),
     onConnected: announceTo(outbox, hub, own),
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
@@ -311,8 +316,14 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     uplink,
     drain,
     files,
+    video,
   };
   return parts;
+}
+
+function dayOf(clock: Clock): string | undefined {
+  const { time_ms, synced } = clock.stamp();
+  return synced ? new Date(time_ms).toISOString().slice(0, 10) : undefined;
 }
 
 /** Where the picture that was ordered is fetched, rather than a newer one. */
@@ -401,9 +412,11 @@ interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
   readonly hub: Hub;
   readonly tasks: TaskRunner;
   readonly files: KitFiles;
+  readonly video: Video;
+  readonly uplink: () => Uplink;
 }
 
-function inboxHandlers({ outbox, hub, tasks, pace, own, files }: InboxParts): InboxHandlers {
+function inboxHandlers({ outbox, hub, tasks, pace, own, files, video, uplink }: InboxParts): InboxHandlers {
   return {
     task: async (raw, meta) => tasks.receive(raw, meta),
     cancel: (task_id) => tasks.cancel(task_id),
@@ -417,6 +430,10 @@ function inboxHandlers({ outbox, hub, tasks, pace, own, files }: InboxParts): In
     },
     file: async (file_id, answer) => files.answer(file_id, answer),
     partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
+    async whep(request, how) {
+      const answer = await video.receive(request, how);
+      if (answer) uplink().answerViewer(request.id, answer);
+    },
     config: (requested) => {
       pace.apply(requested);
       hub.setRates(pace.rates());
@@ -432,22 +449,4 @@ function linkInUse(hub: Hub, uplink: Uplink) {
   const carrier = hub.links().find(({ name }) => name === uplink.carrier);
   if (carrier) return carrier.type ?? undefined;
   return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
-}
-
-const no_streams: Streams = {
-  want: () => undefined,
-  urlOf: () => null,
-  healthOf: () => notOffered(texts.no_media),
-};
-
-interface StreamsParts extends Omit<MediaOptions, 'server' | 'log'> {
-  readonly log: Log;
-}
-
-/** Runs until the signal aborts. Without a media section no asset has a stream for viewers. */
-function openStreams(media: Config['media'], { log, ...parts }: StreamsParts): Streams {
-  if (!media) return no_streams;
-  if (media.server === 'template') return templateMedia(media.url, parts.onUrl);
-  const server = media.server === 'go2rtc' ? go2rtc(media) : mediaMtx(media);
-  return createMedia({ ...parts, log: log.child({ part: 'media' }), server });
 }

@@ -21,6 +21,7 @@ import { makeKey } from '../../cloud/principal.ts';
 import { scopes } from '../../cloud/scopes.ts';
 import { RequestProblem } from '../../cloud/api/problem.ts';
 import type { Dispatcher, OnPartner } from '../../cloud/service.ts';
+import type { VideoSource } from '../../cloud/video/video-relay.ts';
 import type { PictureSource } from '../../cloud/http/picture-routes.ts';
 import { type RunningService, startService } from '../../cloud/start.ts';
 import type { ServiceLog } from '../../cloud/service-log.ts';
@@ -169,6 +170,7 @@ async function start(config: OwnServiceConfig, parts: ReportParts, around: Aroun
     },
     onPartner,
     pictures: picturesOf(parts),
+    video: videoOf(parts),
   });
   log.info({ url: service.url }, texts.service_started);
   return service;
@@ -203,6 +205,20 @@ function picturesOf({ hub }: Pick<ReportParts, 'hub'>): PictureSource {
       if (error instanceof CommandRefused) throw new RequestProblem('not-found', error.message);
       throw new RequestProblem('unavailable', messageOf(error), { retry_after_s: picture_retry_s });
     }
+  };
+}
+
+/** Without the broker: viewers that reach this service from elsewhere, as over a VPN. */
+function videoOf({ video }: Pick<ReportParts, 'video'>): VideoSource {
+  const how = { queued: false };
+  return {
+    async watch(_, request) {
+      const answer = await video.receive(request, how);
+      return answer ?? { refused: 'unavailable', reason: texts.no_media };
+    },
+    async leave(_, request) {
+      await video.receive(request, how);
+    },
   };
 }
 

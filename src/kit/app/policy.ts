@@ -4,6 +4,7 @@ import type { KitConfig } from '../../contract/tasks.ts';
 import type { Command } from '../../toolkit/driver/command.ts';
 import type { Config } from '../config/config.ts';
 import type { FeedRates } from '../hub/rate.ts';
+import type { VideoGrant } from '../media/viewers.ts';
 
 /** On metered links live telemetry leaves in packets of this time. */
 const metered_packet_ms = 1_000;
@@ -76,6 +77,15 @@ export class PacePolicy {
     return (
       link !== undefined && [...this.#config().uplink.metered, ...(this.#cloud.metered ?? [])].includes(link)
     );
+  }
+
+  /** What the link in use allows for viewers of the cloud. */
+  videoGrant({ metered, links, seconds_max, mb_max }: Config['video']): VideoGrant {
+    const link = this.#linkInUse();
+    const allowed = (link && links[link]) ?? (this.isMetered ? metered : 'free');
+    if (allowed === 'free') return { kind: 'free' };
+    if (allowed === 'never') return { kind: 'never', link: link ?? '' };
+    return { kind: 'limited', seconds_max, bytes_max: mb_max * 1_000_000 };
   }
 
   /** kbit/s that the backlog may use on the link in use; 0: no cap. */

@@ -24,11 +24,23 @@ export class LiveConfig {
 
   /** What only a start can change stays as it runs. */
   change(next: Config): void {
-    const { kit_name, files, feeds, telemetry, low_battery, commands, log, drivers } = next;
+    const { kit_name, files, feeds, telemetry, low_battery, video, commands, log, drivers } = next;
     const uplink = { ...next.uplink, window_messages: this.#started.uplink.window_messages };
     const waiting = restartKeys(this.#started, next);
     const warnings = waiting.length > 0 ? [...next.warnings, restartSentence(waiting)] : next.warnings;
-    const live = { kit_name, uplink, files, feeds, telemetry, low_battery, commands, log, drivers, warnings };
+    const live = {
+      kit_name,
+      uplink,
+      files,
+      feeds,
+      telemetry,
+      low_battery,
+      video,
+      commands,
+      log,
+      drivers,
+      warnings,
+    };
     this.#config = { ...this.#started, ...live };
   }
 }
@@ -41,6 +53,7 @@ const live_keys = [
   'feeds',
   'telemetry',
   'low_battery',
+  'video',
   'commands',
   'log',
 ] as const;

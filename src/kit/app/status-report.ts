@@ -13,6 +13,7 @@ import type { Uplink } from '../uplink/uplink.ts';
 import { type Conditions, degradedReasons, droppingReasons, otherReasons } from './degraded.ts';
 import type { DrainMeter } from './drain-meter.ts';
 import { texts } from './texts.ts';
+import type { Video } from './video.ts';
 
 /** What listeners learn of while the uplink runs. */
 export interface UplinkEvents {
@@ -31,6 +32,7 @@ export interface ReportParts {
   readonly tasks: TaskRunner;
   readonly drain: Pick<DrainMeter, 'report'>;
   readonly files: KitFiles;
+  readonly video: Pick<Video, 'use' | 'receive'>;
   /** How late the event loop is. */
   readonly lag: LoopLag;
   /** Why power is saved; null: it is not. */
@@ -69,6 +71,7 @@ export async function statusReport(parts: ReportParts): Promise<StatusReport> {
     kit: { ...hub.kit() },
     links: [...hub.links()],
     location: hub.location(),
+    video: parts.video.use() ?? null,
     // While the disk cannot be read, this report is what the technician needs most.
     tasks: { ...taskCounts(parts), recent: [...(await parts.tasks.list(recent_tasks).catch(() => []))] },
   };

@@ -5,7 +5,7 @@ import { type DriverInstance, type DriverList, configureDrivers } from './driver
 import { addIssues, didYouMean } from './faults.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { placeWarnings } from './state-place.ts';
-import { type MediaServerConfig, readMedia } from './media.ts';
+import { type MediaServerConfig, readMedia, type VideoConfig } from './media.ts';
 import { type MetricsConfig, readMetrics } from './metrics.ts';
 import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './schema.ts';
 import { checkService, type OwnServiceConfig, ownServiceOf } from './service.ts';
@@ -68,6 +68,7 @@ export interface Config {
   };
   /** Undefined: no media server, and no camera has a `whep_url`. */
   readonly media: MediaServerConfig | undefined;
+  readonly video: VideoConfig;
   /** Undefined: the kit serves no page and no API. */
   readonly service: OwnServiceConfig | undefined;
   readonly telemetry: ReturnType<typeof telemetryOf>;
@@ -273,6 +274,7 @@ function inUnits(source: Source, file: ConfigFile) {
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),
     low_battery: file.low_battery,
+    video: file.video,
     service:
       file.service &&
       ownServiceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),

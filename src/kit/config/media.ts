@@ -1,8 +1,9 @@
 /** The media section: the server on the kit that turns the cameras' RTSP streams into WebRTC. */
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { linkType } from '../../contract/kit.ts';
 import { readSecret } from './secrets.ts';
-import type { FaultList, Source } from './source.ts';
+import type { FaultList, KeyPath, Source } from './source.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' });
 const path = z.string().min(1);
@@ -18,6 +19,26 @@ export const mediaSection = z.discriminatedUnion('server', [
     server: z.literal('mediamtx'),
     api_url: httpUrl.default('http://127.0.0.1:9997').describe('the control API; api: yes in mediamtx.yml'),
     ...server,
+    ice_servers: z
+      .array(
+        z.strictObject({
+          url: z
+            .string()
+            .regex(/^(?:stuns?|turns?):[^\s@]+$/u, 'write it like stun:stun.example.com:3478')
+            .describe('such as stun:turn.example.com:3478, or turn:turn.example.com:3478?transport=tcp'),
+          username: z
+            .string()
+            .min(1)
+            .optional()
+            .describe('of a TURN server; AUTH_SECRET: the password is the secret of use-auth-secret'),
+          password_file: path.optional().describe('holds its password and nothing else (chmod 640)'),
+        }),
+      )
+      .max(8)
+      .default([])
+      .describe(
+        'for viewers beyond the network of the kit, set as webrtcICEServers2; one STUN server is enough where UDP goes out',
+      ),
   }),
   z.strictObject({
     server: z.literal('go2rtc'),
@@ -38,9 +59,40 @@ type MediaSection = z.output<typeof mediaSection>;
 /** The section with the password in memory. */
 export type MediaServerConfig =
   | Extract<MediaSection, { server: 'template' }>
-  | (Omit<Exclude<MediaSection, { server: 'template' }>, 'password_file'> & {
+  | (Omit<Exclude<MediaSection, { server: 'template' }>, 'password_file' | 'ice_servers'> & {
       readonly password: string | undefined;
+      readonly ice_servers: readonly {
+        readonly url: string;
+        readonly username: string;
+        readonly password: string;
+      }[];
     });
+
+const allowed = z.enum(['never', 'on_demand', 'free']);
+
+/** What viewers beyond the network of the kit may cost. */
+export const videoSection = z.strictObject({
+  metered: allowed
+    .default('on_demand')
+    .describe('over links of uplink.metered: never; on_demand: within the two limits; free: without'),
+  links: z
+    .partialRecord(linkType, allowed)
+    .default({})
+    .describe('the same for a type of link, whether it is metered or not'),
+  seconds_max: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(600)
+    .describe('on_demand: seconds of video of all viewers in a day (UTC)'),
+  mb_max: z
+    .number()
+    .min(0.1)
+    .max(1_000_000)
+    .default(100)
+    .describe('on_demand: megabytes of video of all viewers in a day (UTC)'),
+});
+export type VideoConfig = z.output<typeof videoSection>;
 
 /** Reads the password that the section names. Undefined when a fault was added. */
 export async function readMedia(
@@ -49,12 +101,22 @@ export async function readMedia(
   faults: FaultList,
 ): Promise<MediaServerConfig | undefined> {
   if (section.server === 'template') return section;
-  const { password_file, ...rest } = section;
-  if (password_file === undefined) return { ...rest, password: undefined };
-  const read = await readSecret(resolve(dirname(source.file), password_file), { secret: true });
-  if ('fault' in read) {
-    faults.add(['media', 'password_file'], read.fault);
+  let isSound = true;
+  const secretIn = async (file: string | undefined, at: KeyPath): Promise<string | undefined> => {
+    if (file === undefined) return undefined;
+    const read = await readSecret(resolve(dirname(source.file), file), { secret: true });
+    if (!('fault' in read)) return read.value.trim();
+    faults.add(at, read.fault);
+    isSound = false;
     return undefined;
+  };
+  const { password_file, ...rest } = section;
+  const password = await secretIn(password_file, ['media', 'password_file']);
+  const ice_servers = [];
+  for (const [at, server] of ('ice_servers' in section ? section.ice_servers : []).entries()) {
+    const key = ['media', 'ice_servers', at, 'password_file'];
+    const { url, username = '' } = server;
+    ice_servers.push({ url, username, password: (await secretIn(server.password_file, key)) ?? '' });
   }
-  return { ...rest, password: read.value.trim() };
+  return isSound ? { ...rest, password, ice_servers } : undefined;
 }

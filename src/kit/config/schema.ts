@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { riskLevel } from '../../contract/assets.ts';
 import { linkType } from '../../contract/kit.ts';
-import { mediaSection } from './media.ts';
+import { mediaSection, videoSection } from './media.ts';
 import { metricsSection } from './metrics.ts';
 import { serviceSection } from './service.ts';
 import { lowBatterySection } from './low-battery.ts';
@@ -211,6 +211,7 @@ export const configFile = z.strictObject({
     .optional()
     .describe('what the kit does without while its battery is low; left out: nothing'),
   media: mediaSection.optional().describe('left out: cameras have no whep_url'),
+  video: videoSection.prefault({}).describe('video for viewers of the cloud, over the link in use'),
   service: serviceSection.optional().describe('left out: the kit serves no page and no API'),
   commands: z
     .strictObject({

@@ -113,6 +113,43 @@ export const standalone_file_default = '/etc/kit-connector-service/service.yaml'
 /** The user name of the cloud's side in the samples of the brokers' rules. */
 const username_default = 'cloud';
 
+const iceUrl = (schemes: RegExp, example: string) =>
+  z.string().max(512).regex(schemes, `write it like ${example}`);
+const turn_secret_chars_min = 16;
+
+const videoSection = z
+  .strictObject({
+    stun: z
+      .array(iceUrl(/^stuns?:[^\s@<>"]+$/u, 'stun:turn.example.com:3478'))
+      .max(8)
+      .default([])
+      .describe('STUN servers for viewers, such as stun:turn.example.com:3478'),
+    turn: z
+      .strictObject({
+        urls: z
+          .array(iceUrl(/^turns?:[^\s@<>"]+$/u, 'turn:turn.example.com:3478?transport=udp'))
+          .min(1)
+          .max(8)
+          .describe(
+            'one for each way, such as turn:turn.example.com:3478?transport=udp and the same with transport=tcp, or turns:turn.example.com:443?transport=tcp',
+          ),
+        secret_file: z
+          .string()
+          .min(1)
+          .describe('holds the static-auth-secret of coturn (use-auth-secret) and nothing else'),
+        ttl_s: z
+          .int()
+          .min(60)
+          .max(86_400)
+          .default(3_600)
+          .describe('seconds in which a viewer may begin to use its credentials'),
+      })
+      .optional()
+      .describe('TURN server, for viewers and kits behind networks that let no other way through'),
+  })
+  .prefault({})
+  .describe('servers that help viewers to reach the video of kits');
+
 const days = (usual: number) => z.int().min(1).max(4_000).default(usual);
 
 const standaloneFile = serviceSection.extend({
@@ -140,6 +177,7 @@ const standaloneFile = serviceSection.extend({
   ingest: ingestSection
     .optional()
     .describe('in place of broker: messages of kits from a queue of RabbitMQ, to which kits publish by MQTT'),
+  video: videoSection,
   client_id: z
     .string()
     .min(1)
@@ -211,6 +249,12 @@ export interface StandaloneConfig extends ServiceConfig {
   readonly amqp: AmqpConfig | undefined;
   readonly client_id: string;
   readonly share: string | undefined;
+  readonly video_settings: {
+    readonly stun: readonly string[];
+    readonly turn:
+      | { readonly urls: readonly string[]; readonly secret: string; readonly ttl_s: number }
+      | undefined;
+  };
   readonly database: DatabaseConfig;
   /** The API key for a database without any, and the file that holds it. */
   readonly first_key: { readonly file: string; readonly text: string } | undefined;
@@ -254,30 +298,61 @@ export async function readStandalone(
     addIssues(faults, { schema: standaloneFile, value: source.value, at: [] }, read.error.issues);
   const warnings: string[] = [];
   const context = { source, faults, warnings, credentials_dir };
-  const from = read.data && (await originOf(read.data, file, context));
-  const database = read.data && (await databaseOf(read.data, dirname(file), faults));
-  warnings.push(...(await databaseWarnings(database)));
+  const files = read.data && (await filesOf(read.data, file, context));
   const dir = dirname(file);
   if (read.data) await checkService(read.data, { dir }, { faults, warnings, at: [] });
   const metrics = await readMetrics(read.data?.metrics, { dir, faults, warnings });
   const first_key = await readFirstKey(read.data?.first_key_file, dir, faults);
   const lines = faults.lines();
-  if (!read.success || !from || !database || lines.length > 0) throw new ConfigInvalid(lines);
+  if (!read.success || !files || lines.length > 0) throw new ConfigInvalid(lines);
   const { client_id, share, log, doctor } = read.data;
   return {
     ...serviceOf(read.data, { dir }),
     retention: retentionOf(read.data.history),
-    ...from,
+    ...files,
     // A replica keeps no session at the broker: it may be another one each time.
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
     share,
-    database,
     first_key,
     metrics,
     log,
     doctor,
     warnings,
   };
+}
+
+/** What stands in other files. Undefined when a fault was added. */
+async function filesOf(
+  data: z.output<typeof standaloneFile>,
+  file: string,
+  context: BrokerContext,
+): Promise<Pick<StandaloneConfig, 'broker' | 'amqp' | 'database' | 'video_settings'> | undefined> {
+  const { faults, warnings } = context;
+  const from = await originOf(data, file, context);
+  const database = await databaseOf(data, dirname(file), faults);
+  const video_settings = await videoOf(data.video, dirname(file), faults);
+  warnings.push(...(await databaseWarnings(database)));
+  return from && database && video_settings && { ...from, database, video_settings };
+}
+
+/** Reads the secret of the TURN server. Undefined when a fault was added. */
+async function videoOf(
+  { stun, turn }: z.output<typeof videoSection>,
+  dir: string,
+  faults: FaultList,
+): Promise<StandaloneConfig['video_settings'] | undefined> {
+  if (!turn) return { stun, turn: undefined };
+  const { secret_file, ...rest } = turn;
+  const at = ['video', 'turn', 'secret_file'];
+  const read = await readSecret(resolve(dir, secret_file), { secret: true });
+  if ('fault' in read) {
+    faults.add(at, read.fault);
+    return undefined;
+  }
+  const secret = read.value.trim();
+  if (secret.length >= turn_secret_chars_min) return { stun, turn: { ...rest, secret } };
+  faults.add(at, texts.turn_secret_short(turn_secret_chars_min));
+  return undefined;
 }
 
 /** Where the messages of kits come from. Undefined when a fault was added. */

@@ -2,6 +2,8 @@
 const pair_remedy = 'install the two that were issued together';
 
 export const texts = {
+  turn_secret_short: (chars_min: number) =>
+    `the secret has fewer than ${chars_min} characters; make one with "openssl rand -hex 32", and give coturn the same as static-auth-secret`,
   // The file as YAML
   utf16: 'is UTF-16 text or no text; name the right file, or save it as UTF-8',
   not_utf8: 'is not UTF-8 text here; save the file as UTF-8',

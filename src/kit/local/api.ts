@@ -191,6 +191,10 @@ export const statusReport = z.object({
       reason: z.string().nullable(),
     })
     .optional(),
+  /** Viewers of the cloud, and what those of today have cost on metered links; null: no media server. Absent from older daemons. */
+  video: z
+    .object({ viewers: count, metered_seconds_today: z.number(), metered_bytes_today: z.number() })
+    .nullish(),
   tasks: z.object({
     pending: count,
     running: count,

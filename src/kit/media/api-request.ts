@@ -1,5 +1,5 @@
-/** One request to the API of a media server on the kit. */
-import { type IncomingMessage, request as requestHttp } from 'node:http';
+/** One request to a media server on the kit, to its API or with the offer of a viewer. */
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { answer_limits, readJson } from '../../contract/bounded-json.ts';
 import { gather } from '../../platform/gathered-bytes.ts';
@@ -13,15 +13,20 @@ export interface ApiAccess {
 }
 
 interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below `api_url`, escaped. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `api_url`, escaped; or a whole address. */
   readonly path: string;
-  readonly body?: object;
+  /** A text is SDP. */
+  readonly body?: object | string;
   readonly signal: AbortSignal;
+  /** Left out: 5 s. */
+  readonly deadline_ms?: number;
 }
 
 export interface ApiAnswer {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
   /** Undefined when it is no JSON. */
   readonly body: unknown;
 }
@@ -33,8 +38,10 @@ const answer_bytes_max = 1_000_000;
 /** Rejects when there is no whole answer in time. Redirects are not followed. */
 export async function askApi(access: ApiAccess, request: ApiRequest): Promise<ApiAnswer> {
   const url = new URL(request.path, access.api_url);
-  const body = request.body && JSON.stringify(request.body);
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(answer_deadline_ms)]);
+  const isSdp = typeof request.body === 'string';
+  const body = typeof request.body === 'object' ? JSON.stringify(request.body) : request.body;
+  const timeout = AbortSignal.timeout(request.deadline_ms ?? answer_deadline_ms);
+  const signal = AbortSignal.any([request.signal, timeout]);
   const asked = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
     method: request.method,
     agent: false,
@@ -42,7 +49,7 @@ export async function askApi(access: ApiAccess, request: ApiRequest): Promise<Ap
     headers: {
       ...authorization(access),
       ...(body !== undefined && {
-        'content-type': 'application/json',
+        'content-type': isSdp ? 'application/sdp' : 'application/json',
         'content-length': Buffer.byteLength(body),
       }),
     },
@@ -54,7 +61,8 @@ export async function askApi(access: ApiAccess, request: ApiRequest): Promise<Ap
   asked.once('response', answered.resolve);
   asked.end(body);
   const response = await answered.promise;
-  return { status: response.statusCode ?? 0, body: parsed(await boundedText(response)) };
+  const text = await boundedText(response);
+  return { status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) };
 }
 
 function authorization({ username, password }: ApiAccess): Record<string, string> {

@@ -1,6 +1,7 @@
 /** go2rtc by its HTTP API. It writes added streams to its own file, so they survive its restart. */
 import { z } from 'zod';
 import { askApi } from './api-request.ts';
+import { deleteViewing, postOffer } from './offer.ts';
 import type { MediaServerOptions } from './mediamtx.ts';
 import { type MediaServer, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
@@ -35,9 +36,17 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
       const { status } = await askApi(options, { method: 'DELETE', path: query({ src: name }), signal });
       if (status !== 404) expectOk(status);
     },
-    whepUrl: (name) =>
-      new URL(`/api/webrtc?${new URLSearchParams({ src: name }).toString()}`, options.viewer_url).href,
+    whepUrl: (name) => new URL(whepPath(name), options.viewer_url).href,
+    watch: async (name, offer, signal) => postOffer(options, { path: whepPath(name), offer, signal }),
+    // Its answers to viewers have no `Location` (internal/webrtc/server.go): it notices by itself that a viewer has left.
+    async leave({ resource }, signal) {
+      if (resource !== null) await deleteViewing(options, resource, signal);
+    },
   };
+}
+
+function whepPath(name: string): string {
+  return `/api/webrtc?${new URLSearchParams({ src: name }).toString()}`;
 }
 
 function expectOk(status: number): void {

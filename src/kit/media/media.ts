@@ -4,6 +4,7 @@ import type { Health } from '../../toolkit/driver/health.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { sleep } from '../../platform/time.ts';
 import { portFault } from './rtsp-port.ts';
+import { deleteViewing, postOffer } from './offer.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
 import { createHash } from 'node:crypto';
@@ -119,6 +120,7 @@ class StreamRegistry implements Media {
   async #round(): Promise<void> {
     const { server, signal } = this.#options;
     try {
+      if (this.#wanted.size > 0) await server.prepare?.(signal);
       for (const name of this.#unwanted) {
         await server.remove(name, signal);
         this.#unwanted.delete(name);
@@ -231,5 +233,18 @@ export function templateMedia(url: string, onUrl: (asset_key: string) => void): 
     urlOf: (asset_key) =>
       wanted.has(asset_key) ? url.replaceAll(name_placeholder, streamName(asset_key)) : null,
     healthOf: (asset_key) => (wanted.has(asset_key) ? { state: 'works' } : undefined),
+  };
+}
+
+/** As any server that follows WHEP. */
+export function templateServer(url: string): Pick<MediaServer, 'name' | 'watch' | 'leave'> {
+  const access = { api_url: url };
+  return {
+    name: 'media server',
+    watch: async (name, offer, signal) =>
+      postOffer(access, { path: url.replaceAll(name_placeholder, name), offer, signal }),
+    async leave({ resource }, signal) {
+      if (resource !== null) await deleteViewing(access, resource, signal);
+    },
   };
 }

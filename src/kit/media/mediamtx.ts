@@ -1,15 +1,42 @@
 /** MediaMTX by its control API (v3). Paths that were added by the API are gone when it restarts, so they are looked for again. */
 import { z } from 'zod';
 import { type ApiAccess, type ApiAnswer, askApi } from './api-request.ts';
+import { deleteViewing, postOffer } from './offer.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
 
 export interface MediaServerOptions extends ApiAccess {
   /** Where viewers reach the server, such as `http://192.168.1.1:8889`. */
   readonly viewer_url: string;
+  /** STUN and TURN servers for its own side of the connections; left out, or none: those of its own configuration stay. */
+  readonly ice_servers?: readonly IceServer[] | undefined;
+}
+
+/** As `webrtcICEServers2` of MediaMTX. */
+export interface IceServer {
+  readonly url: string;
+  readonly username: string;
+  readonly password: string;
 }
 
 const pathConfig = z.looseObject({ source: z.string(), sourceOnDemand: z.boolean().optional() });
+const iceConfig = z.looseObject({
+  webrtcICEServers2: z
+    .array(z.looseObject({ url: z.string(), username: z.string().nullish(), password: z.string().nullish() }))
+    .nullish(),
+});
+/** `bytesSent` became `outboundBytes` (api/openapi.yaml of MediaMTX, WebRTCSession). */
+const sessions = z.looseObject({
+  items: z.array(
+    z.looseObject({
+      id: z.string(),
+      outboundBytes: z.number().optional(),
+      bytesSent: z.number().optional(),
+    }),
+  ),
+});
+/** The list comes in pages of 100 by default. */
+const sessions_path = '/v3/webrtcsessions/list?itemsPerPage=1000';
 const refusal = z.looseObject({ error: z.string() });
 
 /** The server connects to a camera on demand, with the first viewer: most cameras have none most of the time. */
@@ -57,6 +84,47 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
       if (status !== 404) expectOk(status, body);
     },
     whepUrl: (name) => new URL(`/${name}/whep`, options.viewer_url).href,
+    // Only when they differ: a change of them disconnects every viewer (bluenviron/mediamtx#2554).
+    async prepare(signal) {
+      const wanted = options.ice_servers ?? [];
+      if (wanted.length === 0) return;
+      const { status, body } = await askApi(options, {
+        method: 'GET',
+        path: '/v3/config/global/get',
+        signal,
+      });
+      expectOk(status, body);
+      const known = (iceConfig.safeParse(body).data?.webrtcICEServers2 ?? []).map((each) => ({
+        url: each.url,
+        username: each.username ?? '',
+        password: each.password ?? '',
+      }));
+      if (JSON.stringify(known) === JSON.stringify(wanted)) return;
+      const patched = await askApi(options, {
+        method: 'PATCH',
+        path: '/v3/config/global/patch',
+        body: { webrtcICEServers2: wanted },
+        signal,
+      });
+      expectOk(patched.status, patched.body);
+    },
+    watch: async (name, offer, signal) =>
+      // Viewers have no login for the API.
+      postOffer({ api_url: options.viewer_url }, { path: `/${name}/whep`, offer, signal }),
+    async leave({ resource, session }, signal) {
+      if (resource !== null) return deleteViewing({ api_url: options.viewer_url }, resource, signal);
+      // GET is answered 404 (bluenviron/mediamtx#4228).
+      const path = `/v3/webrtcsessions/kick/${encodeURIComponent(session ?? '')}`;
+      const { status, body } = await askApi(options, { method: 'POST', path, signal });
+      if (status !== 404) expectOk(status, body);
+    },
+    async sent(signal) {
+      const { status, body } = await askApi(options, { method: 'GET', path: sessions_path, signal });
+      expectOk(status, body);
+      return new Map(
+        sessions.parse(body).items.map((each) => [each.id, each.outboundBytes ?? each.bytesSent ?? 0]),
+      );
+    },
   };
 }
 

@@ -14,5 +14,23 @@ export const texts = {
   address_rejected: 'it rejected the stream address',
   no_reason: 'without a reason',
   http_status: (status: number, error: string) => `HTTP ${status} ${error}`.trim(),
+  codec: (words: string) =>
+    `the viewer cannot play the codec of this camera (${words}); set its sub-stream to H.264`,
+  no_picture: (words: string) => `the camera gives the media server no stream (${words})`,
+  offer_refused: (status: number, words: string) => `the media server answered ${status} (${words})`,
+  no_asset: 'the kit has no such asset',
+  no_video: 'the asset has no video',
+  no_media_server: 'the kit has no media server; set media in its configuration',
+  reconnected: 'the kit has just reconnected; try again',
+  too_many_viewers: (viewers_max: number) => `the kit has ${viewers_max} viewers already`,
+  link_forbids: (link: string) => `the kit sends no video over its ${link} link (video in its configuration)`,
+  cannot_count: (server: string) =>
+    `the kit sends video over its metered link only within a limit, and ${server} cannot end a viewer; use MediaMTX, or set video.metered to free`,
+  used_up: (what: string) =>
+    `the video of today on metered links is used up (${what}); more after 00:00 UTC, or raise it in video of the kit's configuration`,
+  viewer_ended: 'video viewer ended',
+  viewers_unknown: 'media server does not list its viewers; their use is not counted',
+  viewer_not_ended: 'ending a video viewer failed',
+  state_not_written: 'video usage could not be written',
   answer_too_large: (bytes_max: number) => `the answer is larger than ${bytes_max} bytes`,
 } as const;

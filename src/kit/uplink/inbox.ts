@@ -8,6 +8,7 @@ import { firstFault } from '../../contract/first-fault.ts';
 import { type PartnerChange, partnerChange } from '../../contract/partners.ts';
 import { type FileAnswer, fileAnswer } from '../../contract/files.ts';
 import { cloudAck, kitConfig, type CloudAck, type KitConfig } from '../../contract/tasks.ts';
+import { type WhepRequest, whepRequest } from '../../contract/whep.ts';
 import { parseDown } from '../../contract/topics.ts';
 import { CommandRefused, messageOf } from '../../platform/errors.ts';
 import type { Oversize } from '../../mqtt/frames.ts';
@@ -46,6 +47,8 @@ export interface InboxHandlers {
   readonly partner: (asset_id: string, change: PartnerChange) => void | Promise<void>;
   /** The cloud wants something of a file. */
   readonly file: (file_id: string, answer: FileAnswer) => void | Promise<void>;
+  /** A viewer of video came or left. `queued`: the broker may have kept it while the kit was away. */
+  readonly whep: (request: WhepRequest, how: { readonly queued: boolean }) => void | Promise<void>;
 }
 
 export interface InboxLog {
@@ -119,11 +122,22 @@ export class Inbox {
         void given(answer, async (value) => handlers.file(file_id, value), log);
         break;
       }
+      case 'whep':
+        this.#viewer(json(), message);
+        break;
       case 'config':
         void given(fitting(kitConfig, json(), topic, log), async (config) => handlers.config(config), log);
         break;
     }
     return true;
+  }
+
+  #viewer(raw: unknown, { topic, retained }: Received): void {
+    const { handlers, log, now } = this.#options;
+    if (retained) return log.warn({ topic }, texts.retained_whep);
+    const queued = now() < this.#queued_until_ms;
+    const request = fitting(whepRequest, raw, topic, log);
+    void given(request, async (value) => handlers.whep(value, { queued }), log);
   }
 
   async #dispatch(task_id_in_topic: string, { payload, retained, duplicate }: Received): Promise<boolean> {

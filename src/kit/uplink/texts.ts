@@ -1,6 +1,7 @@
 /** Sentences of the uplink that people read; tests refer to them by name. */
 export const texts = {
   unknown_topic: 'message on an unknown topic ignored',
+  retained_whep: 'retained viewer request ignored',
   retained_cancel: 'retained cancel ignored',
   too_many_dispatches: 'too many dispatches wait for the disk; leaving more at the broker',
   message_invalid: 'cloud message did not match the contract; ignored',

@@ -1,5 +1,7 @@
 /** The kit's use of its session to the broker: publishes that the kit is there, drains the outbox, and receives what the cloud sends. */
 import { messageOf } from '../../platform/errors.ts';
+import { channels, upTopic } from '../../contract/topics.ts';
+import { type WhepAnswer, whep_expiry_s } from '../../contract/whep.ts';
 import type { AckRule } from '../outbox/api.ts';
 import type { Dispatch } from '../outbox/live/dispatch.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -129,6 +131,7 @@ export class Uplink {
   /** The session was given up because another would do better, on another route or with small packets. */
   #is_next_due = false;
   #sender: Sender | undefined;
+  #session: Session | undefined;
 
   constructor(options: UplinkOptions) {
     const now = options.now ?? (() => performance.now());
@@ -199,6 +202,13 @@ export class Uplink {
       in_flight: window?.in_flight ?? 0,
       rtt_ms: window?.rtt_ms ?? null,
     };
+  }
+
+  /** Publishes the answer to a viewer of video at once, outside the buffer; without a session it is of no use any more. */
+  answerViewer(id: string, answer: WhepAnswer): void {
+    const topic = upTopic(this.#options.kit_id, channels.whep(id));
+    const message = { topic, payload: JSON.stringify(answer), retain: false, expiry_s: whep_expiry_s };
+    this.#session?.publish(message, () => undefined);
   }
 
   /** Runs until `signal` aborts; then flushes within a deadline, publishes the farewell and resolves. */
@@ -396,6 +406,7 @@ export class Uplink {
       if (!signal.aborted && !session.ended_by_us && !isLesson) this.#blame(session);
       dispatch.disconnected();
       this.#sender = undefined;
+      this.#session = undefined;
       this.#state.connecting();
     }
   }
@@ -489,6 +500,7 @@ export class Uplink {
       signal,
     );
     this.#sender = sender;
+    this.#session = session;
     const session_present = !this.#is_forgotten;
     dispatch.connected({
       session_present,

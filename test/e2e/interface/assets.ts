@@ -39,7 +39,13 @@ export function describeAssets(scene: Scene): void {
       const { status, body } = await scene.ask(`${scene.path}/assets`);
       expect(status).toBe(200);
       const plain = { status: 'online', last_seen_at: like(utc), vendor: null, model: null };
-      const whep_url = like(/^http:\/\/127\.0\.0\.1:8889\/[\w-]+\/whep$/u);
+      // Of the media server at the kit's own service, of the service elsewhere.
+      const whep_url =
+        scene.form === 'kit'
+          ? like(/^http:\/\/127\.0\.0\.1:8889\/[\w-]+\/whep$/u)
+          : like(
+              new RegExp(`^http://127\\.0\\.0\\.1:\\d+${scene.path}/assets/${scene.vendorcam}/whep$`, 'u'),
+            );
       const nowhere = { lat: null, lon: null, parent_id: null, whep_url: null };
       expect(body.assets).toEqual([
         {

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
+import { whepRequest } from '../../../src/contract/whep.ts';
 import { serverFrame, type ServerFrame } from '../../../src/cloud/api/frames.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
@@ -159,6 +160,22 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     );
   });
 
+  it('answer a viewer whose answer came to the other one', async () => {
+    await kit.introduce();
+    for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
+    const watched = async (n: number): Promise<string> => {
+      const response = await fetch(`${replicas[0]?.url}/api/kits/${kit.kit_id}/assets/${asset_id}/whep`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': 'application/sdp' },
+        body: `v=0\r\n${n}\r\n`,
+      });
+      return `${response.status} ${await response.text()}`;
+    };
+    // The broker gives each message of the shared subscription to one of the two.
+    const all = await Promise.all(Array.from({ length: 12 }, async (_, n) => watched(n)));
+    expect(all).toEqual(Array.from({ length: 12 }, (_, n) => `201 v=0\r\n${n}\r\nanswered\r\n`));
+  });
+
   it('continue with one when the other is killed, and a task of the killed one ends', async () => {
     await kit.introduce();
     for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
@@ -213,8 +230,13 @@ async function playKit(url: string): Promise<PlayedKit> {
   const client: MqttClient = await connectAsync(url, { clientId: kit_id, protocolVersion: 5 }, false);
   const tasks: string[] = [];
   const syncs: string[] = [];
-  client.on('message', (topic) => {
+  client.on('message', (topic, payload) => {
     const down = parseDown(kit_id, topic);
+    if (down?.kind === 'whep') {
+      const { id, offer } = whepRequest.parse(JSON.parse(payload.toString('utf8')));
+      const answer = JSON.stringify({ answer: `${offer}answered\r\n` });
+      client.publish(upTopic(kit_id, channels.whep(id)), answer, { qos: 1 });
+    }
     if (down?.kind === 'task') tasks.push(down.task_id);
     if (down?.kind === 'sync') syncs.push(topic);
   });
@@ -235,7 +257,8 @@ async function playKit(url: string): Promise<PlayedKit> {
     telemetry,
     async introduce() {
       await publish(channels.state, samples['kitState'] ?? {}, true);
-      await publish(channels.asset(asset_id), samples['announcement'] ?? {}, true);
+      const whep_url = 'http://192.168.1.1:8889/cam/whep';
+      await publish(channels.asset(asset_id), { ...samples['announcement'], whep_url }, true);
       await publish(channels.commands(asset_id), samples['commandList'] ?? {}, true);
       await telemetry();
     },

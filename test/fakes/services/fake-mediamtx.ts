@@ -1,4 +1,8 @@
-/** A media server that follows MediaMTX's control API (v3) and WHEP, on loopback; it sends a made-up picture to its viewers. */
+/**
+ * A media server that follows MediaMTX's control API (v3, api/openapi.yaml) and its WHEP (internal/servers/webrtc/http_server.go), on loopback;
+ * it sends a made-up picture to its viewers.
+ */
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { MediaStreamTrack, RTCPeerConnection, RTCRtpCodecParameters } from 'werift';
 import { freePort } from '../../support/ports.ts';
@@ -14,10 +18,25 @@ export interface FakeMediaMtx {
   refusal: string | undefined;
   /** Basic credentials that the API asks for, `user:password`. */
   credentials: string | undefined;
+  /** Viewers, by the id that the API has. */
+  readonly sessions: Map<string, FakeSession>;
+  /** The next offers are answered with this status and error. */
+  whep_refusal: { readonly status: number; readonly error: string } | undefined;
+  /** Global configuration: what was patched. */
+  readonly global: Record<string, unknown>;
   /** Closes the ports and forgets what the API has added. */
   stop(): Promise<void>;
   /** Listens again on the same ports, with no paths. */
   start(): Promise<void>;
+}
+
+interface FakeSession {
+  readonly id: string;
+  /** The end of its address. */
+  readonly secret: string;
+  readonly path: string;
+  bytesSent: number;
+  readonly end: () => void;
 }
 
 const h264 = new RTCRtpCodecParameters({
@@ -41,6 +60,9 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
       return `http://127.0.0.1:${ports[1]}`;
     },
     paths: new Map(),
+    sessions: new Map(),
+    whep_refusal: undefined,
+    global: {},
     requests: [],
     refusal: undefined,
     credentials: undefined,
@@ -53,6 +75,8 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
         servers.map(async (server) => new Promise<void>((resolve) => server.close(() => resolve()))),
       );
       fake.paths.clear();
+      fake.sessions.clear();
+      delete fake.global['webrtcICEServers2'];
       servers = [];
     },
     async start() {
@@ -65,9 +89,14 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
   };
 
   const answerViewer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const [, name = '', verb] = new URL(request.url ?? '/', 'http://localhost').pathname.split('/');
-    if (verb !== 'whep' || request.method !== 'POST') return void response.writeHead(405).end();
-    if (!fake.paths.has(name)) return void response.writeHead(404).end();
+    const [, name = '', verb, secret] = new URL(request.url ?? '/', 'http://localhost').pathname.split('/');
+    const refusal = whepRefusal(fake, { request, name, verb, secret });
+    if (refusal) {
+      const [status, error] = refusal;
+      return void response
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ error }));
+    }
     const offer = await textOf(request);
     const peer = new RTCPeerConnection({ codecs: { video: [h264] }, iceServers: [] });
     peers.add(peer);
@@ -76,8 +105,34 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
     await peer.setRemoteDescription({ type: 'offer', sdp: offer });
     await peer.setLocalDescription(await peer.createAnswer());
     let sequence = 0;
-    timers.add(setInterval(() => track.writeRtp(rtpPacket((sequence += 1))), 20));
-    response.writeHead(201, { 'content-type': 'application/sdp', location: `/${name}/whep/1` });
+    const timer = setInterval(() => {
+      const packet = rtpPacket((sequence += 1));
+      track.writeRtp(packet);
+      session.bytesSent += packet.length;
+    }, 20);
+    timers.add(timer);
+    const id = randomUUID();
+    const session: FakeSession = {
+      id,
+      secret: randomUUID(),
+      path: name,
+      bytesSent: 0,
+      end() {
+        fake.sessions.delete(id);
+        clearInterval(timer);
+        void peer.close();
+      },
+    };
+    fake.sessions.set(id, session);
+    peer.connectionStateChange.subscribe((state) => {
+      if (state === 'failed' || state === 'closed') session.end();
+    });
+    response.writeHead(201, {
+      'content-type': 'application/sdp',
+      id,
+      etag: '*',
+      location: `/${name}/whep/${session.secret}`,
+    });
     response.end(peer.localDescription?.sdp);
   };
 
@@ -90,16 +145,69 @@ async function answerApi(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const answer = (status: number, body: object): void => {
+  const answer: Answer = (status, body) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   };
   fake.requests.push(`${request.method} ${request.url}`);
   const expected = fake.credentials && `Basic ${Buffer.from(fake.credentials).toString('base64')}`;
   if (expected && request.headers.authorization !== expected) return answer(401, { error: 'authentication' });
+  if (answerSessions(fake, request, answer)) return;
+  if (request.url?.startsWith('/v3/config/global/')) return answerGlobal(fake, request, answer);
   const asked = /^\/v3\/config\/paths\/(get|replace|delete)\/(.+)$/u.exec(request.url ?? '');
   const [, verb = '', name = ''] = asked ?? [];
   if (methods[verb] !== request.method) return answer(404, { status: 'error', error: 'not found' });
   answerPath(fake, { verb, name, body: await textOf(request) }, answer);
+}
+
+type Answer = (status: number, body: object) => void;
+
+/** Ends the viewer of a DELETE, too. */
+function whepRefusal(
+  fake: FakeMediaMtx,
+  {
+    request,
+    name,
+    verb,
+    secret,
+  }: {
+    readonly request: IncomingMessage;
+    readonly name: string;
+    readonly verb: string | undefined;
+    readonly secret: string | undefined;
+  },
+): readonly [status: number, error: string] | undefined {
+  if (verb === 'whep' && request.method === 'DELETE') {
+    const session = [...fake.sessions.values()].find((each) => each.secret === secret);
+    session?.end();
+    return session ? [200, ''] : [404, 'session not found'];
+  }
+  if (verb !== 'whep' || request.method !== 'POST') return [405, ''];
+  if (request.headers['content-type'] !== 'application/sdp') return [400, 'invalid Content-Type'];
+  if (fake.whep_refusal) return [fake.whep_refusal.status, fake.whep_refusal.error];
+  return fake.paths.has(name) ? undefined : [404, `no stream is available on path '${name}'`];
+}
+
+/** Whether it was about viewers. */
+function answerSessions(fake: FakeMediaMtx, { url = '', method }: IncomingMessage, answer: Answer): boolean {
+  if (url.startsWith('/v3/webrtcsessions/list')) {
+    const items = Array.from(fake.sessions.values(), ({ id, path, bytesSent }) => ({ id, path, bytesSent }));
+    answer(200, { itemCount: items.length, pageCount: 1, items });
+    return true;
+  }
+  const [, id = ''] = /^\/v3\/webrtcsessions\/kick\/(.+)$/u.exec(url) ?? [];
+  if (id === '' || method !== 'POST') return false;
+  const session = fake.sessions.get(id);
+  session?.end();
+  answer(session ? 200 : 404, session ? { status: 'ok' } : { status: 'error', error: 'session not found' });
+  return true;
+}
+
+async function answerGlobal(fake: FakeMediaMtx, request: IncomingMessage, answer: Answer): Promise<void> {
+  if (request.method !== 'PATCH') return answer(200, { webrtcICEServers2: [], ...fake.global });
+  Object.assign(fake.global, JSON.parse(await textOf(request)));
+  // As a real one does (bluenviron/mediamtx#2554).
+  for (const session of fake.sessions.values()) session.end();
+  return answer(200, { status: 'ok' });
 }
 
 const methods: Readonly<Record<string, string>> = { get: 'GET', replace: 'POST', delete: 'DELETE' };
@@ -107,7 +215,7 @@ const methods: Readonly<Record<string, string>> = { get: 'GET', replace: 'POST',
 function answerPath(
   fake: FakeMediaMtx,
   { verb, name, body }: { readonly verb: string; readonly name: string; readonly body: string },
-  answer: (status: number, body: object) => void,
+  answer: Answer,
 ): void {
   if (verb === 'replace') {
     if (fake.refusal) return answer(400, { status: 'error', error: fake.refusal });

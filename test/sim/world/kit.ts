@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type App, buffer_file, startApp } from '../../../src/kit/app/app.ts';
 import type { Config } from '../../../src/kit/config/config.ts';
 import { telemetryOf, telemetrySection } from '../../../src/kit/config/telemetry.ts';
+import { videoSection } from '../../../src/kit/config/media.ts';
 import type { Position } from '../../../src/contract/envelope.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
 import type { Draft } from '../../../src/kit/outbox/api.ts';
@@ -185,6 +186,7 @@ export class Kit {
       files: { bytes_max: 1e9, age_max_ms: 30 * 86_400_000, free_bytes_min: 0 },
       feeds: { rates_hz: {}, rate_default_hz: Number.POSITIVE_INFINITY },
       media: undefined,
+      video: videoSection.parse({}),
       service: undefined,
       telemetry: telemetryOf(telemetrySection.parse({})),
       low_battery: undefined,

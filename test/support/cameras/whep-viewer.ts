@@ -11,7 +11,11 @@ const h264 = new RTCRtpCodecParameters({
 const patience_ms = 15_000;
 
 /** Resolves with the number of RTP packets once `enough` have come; rejects when they do not come. */
-export async function watchWhep(url: string, enough: number): Promise<number> {
+export async function watchWhep(
+  url: string,
+  enough: number,
+  { headers = {} }: { readonly headers?: Readonly<Record<string, string>> } = {},
+): Promise<number> {
   const viewer = new RTCPeerConnection({ iceServers: [], codecs: { video: [h264] } });
   try {
     let packets = 0;
@@ -27,12 +31,14 @@ export async function watchWhep(url: string, enough: number): Promise<number> {
     await viewer.setLocalDescription(await viewer.createOffer());
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/sdp' },
+      headers: { 'content-type': 'application/sdp', ...headers },
       body: viewer.localDescription?.sdp ?? '',
     });
     if (response.status !== 201) throw new Error(`${url} answers ${response.status} to an offer`);
     await viewer.setRemoteDescription({ type: 'answer', sdp: await response.text() });
     if (!(await within(patience_ms, seen))) throw new Error(`${packets} of ${enough} packets came`);
+    const location = response.headers.get('location');
+    if (location !== null) await fetch(new URL(location, url), { method: 'DELETE', headers });
     return packets;
   } finally {
     await viewer.close();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { openBatch, unpackBatch } from '../../../src/contract/batch/batch.ts';
 import { timeQuality } from '../../../src/contract/envelope.ts';
 import { jsonObject, type JsonObject } from '../../../src/contract/json.ts';
-import { type Down, downTopic, upTopic } from '../../../src/contract/topics.ts';
+import { type Down, downTopic, upTopic, parseWhep } from '../../../src/contract/topics.ts';
 import { within } from '../../../src/platform/time.ts';
 import { contractChecker } from '../contract-check.ts';
 
@@ -57,7 +57,7 @@ export async function startCloud(url: string, kit_id: string, options: IClientOp
     raw.push({ topic, payload });
     try {
       check(topic, payload, { kit_id });
-      heard.push(...read(topic.slice(upTopic(kit_id, '').length), payload, retain));
+      if (!parseWhep(topic)) heard.push(...read(topic.slice(upTopic(kit_id, '').length), payload, retain));
     } catch (error) {
       faults.push(error instanceof Error ? error.message : String(error));
     }

@@ -130,6 +130,7 @@ export async function startConnector(options: ConnectorOptions): Promise<Connect
       config: () => undefined,
       partner: () => undefined,
       file: () => undefined,
+      whep: () => undefined,
     },
     state: ({ online, reason }) => ({ online, reason }),
     onConnected: () => options.onConnected?.(),

@@ -13,7 +13,7 @@ import { type RequestLimits, request_limits_default } from '../../../src/cloud/h
 import { pageOnDemand, type PageSource } from '../../../src/cloud/http/page/page-files.ts';
 import type { TlsSource } from '../../../src/cloud/http/server/secure-server.ts';
 import type { SocketLimits } from '../../../src/cloud/live/upgrade.ts';
-import { startService } from '../../../src/cloud/start.ts';
+import { type ServiceOptions, startService } from '../../../src/cloud/start.ts';
 import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore, type Store } from '../../../src/cloud/store/sql-store.ts';
 import type { WebhookSettings } from '../../../src/cloud/webhooks/open-webhooks.ts';
@@ -46,6 +46,8 @@ interface LabOptions {
   readonly hasHistory?: boolean;
   readonly webhooks?: WebhookSettings;
   readonly store?: Store;
+  readonly video?: ServiceOptions['video'];
+  readonly video_settings?: ServiceOptions['video_settings'];
   /** Left out: that of the sources. */
   readonly page?: PageSource;
 }
@@ -70,6 +72,8 @@ export async function startServiceLab(
     hasHistory,
     webhooks,
     store: given,
+    video,
+    video_settings,
     page = page_of_sources,
   }: LabOptions = {},
 ) {
@@ -107,6 +111,8 @@ export async function startServiceLab(
     proxies,
     map_file,
     webhooks,
+    video,
+    video_settings,
     page,
     version: '0',
     log,

@@ -72,6 +72,7 @@ describe('A topic for a kit', () => {
     { kind: 'ack' },
     { kind: 'sync' },
     { kind: 'config' },
+    { kind: 'whep' },
   ];
 
   it.each(messages)('is read as it was written, by this kit alone: %j', (down) => {

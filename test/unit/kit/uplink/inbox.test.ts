@@ -23,6 +23,7 @@ function inbox(handlers: Partial<InboxHandlers>) {
       config: () => undefined,
       partner: () => undefined,
       file: () => undefined,
+      whep: () => undefined,
       ...handlers,
     },
     log: {
@@ -214,5 +215,25 @@ describe('Inbox', () => {
     expect(await receive({ kind: 'ack' }, { epoch: 1, ranges: [[1, 5]] })).toBe(true);
     await Promise.resolve();
     expect(said).toHaveLength(1);
+  });
+
+  it('hands on a viewer of video, and whether the broker may have kept it, and never a retained one', async () => {
+    const viewers: object[] = [];
+    const { box, receive, said, time } = inbox({
+      whep: (request, how) => void viewers.push({ ...request, ...how }),
+    });
+    const request = { id: task_id, asset_id, offer: 'v=0\r\n' };
+    box.connected({ session_present: true });
+    await receive({ kind: 'whep' }, request);
+    time.now_ms = 60_000;
+    await receive({ kind: 'whep' }, { ...request, offer: null });
+    expect(viewers).toEqual([
+      { ...request, queued: true },
+      { ...request, offer: null, queued: false },
+    ]);
+    const topic = downTopic(test_kit, { kind: 'whep' });
+    const payload = Buffer.from(JSON.stringify(request));
+    await box.receive({ topic, payload, retained: true, duplicate: false });
+    expect([viewers.length, said.length]).toEqual([2, 1]);
   });
 });
