@@ -181,6 +181,13 @@ async function isOfService({ config }: { readonly config: string }): Promise<boo
 }
 
 function addViews(program: Command, shell: Shell, act: Act): void {
+  withDaemon(
+    program
+      .command('health')
+      .description(
+        'whether the daemon, or the service of this configuration, makes progress; for health checks',
+      ),
+  ).action(act(async (options: DaemonOptions) => (await import('./health.ts')).health(options, shell)));
   withDaemon(program.command('status').description('show kit status'))
     .option('-w, --watch', 'refresh every second until Ctrl-C')
     .option('--json', 'as JSON')

@@ -147,6 +147,7 @@ export const texts = {
     `${counted(messages, 'message', 'messages')} of ${counted(kits, 'kit', 'kits')} read`,
   not_imported: (file: string, reason: string) => `import of ${file} stopped: ${reason}`,
   no_key_exists: 'no API key exists; clients cannot authenticate (kit-connector service key add)',
+  no_answer: (where: string, reason: string) => `${where} does not answer (${reason})`,
   first_key_added: 'first API key taken from first_key_file',
   first_key_unused: 'first_key_file ignored; other API keys exist (kit-connector service key list)',
   weak_first_key: (config: string, file: string) =>

@@ -1,4 +1,4 @@
-/** `npm run package`: makes the Debian packages. Options: --arch amd64 --arch arm64, --version, --out, --compression, --repository, --key. */
+/** `npm run package`: makes the Debian packages. Options: --arch amd64 --arch arm64, --version, --out, --compression, --repository, --key, --images. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,11 +7,12 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { runTool } from './command-line.ts';
 import { type Deb, writeDeb } from './deb.ts';
+import { buildImages, image_steps } from './images.ts';
 import { packages } from './packages.ts';
 import { makeRepository } from './repository.ts';
 import { stepsOn } from '../../src/cli/terminal/progress.ts';
 import { layOut, steps } from './tree.ts';
-import { missingTools, type Target, targetNamed, targets } from './target.ts';
+import { image_tools, missingTools, type Target, targetNamed, targets } from './target.ts';
 
 export const root = resolve(import.meta.dirname, '../..');
 const packageFile = z.looseObject({ version: z.string() });
@@ -23,18 +24,21 @@ export interface BuildOptions {
   /** Where the packages go; libraries for other machines are kept there too. */
   readonly out: string;
   readonly compression: Deb['compression'];
+  /** Images of containers too, after the packages. */
+  readonly images?: boolean;
 }
 
-/** Makes the packages for one kind of machine and answers their paths, in the order in which dpkg may take them. */
+/** Makes the packages for one kind of machine and answers their paths, in the order in which dpkg may take them, then those of images. */
 export async function buildPackages({
   target,
   out,
   compression,
+  images = false,
   ...wanted
 }: BuildOptions): Promise<readonly string[]> {
   const version = wanted.version ?? (await packageVersion());
   const deb: Deb = { version, architecture: target.architecture, time: await sourceTime(), compression };
-  const bar = stepsOn(process.stderr, target.architecture, steps.length + 1);
+  const bar = stepsOn(process.stderr, target.architecture, steps.length + 1 + (images ? image_steps : 0));
   const trees = await mkdtemp(join(tmpdir(), 'kit-connector-package-'));
   try {
     await layOut(trees, { root, cache: out, onStep: bar.next }, target, deb);
@@ -44,7 +48,9 @@ export async function buildPackages({
       const content = { tree: join(trees, each.name), debian: join(root, 'systemd/package/debian') };
       debs.push(await writeDeb(each, content, out, deb));
     }
-    return debs;
+    if (!images) return debs;
+    const revision = (await runTool('git', ['rev-parse', 'HEAD'], { cwd: root })).trim();
+    return [...debs, ...(await buildImages({ debs, root, revision, onStep: bar.next }, out, deb))];
   } finally {
     bar.end();
     await rm(trees, { recursive: true, force: true });
@@ -86,10 +92,11 @@ async function buildAll(): Promise<void> {
       compression: { type: 'string', default: 'xz' },
       repository: { type: 'string' },
       key: { type: 'string' },
+      images: { type: 'boolean', default: false },
     },
   });
   const wanted = values.arch.map((name) => targetNamed(name));
-  const missing = missingTools(wanted, env['PATH'] ?? '');
+  const missing = missingTools(wanted, env['PATH'] ?? '', values.images ? image_tools : []);
   if (missing.length > 0) {
     const names = missing.map(({ tool }) => tool).join(', ');
     const packages = [...new Set(missing.map(({ debian }) => debian))].join(' ');
@@ -104,9 +111,15 @@ async function buildAll(): Promise<void> {
       version: values.version,
       out: resolve(values.out),
       compression: values.compression === 'none' ? 'none' : 'xz',
+      images: values.images,
     });
     process.stdout.write(`${files.join('\n')}\n`);
-    if (repository !== undefined && key !== undefined) await makeRepository(resolve(repository), key, files);
+    if (repository !== undefined && key !== undefined)
+      await makeRepository(
+        resolve(repository),
+        key,
+        files.filter((file) => file.endsWith('.deb')),
+      );
   }
 }
 

@@ -45,11 +45,19 @@ export interface Tool {
   readonly debian: string;
 }
 
-/** The programs that packages for these targets take and that no folder of `path` has. */
-export function missingTools(wanted: readonly Target[], path: string): readonly Tool[] {
+/** Beside those of packages. */
+export const image_tools: readonly Tool[] = ['buildah', 'mmdebstrap'].map((tool) => ({ tool, debian: tool }));
+
+/** The programs that packages for these targets take, `more` beside them, and that no folder of `path` has. */
+export function missingTools(
+  wanted: readonly Target[],
+  path: string,
+  more: readonly Tool[] = [],
+): readonly Tool[] {
   const tools: readonly Tool[] = [
     { tool: 'xz', debian: 'xz-utils' },
     ...wanted.map(({ strip, strip_package }) => ({ tool: strip, debian: strip_package })),
+    ...more,
   ];
   const dirs = path.split(delimiter);
   return tools.filter(({ tool }) => !dirs.some((dir) => existsSync(join(dir, tool))));

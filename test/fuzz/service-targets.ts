@@ -40,6 +40,7 @@ const answered = async (): Promise<never> => ({}) as never;
 const api: LocalApi = {
   report: async () => ({ assets: [{ id: kit_id, key: 'sim:drone', name: 'Quadrotor 1' }] }) as never,
   tail: () => () => undefined,
+  health: answered,
   buffer: answered,
   quarantine: answered,
   quarantined: answered,

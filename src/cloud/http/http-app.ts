@@ -101,6 +101,8 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     description: '`kit-connector service key add` and Create an API key make one.',
   });
   serveDocuments(app, version);
+  // For probes that restart what hangs: neither the broker nor the database heals by that.
+  app.get('/live', (c) => c.json({ live: true }, 200));
   app.get('/ready', async (c) => {
     const reason = await parts.unready();
     if (reason !== undefined) throw new RequestProblem('unavailable', reason, { retry_after_s: 5 });
@@ -127,7 +129,7 @@ function serveDocuments(app: OpenAPIHono<Env>, version: string): void {
 
 function refuseTheRest(app: OpenAPIHono<Env>, log: ServiceLog): void {
   const routes = app.openAPIRegistry.definitions.flatMap((each) => (each.type === 'route' ? each.route : []));
-  const open = ['/api/ws', '/openapi.json', '/asyncapi.json', '/ready', '/'].map((path) => ({
+  const open = ['/api/ws', '/openapi.json', '/asyncapi.json', '/live', '/ready', '/'].map((path) => ({
     method: 'get',
     path,
   }));

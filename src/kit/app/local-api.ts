@@ -8,15 +8,23 @@ import type { LogRoot } from '../../platform/log/log.ts';
 import { statusReport, type ReportParts } from './status-report.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { TaskRunner } from '../tasks/runner.ts';
+import { vitals } from './vitals.ts';
 import { durationInWords } from '../../platform/log/entry.ts';
 import { texts } from './texts.ts';
 import { jsonObject } from '../../contract/json.ts';
 import type { Row } from '../outbox/row.ts';
 
+/** Health checks of containers give up after some seconds. */
+const health_ms = 2_000;
+
 export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi {
   const tasks = localTasks(parts.tasks, parts.clock);
   return {
     report: async () => statusReport(parts),
+    async health() {
+      const { check, summary } = vitals(parts);
+      return { fault: (await check(health_ms)) ?? null, summary: summary() };
+    },
     tail: (listener) => tail.listen(listener),
     ...localBuffer(parts.outbox),
     ...logLevels(log, parts),

@@ -9,7 +9,7 @@ import type { BrokerContext } from './broker-secrets.ts';
 import { addIssues } from './faults.ts';
 import { type MetricsConfig, readMetrics } from './metrics.ts';
 import { configFile, type LogLevel } from './schema.ts';
-import { checkService, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
+import { checkService, listenAt, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { isThisMachine } from '../../platform/networks.ts';
 import { readSecret, readCertificates } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
@@ -415,6 +415,17 @@ export async function readDatabase(file: string, named: string | undefined): Pro
   const lines = faults.lines();
   if (!database || lines.length > 0) throw new ConfigInvalid(lines);
   return database;
+}
+
+/** Where the service listens that runs with this file; faults elsewhere in the file do not matter. */
+export async function readListen(
+  file: string,
+): Promise<{ readonly host: string; readonly port: number; readonly isSecure: boolean }> {
+  const { value } = parseSource(file, await readSource(file));
+  const { listen, tls } =
+    standaloneFile.pick({ listen: true, tls: true }).strip().safeParse(value).data ?? {};
+  const { host, port } = listenAt(listen ?? '') ?? { host: '127.0.0.1', port: 8080 };
+  return { host, port, isSecure: tls !== undefined };
 }
 
 async function databaseWarnings(database: DatabaseConfig | undefined): Promise<readonly string[]> {

@@ -310,6 +310,10 @@ export const logLevels = z.object({
 });
 export type LogLevels = z.output<typeof logLevels>;
 
+/** Answer of `GET /health`. `fault`: the part that makes no progress. */
+export const healthReport = z.object({ fault: z.string().nullable(), summary: z.string() });
+export type HealthReport = z.output<typeof healthReport>;
+
 /** Answer of `GET /log`. */
 export const recentLog = z.array(z.string());
 
@@ -333,6 +337,7 @@ export interface LocalUser {
 /** What the control socket asks of the daemon. Rejections reach the technician as the sentence of the error. */
 export interface LocalApi {
   report(): Promise<StatusReport> | StatusReport;
+  health(): Promise<HealthReport>;
   /** Calls `listener` for each message accepted for delivery until the returned function is called. */
   tail(listener: (message: TailMessage) => void): () => void;
   buffer(): Promise<BufferReport>;

@@ -9,6 +9,7 @@ import {
   apiError,
   assetForgotten,
   bufferReport,
+  healthReport,
   logLevels,
   recentLog,
   quarantinedBody,
@@ -19,6 +20,7 @@ import {
   taskView,
   type AssetForgotten,
   type BufferReport,
+  type HealthReport,
   type LogLevelRequest,
   type LogLevels,
   type QuarantinedBody,
@@ -41,6 +43,7 @@ export class DaemonRefused extends Error {
 
 export interface LocalClient {
   status(): Promise<StatusReport>;
+  health(): Promise<HealthReport>;
   buffer(): Promise<BufferReport>;
   quarantine(): Promise<readonly QuarantinedMessage[]>;
   quarantined(id: number): Promise<QuarantinedBody>;
@@ -79,6 +82,7 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
   const selection = (ids: readonly number[] | undefined): object => (ids ? { ids } : {});
   return {
     status: async () => ask(statusReport, '/status'),
+    health: async () => ask(healthReport, '/health'),
     buffer: async () => ask(bufferReport, '/buffer'),
     quarantine: async () => ask(z.array(quarantinedMessage), '/buffer/quarantine'),
     quarantined: async (id) => ask(quarantinedBody, `/buffer/quarantine/${id}`),

@@ -19,6 +19,7 @@ import { userOf } from '../../platform/linux/socket-user.ts';
 export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
   return {
     'GET /status': async () => json(await api.report()),
+    'GET /health': async () => json(await api.health()),
     'GET /tail': ({ query }) => tailStream(api, query, signal),
     'GET /buffer': async () => json(await api.buffer()),
     'GET /buffer/quarantine': async () => json(await api.quarantine()),

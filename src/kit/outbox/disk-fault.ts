@@ -1,4 +1,7 @@
 /** Maps errors of SQLite and the file system to their meaning for the buffer and a sentence for the technician. */
+import { accessSync, constants } from 'node:fs';
+import { dirname } from 'node:path';
+import { getuid } from 'node:process';
 import { getSystemErrorName } from 'node:util';
 import Database from 'better-sqlite3';
 import { messageOf, type StorageFault } from '../../platform/errors.ts';
@@ -47,7 +50,21 @@ const system_kinds: Readonly<Record<string, DiskFault['kind']>> = {
 
 /** What is wrong with the file, for the technician. */
 export function troubleOf({ kind, sentence }: DiskFault, file: string): DiskHealth {
-  return failing(`${sentence}: ${file}`, kind === 'damaged' || kind === 'failing' ? undefined : kind);
+  const remedy = isRefused(dirname(file)) ? texts.not_the_owner(dirname(file), getuid?.() ?? 0) : '';
+  return failing(
+    `${sentence}: ${file}${remedy}`,
+    kind === 'damaged' || kind === 'failing' ? undefined : kind,
+  );
+}
+
+/** As a volume of a container is that was made by another user: SQLite says only that it cannot open the file. */
+function isRefused(dir: string): boolean {
+  try {
+    accessSync(dir, constants.W_OK | constants.X_OK);
+    return false;
+  } catch (error) {
+    return systemError(error) === 'EACCES';
+  }
 }
 
 /** The name of a system error, for example ENOSPC. */

@@ -18,6 +18,8 @@ export const texts = {
   sqlite_not_a_database: 'buffer file is not a database',
   sqlite_io_error: 'disk I/O error',
   sqlite_read_only: 'disk is read-only',
+  not_the_owner: (dir: string, uid: number) =>
+    `; user ${uid} may not write ${dir}, run "chown ${uid} ${dir}"`,
   sqlite_cannot_open: 'cannot open the buffer file',
   sqlite_cannot_lock: 'cannot lock the buffer file',
   sqlite_busy: 'buffer file is locked by another program',

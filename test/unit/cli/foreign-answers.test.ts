@@ -12,6 +12,7 @@ import {
   assetForgotten,
   bufferReport,
   type LocalApi,
+  healthReport,
   logLevels,
   quarantinedBody,
   quarantinedMessage,
@@ -107,6 +108,7 @@ function hostileDaemon(text: string): FakeDaemon {
   });
   return fakeDaemon({
     report: () => poisoned(statusReport, whole, text),
+    health: async () => poisoned(healthReport, { fault: null, summary: 'x' }, text),
     quarantine: async () => [poisoned(quarantinedMessage, quarantined, text)],
     quarantined: async () => poisoned(quarantinedBody, { ...quarantined, body: '{}' }, text),
     dispatch: async () => poisoned(taskView, { ...task, status: 'pending' }, text),
@@ -154,6 +156,7 @@ const config = 'clock: trusted\nstate_dir: .\nruntime_dir: .\nbroker: { url: non
 const service_file = 'broker: { url: mqtt://127.0.0.1:1 }\ndatabase: service.db\nlisten: 127.0.0.1:1\n';
 const typing: Readonly<Record<string, Typed>> = {
   status: {},
+  health: {},
   'status --watch': { until: /uplink/u },
   'status --json': {},
   tail: { until: /g(?:ate)?/u, said: message },

@@ -17,7 +17,7 @@ import {
 import { standaloneJsonSchema } from '../../../src/kit/config/standalone.ts';
 import { commandPage, configPage } from '../../../systemd/package/manual.ts';
 import { gateway } from '../../../systemd/package/packages.ts';
-import { missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
+import { image_tools, missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
 
@@ -67,6 +67,10 @@ test('a tool that is missing for any of the packages is named before the first i
       { tool: 'aarch64-linux-gnu-strip', debian: 'binutils-aarch64-linux-gnu' },
     ]);
     expect(missingTools([targetNamed('amd64')], dir)).toEqual([]);
+    expect(missingTools([targetNamed('amd64')], dir, image_tools).map(({ tool }) => tool)).toEqual([
+      'buildah',
+      'mmdebstrap',
+    ]);
   });
 });
 

@@ -260,6 +260,7 @@ describe('everything else', () => {
     expect((await ask('GET', '/ready')).status).toBe(200);
     lab.broker.fault = texts.service_not_connected;
     expect((await ask('GET', '/ready')).status).toBe(503);
+    expect((await ask('GET', '/live')).status).toBe(200);
   });
 
   it('gives every answer the headers that keep a browser safe, and the page the right to play video', async () => {

@@ -165,6 +165,7 @@ export function fakeDaemon(overrides: Partial<LocalApi> = {}): FakeDaemon {
         changed();
       }),
     report: () => statusOf(),
+    health: async () => ({ fault: null, summary: 'connected, 2 assets online' }),
     tail: (listener) => {
       listeners.add(listener);
       changed();
