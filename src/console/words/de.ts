@@ -167,6 +167,11 @@ const devices: typeof english = {
     noPicture: 'es kam kein Bild',
     stopped: 'das Bild blieb stehen',
     failed: 'die Verbindung scheiterte',
+    noTurn: 'die Verbindung scheiterte; beim Dienst ist kein TURN-Server eingerichtet (video.turn)',
+    link: 'das Kit sendet jetzt kein Video über seine Verbindung',
+    noneAtKit: 'diese Kamera hat bei ihrem Kit kein Video',
+    kitSilent: 'das Kit antwortete nicht',
+    notNow: 'das Kit hat jetzt kein Video',
   },
   radio: {
     title: 'Gegenstellen, schwächste zuerst',

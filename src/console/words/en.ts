@@ -258,6 +258,11 @@ export const devices = {
     noPicture: 'no picture came',
     stopped: 'the picture stopped',
     failed: 'the connection failed',
+    noTurn: 'the connection failed; no TURN server is configured at the service (video.turn)',
+    link: 'the kit sends no video over its link now',
+    noneAtKit: 'this camera has no video at its kit',
+    kitSilent: 'the kit did not answer',
+    notNow: 'the kit gives no video now',
   },
   radio: {
     title: 'Peers, weakest first',

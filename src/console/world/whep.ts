@@ -1,8 +1,16 @@
-/** Plays one WHEP stream (draft-ietf-wish-whep): receive only, no trickle, no STUN, since a field kit has no internet. */
+/**
+ * Plays one WHEP stream (draft-ietf-wish-whep): receive only, no trickle. At the kit the address is that of its media server; elsewhere the service
+ * takes the offer to the kit and names STUN and TURN servers.
+ */
+import { field, parseJson, textIn } from '../json.ts';
 import { t } from '../words/words.ts';
 
 const gathering_ms = 1_000;
+/** A TURN server over TCP takes more round trips; its first candidate is enough. */
+const gathering_relayed_ms = 3_000;
 const answer_ms = 10_000;
+/** The service waits 12 s for the kit. */
+const answer_relayed_ms = 15_000;
 /** The browser reports a blocked request only after it has failed. */
 const blocked_ms = 100;
 const look_every_ms = 1_000;
@@ -11,6 +19,8 @@ const frozen_ms = 3_000;
 const give_up_ms = 10_000;
 const retry_first_ms = 1_000;
 const retry_max_ms = 30_000;
+/** After an answer that another attempt will not change soon: each costs bytes of the kit's link. */
+const lasting_ms = 300_000;
 
 export interface VideoState {
   /** `tap`: the browser requires a tap before it plays. */
@@ -21,7 +31,14 @@ export interface VideoState {
 }
 
 /** The stream cannot be played; the message has the reason. */
-class NoVideo extends Error {}
+class NoVideo extends Error {
+  readonly isLasting: boolean;
+
+  constructor(reason: string, { isLasting = false }: { readonly isLasting?: boolean } = {}) {
+    super(reason);
+    this.isLasting = isLasting;
+  }
+}
 
 /** Plays until the signal aborts, and tries again after each failure. */
 export async function play(
@@ -33,6 +50,7 @@ export async function play(
   while (!signal.aborted) {
     let frames = 0;
     let reason = t.video.ended;
+    let isLasting = false;
     try {
       onState({ state: 'connecting', text: t.video.connecting, frames });
       await playOnce(url, video, {
@@ -44,9 +62,11 @@ export async function play(
       });
     } catch (error) {
       reason = error instanceof NoVideo ? error.message : t.video.noAnswer;
+      isLasting = error instanceof NoVideo && error.isLasting;
     }
     if (signal.aborted) return;
     if (frames > 0) pause_ms = retry_first_ms;
+    if (isLasting) pause_ms = lasting_ms;
     onState({
       state: 'waiting',
       text: t.video.retry({ reason, s: Math.round(pause_ms / 1_000) }),
@@ -70,7 +90,10 @@ async function playOnce(
   { signal, onState }: { readonly signal: AbortSignal; readonly onState: (state: VideoState) => void },
 ) {
   demandWebAddress(url);
-  const peer = new RTCPeerConnection({ iceServers: [] });
+  const isRelayed = URL.parse(url, location.href)?.origin === location.origin;
+  const iceServers = isRelayed ? await iceServersOf(url, signal) : [];
+  const hasTurn = iceServers.some(({ credential }) => credential !== undefined);
+  const peer = new RTCPeerConnection({ iceServers });
   let resource: string | undefined;
   try {
     const stream = new MediaStream();
@@ -78,9 +101,14 @@ async function playOnce(
     peer.addTransceiver('audio', { direction: 'recvonly' });
     peer.ontrack = ({ track }) => stream.addTrack(track);
     await peer.setLocalDescription(await peer.createOffer());
-    await gathered(peer, signal);
-    const { answer, location } = await offer(url, peer.localDescription?.sdp ?? '', signal);
-    resource = location;
+    await gathered(peer, signal, hasTurn);
+    const { answer, resource: created } = await offer(url, peer.localDescription?.sdp ?? '', {
+      signal,
+      isRelayed,
+    });
+    resource = created;
+    // A media server that sends only what this browser cannot play rejects the video and keeps the sound.
+    if (/^m=video 0 /mu.test(answer)) throw new NoVideo(t.video.codec, { isLasting: true });
     await peer.setRemoteDescription({ type: 'answer', sdp: answer });
     video.srcObject = stream;
     const isBlocked = await video.play().then(
@@ -88,44 +116,91 @@ async function playOnce(
       (error: unknown) => error instanceof DOMException && error.name === 'NotAllowedError',
     );
     if (isBlocked) onState({ state: 'tap', text: t.video.tap, frames: 0 });
-    await watch(peer, { signal, onState });
+    await watch(peer, { signal, onState, lost: isRelayed && !hasTurn ? t.video.noTurn : t.video.failed });
   } finally {
     video.srcObject = null;
     peer.close();
     if (resource !== undefined)
-      void fetch(resource, { method: 'DELETE', keepalive: true }).catch(() => undefined);
+      void fetch(resource, { method: 'DELETE', keepalive: true, headers: headersOf(isRelayed) }).catch(
+        () => undefined,
+      );
   }
 }
 
 /** Waits for the ICE candidates, for a limited time: without a network the gathering may never end. */
-async function gathered(peer: RTCPeerConnection, signal: AbortSignal) {
+async function gathered(peer: RTCPeerConnection, signal: AbortSignal, hasTurn: boolean) {
   if (peer.iceGatheringState === 'complete') return;
   const done = new AbortController();
+  peer.addEventListener('icecandidate', ({ candidate }) => {
+    if (candidate?.type === 'relay') done.abort();
+  });
   peer.addEventListener('icegatheringstatechange', () => {
     if (peer.iceGatheringState === 'complete') done.abort();
   });
-  await rest(gathering_ms, AbortSignal.any([signal, done.signal]));
+  await rest(hasTurn ? gathering_relayed_ms : gathering_ms, AbortSignal.any([signal, done.signal]));
 }
 
-async function offer(url: string, sdp: string, signal: AbortSignal) {
+/** A form of another site cannot send these. The media server of a kit knows none of them. */
+function headersOf(isRelayed: boolean): Record<string, string> {
+  return isRelayed ? { 'X-Kit-Page': '1', 'Content-Type': 'application/sdp' } : {};
+}
+
+/** The servers that the service names in `Link` headers (RFC 9725, section 4.6). */
+async function iceServersOf(url: string, signal: AbortSignal): Promise<RTCIceServer[]> {
+  const timeout = AbortSignal.timeout(answer_ms);
+  const response = await fetch(url, {
+    method: 'OPTIONS',
+    headers: headersOf(true),
+    signal: AbortSignal.any([signal, timeout]),
+  });
+  const links = response.headers.get('Link') ?? '';
+  return Array.from(links.matchAll(/<([^>]+)>;([^<]*)/gu), ([, urls = '', parameters = '']) => {
+    const value = (name: string) => new RegExp(`${name}="([^"]*)"`, 'u').exec(parameters)?.[1];
+    const [username, credential] = [value('username'), value('credential')];
+    return username === undefined || credential === undefined ? { urls } : { urls, username, credential };
+  });
+}
+
+/** What the service or the kit says, by the type of the problem (RFC 9457). */
+function refusedByService(status: number, problem: unknown): NoVideo {
+  const detail = textIn(field(problem, 'detail'));
+  const kind = textIn(field(problem, 'type')).replace('/problems/', '');
+  const words: Record<string, string> = {
+    'link-forbids': t.video.link,
+    'not-playable': t.video.codec,
+    'not-found': t.video.noneAtKit,
+    'no-answer': t.video.kitSilent,
+    unavailable: t.video.notNow,
+  };
+  const isLasting = kind === 'link-forbids' || kind === 'not-playable' || kind === 'not-found';
+  const said = words[kind] ?? t.trouble.answered(status);
+  return new NoVideo(detail === '' ? said : `${said} (${detail})`, { isLasting });
+}
+
+async function offer(
+  url: string,
+  sdp: string,
+  { signal, isRelayed }: { readonly signal: AbortSignal; readonly isRelayed: boolean },
+) {
   const response = await withBlockedReason(url, signal, async () =>
     fetch(url, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/sdp' },
+      headers: { ...headersOf(isRelayed), 'Content-Type': 'application/sdp' },
       body: sdp,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(answer_ms)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(isRelayed ? answer_relayed_ms : answer_ms)]),
     }),
   );
   const answer = await response.text();
+  if (isRelayed && response.status !== 201) throw refusedByService(response.status, parseJson(answer));
   if (response.status === 404) throw new NoVideo(t.video.noStream);
   if (response.status === 400 || response.status === 406) {
     throw new NoVideo(t.video.codec);
   }
   if (response.status !== 201) throw new NoVideo(t.video.answered(response.status));
-  const location = response.headers.get('Location');
-  const resource = location === null ? null : URL.parse(location, url);
+  const named = response.headers.get('Location');
+  const resource = named === null ? null : URL.parse(named, response.url);
   // A media server must not name a resource of another server for deletion.
-  return { answer, location: resource?.origin === new URL(url).origin ? resource.href : undefined };
+  return { answer, resource: resource?.origin === new URL(response.url).origin ? resource.href : undefined };
 }
 
 /** Reports a request that the content security policy has blocked; to the request itself it looks like an unreachable server. */
@@ -150,7 +225,16 @@ async function withBlockedReason<T>(url: string, signal: AbortSignal, send: () =
 /** Returns when the picture has ended or has not moved for too long. */
 async function watch(
   peer: RTCPeerConnection,
-  { signal, onState }: { readonly signal: AbortSignal; readonly onState: (state: VideoState) => void },
+  {
+    signal,
+    onState,
+    lost,
+  }: {
+    readonly signal: AbortSignal;
+    readonly onState: (state: VideoState) => void;
+    /** What is said of a connection that failed. */
+    readonly lost: string;
+  },
 ) {
   let frames = 0;
   let moved_ms = performance.now();
@@ -161,9 +245,11 @@ async function watch(
     if (decoded > frames) moved_ms = now_ms;
     frames = Math.max(frames, decoded);
     const still_ms = now_ms - moved_ms;
-    if (still_ms > give_up_ms) throw new NoVideo(frames === 0 ? t.video.noPicture : t.video.stopped);
-    if (peer.connectionState === 'failed' || peer.connectionState === 'closed')
-      throw new NoVideo(t.video.failed);
+    if (still_ms > give_up_ms)
+      throw new NoVideo(
+        frames > 0 ? t.video.stopped : peer.connectionState === 'connected' ? t.video.noPicture : lost,
+      );
+    if (peer.connectionState === 'failed' || peer.connectionState === 'closed') throw new NoVideo(lost);
     if (frames > 0 && still_ms > frozen_ms) {
       onState({ state: 'frozen', text: t.video.frozen(Math.round(still_ms / 1_000)), frames });
     } else if (frames > 0) {

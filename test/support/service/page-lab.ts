@@ -8,6 +8,7 @@ import { samples } from '../contract-samples.ts';
 import { program } from '../peers.ts';
 import { bundledPage } from './bundled-page.ts';
 import { type Proxy, startProxy } from '../brokers/proxy.ts';
+import type { ServiceOptions } from '../../../src/cloud/start.ts';
 import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
 export const page_kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
@@ -63,6 +64,8 @@ export interface PageLabOptions {
   readonly isOfTwoKits?: boolean;
   readonly scopes?: readonly string[];
   readonly media_origins?: readonly string[];
+  readonly video?: ServiceOptions['video'];
+  readonly video_settings?: ServiceOptions['video_settings'];
   /** The service keeps history. */
   readonly hasHistory?: boolean;
   /** The operator's map. */
@@ -88,6 +91,8 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
   const lab = await startServiceLab(page_kit_id, {
     media_origins,
     hasHistory,
+    video: options.video,
+    video_settings: options.video_settings,
     page: source,
     ...(map_file !== undefined && { map_file }),
   });

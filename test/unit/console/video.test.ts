@@ -1,5 +1,6 @@
 /** The page's player against a WHEP server that a test can refuse, freeze and take away. */
 import type { Browser } from 'playwright-core';
+import type { WhepAnswer } from '../../../src/contract/whep.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeWhep, startFakeWhep } from '../../fakes/services/fake-whep.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -75,5 +76,67 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera',
     whep.refusal = undefined;
     await lab.page.locator('.video .rec').waitFor();
     expect(whep.requests.filter((each) => each.startsWith('POST')).length).toBeGreaterThan(1);
+  });
+});
+
+describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera elsewhere', () => {
+  let browser: Browser;
+  let whep: FakeWhep;
+  let lab: PageLab;
+  let refusal: WhepAnswer | undefined;
+  const left: string[] = [];
+  const path = `/api/kits/${page_kit_id}/assets/${ids.camera}/whep`;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(async () => browser.close());
+  beforeEach(async () => {
+    refusal = undefined;
+    left.length = 0;
+    whep = await startFakeWhep(browser);
+    lab = await openPage(browser, {
+      video: {
+        async watch(_, { offer }) {
+          if (refusal) return refusal;
+          const headers = { 'content-type': 'application/sdp' };
+          const response = await fetch(`${whep.origin}/gate/whep`, { method: 'POST', headers, body: offer });
+          return { answer: await response.text() };
+        },
+        leave: async (_, { id }) => void left.push(id),
+      },
+      video_settings: { stun: ['stun:127.0.0.1:9'], turn: undefined },
+    });
+    const camera = { name: 'Gate', type: 'camera', protocol: 'onvif', feeds: [] };
+    await announce(lab.lab, ids.camera, { ...camera, whep_url: path });
+    await lab.page.locator('.asset-row', { hasText: 'Gate' }).click();
+  });
+  afterEach(async () => {
+    await lab.stop();
+    await whep.stop();
+  });
+
+  it('plays through the service by the same player, and is ended there', async () => {
+    const { page } = lab;
+    await page.locator('.video .rec').waitFor();
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    await eventually('the kit is told', () => left.length === 1);
+    expect(lab.complaints).toEqual([]);
+    expect(lab.strangers).toEqual([]);
+  });
+
+  it.each<[WhepAnswer, string]>([
+    [
+      { refused: 'link', reason: 'not over satellite' },
+      'sends no video over its link now (not over satellite)',
+    ],
+    [{ refused: 'codec', reason: 'H265' }, 'set its sub-stream to H.264 (H265)'],
+    [{ refused: 'no_stream', reason: 'no media server' }, 'has no video at its kit (no media server)'],
+    [{ refused: 'unavailable', reason: 'rebooting' }, 'gives no video now (rebooting)'],
+  ])('says what is missing: %j', async (answer, words) => {
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    refusal = answer;
+    await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.camera}`);
+    await lab.page.getByText(words).waitFor();
+    expect(lab.strangers).toEqual([]);
   });
 });
