@@ -1,12 +1,25 @@
-/** The side of a PX4 in MAVLink FTP (mavlink_ftp.cpp): reads of one file at a time. Each answer may be lost on the way. */
+/**
+ * The side of an autopilot in MAVLink FTP (PX4 mavlink_ftp.cpp, ArduPilot GCS_FTP.cpp): reads of one file at a time, lists of folders, and
+ * checksums. Each answer may be lost on the way.
+ */
+import { crc32 } from 'node:zlib';
 
 const header_length = 12;
 const part_max = 239;
-const codes = { terminate: 1, open: 4, read: 5, acknowledged: 128, refused: 129 } as const;
+const codes = {
+  terminate: 1,
+  list: 3,
+  open: 4,
+  read: 5,
+  checksum: 14,
+  acknowledged: 128,
+  refused: 129,
+} as const;
 const errors = { no_sessions: 5, end_of_file: 6, not_found: 10 } as const;
 
 export class VehicleFiles {
-  readonly #files: Readonly<Record<string, Uint8Array>>;
+  /** By path. */
+  readonly files: Record<string, Uint8Array>;
   /** How often a file was closed. */
   closed = 0;
   /** Each so many'th answer is lost; 0: none. */
@@ -14,8 +27,8 @@ export class VehicleFiles {
   #answers = 0;
   #open: Uint8Array | undefined;
 
-  constructor(files: Readonly<Record<string, Uint8Array>>) {
-    this.#files = files;
+  constructor(files: Record<string, Uint8Array>) {
+    this.files = files;
   }
 
   /** Returns the answer to a request; undefined: it is lost. */
@@ -35,9 +48,11 @@ export class VehicleFiles {
   }
 
   #execute(opcode: number, view: DataView): Uint8Array | number {
+    const path = new TextDecoder().decode(new Uint8Array(view.buffer, header_length, view.getUint8(4)));
+    if (opcode === codes.list) return this.#list(path, view.getUint32(8, true));
+    if (opcode === codes.checksum) return this.#checksum(path);
     if (opcode === codes.open) {
-      const path = new TextDecoder().decode(new Uint8Array(view.buffer, header_length, view.getUint8(4)));
-      const file = this.#files[path];
+      const file = this.files[path];
       if (!file) return errors.not_found;
       this.#open = file;
       return new Uint8Array(4);
@@ -50,5 +65,28 @@ export class VehicleFiles {
     if (!this.#open) return errors.no_sessions;
     const at = view.getUint32(8, true);
     return at >= this.#open.length ? errors.end_of_file : this.#open.subarray(at, at + part_max);
+  }
+
+  /** Entries from that one on, as many as fit. */
+  #list(folder: string, from: number): Uint8Array | number {
+    const below = Object.entries(this.files).filter(([path]) => path.startsWith(`${folder}/`));
+    const entries = new Set(
+      below.map(([path, { length }]) => {
+        const [name = '', ...deeper] = path.slice(folder.length + 1).split('/');
+        return deeper.length > 0 ? `D${name}\0` : `F${name}\t${length}\0`;
+      }),
+    );
+    let listed = '';
+    for (const entry of [...entries].slice(from))
+      if (listed.length + entry.length < part_max) listed += entry;
+      else break;
+    return listed === '' ? errors.end_of_file : new TextEncoder().encode(listed);
+  }
+
+  /** Neither begun nor ended with an inversion, as both autopilots compute it. */
+  #checksum(path: string): Uint8Array | number {
+    const file = this.files[path];
+    if (!file) return errors.not_found;
+    return new Uint8Array(Uint32Array.of(~crc32(file, 0xffff_ffff)).buffer);
   }
 }

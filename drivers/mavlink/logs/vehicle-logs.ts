@@ -2,7 +2,7 @@
  * Transfers flight logs of one vehicle to the kit, which sends them to the cloud: slowly, while the vehicle is on the ground, and further
  * from where it was cut, also after a restart of the kit.
  */
-import { open, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
@@ -10,6 +10,7 @@ import { messageOf } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Addressee, Commanded, FlightLogs, LogEntry } from '../vehicles/addressee.ts';
+import { isEqual, pathOfLog, readFile } from './log-files.ts';
 import { endReading, listLogs, readLog } from './log-messages.ts';
 import { texts } from './texts.ts';
 
@@ -119,7 +120,7 @@ export class VehicleLogs implements FlightLogs {
   /** Resolves with the log once all of it is in the file; undefined: the vehicle no longer has it, or the kit stops. */
   async #read(entry: LogEntry, path: string): Promise<Read['log']> {
     const { signal, name } = this.#parts;
-    const file = await open(path, 'a', 0o600);
+    const file = await open(path, 'a+', 0o600);
     try {
       let { size: at } = await file.stat();
       for (let silent = 0; !signal.aborted && silent < silent_max;) {
@@ -149,8 +150,23 @@ export class VehicleLogs implements FlightLogs {
     endReading(to);
     // It may have been written to until now.
     const isWhole = end === log.bytes && log.bytes === (await this.#sizeOf(to, entry));
-    const isPx4 = to.contact.autopilot === 'px4';
-    return { at: end, isGone: false, ...(isWhole && { log: { ...log, isPx4 } }) };
+    if (!isWhole) return { at: end, isGone: false };
+    await this.#check(to, log, file);
+    return { at: end, isGone: false, log: { ...log, isPx4: to.contact.autopilot === 'px4' } };
+  }
+
+  /** Compares what was read with the file, where the vehicle serves it, and reads it anew as a file where it differs (ArduPilot#18297). */
+  async #check(to: Addressee, { id, bytes }: LogEntry, file: FileHandle): Promise<void> {
+    const { asset_key, host, signal } = this.#parts;
+    const path = await pathOfLog(to, bytes, signal);
+    const isSameFile = path === undefined ? undefined : await isEqual(to, path, { file, signal });
+    if (path === undefined || isSameFile !== false) return;
+    host.log.warn({ asset_key, log: id, path }, texts.differs);
+    const isOnGround = (): boolean => this.#isOnGround();
+    const isRead = await readFile(to, path, { file, signal, isOnGround });
+    if (isRead && (await isEqual(to, path, { file, signal })) === true) return;
+    await file.truncate(0);
+    throw new Error(texts.differs);
   }
 
   /** Appends to the file until it is whole, or nothing more comes; returns its length then. */
@@ -212,7 +228,7 @@ const part_end = '.part';
 
 /** What is there of a log, as far as `at`. */
 interface Part {
-  readonly file: Awaited<ReturnType<typeof open>>;
+  readonly file: FileHandle;
   readonly at: number;
 }
 

@@ -1,11 +1,13 @@
 /** Flight logs of both autopilots: what the kit keeps is byte for byte what the vehicle has, whatever happens on the way. */
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/logs/texts.ts';
 import type { NewFile } from '../../../../../src/toolkit/driver/driver.ts';
 import { sleep } from '../../../../../src/platform/time.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { StoredLogs } from '../../../../fakes/stored-logs.ts';
+import { VehicleFiles } from '../../../../fakes/vehicle-files.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
 import { autopilots } from '../commands/commands-lab.ts';
@@ -160,6 +162,25 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
       await eventually('some of it is there', () => logs.asked.length > 1);
       if (newest) newest.content = Uint8Array.from([...newest.content, ...bytesOf(5_000, 3)]);
       expect(isEqual(await keeps(), newest)).toBe(true);
+    });
+  });
+
+  it.each([
+    { what: 'is the file that the vehicle serves', damage: 0, isRead: false },
+    { what: 'differs from it, and is read as a file then (ArduPilot#18297)', damage: 1, isRead: true },
+  ])('transfers what $what', async ({ damage, isRead }) => {
+    await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
+      const [, newest] = logs.logs;
+      const content = newest?.content ?? new Uint8Array();
+      const path = autopilot === 'px4' ? '/fs/microsd/log/2026-11-29/12_40_00.ulg' : '/APM/LOGS/00000002.BIN';
+      const files: Record<string, Uint8Array> = { [path]: content };
+      for (let at = 1; at <= 40; at += 1) files[`${dirname(path)}/other ${at}`] = bytesOf(at);
+      drone.files = new VehicleFiles(files);
+      drone.files.lose_every = 7;
+      if (newest) newest.content = newest.content.map((byte, at) => (at === 30_000 ? byte ^ damage : byte));
+      await lab.command('download_log', {}, order);
+      expect(Buffer.from((await keeps()).content).equals(content)).toBe(true);
+      expect(lab.log.at('warn').includes(texts.differs)).toBe(isRead);
     });
   });
 
