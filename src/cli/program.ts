@@ -22,6 +22,7 @@ import type { ExportOptions } from './history.ts';
 import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
 import { readTime } from '../cloud/api/times.ts';
 import { isStandaloneFile, standalone_file_default } from '../kit/config/standalone.ts';
+import { broker_kinds } from './service/broker-steps.ts';
 import type { EnrolOptions } from './service/enrol.ts';
 import type { AddKeyOptions } from './service/key.ts';
 import type { ServiceStatusOptions } from './service/status.ts';
@@ -395,6 +396,12 @@ function addService(program: Command, shell: Shell, act: Act): void {
     .option('--days <days>', 'validity of the certificate', days, 825)
     .option('--password', 'make a password in place of a certificate')
     .option('--ca <file>', "authority of the broker's certificate, PEM; default: those of the kit's system")
+    .addOption(
+      new Option(
+        '--broker-kind <kind>',
+        'print what this broker has to be told; default: each of them',
+      ).choices(broker_kinds),
+    )
     .option('-o, --out <file>', 'file to write; default: NAME.kit')
     .action(
       act(async (name: string, options: EnrolOptions) =>

@@ -102,19 +102,8 @@ export const texts = {
   no_enrolment: (file: string) => `${file} is no file of "kit-connector service enrol"`,
   enrolled: (name: string, kit_id: string, file: string) =>
     `${name} is ${kit_id}. ${file} has its login: bring it to the kit, run "kit-connector setup --from ${file}" there, and delete it`,
-  enrol_certificate: (ca: string) => [
-    `the broker has to accept certificates of ${ca} and take their common name as the user name:`,
-    '  mosquitto, EMQX  as in the samples of /usr/share/kit-connector/broker',
-    '  RabbitMQ         ssl_cert_login_from = common_name, and a user with that name as below, without a password',
-  ],
-  enrol_password: (kit_id: string, password: string) => [
-    'the broker has to know the kit:',
-    `  mosquitto        mosquitto_passwd -b /etc/mosquitto/passwd ${kit_id} '${password}'`,
-    `  EMQX             POST /api/v5/authentication/password_based:built_in_database/users {"user_id":"${kit_id}","password":"${password}"}`,
-    `  RabbitMQ         rabbitmqctl add_user ${kit_id} '${password}'`,
-    `                   rabbitmqctl set_permissions ${kit_id} '^mqtt-subscription-${kit_id}' '^(mqtt-subscription-${kit_id}|amq\\.topic)' '^(mqtt-subscription-${kit_id}|amq\\.topic)'`,
-    `                   rabbitmqctl set_topic_permissions ${kit_id} amq.topic '^k1\\.${kit_id}\\.up\\.' '^k1\\.${kit_id}\\.down\\.'`,
-  ],
+  /** Of one broker: what is typed or written there. */
+  enrol_for: (broker: string) => `for ${broker}:`,
   service: 'service',
   service_states: { unready: 'not ready', stopped: 'stopped', unknown: 'unknown' },
   no_tables: 'no tables yet: the service makes them at its first start',

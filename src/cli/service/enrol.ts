@@ -13,6 +13,7 @@ import { hasCode } from '../../platform/errors.ts';
 import type { enrolmentFile } from '../setup/enrolment.ts';
 import { complain, exit, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
+import { type BrokerKind, broker_kinds, brokerSteps } from './broker-steps.ts';
 
 export interface EnrolOptions {
   readonly broker: string;
@@ -26,15 +27,18 @@ export interface EnrolOptions {
   /** Authority of the broker's own certificate; undefined: those of the kit's system. */
   readonly ca?: string;
   readonly out?: string;
+  /** Undefined: what all of them have to be told is printed. */
+  readonly brokerKind?: BrokerKind;
 }
 
 /** Writes the file and says what the broker has to be told. The kit's private key and password stand in that file alone. */
 export async function enrol(name: string, options: EnrolOptions, shell: Shell): Promise<number> {
   const kit_id = options.kitId ?? randomUUID();
   const file = options.out ?? `${name.replaceAll(/[^\w.-]+/gu, '-')}.kit`;
+  // RabbitMQ takes the name of a certificate only where no other is sent, and the others take it in any case.
   const login = options.password
     ? { password: randomBytes(24).toString('base64url') }
-    : await certificateOf(kit_id, options, shell);
+    : { username: '', ...(await certificateOf(kit_id, options, shell)) };
   const enrolment: z.input<typeof enrolmentFile> = {
     kit_id,
     kit_name: name,
@@ -48,8 +52,13 @@ export async function enrol(name: string, options: EnrolOptions, shell: Shell): 
     },
   );
   say(shell, texts.enrolled(name, kit_id, file));
-  if ('password' in login) say(shell, ...texts.enrol_password(kit_id, login.password));
-  else say(shell, ...texts.enrol_certificate(join(options.authority, 'ca.crt')));
+  const kit = {
+    kit_id,
+    password: 'password' in login ? login.password : undefined,
+    authority: join(options.authority, 'ca.crt'),
+  };
+  for (const kind of options.brokerKind ? [options.brokerKind] : broker_kinds)
+    say(shell, texts.enrol_for(kind), ...brokerSteps(kind, kit).map((line) => `  ${line}`));
   return exit.ok;
 }
 

@@ -12,6 +12,8 @@ export const enrolmentFile = z.strictObject({
   kit_name: z.string(),
   /** Address of the broker. */
   broker: z.string(),
+  /** Left out: the id of the kit; empty: none is sent. */
+  username: z.string().optional(),
   /** PEM texts, as far as they are needed. */
   ca: z.string().optional(),
   cert: z.string().optional(),
@@ -21,7 +23,7 @@ export const enrolmentFile = z.strictObject({
 
 /** The flags that say the same; others stay. Its secrets are put beside the configuration. Rejects when it is no such file. */
 export async function flagsOf(from: string, config: string): Promise<Partial<SetupFlags>> {
-  const { kit_id, kit_name, broker, ...secrets } = await readEnrolment(from);
+  const { kit_id, kit_name, broker, username = kit_id, ...secrets } = await readEnrolment(from);
   const place = async (name: keyof typeof secrets): Promise<string | undefined> => {
     const secret = secrets[name];
     if (secret === undefined) return undefined;
@@ -33,7 +35,7 @@ export async function flagsOf(from: string, config: string): Promise<Partial<Set
     kitId: kit_id,
     kitName: kit_name,
     broker,
-    username: kit_id,
+    username,
     ...withoutUnknown({
       ca: await place('ca'),
       cert: await place('cert'),

@@ -1,8 +1,9 @@
 /** RabbitMQ on free loopback ports, with MQTT and AMQP. */
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Certificates } from '../certificates.ts';
 import { program } from '../peers.ts';
 import { makeDirectory } from '../temporary.ts';
@@ -17,14 +18,16 @@ const start_ms = 300_000;
 
 export interface Rabbitmq extends ErlangBroker {
   readonly amqp_url: string;
+  /** Runs a line of a shell in which `rabbitmqctl` talks to it. */
+  ctl(line: string): Promise<string>;
   /** SIGKILL. */
   kill(): Promise<void>;
   /** Starts it again on the same ports, with what it had. */
   start(): Promise<void>;
 }
 
-/** It closes the connection on a CONNECT of MQTT 5, and gives nothing retained to subscriptions with wildcards. */
-export async function startRabbitmq(made?: Certificates): Promise<Rabbitmq> {
+/** `extra`: further lines of rabbitmq.conf. It closes the connection on a CONNECT of MQTT 5, and gives nothing retained to subscriptions with wildcards. */
+export async function startRabbitmq(made?: Certificates, extra: readonly string[] = []): Promise<Rabbitmq> {
   const dir = await makeDirectory();
   const names_port = await freePort();
   const epmd = [program('epmd'), '-address', '127.0.0.1', '-port', String(names_port)];
@@ -32,10 +35,10 @@ export async function startRabbitmq(made?: Certificates): Promise<Rabbitmq> {
   const [port, ws_port] = [await freePort(), await freePort()];
   const [tls_port, wss_port] = [await freePort(), await freePort()];
   const [amqp_port, nodes_port] = [await freePort(), await freePort()];
-  const { kill, start } = await nodeAt(
+  const { kill, start, ctl } = await nodeAt(
     dir,
     { mqtt_port: port, ws_port, tls_port, wss_port, amqp_port, nodes_port, names_port },
-    made,
+    { made, extra },
   );
   const stop = async (): Promise<void> => {
     await kill();
@@ -55,6 +58,7 @@ export async function startRabbitmq(made?: Certificates): Promise<Rabbitmq> {
     tls_port,
     wss_port,
     amqp_url,
+    ctl,
     username: 'guest',
     password: 'guest',
     kill,
@@ -76,9 +80,9 @@ interface Ports {
 async function nodeAt(
   dir: string,
   { mqtt_port, ws_port, tls_port, wss_port, amqp_port, nodes_port, names_port }: Ports,
-  made: Certificates | undefined,
-): Promise<Pick<Rabbitmq, 'kill' | 'start'>> {
-  await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt,rabbitmq_web_mqtt].\n');
+  { made, extra }: { readonly made: Certificates | undefined; readonly extra: readonly string[] },
+): Promise<Pick<Rabbitmq, 'kill' | 'start' | 'ctl'>> {
+  await writeFile(join(dir, 'plugins'), '[rabbitmq_mqtt,rabbitmq_web_mqtt,rabbitmq_auth_mechanism_ssl].\n');
   const lines = [
     `listeners.tcp.1 = 127.0.0.1:${amqp_port}`,
     `mqtt.listeners.tcp.1 = 127.0.0.1:${mqtt_port}`,
@@ -87,8 +91,8 @@ async function nodeAt(
     ...(made ? tlsLines(made, tls_port, wss_port) : []),
     'loopback_users = none',
     'disk_free_limit.absolute = 1MB',
-  ];
-  await writeFile(join(dir, 'rabbitmq.conf'), `${lines.join('\n')}\n`);
+  ].filter((line) => !extra.some((each) => each.split(' ')[0] === line.split(' ')[0]));
+  await writeFile(join(dir, 'rabbitmq.conf'), `${[...lines, ...extra].join('\n')}\n`);
   const env = {
     ERL_EPMD_PORT: String(names_port),
     ERL_EPMD_ADDRESS: '127.0.0.1',
@@ -108,6 +112,11 @@ async function nodeAt(
   };
   let child: ChildProcess | undefined;
   return {
+    async ctl(line) {
+      const path = `/usr/lib/rabbitmq/bin:${process.env['PATH'] ?? ''}`;
+      const options = { env: { ...process.env, ...env, PATH: path }, cwd: dir };
+      return (await promisify(execFile)('/bin/sh', ['-c', line], options)).stdout;
+    },
     async kill() {
       const dying = child;
       child = undefined;

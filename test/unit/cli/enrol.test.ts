@@ -35,7 +35,7 @@ test.skipIf(peerMissing('mosquitto', 'openssl')).for([
         ),
         ...flags,
       );
-    // The broker is told what the command prints: the authority, or the password.
+    // The broker is told what the command prints.
     const first = await enrol('mqtts://localhost:1');
     expect(first.code).toBe(0);
     expect(first.out).toContain(kit_id);
