@@ -10,7 +10,7 @@ import { type Deb, writeDeb } from './deb.ts';
 import { buildImages, image_steps } from './images.ts';
 import { packages } from './packages.ts';
 import { makeRepository } from './repository.ts';
-import { stepsOn } from '../../src/cli/terminal/progress.ts';
+import { type Steps, stepsOn } from '../../src/cli/terminal/progress.ts';
 import { layOut, steps } from './tree.ts';
 import { image_tools, missingTools, type Target, targetNamed, targets } from './target.ts';
 
@@ -38,7 +38,7 @@ export async function buildPackages({
 }: BuildOptions): Promise<readonly string[]> {
   const version = wanted.version ?? (await packageVersion());
   const deb: Deb = { version, architecture: target.architecture, time: await sourceTime(), compression };
-  const bar = stepsOn(process.stderr, target.architecture, steps.length + 1 + (images ? image_steps : 0));
+  const bar = progressOn(process.stderr, target.architecture, steps.length + 1 + (images ? image_steps : 0));
   const trees = await mkdtemp(join(tmpdir(), 'kit-connector-package-'));
   try {
     await layOut(trees, { root, cache: out, onStep: bar.next }, target, deb);
@@ -55,6 +55,12 @@ export async function buildPackages({
     bar.end();
     await rm(trees, { recursive: true, force: true });
   }
+}
+
+/** A bar on a terminal, and a line for each step in the log of a build machine. */
+function progressOn(out: NodeJS.WriteStream, what: string, total: number): Steps {
+  if (out.isTTY) return stepsOn(out, what, total);
+  return { next: (name) => out.write(`${what}: ${name}\n`), end: () => undefined };
 }
 
 /**

@@ -18,7 +18,7 @@ interface Image {
 /** What `onStep` is told. */
 export const image_steps = 3;
 
-const images: readonly Image[] = [
+export const images: readonly Image[] = [
   {
     of: gateway,
     uid: 10_001,

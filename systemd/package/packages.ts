@@ -105,6 +105,10 @@ export const service: Package = {
     ['systemd/proxy/haproxy.cfg', `${service_share}/proxy/haproxy.cfg`],
     ['systemd/database/patroni.yml', `${service_share}/database/patroni.yml`],
     ['systemd/database/haproxy.cfg', `${service_share}/database/haproxy.cfg`],
+    ...['compose.yaml', 'service.yaml', 'mosquitto.conf', 'Caddyfile', 'kubernetes.yaml'].map(
+      (name) => [`systemd/container/${name}`, `${service_share}/container/${name}`] as const,
+    ),
+    ['systemd/broker/mosquitto.acl', `${service_share}/container/mosquitto.acl`],
     lintian('kit-connector-service'),
   ],
 };

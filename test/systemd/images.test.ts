@@ -1,7 +1,10 @@
 /** The images of gateway and service in containers: read-only, as users of their own, stopped by SIGTERM, with a real health check. */
-import { chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import { SimVehicle } from '../../drivers/mavlink/sim/sim-vehicle.ts';
 import { texts as cli_texts } from '../../src/cli/texts.ts';
@@ -11,7 +14,8 @@ import { tagOf } from '../../systemd/package/images.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
 import { type Broker, startMosquitto } from '../support/brokers/broker.ts';
 import { eventually } from '../support/eventually.ts';
-import { peerMissing } from '../support/peers.ts';
+import { startPostgres } from '../support/database/postgres.ts';
+import { dyingWithUs, peerMissing, program } from '../support/peers.ts';
 import { freePort } from '../support/ports.ts';
 import { type Podman, podmanMissing, startPodman } from '../support/systemd/podman.ts';
 import { makeDirectory, run } from '../support/temporary.ts';
@@ -32,6 +36,11 @@ const config = z.object({
   Healthcheck: z.object({ Test: z.array(z.string()) }),
 });
 const assets = z.object({ assets: z.array(z.looseObject({ id: z.string(), type: z.string() })) });
+/** What the test takes from it. */
+const composeFile = z.looseObject({
+  services: z.looseObject({ service: z.looseObject({ secrets: z.array(z.string()) }) }),
+  secrets: z.record(z.string(), z.object({ file: z.string() })),
+});
 const task = z.looseObject({ id: z.string(), status: z.string() });
 
 const isMissing = podmanMissing() || peerMissing('x86_64-linux-gnu-strip', 'mosquitto', 'dpkg-deb');
@@ -223,4 +232,166 @@ describe.skipIf(isMissing)('the images', () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
+
+  it.skipIf(peerMissing('caddy', 'postgres', 'initdb', 'openssl', 'mosquitto_pub', 'curl', 'bash'))(
+    'the parts of compose.yaml, prepared as its page says, serve browsers and kits over TLS',
+    async () => {
+      const dir = await makeDirectory();
+      const sample = join(import.meta.dirname, '../../systemd/container');
+      const help = await readFile(join(import.meta.dirname, '../../src/help/containers.md'), 'utf8');
+      const compose = composeFile.parse(parse(await readFile(join(sample, 'compose.yaml'), 'utf8')));
+      const ports = {
+        mqtt: await freePort(),
+        service: await freePort(),
+        http: await freePort(),
+        caddy: await freePort(),
+        metrics: await freePort(),
+      };
+      const database = await startPostgres();
+      const children: ChildProcess[] = [];
+      let said = '';
+      /** A file of the sample with the addresses of this machine in place of those of the network of compose. */
+      const taken = async (name: string, changes: Readonly<Record<string, string>>): Promise<string> => {
+        const text = await readFile(join(sample, name), 'utf8');
+        const changed = Object.entries(changes).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+        await writeFile(join(dir, name), changed);
+        return join(dir, name);
+      };
+      const begin = (command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): void => {
+        const [first = '', ...rest] = [...dyingWithUs(), program(command), ...args];
+        const child = spawn(first, rest, {
+          env: { ...process.env, ...env },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        });
+        for (const stream of [child.stdout, child.stderr])
+          stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+        children.push(child);
+      };
+      try {
+        const [prepare = '', owners = ''] = [...help.matchAll(/^```sh\n(.*?)^```$/gmsu)].map(
+          ([, block = '']) => block,
+        );
+        const owning = owners.split('\n').filter((line) => /^ch(?:own|mod)/u.test(line));
+        await run('bash', '-euc', `cd ${dir}\n${prepare}\n${owning.join('\n')}`);
+        await writeFile(join(dir, 'secrets/database-password'), database.password);
+        await taken('service.yaml', {
+          'mosquitto:8884': `mosquitto:${ports.service}`,
+          'kits@postgres:5432/kits': (await database.newDatabase('kits')).replace('postgres://', ''),
+          '0.0.0.0:8080': `0.0.0.0:${ports.http}`,
+          '0.0.0.0:9464': `0.0.0.0:${ports.metrics}`,
+        });
+        const options = [
+          '--add-host=mosquitto:127.0.0.1',
+          `--volume=${dir}/service.yaml:/etc/kit-connector-service/service.yaml:ro`,
+          ...compose.services.service.secrets.map(
+            (name) => `--volume=${join(dir, compose.secrets[name]?.file ?? '')}:/run/secrets/${name}:ro`,
+          ),
+        ];
+        const enrol =
+          /service enrol (.*)$/mu.exec(owners)?.[1]?.replaceAll("'", '').replace('Kit 1', 'Kit-1') ?? '';
+        await podman.once(
+          image(service),
+          [...options, `--volume=${dir}/authority:/authority`],
+          ['service', 'enrol', ...enrol.split(' ')],
+        );
+        const kit = z
+          .object({ kit_id: z.uuid(), cert: z.string(), key: z.string() })
+          .parse(JSON.parse(await readFile(join(dir, 'authority/Kit-1.kit'), 'utf8')));
+        await writeFile(join(dir, 'kit.crt'), kit.cert);
+        await writeFile(join(dir, 'kit.key'), kit.key);
+
+        const acl = join(import.meta.dirname, '../../systemd/broker/mosquitto.acl');
+        const conf = await taken('mosquitto.conf', {
+          'listener 8883': `listener ${ports.mqtt} 127.0.0.1`,
+          'listener 8884': `listener ${ports.service} 127.0.0.1`,
+          '/mosquitto/config/kits-ca.crt': `${dir}/authority/ca.crt`,
+          '/mosquitto/config/kit-connector.acl': acl,
+          '/mosquitto/data/': `${dir}/`,
+          '/mosquitto/': `${dir}/`,
+        });
+        await appendFile(conf, 'user root\n');
+        begin('mosquitto', ['-c', conf]);
+        const caddyfile = await taken('Caddyfile', {
+          'service:8080': `127.0.0.1:${ports.http}`,
+          '\tlog default': '\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\tlog default',
+        });
+        begin('caddy', ['run', '--adapter', 'caddyfile', '--config', caddyfile], {
+          KITS_HOST: `localhost:${ports.caddy}`,
+          XDG_DATA_HOME: dir,
+          XDG_CONFIG_HOME: dir,
+        });
+        const authority = join(dir, 'caddy/pki/authorities/local/root.crt');
+        const key = (await readFile(join(dir, 'secrets/first-key'), 'utf8')).trim();
+        const asked = async (path: string): Promise<string> =>
+          run(
+            'curl',
+            '-sS',
+            '--fail',
+            '--cacert',
+            authority,
+            '-H',
+            `X-API-Key: ${key}`,
+            `https://localhost:${ports.caddy}${path}`,
+          );
+        await eventually('the proxy answers', async () => {
+          await asked('/ready').catch(() => '');
+          return said.includes('connection refused');
+        });
+        await podman.start('compose', image(service), options);
+        await eventually(
+          'it is ready behind the proxy',
+          async () => (await asked('/ready').catch(() => '')).includes('true'),
+          60_000,
+        );
+        const to = [
+          '-h',
+          '127.0.0.1',
+          '-p',
+          String(ports.mqtt),
+          '--cafile',
+          join(dir, 'secrets/ca.crt'),
+          '--insecure',
+        ];
+        const login = ['--cert', join(dir, 'kit.crt'), '--key', join(dir, 'kit.key'), '-i', kit.kit_id];
+        const state = JSON.stringify({
+          time: new Date().toISOString(),
+          epoch: 1,
+          seq: 1,
+          data: { online: true },
+        });
+        await run(
+          'mosquitto_pub',
+          ...to,
+          ...login,
+          '-q',
+          '1',
+          '-t',
+          `k1/${kit.kit_id}/up/state`,
+          '-m',
+          state,
+        );
+        await eventually('the kit is known', async () => (await asked('/api/kits')).includes(kit.kit_id));
+        const token = (await readFile(join(dir, 'secrets/metrics-token'), 'utf8')).trim();
+        const figures = async (headers: Record<string, string>): Promise<number> =>
+          (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`, { headers })).status;
+        expect([await figures({}), await figures({ authorization: `Bearer ${token}` })]).toEqual([401, 200]);
+        // While the service was not there yet, the proxy has logged the requests of the holder of the key.
+        expect(said).toMatch(/connection refused/u);
+        expect(said).not.toContain(key);
+        expect(await podman.run('healthcheck', 'run', 'compose')).toBe('');
+      } catch (error) {
+        console.info(said);
+        throw error;
+      } finally {
+        await podman.run('rm', '--force', '--time=20', 'compose');
+        for (const child of children) {
+          const ended = once(child, 'exit');
+          child.kill();
+          await ended;
+        }
+        await database.stop();
+        await rm(dir, { recursive: true, force: true });
+      }
+    },
+  );
 });
