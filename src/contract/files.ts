@@ -53,9 +53,9 @@ export const fileReport = z.strictObject({
     .optional()
     .describe('messages of the asset that it belongs to'),
   state: z
-    .enum(['stored', 'requesting', 'dropped'])
+    .enum(['stored', 'requesting', 'uploaded', 'dropped'])
     .describe(
-      '`stored`: the kit keeps it. `requesting`: it asks to send it. `dropped`: it keeps it no longer and never sent it whole',
+      '`stored`: the kit keeps it. `requesting`: it asks to send it. `uploaded`: the cloud has it, and the kit no longer does. `dropped`: it keeps it no longer and never sent it whole',
     ),
   reason: z.string().max(sentence_chars_max).nullable().describe('why it was dropped; else null'),
 });

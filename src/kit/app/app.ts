@@ -8,7 +8,7 @@ import { DriverInstances } from './driver-instances.ts';
 import { kitState } from './kit-state.ts';
 import { localApi, Tail } from './local-api.ts';
 import type { Metrics } from './metrics.ts';
-import { commandPolicy, PacePolicy } from './policy.ts';
+import { commandPolicy, PacePolicy, uploadRule } from './policy.ts';
 import { battery_look_ms, LowBattery } from './low-battery.ts';
 import { LiveConfig, reload, telemetryPace } from './reload.ts';
 import { degraded, type ReportParts, type UplinkEvents } from './status-report.ts';
@@ -17,13 +17,15 @@ import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
 import { no_broker, renewed } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
+import type { LinkType } from '../../contract/kit.ts';
 import { KitFiles } from '../files/kit-files.ts';
+import { Uploader } from '../files/uploader.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
 import type { StartStore } from '../outbox/live/store-client.ts';
 import { kit_retry } from '../../mqtt/reconnect.ts';
-import type { OpenTransport } from '../../mqtt/socket.ts';
+import { openTransport as openSocket, type OpenTransport } from '../../mqtt/socket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
@@ -122,7 +124,6 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
     service?.take(row);
   };
   await service?.start();
-  void parts.files.open();
 
   const has_broker = deps.broker.url !== no_broker;
   const uplink_done = uplink.run(has_broker ? ends.uplink.signal : AbortSignal.abort());
@@ -237,15 +238,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
   const [{ config }, { signal }] = [live, ends.hub];
   const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
   const facts = processFacts(deps, low_battery, signal);
-  const files = new KitFiles({
-    kit_id: config.kit_id,
-    dir: join(config.state_dir, files_dir),
-    limits: () => live.config.files,
-    outbox,
-    now: () => clock.stamp().time_ms,
-    log: log.child({ part: 'files' }),
-    signal,
-  });
+  const files = openFiles(live, deps, outbox, signal);
   const video = openVideo({
     config,
     low_battery,
@@ -296,7 +289,17 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     ...epochOf(outbox),
     clock,
     dispatch: outbox.dispatch,
-    inbox: inboxHandlers({ outbox, hub, tasks, pace, own, files, video, uplink: () => uplink }),
+    inbox: inboxHandlers({
+      outbox,
+      hub,
+      tasks,
+      pace,
+      own,
+      video,
+      uplink: () => uplink,
+      files,
+      uploader: () => uploader,
+    }),
     state: (how) => ({ ...kitState(parts, how) }),
     onConnected: announceTo(outbox, hub, own),
     onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
@@ -305,6 +308,15 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     routes,
   });
   const drain = measureDrain({ outbox, uplink, clock, own }, log, signal);
+  const uploader = openUploader(deps, {
+    files,
+    live,
+    outbox,
+    isMetered: () => pace.isMetered,
+    link: () => (uplink.online ? (linkInUse(hub, uplink) ?? 'default') : undefined),
+    signal: ends.uplink.signal,
+  });
+  void files.open().then(async () => uploader.run());
   const parts: ReportParts = {
     get config() {
       return live.config;
@@ -315,7 +327,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     tasks,
     uplink,
     drain,
-    files,
+    files: { view: () => ({ ...files.view(), ...uploader.view }), store: files.store },
     video,
   };
   return parts;
@@ -324,6 +336,59 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
 function dayOf(clock: Clock): string | undefined {
   const { time_ms, synced } = clock.stamp();
   return synced ? new Date(time_ms).toISOString().slice(0, 10) : undefined;
+}
+
+function openFiles(live: LiveConfig, { clock, log }: AppDeps, outbox: Outbox, signal: AbortSignal): KitFiles {
+  const { config } = live;
+  return new KitFiles({
+    kit_id: config.kit_id,
+    dir: join(config.state_dir, files_dir),
+    limits: () => live.config.files,
+    outbox,
+    now: () => clock.stamp().time_ms,
+    log: log.child({ part: 'files' }),
+    signal,
+  });
+}
+
+interface UploaderParts {
+  readonly files: KitFiles;
+  readonly live: LiveConfig;
+  readonly outbox: Outbox;
+  readonly isMetered: () => boolean;
+  /** The link in use; undefined: no session. */
+  readonly link: () => LinkType | 'default' | undefined;
+  readonly signal: AbortSignal;
+}
+
+function openUploader(
+  { broker, log, openTransport = openSocket }: AppDeps,
+  { files, live, outbox, isMetered, link, signal }: UploaderParts,
+): Uploader {
+  return new Uploader({
+    files,
+    rule() {
+      const used = link();
+      return used && uploadRule(live.config.files.upload, used, isMetered());
+    },
+    isBusy: () => outbox.dispatch.live_rows > 0,
+    bytesPerS: () => live.config.files.bytes_per_s,
+    async connect({ protocol, hostname, port }, ending) {
+      const [scheme, usual] = protocol === 'https:' ? ['mqtts', 443] : ['mqtt', 80];
+      const { ca, proxy, connect_timeout_ms } = broker;
+      const endpoint = {
+        url: `${scheme}://${hostname}:${port || usual}`,
+        ca,
+        proxy,
+        cert: undefined,
+        key: undefined,
+      };
+      const connecting = AbortSignal.any([ending, AbortSignal.timeout(connect_timeout_ms)]);
+      return (await openTransport(endpoint, connecting)).stream;
+    },
+    log: log.child({ part: 'files' }),
+    signal,
+  });
 }
 
 /** Where the picture that was ordered is fetched, rather than a newer one. */
@@ -414,9 +479,11 @@ interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
   readonly files: KitFiles;
   readonly video: Video;
   readonly uplink: () => Uplink;
+  readonly uploader: () => Uploader;
 }
 
-function inboxHandlers({ outbox, hub, tasks, pace, own, files, video, uplink }: InboxParts): InboxHandlers {
+function inboxHandlers(inbox: InboxParts): InboxHandlers {
+  const { outbox, hub, tasks, pace, own, files, video, uplink, uploader } = inbox;
   return {
     task: async (raw, meta) => tasks.receive(raw, meta),
     cancel: (task_id) => tasks.cancel(task_id),
@@ -428,7 +495,7 @@ function inboxHandlers({ outbox, hub, tasks, pace, own, files, video, uplink }: 
       announce(hub, own);
       files.announceAll();
     },
-    file: async (file_id, answer) => files.answer(file_id, answer),
+    file: async (file_id, answer) => uploader().answer(file_id, answer),
     partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
     async whep(request, how) {
       const answer = await video.receive(request, how);

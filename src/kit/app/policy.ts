@@ -3,6 +3,7 @@ import type { LinkType } from '../../contract/kit.ts';
 import type { KitConfig } from '../../contract/tasks.ts';
 import type { Command } from '../../toolkit/driver/command.ts';
 import type { Config } from '../config/config.ts';
+import type { UploadRule } from '../files/uploader.ts';
 import type { FeedRates } from '../hub/rate.ts';
 import type { VideoGrant } from '../media/viewers.ts';
 
@@ -27,6 +28,17 @@ export function commandPolicy(commands: Config['commands']) {
     if (risk_order.indexOf(command.risk_level) <= rank) return true;
     return `${command.name} has ${command.risk_level} risk, and this kit allows ${commands.max_risk} at most (commands.max_risk)`;
   };
+}
+
+/** When files may be sent on a link; `default`: its type is not known. */
+export function uploadRule(
+  upload: Config['files']['upload'],
+  link: LinkType | 'default',
+  isMetered: boolean,
+): UploadRule {
+  const named = link === 'default' ? undefined : upload[link];
+  if (named !== undefined) return named;
+  return isMetered && upload.default === 'always' ? 'on_order' : upload.default;
 }
 
 /** What the cloud may ask for is bounded by the file: it can make the kit send less, never more. */

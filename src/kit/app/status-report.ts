@@ -1,7 +1,8 @@
 /** The daemon's answer to "how are you": the parts' own views, put together for the control socket. */
 import type { EventEmitter } from 'node:events';
 import type { Config } from '../config/config.ts';
-import type { KitFiles } from '../files/kit-files.ts';
+import type { FilesView, KitFiles } from '../files/kit-files.ts';
+import type { Uploader } from '../files/uploader.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { StatusReport } from '../local/api.ts';
 import type { Outbox } from '../outbox/live/outbox.ts';
@@ -31,7 +32,7 @@ export interface ReportParts {
   readonly uplink_events: EventEmitter<UplinkEvents>;
   readonly tasks: TaskRunner;
   readonly drain: Pick<DrainMeter, 'report'>;
-  readonly files: KitFiles;
+  readonly files: Pick<KitFiles, 'store'> & { readonly view: () => FilesView & Uploader['view'] };
   readonly video: Pick<Video, 'use' | 'receive'>;
   /** How late the event loop is. */
   readonly lag: LoopLag;

@@ -59,6 +59,10 @@ export interface Config {
     readonly bytes_max: number;
     readonly age_max_ms: number;
     readonly free_bytes_min: number;
+    /** `default` for links that have no value. */
+    readonly upload: ConfigFile['files']['upload'];
+    /** 0: no cap. */
+    readonly bytes_per_s: number;
   };
   readonly feeds: {
     /** Messages a second and asset, by feed. */
@@ -270,6 +274,8 @@ function inUnits(source: Source, file: ConfigFile) {
       bytes_max: file.files.bytes_max_mb * 1e6,
       age_max_ms: file.files.age_max_days * 86_400_000,
       free_bytes_min: file.outbox.free_disk_min_mb * 1e6,
+      upload: file.files.upload,
+      bytes_per_s: file.files.kbps_max * 125,
     },
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),

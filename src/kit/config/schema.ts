@@ -146,6 +146,8 @@ const outbox = z.strictObject({
   age_max_days: z.number().positive().max(3_650).default(30).describe('older messages expire'),
 });
 
+const uploadRule = z.enum(['never', 'on_order', 'always']);
+
 const files = z.strictObject({
   bytes_max_mb: z
     .number()
@@ -154,6 +156,21 @@ const files = z.strictObject({
     .default(512)
     .describe('size of the files that wait for the cloud; beyond it the oldest are given up'),
   age_max_days: z.number().positive().max(3_650).default(30).describe('older files are given up'),
+  upload: z
+    .strictObject({
+      default: uploadRule
+        .default('always')
+        .describe(
+          'on links that have no value here; on metered ones (uplink.metered) always counts as on_order',
+        ),
+      satellite: uploadRule.optional().describe('on satellite links'),
+      cellular: uploadRule.optional().describe('on cellular links'),
+      ethernet: uploadRule.optional().describe('on Ethernet'),
+      wifi: uploadRule.optional().describe('on Wi-Fi'),
+    })
+    .prefault({})
+    .describe('when files are sent to the cloud: never, on_order (of an operator), always'),
+  kbps_max: kbps.default(4_000).describe('kbit/s of files at most; 0: without a cap'),
 });
 
 const driver = z.strictObject({

@@ -70,7 +70,7 @@ export class KitFiles {
     if (answer.want === 'order') await this.store.mark(file_id, 'ordered');
     if (answer.want === 'deletion') await this.store.end(file_id, 'unwanted');
     if (answer.want === 'nothing' && answer.sha256 === file.sha256) {
-      await this.store.end(file_id, 'uploaded');
+      if (await this.store.end(file_id, 'uploaded')) this.report(file, 'uploaded');
       this.#options.log.info({ id: file_id, kind: file.kind, bytes: file.bytes }, texts.file_sent);
     }
   }

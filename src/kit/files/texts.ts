@@ -18,9 +18,10 @@ export const texts = {
   file_sent: 'file uploaded',
   upload_failed: 'upload failed; retrying',
   upload_restored: 'uploads restored',
-  never: 'sending files is forbidden on this link (files.upload)',
-  on_order: 'waits for an order: files are sent on this link on order only (files.upload)',
   url_refused: (url: string) => `the cloud named ${url}, which has no TLS; files are sent over https only`,
+  file_cut: 'its content ends too early',
+  no_progress: 'the server took none of it',
+  no_http_answer: 'the server does not answer',
   no_answer: 'the cloud does not answer the request for an upload',
   http_status: (status: number, words: string) => `HTTP ${status} ${words}`.trim(),
   no_offset: (status: number) =>

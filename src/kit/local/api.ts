@@ -83,6 +83,10 @@ const filesReport = z.object({
   dropped: z.record(z.string(), count),
   kept: z.object({ files: count, bytes: count, ordered: count }),
   bytes_max: count,
+  /** Written to the network since the start. */
+  sent_bytes: count,
+  /** Why the last attempt failed; null: it did not. */
+  fault: z.string().nullable(),
 });
 
 const deviceReport = z.object({

@@ -1,7 +1,7 @@
 /** Local policy: which commands may run, and that the cloud can make the kit send less than its file says, never more. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commandPolicy, PacePolicy } from '../../../../src/kit/app/policy.ts';
+import { commandPolicy, PacePolicy, uploadRule } from '../../../../src/kit/app/policy.ts';
 import type { Config } from '../../../../src/kit/config/config.ts';
 import { linkType, type LinkType } from '../../../../src/contract/kit.ts';
 import { kitConfig } from '../../../../src/contract/tasks.ts';
@@ -178,5 +178,19 @@ describe('the policy on the pace', () => {
     expect([satellite.backlogKbps(), ethernet.backlogKbps()]).toEqual([64, 512]);
     satellite.apply({ backlog_kbps: { satellite: 1_000 } });
     expect(satellite.backlogKbps()).toBe(256);
+  });
+});
+
+describe('the policy on files', () => {
+  it.each([
+    [{ default: 'always' }, 'ethernet', false, 'always'],
+    [{ default: 'always' }, 'default', false, 'always'],
+    [{ default: 'always' }, 'satellite', true, 'on_order'],
+    [{ default: 'never' }, 'satellite', true, 'never'],
+    [{ default: 'always', satellite: 'always' }, 'satellite', true, 'always'],
+    [{ default: 'always', cellular: 'never' }, 'cellular', false, 'never'],
+    [{ default: 'on_order', wifi: 'always' }, 'wifi', false, 'always'],
+  ] as const)('%j allows on %s, metered %s: %s', (upload, link, isMetered, rule) => {
+    expect(uploadRule(upload, link, isMetered)).toBe(rule);
   });
 });

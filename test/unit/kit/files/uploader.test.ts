@@ -1,0 +1,346 @@
+/** Uploads to the server of the protocol's authors, through a network that cuts, stalls and answers wrongly. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { appendFile, readFile, rm } from 'node:fs/promises';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, connect as connectTo, createServer as createRelay, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { FileStore as TusFiles } from '@tus/file-store';
+import { Server as TusServer } from '@tus/server';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type FileAnswer, type FileReport, fileReport } from '../../../../src/contract/files.ts';
+import { KitFiles } from '../../../../src/kit/files/kit-files.ts';
+import { texts } from '../../../../src/kit/files/texts.ts';
+import { Uploader, type UploadRule } from '../../../../src/kit/files/uploader.ts';
+import { openTransport } from '../../../../src/mqtt/socket.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+
+const kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** The cloud: makes an upload at the library's server for each request, and says `nothing` once it has all bytes. */
+async function lab({ bytes_per_s = 0 } = {}) {
+  const dir = await makeDirectory();
+  ends.push(async () => rm(dir, { recursive: true }));
+  const tus = new TusServer({ path: '/uploads', datastore: new TusFiles({ directory: join(dir) }) });
+  const fault: { handle: Handle | undefined } = { handle: undefined };
+  const counts = { requests: 0, bytes: 0 };
+  const server: HttpServer = createServer((request, response) => {
+    if (request.method !== 'POST') counts.requests += 1;
+    if (fault.handle?.(request, response) !== true) void tus.handle(request, response);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  // The network: it can be cut, and counts what leaves the kit.
+  const sockets = new Set<Socket>();
+  const network = { onBytes: (_bytes: number): void => undefined };
+  const relay = createRelay((from) => {
+    const to = connectTo(port, '127.0.0.1');
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(one);
+      one
+        .on('error', () => undefined)
+        .once('close', () => {
+          sockets.delete(one);
+          other.destroy();
+        });
+    }
+    from.on('data', (chunk: Buffer) => {
+      counts.bytes += chunk.length;
+      network.onBytes(chunk.length);
+    });
+    from.pipe(to);
+    to.pipe(from);
+  });
+  await once(relay.listen(0, '127.0.0.1'), 'listening');
+  const { port: relay_port } = relay.address() as AddressInfo;
+  const base = `http://127.0.0.1:${port}/uploads`;
+  const state = {
+    rule: 'always' as UploadRule | undefined,
+    busy: false,
+    /** What the cloud answers in place of a permit. */
+    answer: undefined as ((report: FileReport) => FileAnswer | undefined) | undefined,
+  };
+  const reports: FileReport[] = [];
+  const stopping = new AbortController();
+  const log = recordingLog();
+  const files = new KitFiles({
+    kit_id,
+    dir: join(dir, 'kit'),
+    limits: () => ({ bytes_max: 1e8, age_max_ms: 1e9, free_bytes_min: 0 }),
+    outbox: {
+      append({ data }) {
+        const report = fileReport.parse(data);
+        reports.push(report);
+        if (report.state === 'requesting') void answerTo(report);
+        return { epoch: 1, seq: reports.length };
+      },
+      committed: async () => undefined,
+    },
+    now: Date.now,
+    log,
+    signal: stopping.signal,
+  });
+  const uploader = new Uploader({
+    files,
+    rule: () => state.rule,
+    isBusy: () => state.busy,
+    bytesPerS: () => bytes_per_s,
+    retry: { first_ms: 5, max_ms: 50 },
+    connect: async ({ hostname }, signal) =>
+      (
+        await openTransport(
+          {
+            url: `mqtt://${hostname}:${relay_port}`,
+            ca: undefined,
+            cert: undefined,
+            key: undefined,
+            proxy: null,
+          },
+          signal,
+        )
+      ).stream,
+    log,
+    signal: stopping.signal,
+  });
+  const uploads = new Map<string, string>();
+  const create = async ({ id, bytes }: FileReport): Promise<string> => {
+    const known = uploads.get(id);
+    if (known !== undefined) return known;
+    const made = await fetch(base, {
+      method: 'POST',
+      headers: { 'tus-resumable': '1.0.0', 'upload-length': String(bytes) },
+    });
+    const url = made.headers.get('location') ?? '';
+    uploads.set(id, url);
+    return url;
+  };
+  const answerTo = async (report: FileReport): Promise<void> => {
+    const given = state.answer?.(report);
+    const url = given ? '' : await create(report);
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    await uploader.answer(report.id, given ?? { want: 'upload', url, token: 'permit', expires_at });
+  };
+  tus.on('POST_FINISH', (_request: unknown, _response: unknown, { id }: { id: string }) => {
+    const [file_id = ''] = [...uploads].find(([, url]) => url.endsWith(id)) ?? [];
+    const sha256 = files.store.get(file_id)?.sha256 ?? '';
+    void uploader.answer(file_id, { want: 'nothing', sha256 });
+  });
+  await files.open();
+  const running = uploader.run();
+  ends.push(async () => {
+    stopping.abort();
+    await running;
+    server.close();
+    relay.close();
+    for (const socket of sockets) socket.destroy();
+    server.closeAllConnections();
+    await files.store.close();
+  });
+  return {
+    files,
+    uploader,
+    state,
+    fault,
+    counts,
+    network,
+    reports,
+    log,
+    isIdle: () => sockets.size === 0,
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+    /** The content as the server has it. */
+    received: async (id: string) => readFile(join(dir, (uploads.get(id) ?? '').split('/').at(-1) ?? '')),
+    forget: (id: string) => uploads.delete(id),
+  };
+}
+
+const about = { kind: 'flight_log', asset_key: null, name: 'log.bin', at_ms: 0 } as const;
+
+async function isSent({ files }: Awaited<ReturnType<typeof lab>>): Promise<void> {
+  await eventually('all files are sent', () => files.store.files.length === 0);
+}
+
+describe('An upload', () => {
+  it('brings files of any size to the server byte for byte, once each, and deletes them here', async () => {
+    const { files, received, reports, ...rest } = await lab();
+    const contents = [1, 16_384, 300_000, 3_000_000].map((size) => randomBytes(size));
+    const ids: string[] = [];
+    for (const bytes of contents) ids.push(await files.add({ ...about, content: { bytes } }));
+    await isSent({ files, received, reports, ...rest });
+    for (const [at, id] of ids.entries())
+      expect((await received(id)).equals(contents[at] ?? Buffer.alloc(0))).toBe(true);
+    expect(files.view()).toMatchObject({ accepted: 4, uploaded: 4, dropped: {}, kept: { files: 0 } });
+    expect(reports.filter(({ state }) => state === 'uploaded')).toHaveLength(4);
+  });
+
+  it('goes on where a cut has left it, however often', async () => {
+    const { files, network, counts, cut, received, ...rest } = await lab();
+    const bytes = randomBytes(2_000_000);
+    let cuts = 0;
+    let since = 0;
+    network.onBytes = (count) => {
+      since += count;
+      if (since < 150_000 || cuts === 8) return;
+      since = 0;
+      cuts += 1;
+      cut();
+    };
+    const id = await files.add({ ...about, content: { bytes } });
+    await isSent({ files, network, counts, cut, received, ...rest });
+    expect(cuts).toBe(8);
+    expect((await received(id)).equals(bytes)).toBe(true);
+    // What a cut leaves unacknowledged is sent again, and nothing else.
+    expect(counts.bytes).toBeLessThan(bytes.length + 8 * 300_000);
+  });
+
+  it.each<[string, Handle]>([
+    [
+      'a proxy that takes 100 kB at most (413)',
+      (request, response) => {
+        if (Number(request.headers['content-length'] ?? 0) <= 100_000) return false;
+        response.writeHead(413).end('Request Entity Too Large');
+        return true;
+      },
+    ],
+    ['the upload is held by a request that broke (423)', firstPatch(423)],
+    ['another offset than it was told (409)', firstPatch(409)],
+    ['a server that fails (503)', firstPatch(503)],
+    [
+      'a proxy that answers HEAD from its cache',
+      (() => {
+        let isFirst = true;
+        return (request, response) => {
+          if (request.method !== 'HEAD' || !isFirst) return false;
+          isFirst = false;
+          response.writeHead(200, { 'content-type': 'text/html' }).end();
+          return true;
+        };
+      })(),
+    ],
+  ])('ends well in spite of %s', async (_, handle) => {
+    const { files, fault, received, ...rest } = await lab();
+    fault.handle = handle;
+    const bytes = randomBytes(400_000);
+    const id = await files.add({ ...about, content: { bytes } });
+    await isSent({ files, fault, received, ...rest });
+    expect((await received(id)).equals(bytes)).toBe(true);
+    expect(rest.uploader.view.fault).toBeNull();
+  });
+
+  it.each([401, 404, 410])(
+    'asks for another permit where the old one is not taken any more (%i)',
+    async (status) => {
+      const { files, fault, reports, received, ...rest } = await lab();
+      fault.handle = firstPatch(status);
+      const bytes = randomBytes(1_000);
+      const id = await files.add({ ...about, content: { bytes } });
+      await isSent({ files, fault, reports, received, ...rest });
+      expect(reports.filter(({ state }) => state === 'requesting')).toHaveLength(2);
+      expect((await received(id)).equals(bytes)).toBe(true);
+    },
+  );
+
+  it('sends nothing on a link that forbids it, and only what was ordered where that is the rule', async () => {
+    const { files, state, counts, uploader, ...rest } = await lab();
+    state.rule = 'never';
+    const first = await files.add({ ...about, name: 'first', content: { bytes: randomBytes(10) } });
+    await files.add({ ...about, name: 'second', content: { bytes: randomBytes(10) } });
+    await uploader.answer(first, { want: 'order' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(counts).toEqual({ requests: 0, bytes: 0 });
+    state.rule = 'on_order';
+    await eventually('the first is sent', () => files.store.files.length === 1);
+    expect(files.store.files[0]?.name).toBe('second');
+    state.rule = 'always';
+    await isSent({ files, state, counts, uploader, ...rest });
+  });
+
+  it('stops in the middle when the link changes to one that forbids it, and goes on after that', async () => {
+    const { files, state, counts, network, received, ...rest } = await lab({ bytes_per_s: 400_000 });
+    const bytes = randomBytes(300_000);
+    network.onBytes = () => {
+      if (counts.bytes > 50_000) state.rule = 'never';
+    };
+    const id = await files.add({ ...about, content: { bytes } });
+    await eventually('it has begun', () => state.rule === 'never');
+    await eventually('the connection is closed', () => rest.isIdle());
+    const before = counts.bytes;
+    expect(before).toBeLessThan(bytes.length);
+    network.onBytes = () => undefined;
+    state.rule = 'always';
+    await isSent({ files, state, counts, network, received, ...rest });
+    expect((await received(id)).equals(bytes)).toBe(true);
+  });
+
+  it('waits while live messages wait', async () => {
+    const { files, state, counts, ...rest } = await lab();
+    state.busy = true;
+    await files.add({ ...about, content: { bytes: randomBytes(1_000) } });
+    await eventually('it is asked for', () => rest.reports.some((each) => each.state === 'requesting'));
+    expect(counts.requests).toBe(0);
+    state.busy = false;
+    await isSent({ files, state, counts, ...rest });
+  });
+
+  it('gives up a file that has changed on the disk, once the server refuses its hash', async () => {
+    const { files, fault, ...rest } = await lab();
+    const id = await files.add({ ...about, content: { bytes: randomBytes(1_000) } });
+    await appendFile(files.store.pathOf(id), 'x');
+    fault.handle = firstPatch(460);
+    await isSent({ files, fault, ...rest });
+    expect(files.view().dropped).toEqual({ lost: 1 });
+  });
+
+  it.each<[string, FileAnswer, string]>([
+    [
+      'no TLS',
+      { want: 'upload', url: 'http://192.0.2.1/u', token: 't', expires_at: '2026-11-29T10:00:00Z' },
+      texts.url_refused('http://192.0.2.1/u'),
+    ],
+  ])('is not made at an address with %s', async (_, answer, fault) => {
+    const { files, state, uploader, counts } = await lab();
+    state.answer = () => answer;
+    await files.add({ ...about, content: { bytes: randomBytes(10) } });
+    await eventually('it is refused', () => uploader.view.fault !== null);
+    expect(uploader.view.fault).toBe(fault);
+    expect(counts.requests).toBe(0);
+  });
+
+  it('leaves a file for later where the cloud has no room, and sends the others', async () => {
+    const { files, state, ...rest } = await lab();
+    const [large] = [await files.add({ ...about, name: 'large', content: { bytes: randomBytes(500) } })];
+    state.answer = ({ id }) => (id === large ? { want: 'later', retry_s: 3_600, reason: 'full' } : undefined);
+    await files.add({ ...about, content: { bytes: randomBytes(10) } });
+    await eventually('the other is sent', () => files.store.files.length === 1);
+    expect(files.store.files[0]?.name).toBe('large');
+    expect(rest.uploader.view.fault).toBeNull();
+  });
+});
+
+/** Answers the first PATCH like this. */
+function firstPatch(status: number): Handle {
+  let isFirst = true;
+  return (request, response) => {
+    if (request.method !== 'PATCH' || !isFirst) return false;
+    isFirst = false;
+    response.writeHead(status).end();
+    return true;
+  };
+}
