@@ -159,7 +159,7 @@ export const droneFeeds = {
       .nonnegative()
       .optional()
       .describe(
-        'seconds in the air, of this flight or the last; left out when its begin was not seen. Since 1.2',
+        'seconds in the air, of this flight or the last; left out while its begin is unknown. Since 1.2',
       ),
   }),
   vfr_hud: z.looseObject({

@@ -22,6 +22,7 @@ interface FakeCamera {
   /** Its number, where the autopilot answers for it; ArduPilot leaves it 0 and counts the lens. */
   readonly camera_device_id?: number;
   readonly lens_id?: number;
+  readonly gimbal_device_id?: number;
   readonly streams?: readonly Partial<Messages['VIDEO_STREAM_INFORMATION']>[];
 }
 
@@ -61,6 +62,8 @@ export class FakeDrone extends SimVehicle {
   }[] = [];
   /** Files that it serves by MAVLink FTP, as PX4 does its metadata. */
   files: VehicleFiles | undefined;
+  /** When its flight began, in seconds since its start; undefined: it does not report that. */
+  takeoff_s: number | undefined;
   /** Logs that it serves by the messages for them. */
   logs: StoredLogs | undefined;
   /** Shown in the heartbeat instead of the mode of the flight. */
@@ -289,6 +292,7 @@ export class FakeDrone extends SimVehicle {
     const { param1 } = fields;
     this.requests.push(param1);
     if (param1 === 397 && this.files) return this.#nameMetadata();
+    if (param1 === 264 && this.takeoff_s !== undefined) return this.#reportFlight(this.takeoff_s);
     if (this.proxied.length > 0 && name === 'COMMAND_LONG' && [259, 269].includes(param1)) {
       for (const camera of this.proxied) this.#answerOf(camera, fields);
       return { result: 0 };
@@ -326,6 +330,14 @@ export class FakeDrone extends SimVehicle {
   #flyTo({ lat_int, lon_int, alt }: Messages['SET_POSITION_TARGET_GLOBAL_INT']): void {
     if (this.flight.mode === 'GUIDED')
       this.flight.target = { lat: lat_int / 1e7, lon: lon_int / 1e7, height_m: alt };
+  }
+
+  /** Reports when the flight began. The times are since the start, whatever their names say (mavlink#2067). */
+  #reportFlight(takeoff_s: number): Answer {
+    const takeoff_time_utc = takeoff_s * 1e6;
+    const times = { arming_time_utc: takeoff_time_utc, takeoff_time_utc, landing_time: 0, time_boot_ms: 0 };
+    this.send('FLIGHT_INFORMATION', { ...times, flight_uuid: 7 });
+    return { result: 0 };
   }
 
   /** Handles SET_MODE, the older message without an answer. */
@@ -372,7 +384,8 @@ export class FakeDrone extends SimVehicle {
       cam_definition_version: 0,
     };
     const { vendor: vendor_name, model: model_name, lens_id = 0, camera_device_id = 0 } = camera;
-    const rest = { lens_id, cam_definition_uri: '', gimbal_device_id: 0, camera_device_id };
+    const { gimbal_device_id = 0 } = camera;
+    const rest = { lens_id, cam_definition_uri: '', gimbal_device_id, camera_device_id };
     this.send('CAMERA_INFORMATION', { ...numbers, ...more, ...rest, vendor_name, model_name }, compid);
   }
 

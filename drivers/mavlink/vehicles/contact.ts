@@ -291,6 +291,11 @@ export class Contact {
     this.#streams?.requestReport(report);
   }
 
+  /** Requests when its flight began, once. */
+  requestFlight(): void {
+    this.#streams?.requestFlight();
+  }
+
   /** Requests which cameras it answers for, once. */
   requestCameras(): void {
     this.#streams?.requestCameras();

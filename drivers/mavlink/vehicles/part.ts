@@ -12,6 +12,7 @@ import { changes_rate, parts_appearing_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { type Sender, senderOf } from '../reports/kind.ts';
+import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import type { DroneSink } from './publishing.ts';
 import { texts } from './texts.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -55,6 +56,7 @@ export class Part {
   last_ms: number;
   #source: string;
   readonly #parts: PartParts;
+  readonly #texts = new StatusTexts();
   readonly #sink: DroneSink;
   #online = true;
   #maker: Maker | undefined;
@@ -118,7 +120,8 @@ export class Part {
     return true;
   }
 
-  receive(message: Decoded, now_ms: number): void {
+  /** Returns the text that the message completes. */
+  receive(message: Decoded, now_ms: number): StatusText | undefined {
     this.last_ms = now_ms;
     if (!this.#online) {
       this.#online = true;
@@ -126,6 +129,8 @@ export class Part {
     }
     this.#learn(message);
     if (this.#isStale && this.#changed.take(now_ms)) this.#announce();
+    const text = message.name === 'STATUSTEXT' ? this.#texts.receive(message.fields, now_ms) : undefined;
+    return text && { ...text, text: `${this.#parts.part}: ${text.text}` };
   }
 
   #learn(message: Decoded): void {
@@ -268,16 +273,17 @@ export class Parts {
     this.#needs = needs;
   }
 
-  receive(message: Decoded, from: FromPart): void {
+  /** Returns the text of a component that the message completes. */
+  receive(message: Decoded, from: FromPart): StatusText | undefined {
     const { vehicle, source, compid, now_ms } = from;
     const key = `${vehicle.asset_key}.${compid}`;
     const known = this.#all.get(key);
     if (known) {
-      if (known.hears(source, now_ms)) known.receive(message, now_ms);
-      return;
+      return known.hears(source, now_ms) ? known.receive(message, now_ms) : undefined;
     }
     const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
     if (sender?.is === 'part') this.#add(key, sender, from);
+    return undefined;
   }
 
   /** What the active autopilot of a vehicle reports of cameras that it answers for (mavlink#2121): they are there while it is. */
@@ -377,13 +383,15 @@ const devices: readonly number[] = [1, 2, 3, 4, 5, 6];
 
 /**
  * The cameras of an autopilot that a message is about; a heartbeat is about all. ArduPilot leaves their number 0 and tells several
- * apart by their lens (AP_Camera_Backend::send_camera_information).
+ * apart by their lens (AP_Camera_Backend::send_camera_information), or by their gimbal (ArduPilot#24551).
  */
 function devicesOf({ name, fields }: Decoded): readonly number[] {
   if (name === 'HEARTBEAT') return devices;
   if (name !== 'CAMERA_INFORMATION' && name !== 'VIDEO_STREAM_INFORMATION') return [];
-  const lens = name === 'CAMERA_INFORMATION' ? fields.lens_id : 0;
-  const device = fields.camera_device_id || lens + 1;
+  const { lens_id, gimbal_device_id } =
+    name === 'CAMERA_INFORMATION' ? fields : { lens_id: 0, gimbal_device_id: 0 };
+  const gimbal = devices.includes(gimbal_device_id) ? gimbal_device_id : 0;
+  const device = fields.camera_device_id || Math.max(lens_id + 1, gimbal);
   return devices.filter((each) => each === device);
 }
 

@@ -195,7 +195,8 @@ export class Publishing {
     const situation = situationOf(contact, now_ms);
     const { armed, mode, pre_arm_check, pre_arm_reasons, estimator } = situation;
     const sensors = contact.latest.fresh('SYS_STATUS', status_fresh_ms, now_ms);
-    const flight_time_s = this.#flight.seconds(situation, contact.boots, now_ms);
+    const flight_time_s = this.#flight.seconds(situation, contact, now_ms);
+    if (flight_time_s === undefined && situation.airborne === true) contact.requestFlight();
     this.#sink.publish('sys_status', {
       armed,
       flight_mode: mode,
@@ -211,14 +212,21 @@ export class Publishing {
   }
 }
 
-/** How long a vehicle has been in the air, as far as its take-off was seen. */
+/** How long a vehicle has been in the air, as far as its take-off was seen, or is reported. */
 class FlightTime {
   #airborne: boolean | null = null;
   #boots = 0;
   #begun_ms: number | undefined;
   #ended_ms: number | undefined;
 
-  seconds({ airborne }: Situation, boots: number, now_ms: number): number | undefined {
+  seconds({ airborne }: Situation, contact: Contact, now_ms: number): number | undefined {
+    this.#note(airborne, contact.boots, now_ms);
+    if (airborne === true) this.#begun_ms ??= takeoffOf_ms(contact, now_ms);
+    if (this.#begun_ms === undefined) return undefined;
+    return Math.round(((this.#ended_ms ?? now_ms) - this.#begun_ms) / 1_000);
+  }
+
+  #note(airborne: boolean | null, boots: number, now_ms: number): void {
     if (boots !== this.#boots || (airborne === true && this.#airborne !== true)) {
       this.#begun_ms = airborne === true && this.#airborne === false ? now_ms : undefined;
       this.#ended_ms = undefined;
@@ -226,7 +234,13 @@ class FlightTime {
     if (airborne === false && this.#airborne === true) this.#ended_ms = now_ms;
     this.#boots = boots;
     this.#airborne = airborne ?? this.#airborne;
-    if (this.#begun_ms === undefined) return undefined;
-    return Math.round(((this.#ended_ms ?? now_ms) - this.#begun_ms) / 1_000);
   }
+}
+
+/** When it took off, by its own report. The time is since its start, whatever the name of the field says (mavlink#2067); 0: unknown. */
+function takeoffOf_ms({ latest, booted_at_ms }: Contact, now_ms: number): number | undefined {
+  const { takeoff_time_utc = 0 } = latest.last('FLIGHT_INFORMATION') ?? {};
+  if (takeoff_time_utc === 0 || booted_at_ms === undefined) return undefined;
+  const begun_ms = booted_at_ms + takeoff_time_utc / 1_000;
+  return begun_ms <= now_ms ? begun_ms : undefined;
 }

@@ -96,6 +96,9 @@ const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: tru
 const cameras: Wanted = { name: 'CAMERA_INFORMATION', msgid: 259, once: true, late: true };
 const camera_streams: Wanted = { name: 'VIDEO_STREAM_INFORMATION', msgid: 269, once: true, late: true };
 
+/** When the flight began: PX4, and ArduPilot from 4.6 (ArduPilot#25489). */
+const flight: Wanted = { name: 'FLIGHT_INFORMATION', msgid: 264, once: true, late: true };
+
 /** What only some commands need, and is requested for them. */
 const reports = {
   /** Sent while the vehicle orbits. */
@@ -190,6 +193,11 @@ export class Streams {
   /** Requests where the metadata of the events is. */
   requestMetadata(): void {
     for (const wanted of metadata) this.#wantOnce(wanted);
+  }
+
+  /** Requests when its flight began. */
+  requestFlight(): void {
+    this.#wantOnce(flight);
   }
 
   /** Requests which cameras it answers for. */

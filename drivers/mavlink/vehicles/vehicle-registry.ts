@@ -433,7 +433,11 @@ export class VehicleRegistry {
     const own = this.#vehicleBehind(link, peer, sysid);
     const vehicle = own ?? this.#vehicleBeside(link, sysid);
     const source = own ? own_source : `${link.name} ${sourceOf(peer)}`;
-    if (vehicle) this.#components.receive(message, { vehicle, source, sysid, compid, now_ms });
+    if (!vehicle) return;
+    const text = this.#components.receive(message, { vehicle, source, sysid, compid, now_ms });
+    if (!text) return;
+    this.#log.text({ asset_key: vehicle.asset_key, isVehicle: true }, text);
+    vehicle.receivePartText(text, link, now_ms);
   }
 
   #vehicleBehind(link: Link, peer: string, sysid: number): Vehicle | undefined {

@@ -234,6 +234,11 @@ export class Vehicle {
     this.#failsafes.text(text);
   }
 
+  /** A text of one of its components, which shows no failsafe of the vehicle. */
+  receivePartText(text: StatusText, link: Link, now_ms: number): void {
+    this.#texts.receive(text, link, now_ms);
+  }
+
   /** An event that has just happened: those from before the driver started are received too. */
   receiveEvent(event: VehicleEvent, contact: Contact, now_ms: number): void {
     const { booted_at_ms = now_ms } = contact;

@@ -161,6 +161,20 @@ describe.concurrent('Cameras that the autopilot answers for', () => {
     );
   });
 
+  it('are told apart by their gimbal where they have one lens each (ArduPilot#24551)', async () => {
+    await flying(
+      (drone) => {
+        drone.proxied = [
+          { vendor: 'Siyi', model: 'A8', gimbal_device_id: 1 },
+          { vendor: 'ViewPro', model: 'Q30', gimbal_device_id: 2 },
+        ];
+      },
+      async (lab) => {
+        await eventually('both are shown', () => keys(lab).includes(key(1)) && keys(lab).includes(key(2)));
+      },
+    );
+  });
+
   it('are not shown twice where they are components of their own', async () => {
     await flying(
       (drone) => {

@@ -13,6 +13,7 @@ import {
 } from '../../../../../drivers/mavlink/vehicles/feeds.ts';
 import type { Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { publishedBy } from '../../../../support/drivers/unknown-values.ts';
 import { drone_key, withDrone, withLab } from '../mavlink-lab.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
@@ -90,6 +91,25 @@ describe('The other feeds', () => {
       expect(await lab.sees('sys_status')).not.toHaveProperty('flight_time_s');
       drone.flight.believes_airborne = true;
       await lab.sees('sys_status', ({ flight_time_s }) => flight_time_s === 0);
+    });
+  });
+
+  it.each([
+    { what: 'since its take-off', takeoff_s: 60, seconds: 40 },
+    { what: 'not, where that is unknown', takeoff_s: 0, seconds: undefined },
+    { what: 'not, where the time is that of the day', takeoff_s: 1.8e9, seconds: undefined },
+  ])('have the time in the air of a vehicle that flies already, $what', async ({ takeoff_s, seconds }) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly({ airborne: true, uptime_ms: 100_000 });
+      drone.takeoff_s = takeoff_s;
+      await eventually('it is asked', () => drone.requests.includes(264));
+      lab.outbox.clear();
+      const { flight_time_s } = await lab.sees('sys_status');
+      const isRight =
+        seconds === undefined
+          ? flight_time_s === undefined
+          : Number(flight_time_s) >= seconds && Number(flight_time_s) < seconds + 30;
+      expect(isRight).toBe(true);
     });
   });
 

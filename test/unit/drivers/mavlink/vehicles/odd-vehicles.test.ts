@@ -139,6 +139,14 @@ describe.concurrent('A component of a vehicle', () => {
       camera.send(encode('HEARTBEAT', beat, { sysid: 1, compid: 100, seq: 0 }), lab.port, '127.0.0.1');
       await lab.until('online', `${drone_key}:component-100`);
       expect(lab.hub.assets()).toHaveLength(2);
+      const text = 'Storage is nearly full, 90 MB are left of it, and it was';
+      for (const [chunk_seq, chunk] of [text.slice(0, 50), text.slice(50)].entries()) {
+        const fields = { severity: 4, text: chunk, id: 3, chunk_seq };
+        camera.send(encode('STATUSTEXT', fields, { sysid: 1, compid: 100, seq: 1 }), lab.port, '127.0.0.1');
+      }
+      expect(await lab.sees('messages')).toMatchObject({
+        messages: [{ text: `camera: ${text}`, severity: 'warning' }],
+      });
       camera.close();
     });
   });
