@@ -28,6 +28,11 @@ const batch_items = 25;
 /** Every so many-th number is left out, and every so many-th message comes again. */
 const every_gap = 7;
 const every_repeat = 11;
+/** Every so many-th message begins an alarm, or ends the one before. The service keeps 1,000 closed ones of a kit. */
+const every_alarm = 60;
+const alarms_max = 900;
+/** The feed of these alarms. */
+export const alarm_feed = 'relay_fault';
 
 /** What is in a message, as far as the account needs it. */
 interface Item {
@@ -71,6 +76,8 @@ export class PublishingKit {
   readonly tasks: string[] = [];
   readonly #sent = new Set<number>();
   readonly #under_way = new Map<number, UnderWay>();
+  /** Names of alarms that began, and whether they have ended since. */
+  readonly alarms = new Map<string, 'begun' | 'ended'>();
   #seq = 0;
   #packet = 0;
   #last: Buffer | undefined;
@@ -185,13 +192,31 @@ export class PublishingKit {
   #publishNext(n: number): void {
     if (n % every_repeat === 0 && this.#last) this.#socket?.write(this.#last);
     if (n % 20 === 0) this.#publishBatch();
-    else this.#publishItem(this.#next(n));
+    else this.#publishItem(n % every_alarm === 1 ? this.#nextAlarm() : this.#next(n));
+  }
+
+  /** The beginning of an alarm with a name of its own, or its end. */
+  #nextAlarm(): Item {
+    const [last, state] = [...this.alarms].at(-1) ?? [];
+    const isEnd = last !== undefined && state === 'begun';
+    if (!isEnd && this.alarms.size >= alarms_max) return this.#next(1);
+    // Names that differ in digits only would be one thing.
+    const name = isEnd
+      ? last
+      : [...String(this.alarms.size)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+    this.alarms.set(name, isEnd ? 'ended' : 'begun');
+    const channel = channels.event(assetId(this.kit_id, 'asset-0'), alarm_feed);
+    return { channel, seq: this.#nextSeq(), data: { detected: !isEnd, name } };
+  }
+
+  #nextSeq(): number {
+    this.#seq += this.#seq % every_gap === 0 ? 2 : 1;
+    return this.#seq;
   }
 
   /** A feed, an alarm, a step of a task or telemetry, with the next number. */
   #next(n: number): Item {
-    this.#seq += this.#seq % every_gap === 0 ? 2 : 1;
-    const seq = this.#seq;
+    const seq = this.#nextSeq();
     const asset_id = assetId(this.kit_id, `asset-${n % 5}`);
     const item = ((): Omit<Item, 'seq'> => {
       switch (n % 4) {

@@ -18,7 +18,7 @@ import { command_file } from '../../support/kit/kit.ts';
 import { type Delivery, startMqttTap } from '../../support/brokers/mqtt-tap.ts';
 import { startPostgres } from '../../support/database/postgres.ts';
 import { withDirectory } from '../../support/temporary.ts';
-import { epoch, PublishingKit } from './published.ts';
+import { alarm_feed, epoch, PublishingKit } from './published.ts';
 import { freePort } from '../../support/ports.ts';
 
 export type ServiceDatabase = 'SQLite' | 'PostgreSQL';
@@ -38,6 +38,12 @@ export interface ServiceAccount {
   readonly invented: number;
   /** Came more than once. */
   readonly duplicates: number;
+  /** Alarms that the kits began, each one thing that began once. */
+  readonly alarms: number;
+  /** Of these: not there, there more than once or counted more than once, and open or closed against what the kit sent. */
+  readonly alarms_lost: number;
+  readonly alarms_doubled: number;
+  readonly alarms_wrong: number;
   /** Channels whose newest value is not the one in the database. */
   readonly stale: readonly string[];
   /** Killed before it was connected. */
@@ -114,6 +120,7 @@ export async function killServices(kills: number, kind: ServiceDatabase): Promis
         return {
           lost: await lostOf(database, kits),
           stale: await staleOf(database, kits),
+          ...(await alarmsOf(database, kits)),
           duplicates: await duplicatesOf(database, kits),
         };
       });
@@ -257,6 +264,27 @@ async function duplicatesOf(database: Database, kits: readonly PublishingKit[]):
   let duplicates = 0;
   for (const { kit_id } of kits) duplicates += (await store.kit(kit_id))?.counts.duplicates ?? 0;
   return duplicates;
+}
+
+/** What became of the alarms, compared with what the kits sent. */
+async function alarmsOf(database: Database, kits: readonly PublishingKit[]) {
+  const account = { alarms: 0, alarms_lost: 0, alarms_doubled: 0, alarms_wrong: 0 };
+  for (const { kit_id, alarms } of kits) {
+    const rows = await database.all(
+      'SELECT subject, count, closed_ms FROM alarms WHERE kit_id = ? AND what = ?',
+      kit_id,
+      alarm_feed,
+    );
+    const bySubject = Map.groupBy(rows, ({ subject }) => String(subject));
+    for (const [name, state] of alarms) {
+      const [row, ...others] = bySubject.get(name) ?? [];
+      account.alarms += 1;
+      if (!row) account.alarms_lost += 1;
+      else if (others.length > 0 || Number(row['count']) !== 1) account.alarms_doubled += 1;
+      else if ((row['closed_ms'] !== null) !== (state === 'ended')) account.alarms_wrong += 1;
+    }
+  }
+  return account;
 }
 
 /** A number that counts as stored stands for a content that is there too. */
