@@ -203,7 +203,7 @@ export class PublishingKit {
     // Names that differ in digits only would be one thing.
     const name = isEnd
       ? last
-      : [...String(this.alarms.size)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+      : String(this.alarms.size).replaceAll(/\d/gu, (digit) => 'abcdefghij'.charAt(Number(digit)));
     this.alarms.set(name, isEnd ? 'ended' : 'begun');
     const channel = channels.event(assetId(this.kit_id, 'asset-0'), alarm_feed);
     return { channel, seq: this.#nextSeq(), data: { detected: !isEnd, name } };
