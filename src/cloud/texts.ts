@@ -130,6 +130,8 @@ export const texts = {
     `"${text.slice(0, 40)}" is no time; write ISO 8601 with seconds and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00`,
   empty_list: 'name at least one, or leave the parameter out',
   no_id: (text: string) => `"${text}" is no UUID`,
+  layer_too_large: (count: number, most: number) =>
+    `${count} assets have a position, and one response at most ${most}; name "kits", "tags" or "types"`,
   turned_span: '"from" is later than "to"',
   only_by_arrival: '"arrived_from" is for "order=arrival" only; "from" is the time of observation',
   export_too_long: (days: number, max: number) =>

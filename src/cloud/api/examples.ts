@@ -13,6 +13,7 @@ import {
   track,
 } from './history-resources.ts';
 import { createdKey, createKey, key, keyList } from './key-resources.ts';
+import { assetLayer } from './layer-resources.ts';
 import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
 import {
@@ -392,6 +393,27 @@ give(key, aKey);
 give(keyList, { keys: [aKey] });
 give(createdKey, { ...aKey, key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
 give(createKey, { label: 'ops room', scopes: ['read', 'alarms'], expires_at: '2027-01-31T18:00:00Z' });
+give(assetLayer, {
+  type: 'FeatureCollection',
+  features: [
+    {
+      type: 'Feature',
+      id: asset_id,
+      geometry: { type: 'Point', coordinates: [8.5456, 47.3985, 512.4] },
+      properties: {
+        id: asset_id,
+        kit_id,
+        kit_name: 'Kit 7',
+        name: 'Quadrotor 1',
+        type: 'drone',
+        status: 'online',
+        last_seen_at: time,
+        positioned_at: time,
+        heading: 90,
+      },
+    },
+  ],
+});
 give(openSession, { api_key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
 give(mapResource, {
   archive: {

@@ -301,7 +301,7 @@ const retainedHeaders = [
 export function compressed(): MiddlewareHandler {
   const packs = compress({
     contentTypeFilter: (type) =>
-      COMPRESSIBLE_CONTENT_TYPE_REGEX.test(type) || type.startsWith('application/x-ndjson'),
+      COMPRESSIBLE_CONTENT_TYPE_REGEX.test(type) || /^application\/(?:x-ndjson|geo\+json)/u.test(type),
   });
   return async (c, next) => (changeable.test(c.req.path) ? next() : packs(c, next));
 }

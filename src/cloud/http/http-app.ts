@@ -37,6 +37,7 @@ import { retentionRoutes } from './history/erasures.ts';
 import { historyRoutes } from './history/routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { kitRoutes } from './kit-routes.ts';
+import { layerRoutes } from './layer-routes.ts';
 import { mapRoutes } from './map-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { taskRoutes } from './task-routes.ts';
@@ -79,6 +80,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     alarmRoutes(new AlarmOperations(parts)),
     assetRoutes(service, store, gate),
     videoRoutes(parts),
+    layerRoutes(service, store),
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),

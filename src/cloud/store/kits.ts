@@ -4,11 +4,22 @@ import { assetStatus, type CommandDefinition } from '../../contract/assets.ts';
 import { feeds_max } from '../../contract/limits.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
 import { type Holes, readHoles, readStored } from '../stored/received/received-numbers.ts';
-import { asset_select, assetOf, commandsOf, evidenceOf, feedOf, withoutParent } from '../stored/rows.ts';
+import {
+  asset_select,
+  assetOf,
+  commandsOf,
+  evidenceOf,
+  feedOf,
+  placed_select,
+  placedOf,
+  withoutParent,
+} from '../stored/rows.ts';
+import { inPortions, places } from '../sql/many-rows.ts';
 import type { Queries, Row } from '../sql/database.ts';
 import type {
   AssetState,
   KitLabel,
+  PlacedAsset,
   StoreContext,
   StoredAsset,
   StoredFeed,
@@ -48,6 +59,13 @@ export function kitStore({ database }: StoreContext) {
     /** The states of all assets of these kits. */
     async assetStates(kit_ids: readonly string[] | '*'): Promise<readonly AssetState[]> {
       return readAssetStates(database, kit_ids);
+    },
+
+    async placedAssets(kit_ids: readonly string[]): Promise<readonly PlacedAsset[]> {
+      const rows = await inPortions(kit_ids, async (some) =>
+        database.all(`${placed_select} WHERE gone = 0 AND assets.kit_id IN (${places(some, '?')})`, ...some),
+      );
+      return rows.map(placedOf);
     },
 
     async assets(kit_id: string): Promise<readonly StoredAsset[]> {

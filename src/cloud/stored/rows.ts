@@ -1,13 +1,21 @@
 /** Rows of the tables as the values that the rest of the service knows. What stands in the tables was checked on its way in. */
 import { z } from 'zod';
-import { announcement, assetStatus, commandDefinition } from '../../contract/assets.ts';
+import { announcement, assetStatus, commandDefinition, latitude, longitude } from '../../contract/assets.ts';
 import { json, jsonObject } from '../../contract/json.ts';
 import { partnerFix } from '../../contract/partners.ts';
 import { kitState } from '../../contract/presence.ts';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Row } from '../sql/database.ts';
 import { lossesOf } from './losses.ts';
-import type { ApiKey, PushedMessage, StoredAsset, StoredFeed, StoredKit, StoredTask } from './stored.ts';
+import type {
+  ApiKey,
+  PlacedAsset,
+  PushedMessage,
+  StoredAsset,
+  StoredFeed,
+  StoredKit,
+  StoredTask,
+} from './stored.ts';
 
 const text = z.string();
 const jsonText = text.transform((written): unknown => JSON.parse(written));
@@ -133,13 +141,37 @@ export function keyOf(row: Row): ApiKey {
 const range = z.tuple([z.number(), z.number()]);
 export const rangesOf = jsonText.pipe(z.array(range));
 
-export const asset_select = `SELECT assets.data, asset_status.status, asset_status.reason,
+const asset_columns = `assets.data, asset_status.status, asset_status.reason,
   (SELECT feeds.time_ms FROM feeds WHERE feeds.kit_id = assets.kit_id AND feeds.asset_id = assets.asset_id
      AND (feeds.epoch, feeds.seq) >= (assets.epoch, assets.seq)
    ORDER BY feeds.epoch DESC, feeds.seq DESC LIMIT 1) AS fed_ms,
-  partner_fixes.data AS fix, partner_fixes.alt_m AS fix_alt_m, partner_fixes.time_ms AS fix_ms FROM assets
+  partner_fixes.data AS fix, partner_fixes.alt_m AS fix_alt_m, partner_fixes.time_ms AS fix_ms`;
+const asset_tables = `assets
   LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
   LEFT JOIN partner_fixes ON partner_fixes.kit_id = assets.kit_id AND partner_fixes.asset_id = assets.asset_id`;
+
+export const asset_select = `SELECT ${asset_columns} FROM ${asset_tables}`;
+
+/** Assets of several kits, with what their feed \`gps\` says. */
+export const placed_select = `SELECT assets.kit_id, gps.data AS gps, gps.time_ms AS gps_ms, ${asset_columns} FROM ${asset_tables}
+  LEFT JOIN feeds AS gps ON gps.kit_id = assets.kit_id AND gps.asset_id = assets.asset_id AND gps.feed = 'gps'`;
+
+const gpsFeed = z.object({
+  lat: latitude,
+  lon: longitude,
+  alt_m: z.number().nullish(),
+  heading: z.number().nullish(),
+});
+
+export function placedOf(row: Row): PlacedAsset {
+  const asset = assetOf(row);
+  const kit_id = String(row['kit_id']);
+  if (typeof row['fix'] === 'string')
+    return { kit_id, asset, fix: { ...asset, time_ms: Number(row['fix_ms']) } };
+  // A drone without a fix says so.
+  const gps = jsonText.pipe(gpsFeed).safeParse(row['gps']).data;
+  return { kit_id, asset, fix: gps && { ...gps, time_ms: Number(row['gps_ms']) } };
+}
 
 export function withoutParent(asset: StoredAsset): StoredAsset {
   return { ...asset, parent_id: null };

@@ -309,6 +309,22 @@ export interface FeedArrival {
   readonly data: JsonObject;
 }
 
+/** Where it is, as far as it is known. */
+export interface PlacedAsset {
+  readonly kit_id: string;
+  readonly asset: StoredAsset;
+  /** Undefined: it has reported none. */
+  readonly fix:
+    | {
+        readonly lat: number | null;
+        readonly lon: number | null;
+        readonly alt_m?: number | null | undefined;
+        readonly heading?: number | null | undefined;
+        readonly time_ms: number;
+      }
+    | undefined;
+}
+
 export interface Erasure {
   readonly kit_id: string;
   /** Left out: the whole kit. */
