@@ -32,8 +32,8 @@ export const images: readonly Image[] = [
 const registry = 'localhost';
 
 const suite = 'bookworm';
-/** Beside what the packages name: the shell of `kit-connector`, and what `service enrol` makes certificates with. */
-const base = ['base-files', 'ca-certificates', 'dash', 'netbase', 'openssl'];
+/** Beside what the packages name: the shell of `kit-connector`, what a library asks through it, and what `service enrol` makes certificates with. */
+const base = ['base-files', 'ca-certificates', 'dash', 'grep', 'netbase', 'openssl'];
 const needed = [...base, 'libc6', 'libgcc-s1', 'libstdc++6'];
 /** What people read, and what installs packages. */
 const left_out = ['doc', 'info', 'lintian', 'locale', 'man'].map((name) => `usr/share/${name}`);

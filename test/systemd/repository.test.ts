@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { buildPackages } from '../../systemd/package/build.ts';
 import { makeRepository } from '../../systemd/package/repository.ts';
 import { targetNamed } from '../../systemd/package/target.ts';
@@ -19,6 +20,8 @@ const gateway = 'kit-connector.service';
 const many = 'kit-connector-service.service';
 const config = '/etc/kit-connector-service/service.yaml';
 const sample = `broker: { url: mqtt://127.0.0.1:1, username: cloud }\nlisten: 127.0.0.1:8080\n`;
+
+const status = z.looseObject({ version: z.string(), outbox: z.looseObject({ buffered: z.number() }) });
 
 const isMissing =
   containerMissing() || peerMissing('x86_64-linux-gnu-strip', 'apt-ftparchive', 'gpg', 'dpkg-deb');
@@ -175,8 +178,11 @@ describe.skipIf(isMissing)('from the repository', () => {
     });
     afterAll(async () => inside?.stop());
 
-    test('is upgraded by apt through two versions and keeps id, configuration and buffer', async () => {
+    test('is upgraded by apt through two versions, which it shows everywhere, and keeps id, configuration and buffer', async () => {
+      const report = async () =>
+        status.parse(JSON.parse(await inside.run('kit-connector', 'status', '--json')));
       const id = async (): Promise<string> => inside.sh('cat /var/lib/kit-connector/kit-id');
+      const before = await report();
       const kept = [await id(), await inside.sh('cat /etc/kit-connector/config.yaml')];
       for (const [repository, version] of [
         ['first', '0.2.1'],
@@ -186,7 +192,17 @@ describe.skipIf(isMissing)('from the repository', () => {
         await inside.sh(`${apt} upgrade --with-new-pkgs`);
         expect(await isActive(inside, gateway)).toBe('active');
         expect([await id(), await inside.sh('cat /etc/kit-connector/config.yaml')]).toEqual(kept);
-        expect(await inside.run('kit-connector', '--version')).toBe(version);
+        const said = await Promise.all([
+          inside.run('kit-connector', '--version'),
+          inside.run('dpkg-query', '--show', '--showformat=${Version}', 'kit-connector'),
+          inside.sh(
+            'rm -f /root/bundle.tar.gz; kit-connector support-bundle --output /root/bundle.tar.gz >&2; tar --extract --gzip --to-stdout --file /root/bundle.tar.gz --wildcards "*versions.json" | head -c 200',
+          ),
+        ]);
+        expect(said).toEqual([version, version, expect.stringContaining(`"kit_connector": "${version}"`)]);
+        const now = await report();
+        expect(now.version).toBe(version);
+        expect(now.outbox.buffered).toBeGreaterThanOrEqual(before.outbox.buffered);
       }
     });
   });

@@ -37,6 +37,8 @@ const fileDrivers = z.object({
   drivers: z.array(z.object({ options: z.record(z.string(), z.unknown()).catch({}) })).catch([]),
 });
 
+const fileSections = z.looseObject({ broker: z.unknown().optional(), metrics: z.unknown().optional() });
+
 const listening = z.object({ kind: z.enum(['udp_listen', 'tcp_listen']), host: z.string(), port: z.int() });
 const serialPort = z.object({ kind: z.literal('serial'), path: z.string() });
 const host = z.object({
@@ -76,11 +78,12 @@ export function touchpointsOf(
   drivers: readonly DriverInstance[],
   dir: string,
 ): Touchpoints {
+  const file = fileSections.safeParse(file_value).data ?? {};
   const sections = fileDrivers.safeParse(file_value).data?.drivers ?? [];
   const found = {
     ports: new Array<SerialPort>(),
     hosts: new Array<Host>(),
-    secrets: brokerFiles(file_value, dir),
+    secrets: [...filesIn(file.broker, 'the broker', dir), ...filesIn(file.metrics, 'the metrics', dir)],
     listeners: new Array<Listener>(),
   };
   for (const [at, { name, driver }] of drivers.entries()) {
@@ -115,29 +118,6 @@ function noteNode(
   for (const [key, value] of Object.entries(node)) {
     if (secret_keys.has(key) && typeof value === 'string') found.secrets.push({ driver: name, path: value });
   }
-}
-
-const brokerFileKeys = z.object({
-  password_file: z.string().optional(),
-  key_file: z.string().optional(),
-  ca_file: z.string().optional(),
-  cert_file: z.string().optional(),
-});
-type BrokerFiles = z.output<typeof brokerFileKeys>;
-const brokerSection = z.object({
-  broker: brokerFileKeys.extend({ urls: z.array(brokerFileKeys.catch({})).catch([]) }),
-});
-
-function brokerFiles(file_value: unknown, dir: string): SecretFile[] {
-  const { urls = [], ...section } = brokerSection.safeParse(file_value).data?.broker ?? {};
-  const driver = 'the broker';
-  const brokers: readonly BrokerFiles[] = [section, ...urls];
-  const secret = brokers.flatMap(({ password_file, key_file }) => [password_file, key_file]);
-  const open = brokers.flatMap(({ ca_file, cert_file }) => [ca_file, cert_file]);
-  return [
-    ...secret.flatMap((path) => (path ? [{ driver, path: resolve(dir, path) }] : [])),
-    ...open.flatMap((path) => (path ? [{ driver, path: resolve(dir, path), isPublic: true } as const] : [])),
-  ];
 }
 
 /** The secrets and certificates that keys at any depth of the file name. */

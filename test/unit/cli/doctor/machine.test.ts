@@ -273,6 +273,20 @@ test('ports, hosts and secrets are found in the options of every driver, with th
     };
     await writeFile(file, JSON.stringify(value));
     const config = await readConfig(file, { drivers, credentials_dir: undefined });
+    // What of them is missing is a fault of the configuration; here it is what the doctor looks at.
+    const sections = {
+      broker: { key_file: 'key', ca_file: 'ca', urls: [{ url: 'mqtts://b', password_file: '/secrets/b' }] },
+      metrics: { listen: '0.0.0.0:9464', token_file: 'token', tls: { cert_file: 'cert', key_file: 'key' } },
+    };
+    const named = touchpointsOf(sections, [], '/etc/kit').secrets;
+    expect(named.map(({ driver, path, isPublic = false }) => [driver, path, isPublic])).toEqual([
+      ['the broker', '/etc/kit/key', false],
+      ['the broker', '/etc/kit/ca', true],
+      ['the broker', '/secrets/b', false],
+      ['the metrics', '/etc/kit/token', false],
+      ['the metrics', '/etc/kit/cert', true],
+      ['the metrics', '/etc/kit/key', false],
+    ]);
     expect(touchpointsOf(value, config.drivers, '/etc/kit')).toEqual({
       ports: [{ driver: 'drones', path: '/dev/ttyACM0' }],
       hosts: [
