@@ -42,9 +42,8 @@ interface Place {
 }
 
 async function answer({ host, port }: Place, signal: AbortSignal): Promise<void> {
-  const { status } = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/live`, {
-    signal,
-  });
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/live`;
+  const { status } = await fetch(url, { signal, redirect: 'error' });
   if (status !== 200) throw new Error(`status ${status}`);
 }
 
