@@ -98,10 +98,7 @@ export const seriesList = z
   .openapi('SeriesList');
 export type SeriesList = z.output<typeof seriesList>;
 
-const seriesRow = z
-  .looseObject({ time: timestamp })
-  .catchall(z.union([timestamp, z.number().nullable()]))
-  .openapi('SeriesRow');
+const seriesRow = z.looseObject({ time: timestamp }).catchall(z.number().nullable()).openapi('SeriesRow');
 /** With `shape=rows` a list: a number or null for each series, under its name. */
 export const seriesAnswer = z.union([seriesList, z.array(seriesRow)]).openapi('SeriesAnswer');
 

@@ -25,15 +25,13 @@ const timestamp = z.iso.datetime();
 /** Null: no sensor, or not known. */
 const batteryPercent = z.number().min(0).max(100).nullable();
 
-export const kitLive = z
-  .strictObject({
-    location: locationResource.optional(),
-    wans: z.array(wanResource),
-    battery: batteryPercent,
-    battery_charging: z.boolean().nullable(),
-    gateway: gatewayResource.optional(),
-  })
-  .openapi('KitLive');
+const kitLive = z.strictObject({
+  location: locationResource.optional(),
+  wans: z.array(wanResource),
+  battery: batteryPercent,
+  battery_charging: z.boolean().nullable(),
+  gateway: gatewayResource.optional(),
+});
 
 export const kit = z
   .strictObject({
@@ -42,8 +40,8 @@ export const kit = z
     tags: z.array(z.string()).optional().describe('words by which operators group kits; absent: none'),
     online: z.boolean().describe('whether the kit has reported in recently'),
     last_seen: timestamp.optional().describe('most recent check-in; absent: never'),
-    // A union: `nullable` would make the named schema itself nullable in the OpenAPI document.
-    live: z.union([kitLive, z.null()]).describe('null: the kit never reported telemetry'),
+    // Without a name: converters to OpenAPI 3.0, and generators behind them, know no union of a named schema and null.
+    live: kitLive.nullable().describe('null: the kit never reported telemetry'),
     summary: kitSummary,
   })
   .openapi('Kit');

@@ -88,6 +88,29 @@ it('documents the headers of responses', () => {
   expect(sent?.['401']?.headers).toHaveProperty('WWW-Authenticate');
 });
 
+/** What OpenAPI 3.0 lacks and converters leave as it is (typia#2300, zod-openapi#554, oapi-codegen#2218): generators of Go and Rust refuse it. */
+it('has nothing that cannot be turned into OpenAPI 3.0', () => {
+  const faults: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      if (!path.endsWith('/properties') && isOnlyLater(key, inner)) faults.push(`${path}/${key}`);
+      if (key !== 'example') visit(inner, `${path}/${key}`);
+    }
+  };
+  visit(document.components.schemas, '');
+  for (const [path, methods] of Object.entries(document.paths)) visit(methods, path);
+  expect(faults).toEqual([]);
+});
+const only_later =
+  /^(?:prefixItems|patternProperties|propertyNames|contains|if|then|else|dependentSchemas|unevaluatedProperties|\$defs)$/u;
+function isOnlyLater(key: string, value: unknown): boolean {
+  if (key.startsWith('exclusive')) return typeof value === 'number';
+  if (key !== 'type') return only_later.test(key);
+  const types = [value].flat().filter((each) => typeof each === 'string' && each !== 'null');
+  return typeof value !== 'object' ? value === 'null' : types.length > 1;
+}
+
 it('names the server that serves it', () => {
   expect(document.servers.map(({ url }) => url)).toEqual(['/']);
 });
