@@ -13,7 +13,7 @@ import { html } from './views/parts/html.ts';
 import { symbols } from './views/parts/icon.ts';
 import { pageView, fetchScreens } from './views/page-view.ts';
 import { openAlarms, tabTitle } from './views/shell/nav.ts';
-import { beep } from './views/parts/sound.ts';
+import { pressKey } from './views/shell/shortcuts.ts';
 import { markTab } from './views/shell/tab.ts';
 import { Alarms } from './world/alarms.ts';
 import type { Alarm, Choices } from './types.d.ts';
@@ -84,12 +84,13 @@ const log = new Log();
 const history = new History(drawSoon);
 const session = new Session(choices, { onNews: drawSoon, log });
 const fleet = new Fleet(choices, drawSoon);
-const alarms = new Alarms(choices, { onNews: drawSoon, onNewAlarm: announce });
+const alarms = new Alarms(choices, { onNews: drawSoon, onNewAlarm: (alarm) => void announce(alarm) });
 const act = makeActions({ choices, session, changed: draw, arrived: drawNews });
 
 /** Two tones for what is critical, one for the rest. */
-function announce({ severity }: Alarm) {
+async function announce({ severity }: Alarm) {
   if (settings.sound === 'off') return;
+  const { beep } = await import('./views/parts/sound.ts');
   beep(880);
   if (severity === 'critical') setTimeout(() => beep(660), 250);
 }
@@ -168,6 +169,7 @@ async function start() {
 }
 
 addEventListener('hashchange', followAddress);
+addEventListener('keydown', (event) => pressKey(event, choices.kit_id, act));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 document.documentElement.lang = languageNow();
 if (languageNow() !== 'en') void useLanguage(languageNow()).then(draw);

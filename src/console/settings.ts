@@ -8,6 +8,7 @@ export interface Settings {
   language: string;
   map: string;
   sound: string;
+  shortcuts: string;
 }
 
 const storage_key = 'kit-console';
@@ -20,6 +21,7 @@ export const choicesOf = {
   language: ['auto', 'en', 'de'],
   map: ['auto', 'simple'],
   sound: ['on', 'off'],
+  shortcuts: ['on', 'off'],
 };
 
 export const settings: Settings = {
@@ -29,6 +31,7 @@ export const settings: Settings = {
   language: 'auto',
   map: 'auto',
   sound: 'on',
+  shortcuts: 'on',
 };
 
 let deviceDark: MediaQueryList | undefined;
@@ -53,7 +56,7 @@ export function changeSetting(name: keyof Settings, value: string) {
 }
 
 function namesOf(): readonly (keyof Settings)[] {
-  return ['theme', 'units', 'zone', 'language', 'map', 'sound'];
+  return ['theme', 'units', 'zone', 'language', 'map', 'sound', 'shortcuts'];
 }
 
 function read(): string {

@@ -37,6 +37,7 @@ function frame(view: View, { heading, body }: Shown) {
       ${hasTabs && tabsView(view)}
     </div>
     ${choices.sheet === 'kits' && shown(chooser, view)}
+    ${choices.sheet === 'shortcuts' && shown(shortcuts, view)}
     ${choices.sheet === 'register' && shown(register, view)} ${choices.confirming && shown(question, view)}`;
 }
 
@@ -101,6 +102,9 @@ const question = lazy(async () => (await import('./command/confirm.ts')).questio
 /** The list of kits in a sheet. */
 const chooser = lazy(async () => (await import('./shell/kit-chooser.ts')).kitChooser);
 
+/** The shortcuts of the keyboard. */
+const shortcuts = lazy(async () => (await import('./shell/shortcuts-sheet.ts')).shortcutsSheet);
+
 /** The registration of partner assets. */
 const register = lazy(async () => (await import('./assets/register-view.ts')).registerSheet);
 
@@ -116,7 +120,7 @@ function screenOf(view: View): Shown | undefined {
 
 /** Fetches the other screens in idle time, so that they are there when the link is not. */
 export function fetchScreens(act: Actions) {
-  for (const part of [...Object.values(rest), question, chooser, register]) part.load(act);
+  for (const part of [...Object.values(rest), question, chooser, shortcuts, register]) part.load(act);
 }
 
 /** Asks for the API key. It is sent to the service once and not stored: the service answers with a cookie. */

@@ -631,8 +631,7 @@ export const de: Words = {
     allKits: 'Alle Kits, auch spätere',
     kitsOfOwn: 'Alle Kits deines Schlüssels',
     kits: (n) => `${number(n)} Kits`,
-    unused: 'nie benutzt',
-    used: (ago) => `vor ${ago} benutzt`,
+    used: (ago) => (ago === '' ? 'nie benutzt' : `vor ${ago} benutzt`),
     until: (time) => `läuft ab ${time}`,
     over: (time) => `abgelaufen ${time}`,
     oldUntil: (time) => `das alte Geheimnis gilt bis ${time}`,
@@ -744,6 +743,7 @@ export const de: Words = {
       language: 'Sprache',
       map: 'Karte',
       sound: 'Ton bei Alarmen',
+      shortcuts: 'Tastenkürzel (?)',
     },
     value: {
       auto: 'Automatisch',

@@ -107,6 +107,17 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     );
     await head.click();
     await eventually('the other way round', async () => (await names.first().innerText()) === 'Kit 39');
+    const long = 'Rescue post Säntis, summit station north 14';
+    await lab.lab.publish(
+      channels.state,
+      { ...samples['kitState'], name: long },
+      { kit: kitIds(40)[39] ?? '' },
+    );
+    const whole = page.locator('.kit-item .nm b', { hasText: long });
+    await whole.waitFor();
+    expect(
+      await whole.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth),
+    ).toBeLessThanOrEqual(0);
     const ends = await page
       .locator('.kit-item')
       .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().bottom));

@@ -5,6 +5,7 @@ import { eventually } from '../../support/eventually.ts';
 import { faultsOf, ids, page_kit_id } from '../../support/service/page-lab.ts';
 import { more_ids, playMore, screens } from '../../support/service/page-kit.ts';
 import { playPast } from '../../support/service/page-past.ts';
+import { word } from '../../support/service/page-words.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
 import { peerMissing } from '../../support/peers.ts';
 
@@ -157,6 +158,36 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The console by the keyb
     },
     90_000,
   );
+
+  it('goes to a screen with two letters, also of another script, finds with /, and lists this with ?', async () => {
+    const lab = await show({ width_px: 1_280 });
+    const { page } = lab;
+    await page.keyboard.press('g');
+    await page.keyboard.press('l');
+    await page.locator('.rail [aria-current]', { hasText: word('nav.links') }).waitFor();
+    await page.keyboard.press('?');
+    await page.locator('dialog kbd').first().waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('k');
+    expect(await faultsOf(page)).toEqual([]);
+    expect(page.url()).toMatch(/\/links$/u);
+    await page.keyboard.press('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    // A Cyrillic keyboard has other letters on these keys.
+    await page.evaluate(() => {
+      for (const [key, code] of [
+        ['п', 'KeyG'],
+        ['л', 'KeyK'],
+      ] as const)
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key, code, bubbles: true }));
+    });
+    await page.waitForURL(/#\/kits$/u);
+    await page.getByRole('searchbox').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('gk');
+    expect(await page.getByRole('searchbox').inputValue()).toBe('gk');
+    expect(page.url()).toMatch(/#\/kits$/u);
+  });
 
   it('filters the activity, changes the theme and opens an asset without a pointer', async () => {
     const lab = await show({ width_px: 390 });

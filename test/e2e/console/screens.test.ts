@@ -30,18 +30,23 @@ async function keepPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: new URL(`${name}.png`, pictures).pathname, fullPage: true });
 }
 
+const kit = `k/${page_kit_id}`;
 const screens = {
-  overview: '',
-  map: '/map',
-  assets: '/assets',
-  drone: `/a/${ids.drone}`,
-  camera: `/a/${more_ids.camera}`,
-  radio: `/a/${more_ids.radio}`,
-  gateway: `/a/${more_ids.gateway}`,
-  links: '/links',
-  align: '/align',
-  activity: '/activity',
-  settings: '/settings',
+  overview: kit,
+  map: `${kit}/map`,
+  assets: `${kit}/assets`,
+  drone: `${kit}/a/${ids.drone}`,
+  camera: `${kit}/a/${more_ids.camera}`,
+  radio: `${kit}/a/${more_ids.radio}`,
+  gateway: `${kit}/a/${more_ids.gateway}`,
+  links: `${kit}/links`,
+  align: `${kit}/align`,
+  activity: `${kit}/activity`,
+  settings: `${kit}/settings`,
+  kits: 'kits',
+  alarms: 'alarms',
+  log: 'log',
+  manage: 'manage',
 };
 
 describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the console', () => {
@@ -55,12 +60,16 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
   ): Promise<readonly string[]> => {
     await playMore(lab.lab);
     await playPast(lab.lab);
+    // The service of the scene has them switched off.
+    await lab.page.route('**/api/webhooks', async (route) => route.fulfill({ json: { webhooks: [] } }));
     const found: string[] = [];
     for (const [screen, path] of Object.entries(screens)) {
-      await lab.page.goto(`${lab.url}/#/k/${page_kit_id}${path}`);
+      await lab.page.goto(`${lab.url}/#/${path}`);
       await lab.page.locator('main .card, main .mapbox').first().waitFor();
-      if (path === '/links') await lab.page.locator('#completeness, #clients').nth(1).waitFor();
-      if (path === '/activity') await lab.page.locator('#log .event').first().waitFor();
+      if (screen === 'links') await lab.page.locator('#completeness, #clients').nth(1).waitFor();
+      if (screen === 'alarms') await lab.page.locator('.alarm').first().waitFor();
+      if (screen === 'manage') await lab.page.locator('#keys .managed').nth(1).waitFor();
+      if (screen === 'activity') await lab.page.locator('#log .event').first().waitFor();
       for (const colorScheme of color_schemes) {
         await lab.page.emulateMedia({ colorScheme });
         found.push(...(await faultsOf(lab.page)).map((fault) => `${screen}, ${colorScheme}: ${fault}`));

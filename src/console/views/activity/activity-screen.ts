@@ -193,7 +193,8 @@ function noteOfEntry(entry: Entry): Note {
 function noteOfEvent(event: Event, view: View): Note {
   const { type, asset_id, time_ms, id } = event;
   const kit_id = event.kit_id || view.choices.kit_id;
-  const kit = view.choices.kits.find(({ id: each }) => each === event.kit_id);
+  const kit =
+    view.route.screen === 'log' ? view.choices.kits.find(({ id: each }) => each === event.kit_id) : undefined;
   const href =
     type === 'link_status' || asset_id === ''
       ? addressOf('links', kit_id)

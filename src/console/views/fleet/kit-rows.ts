@@ -2,7 +2,7 @@
 import { freshness } from '../../world/age.ts';
 import { duration, number } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
-import { byName } from '../../world/text.ts';
+import { byName, plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon, iconOfLink } from '../parts/icon.ts';
@@ -129,10 +129,10 @@ function kitRow(
   const tags = tagsOf(kit);
   return html`<li key=${kit.id} class="kit-item" aria-posinset=${position} aria-setsize=${all}>
     <a class="kit-row" href=${addressOf('overview', kit.id)}
-      >${state(isKnown ? judged.state : 'wasOnline')}<span class="nm"
+      >${state(isKnown ? judged.state : 'wasOnline')}<span class="nm" title=${plain(kit.name)}
         ><b>${name(kit.name)}</b
         >${city ? html`<span class="cap">${name(city)}</span>` : ''}${tags.map((tag) => html`<span key=${tag} class="tag">${name(tag)}</span>`)}</span
-      ><span class="why" title=${why}>${why || t.attention.nothing}</span
+      ><span class="why" title=${why}>${why}</span
       >${figures(kit)}${kit.last_seen ? age(seen) : html`<span class="age">${t.kits.never}</span>`}</a
     >
   </li>`;

@@ -36,7 +36,7 @@ function keyRow(key: unknown, view: View) {
   const rotate = async () => keep(await send(view, 'POST', `${path}/rotate`), view);
   const about = [
     text('used_at') === ''
-      ? !isOwn && t.keys.unused
+      ? !isOwn && t.keys.used('')
       : t.keys.used(ageText(Math.max(0, view.time_ms - at('used_at')))),
     text('expires_at') !== '' && (isOver ? t.keys.over : t.keys.until)(clock(at('expires_at'))),
     text('old_secret_expires_at') !== '' && t.keys.oldUntil(clock(at('old_secret_expires_at'))),

@@ -34,7 +34,8 @@ export function icon(name: Icon, size: 's' | 'l' | '' = '') {
 }
 
 export function shape(name: Shape) {
-  return html`<svg class="shape" aria-hidden="true"><use href=${`#s-${name}`} /></svg>`;
+  // Another one, so that a change is seen.
+  return html`<svg key=${name} class="shape" aria-hidden="true"><use href=${`#s-${name}`} /></svg>`;
 }
 
 const ofTypes: Readonly<Record<string, Icon>> = {

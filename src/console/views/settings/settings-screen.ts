@@ -9,7 +9,15 @@ import { keepMap } from '../map/own-map.ts';
 import { integratorView } from './integrator-view.ts';
 import type { View } from '../../types.d.ts';
 
-const order: readonly (keyof Settings)[] = ['theme', 'units', 'zone', 'language', 'map', 'sound'];
+const order: readonly (keyof Settings)[] = [
+  'theme',
+  'units',
+  'zone',
+  'language',
+  'map',
+  'sound',
+  'shortcuts',
+];
 
 export function settingsScreen(view: View) {
   return {

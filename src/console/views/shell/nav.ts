@@ -64,7 +64,7 @@ function fleetTabs(view: View) {
           href=${addressOf(screen, null)}
           aria-current=${route.screen === screen ? 'page' : undefined}
           >${icon(sign)}${screen === 'alarms' && alarms > 0 ? count(alarms) : ''}<span class="word"
-            >${t.nav[screen]}</span
+            >${t.nav[screen === 'log' ? 'activity' : screen]}</span
           ></a
         >`,
     )}
