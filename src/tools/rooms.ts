@@ -158,6 +158,7 @@ export const rooms: readonly Room[] = [
       'better-sqlite3',
       'fastest-levenshtein',
       'hono',
+      'marked',
       'pg',
       'prom-client',
       'ws',

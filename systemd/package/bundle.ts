@@ -66,7 +66,8 @@ export async function bundle(
     }
     await cp(asset, join(out, basename(asset)), {
       recursive: true,
-      filter: (path) => !type_files.test(path),
+      // The help is what people read.
+      filter: (path) => basename(asset) === 'help' || !type_files.test(path),
     });
   }
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));

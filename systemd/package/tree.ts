@@ -27,8 +27,8 @@ export interface Sources {
 /** What is read where there is no network, in the folders of the sources: the pages link to each other. */
 const pages = [
   'README.md',
-  'src/help/*.md',
-  'src/{kit/app,kit/config,cloud,contract}/README.md',
+  'src/help/*.{md,png}',
+  'src/{kit/config,cloud,contract}/README.md',
   'drivers/*/README.md',
   'systemd/README.md',
 ];

@@ -2,6 +2,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { socketDocument } from '../api/socket-document.ts';
 import { answerFile, fileOf, type PageFile, type PageSource, servePage } from './page/page-files.ts';
+import { serveHelp } from './page/help.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { KeyOperations } from '../access/key-operations.ts';
 import type { KeyRing } from '../access/keys.ts';
@@ -111,6 +112,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     return c.json({ ready: true }, 200);
   });
   servePage(app, parts.page);
+  serveHelp(app);
   refuseTheRest(app, log);
   return app;
 }

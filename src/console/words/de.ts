@@ -434,6 +434,7 @@ export const de: Words = {
     manage: 'Verwaltung',
     kits: 'Kits',
     settings: 'Einstellungen',
+    help: 'Hilfe (englisch)',
     day: 'Tag',
     night: 'Nacht',
     needAttention: 'zu beachten',

@@ -204,8 +204,7 @@ export const devices = {
       max_altitude: 'maximum altitude',
       boundary: 'boundary',
     } as Readonly<Record<string, string>>,
-    fenceUnknown:
-      'It is not known whether this point lies inside the fence: the drone does not report its shape.',
+    fenceUnknown: 'It is not known whether this is inside the fence: the drone does not report its shape.',
     height: {
       relative: 'Altitude above home',
       amsl: 'Altitude above sea level',
@@ -473,6 +472,7 @@ export const en = {
     manage: 'Manage',
     kits: 'Kits',
     settings: 'Settings',
+    help: 'Help',
     day: 'Day',
     night: 'Night',
     needAttention: 'need attention',

@@ -5,11 +5,12 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { startChild } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort } from '../../support/ports.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { run, withDirectory } from '../../support/temporary.ts';
 
 const help = join(import.meta.dirname, '../../../src/help');
 const kits = z.array(z.object({ name: z.string(), online: z.boolean() }));
@@ -73,3 +74,44 @@ test('the pages of the help lead nowhere that is not there', async () => {
       ).resolves.toBeDefined();
   }
 });
+
+test.skipIf(peerMissing('mosquitto_sub', 'mosquitto_pub', 'bash', 'curl', 'jq'))(
+  'the requests and messages of the pages for integrators, as they are typed at a demo kit',
+  async () => {
+    await withDirectory(async (dir) => {
+      const demo = startChild([command_file, 'demo'], { env: { XDG_STATE_HOME: dir } });
+      try {
+        await demo.printed(/Published messages/u);
+        const output = demo.output();
+        const [url = '', key = ''] = [/kit: (http:\S+)/u, /API key: (\S+)/u].map(
+          (each) => each.exec(output)?.[1],
+        );
+        const port = /mqtt:\/\/127\.0\.0\.1:(\d+)/u.exec(output)?.[1] ?? '';
+        const blocksOf = async (name: string): Promise<string> =>
+          Array.from(
+            (await readFile(join(help, name), 'utf8')).matchAll(/^```sh\n(.*?)^```$/gmsu),
+            ([, block]) => block,
+          ).join('');
+        await eventually(
+          'a drone takes commands',
+          async () =>
+            (await run('curl', '-sS', '-H', `X-API-Key: ${key}`, `${url}/api/kits`)).includes(
+              '"online":true',
+            ) && demo.output().includes('Quadrotor 1'),
+        );
+        const api = (await blocksOf('api.md')).replace(/^URL=.*$/mu, `URL=${url} KEY=${key}`);
+        const asked = await run('bash', '-euo', 'pipefail', '-c', `cd ${dir}\n${api}`);
+        expect(asked).toMatch(
+          /"command_name":"hold".*"status":"(?:pending|running|completed)"|"status":"(?:pending|running|completed)".*"command_name":"hold"/u,
+        );
+        const received = (await blocksOf('receive.md')).replace(/-p 1883/u, `-p ${port}`);
+        const steps = await run('bash', '-euo', 'pipefail', '-c', `cd ${dir}\n${received}`);
+        expect(steps).toContain('"epoch":');
+        expect(steps.trimEnd()).toMatch(/"status":"(?:running|completed|failed)"[^\n]*$/u);
+      } finally {
+        await demo.end('SIGINT');
+      }
+    });
+  },
+  90_000,
+);

@@ -29,6 +29,7 @@ export function settingsScreen(view: View) {
         <p class="cap">${t.zone(zoneName())}</p>
       </section>
       <a key="manage" class="btn" href="#/manage">${t.nav.manage}</a>
+      <a key="help" class="btn" href="/help/">${t.nav.help}</a>
       ${view.choices.session && card('session', t.settings.session, logout(view))} ${integratorView(view)}
     </div>`,
   };
