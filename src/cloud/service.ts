@@ -146,6 +146,13 @@ export class Service {
     return listed.kit;
   }
 
+  /** Throws `out-of-range` when operators have set none. */
+  async timeZone(principal: Principal, kit_id: string): Promise<string> {
+    const { label } = await this.#kit(principal, kit_id);
+    if (label?.time_zone) return label.time_zone;
+    throw new RequestProblem('out-of-range', texts.no_time_zone);
+  }
+
   /** Names or tags a kit. */
   async changeKit(
     principal: Principal,
@@ -153,8 +160,8 @@ export class Service {
     change: z.output<typeof changeKit>,
   ): Promise<KitResource> {
     const { label } = await this.#kit(principal, kit_id);
-    const { name = label?.name ?? null, tags = label?.tags ?? [] } = change;
-    await this.#parts.store.setKitLabel(kit_id, { name, tags: [...new Set(tags)] });
+    const { name = label?.name ?? null, tags = label?.tags ?? [], time_zone = label?.time_zone } = change;
+    await this.#parts.store.setKitLabel(kit_id, { name, tags: [...new Set(tags)], time_zone });
     this.#parts.changes.publish([{ kind: 'kit', kit_id }]);
     return this.kit(principal, kit_id);
   }

@@ -132,6 +132,8 @@ export const texts = {
   no_id: (text: string) => `"${text}" is no UUID`,
   layer_too_large: (count: number, most: number) =>
     `${count} assets have a position, and one response at most ${most}; name "kits", "tags" or "types"`,
+  no_time_zone:
+    '"tz" is "kit", and the kit has no time zone; set "time_zone" with Change kit, or name the zone here',
   turned_span: '"from" is later than "to"',
   only_by_arrival: '"arrived_from" is for "order=arrival" only; "from" is the time of observation',
   export_too_long: (days: number, max: number) =>

@@ -376,7 +376,7 @@ give(task, aTask);
 give(taskList, { tasks: [aTask] });
 give(session, { kits: [kit_id], scopes: ['read', 'commands'] });
 give(createAsset, { name: 'Truck 4', type: 'vehicle', vendor: 'ACME', metadata: { crew: 'north' } });
-give(changeKit, { name: 'North ridge', tags: ['alps', 'rescue'] });
+give(changeKit, { name: 'North ridge', tags: ['alps', 'rescue'], time_zone: 'Europe/Zurich' });
 give(changeAsset, { metadata: { crew: 'south', seats: 4 } });
 give(sendCommand, { payload: { lat: 47.3985, lon: 8.5456, alt_m: 530 } });
 give(pushLocation, { lat: 47.3985, lon: 8.5456, alt_m: 455.2, bearing: 271.5, speed_mps: 8.2 });

@@ -8,7 +8,7 @@ import { latitude, longitude } from '../../contract/assets.ts';
 import { type Json, jsonObject } from '../../contract/json.ts';
 import { time_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
-import { zonedTime } from './times.ts';
+import { isZone, zonedTime } from './times.ts';
 
 export const name_chars_max = 100;
 /** Of a kit. */
@@ -27,6 +27,11 @@ const text = z
   )
   .overwrite(cleanText);
 export const label = text.min(1);
+
+export const zoneName = z
+  .string()
+  .max(64)
+  .refine((name) => isZone(name), 'is no time zone; write an IANA name, such as Europe/Zurich');
 
 /** What is kept and passed on as it is: a number beyond all floating point ones would become null, and half a pair stops readers. */
 const freeForm = jsonObject
@@ -64,6 +69,10 @@ export const changeKit = z
       .max(tags_max)
       .optional()
       .describe('words by which operators group kits; all of them'),
+    time_zone: zoneName
+      .nullable()
+      .optional()
+      .describe('whose days its daily figures have (`tz=kit`); null: none'),
   })
   .refine((change) => Object.keys(change).length > 0, 'send at least one field')
   .openapi('ChangeKit', { minProperties: 1 });

@@ -38,6 +38,7 @@ export const kit = z
     id: z.uuid(),
     name: z.string(),
     tags: z.array(z.string()).optional().describe('words by which operators group kits; absent: none'),
+    time_zone: z.string().optional().describe('IANA name that operators set; absent: none'),
     online: z.boolean().describe('whether the kit has reported in recently'),
     last_seen: timestamp.optional().describe('most recent check-in; absent: never'),
     // Without a name: converters to OpenAPI 3.0, and generators behind them, know no union of a named schema and null.

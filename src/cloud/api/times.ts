@@ -16,3 +16,12 @@ export function readTime(text: string): number | undefined {
   if (milliseconds.test(text)) return Number(text);
   return zonedTime.safeParse(text).success ? Date.parse(text) : undefined;
 }
+
+/** Whether it is a name of the IANA time zone database. */
+export function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}

@@ -81,9 +81,13 @@ type Reported = Pick<StoredKit, 'kit_id' | 'label' | 'state' | 'heard_ms' | 'vou
 function labelOf(
   { kit_id, label, state }: Reported,
   gateway: string | undefined,
-): Pick<KitResource, 'name' | 'tags'> {
+): Pick<KitResource, 'name' | 'tags' | 'time_zone'> {
   const name = label?.name ?? state?.name ?? gateway ?? kit_id;
-  return label && label.tags.length > 0 ? { name, tags: [...label.tags] } : { name };
+  return {
+    name,
+    ...(label && label.tags.length > 0 && { tags: [...label.tags] }),
+    ...(label?.time_zone && { time_zone: label.time_zone }),
+  };
 }
 
 /** Without the summary, which needs the kit's assets. */

@@ -65,9 +65,9 @@ const change = createRoute({
   method: 'patch',
   path: '/api/kits/{kit_id}',
   operationId: 'changeKit',
-  summary: 'Name or tag a kit',
+  summary: 'Name a kit, tag it, or set its time zone',
   description:
-    'Sets what operators call the kit, and the words by which they group kits; what the body does not name stays. The kit itself does not learn of it. Needs the scope `assets:write`.',
+    'Sets what operators call the kit, the words by which they group kits, and whose days its daily figures have; what the body does not name stays. The kit itself does not learn of it. Needs the scope `assets:write`.',
   tags,
   request: { params: kitParams, body: jsonBody(changeKit) },
   responses: { 200: okJson(kit, 'the kit after the change'), ...changeProblem },

@@ -30,7 +30,11 @@ import type {
 const kits_at_once = 500;
 /** Of the names under which the service keeps what operators call kits. */
 const label_prefix = 'kit ';
-const kitLabel = z.object({ name: z.string().nullable(), tags: z.array(z.string()) });
+const kitLabel = z.object({
+  name: z.string().nullable(),
+  tags: z.array(z.string()),
+  time_zone: z.string().nullish(),
+});
 
 export function kitStore({ database }: StoreContext) {
   return {

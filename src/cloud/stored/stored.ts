@@ -20,6 +20,8 @@ export interface Stamp {
 export interface KitLabel {
   readonly name: string | null;
   readonly tags: readonly string[];
+  /** An IANA name: whose days daily figures have. */
+  readonly time_zone?: string | null | undefined;
 }
 
 export interface StoredKit {

@@ -4,15 +4,6 @@
 const quarter_ms = 900_000;
 const kept_max = 50_000;
 
-/** Whether it is a name of the IANA time zone database. */
-export function isZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
-}
-
 export class Zone {
   readonly #format: Intl.DateTimeFormat;
   readonly #kept = new Map<number, number>();

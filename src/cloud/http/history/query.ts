@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import { history_classes } from '../../history/message.ts';
 import { cursor_chars_max } from '../../history/reading/cursor.ts';
 import type { Order } from '../../history/reading/page.ts';
-import { isZone } from '../../history/reading/zone.ts';
+import { zoneName } from '../../api/requests.ts';
 import { alarmSeverity } from '../../severity.ts';
 import { readTime } from '../../api/times.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -116,11 +116,6 @@ export const fleetEventQuery = eventQuery.extend({
   kits: query('kits', ids.optional(), 'only these kits, separated by commas; all of the key when left out'),
 });
 
-const zone = z
-  .string()
-  .max(64)
-  .refine((name) => isZone(name), 'is no time zone; write an IANA name, such as Europe/Zurich');
-
 export const seriesQuery = z.object({
   select: query(
     'select',
@@ -149,8 +144,11 @@ export const seriesQuery = z.object({
   ),
   tz: query(
     'tz',
-    zone.optional(),
-    'buckets begin on the hours and days of this time zone; UTC when left out',
+    z
+      .union([z.literal('kit'), zoneName])
+      .optional()
+      .openapi({ type: 'string' }),
+    'buckets begin on the hours and days of this time zone; `kit`: of the one that the kit has (`time_zone`); UTC when left out',
     'Europe/Zurich',
   ),
   shape: query(

@@ -228,6 +228,7 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
       throw new RequestProblem('bad-request', texts.series_names(names.length, select.length));
     }
     await service.kit(c.var.principal, kit_id);
+    const zone = tz === 'kit' ? await service.timeZone(c.var.principal, kit_id) : tz;
     const span = spanOf(times, Date.now());
     const bucket_ms = bucket_s === undefined ? bucketOf(span, points) : bucket_s * 1_000;
     const list = await gate.run(c.var.principal, async () =>
@@ -235,7 +236,7 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
         select,
         ...span,
         bucket_ms,
-        zone: tz === undefined ? undefined : new Zone(tz),
+        zone: zone === undefined ? undefined : new Zone(zone),
       }),
     );
     for (const { select: each, t } of list.series)

@@ -1,6 +1,7 @@
 /** Buckets of a time zone. */
 import { expect, it } from 'vitest';
-import { isZone, Zone } from '../../../../src/cloud/history/reading/zone.ts';
+import { isZone } from '../../../../src/cloud/api/times.ts';
+import { Zone } from '../../../../src/cloud/history/reading/zone.ts';
 
 const hour_s = 3_600;
 const day_s = 86_400;

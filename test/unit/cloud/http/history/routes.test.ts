@@ -76,6 +76,24 @@ it('lists messages and events in the order of arrival, for clients that poll', a
   expect((await ask(`/kits/${kit_id}/history?arrived_from=2026-11-20T10:00:00Z`)).status).toBe(400);
 });
 
+it('gives the figures of days of the zone of the kit, once it has one', async () => {
+  const figures = async (): Promise<Response> =>
+    ask(`/kits/${kit_id}/series?select=kit:battery&bucket_s=86400&tz=kit&shape=rows`);
+  expect(((await (await figures()).json()) as { detail: string }).detail).toContain('time_zone');
+  const change = async (time_zone: string | null): Promise<Response> =>
+    fetch(`${lab.url}/api/kits/${kit_id}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ time_zone }),
+    });
+  expect((await change('Europe/Nowhere')).status).toBe(422);
+  expect(await (await change('Asia/Kathmandu')).json()).toMatchObject({ time_zone: 'Asia/Kathmandu' });
+  const [row] = z.array(z.looseObject({ time: z.string() })).parse(await (await figures()).json());
+  // A quarter before six hours ahead of UTC.
+  expect(row?.time).toMatch(/T18:15:00\.000Z$/u);
+  expect(await (await change(null)).json()).not.toHaveProperty('time_zone');
+});
+
 it('lists events of a severity', async () => {
   await lab.publish(channels.event(asset_id, 'tamper'), { active: true });
   const of = async (query: string): Promise<readonly string[]> =>
