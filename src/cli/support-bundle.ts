@@ -55,7 +55,7 @@ interface Known {
 
 /** Works also while the daemon is stopped or the configuration is invalid: the bundle then contains the error. */
 export async function supportBundle(options: BundleOptions, shell: Shell): Promise<number> {
-  return packBundle('kit-connector', options.output, shell, async (steps) => {
+  return packBundle(service_name, options.output, shell, async (steps) => {
     const known = await readKnown(options.config, shell);
     return { files: await contents(options, known, steps, shell), secrets: known.secrets };
   });
@@ -93,7 +93,7 @@ export async function packBundle(
     say(
       shell,
       texts.review_bundle(path, size(archive.length)),
-      ...(hasJournal ? [] : [texts.log_since_start]),
+      ...(hasJournal ? [] : [texts.no_journal(program)]),
     );
     return exit.ok;
   } finally {

@@ -199,8 +199,8 @@ export const texts = {
     `feed "${feed}" not found${hint}; waiting for it (Ctrl-C stops)`,
   embedded_broker: 'embedded on loopback (none is configured)',
   review_bundle: (path: string, size: string) => `${path} (${size}): review it before you send it`,
-  log_since_start:
-    'it contains up to 2,000 lines of the log since the last start, the newest; for earlier ones add, as root or as a member of the group adm: journalctl -u kit-connector --since -7d',
+  no_journal: (unit: string) =>
+    `it has no journal, which root and the group adm can read: add journalctl -u ${unit} --since -7d, or run this with sudo`,
   see_doctor: 'cannot read the file; see doctor.txt',
   create_or_choose: 'create its directory, or choose another path',
   choose_another_path: 'choose another path',

@@ -181,6 +181,17 @@ describe.skipIf(containerMissing() || peerMissing('x86_64-linux-gnu-strip'))('th
       expect(now.buffered).toBeGreaterThanOrEqual(outbox.buffered);
       expect(now.balanced).toBe(true);
       expect(await sentences(`UNIT=${unit}`)).toContain(`status=${named}`);
+      const code = named.split('/')[0] ?? '';
+      expect((await inside.attempt(kit_connector, 'doctor')).output).toMatch(
+        new RegExp(
+          `^warn {2}restarts: systemd restarted it \\d+ times? .*: (?:killed|dumped) ${code};`,
+          'mu',
+        ),
+      );
+      await inside.run(kit_connector, 'support-bundle', '--output', `/root/${code}.tar.gz`);
+      expect(await inside.run('tar', '-tzf', `/root/${code}.tar.gz`)).toMatch(
+        /journal\.txt[^]*unit\.txt|unit\.txt[^]*journal\.txt/u,
+      );
     },
   );
 

@@ -25,8 +25,8 @@ const timesyncd = [
 interface ClockCheck {
   /** Queried with SNTP; default: the server configured for systemd-timesyncd. */
   readonly server: string | undefined;
-  /** `clock: trusted` in the configuration. */
-  readonly trusted: boolean;
+  /** `clock: trusted` in the configuration; undefined: it has no such key. */
+  readonly trusted: boolean | undefined;
 }
 
 export async function checkClock(
@@ -34,16 +34,16 @@ export async function checkClock(
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   return [
-    setFinding(trusted ? vouched : await openClockEvidence()),
+    setFinding(trusted ? vouched : await openClockEvidence(), trusted !== undefined),
     ...(await offsetFinding(server ?? (await configuredServer()), signal)),
   ];
 }
 
-function setFinding(evidence: ClockEvidence): Finding {
+function setFinding(evidence: ClockEvidence, hasKey: boolean): Finding {
   const { time_ms, synced } = systemClock({ evidence }).stamp();
   const now = new Date(time_ms).toISOString().slice(0, 19);
   if (synced) return ok('clock', `${now}Z`);
-  return warn('clock', texts.clock_not_synchronised(now), texts.or_trust_clock(remedy));
+  return warn('clock', texts.clock_not_synchronised(now), hasKey ? texts.or_trust_clock(remedy) : remedy);
 }
 
 async function offsetFinding(server: string | undefined, signal: AbortSignal): Promise<readonly Finding[]> {

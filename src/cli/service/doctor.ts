@@ -68,7 +68,7 @@ export async function examineService(
   const checks: readonly Check[] = [
     ['service', async (over) => (config ? [await serviceFinding(config, over)] : [])],
     ['restarts', async () => (isPackaged ? checkUnit(service_unit) : [])],
-    ['clock', async (over) => checkClock({ server: ntp, trusted: false }, over)],
+    ['clock', async (over) => checkClock({ server: ntp, trusted: undefined }, over)],
     ['permissions', async () => checkConfigFile(config_file)],
     [
       'secrets',

@@ -43,8 +43,8 @@ export async function inspectPostgres(
          pg_database_size(current_database()) AS bytes,
          (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
          current_setting('max_connections') AS connections_max,
-         (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query IN (?, ?)) AS replicas`,
-      `LISTEN ${replica_channel}`,
+         (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND (query LIKE ? OR query = ?)) AS replicas`,
+      `LISTEN ${replica_channel}%`,
       replica_probe,
     );
     const read = facts.parse(row);

@@ -251,9 +251,13 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'initdb', 'postgres
       await typed('service', 'key', 'add', 'ops', '--all-kits', '-c', config);
       const stop = await start();
       await eventually('ready', async () => (await complaints(config)).length === 0);
-      const { out } = await typed('service', 'status', '--json', '-c', config);
-      expect(JSON.parse(out)).toMatchObject({
-        database: { schema_version: schema.version, server: { replicas: 1 } },
+      const server = z.object({
+        database: z.object({ schema_version: z.number(), server: z.object({ replicas: z.number() }) }),
+      });
+      await eventually('the other services are seen', async () => {
+        const { out } = await typed('service', 'status', '--json', '-c', config);
+        const { database } = server.parse(JSON.parse(out));
+        return database.schema_version === schema.version && database.server.replicas === 1;
       });
       await stop();
       const sql = await openPostgres({ url: postgres.url, password: postgres.password }, { prepares: false });
