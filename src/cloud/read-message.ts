@@ -223,8 +223,8 @@ function messageOfItem(
 
 /** Ids become keys of tables and parts of topics. Throws a `RangeError`. */
 function checkIds(channel: Channel): void {
-  const id = 'asset_id' in channel ? channel.asset_id : 'task_id' in channel ? channel.task_id : undefined;
-  if (id !== undefined && !uuid.safeParse(id).success) throw new RangeError(`"${id}" is not a UUID`);
+  for (const [name, id] of Object.entries(channel))
+    if (name.endsWith('_id') && !uuid.safeParse(id).success) throw new RangeError(`"${id}" is not a UUID`);
 }
 
 function reasonOf(error: unknown): string {

@@ -8,6 +8,7 @@ import { Acks } from './broker/acks.ts';
 import type { AmqpOptions } from './amqp/session.ts';
 import { BrokerLink } from './broker/broker-link.ts';
 import type { CloudLink } from './broker/cloud-link.ts';
+import type { FileSettings } from './files/cloud-files.ts';
 import { PartnerUpdates } from './broker/partner-updates.ts';
 import { ShareCheck, share_times } from './broker/share-check.ts';
 import { SyncRequests } from './broker/sync-requests.ts';
@@ -27,7 +28,7 @@ const replication_every_ms = 60_000;
 
 export interface StandaloneOptions extends Omit<
   ServiceOptions,
-  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'onPartner' | 'changes' | 'video'
+  'dispatcher' | 'group_ms' | 'unready' | 'onCommitted' | 'onPartner' | 'changes' | 'video' | 'files'
 > {
   /** Undefined with `amqp`. */
   readonly broker: BrokerOptions | undefined;
@@ -43,6 +44,8 @@ export interface StandaloneOptions extends Omit<
   readonly replicationFault?: OpenedStore['replicationFault'];
   /** Looks whether a message is stored; left out: the shared subscription is not looked at. */
   readonly isReceived?: OpenedStore['isReceived'];
+  /** How contents of files are kept; left out: none are. */
+  readonly files?: FileSettings | undefined;
   /** Left out: sockets of the operating system. */
   readonly openTransport?: OpenTransport | undefined;
 }
@@ -64,6 +67,7 @@ export async function startStandalone({
   replicationFault,
   isReceived,
   openTransport,
+  files,
   ...options
 }: StandaloneOptions): Promise<StandaloneService> {
   const { log, store } = options;
@@ -95,6 +99,7 @@ export async function startStandalone({
     ...options,
     store: relayed(store),
     video,
+    files: files && { settings: files, send: async (...answer) => link.sendFile(...answer) },
     dispatcher: link,
     group_ms,
     unready,

@@ -18,6 +18,7 @@ import type { Meter } from './metrics.ts';
 import type { TlsSource } from './http/server/secure-server.ts';
 import { socket_limits_default, type SocketLimits } from './live/upgrade.ts';
 import { type Dispatcher, type OnPartner, Service } from './service.ts';
+import { CloudFiles, type FileSettings, type SendFile } from './files/cloud-files.ts';
 import type { VideoSettings } from './video/ice-servers.ts';
 import type { VideoSource } from './video/video-relay.ts';
 import type { PictureSource } from './http/picture-routes.ts';
@@ -72,6 +73,8 @@ export interface ServiceOptions {
   readonly onPartner?: OnPartner;
   /** Takes pictures of the kit's cameras; left out: a service elsewhere. */
   readonly pictures?: PictureSource | undefined;
+  /** Keeps contents of files; left out: none are kept. */
+  readonly files?: { readonly settings: FileSettings; readonly send: SendFile } | undefined;
   /** Where viewers get the video of kits; left out: nowhere. */
   readonly video?: VideoSource | undefined;
   /** Servers that help viewers to connect. */
@@ -107,7 +110,13 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const changes = options.changes ?? new Changes();
   const webhooks = options.webhooks && openWebhooks({ store, log, meter }, options.webhooks);
   const wake = (): void => webhooks?.wake();
-  const onCommitted = wakingOn(options.onCommitted, wake);
+  const files =
+    options.files &&
+    new CloudFiles(options.files.settings, { store, send: options.files.send, log, now: Date.now, signal });
+  const onCommitted = wakingOn((committed) => {
+    options.onCommitted(committed);
+    files?.note(committed);
+  }, wake);
   const keys = new KeyRing(store);
   const hasAnswered = (within_ms: number): boolean => keys.hasReadWithin(within_ms);
   const ingest = new Ingest({ store, changes, log, group_ms, onCommitted, hasAnswered, signal });
@@ -124,7 +133,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const exclusion = noticeExclusion(store, log, signal);
     const unready = async (): Promise<string | undefined> =>
       exclusion.reason ?? ingest.unready ?? options.unready();
-    const inside = { service, store, keys, gate, log, changes, signal, unready, meter };
+    const inside = { files, service, store, keys, gate, log, changes, signal, unready, meter };
     const { retention, keeper } = historyOf(options);
     const parts = { ...inside, ...outsideOf(options), retention, webhooks: webhooks?.operations };
     const http = await (options.serve ?? serveHttp)(listen, parts);

@@ -99,6 +99,13 @@ export class AmqpLink implements CloudLink {
     });
   }
 
+  readonly sendFile: CloudLink['sendFile'] = async (kit_id, file_id, answer) => {
+    await this.#publish({
+      topic: downTopic(kit_id, { kind: 'file', file_id }),
+      payload: JSON.stringify(answer),
+    });
+  };
+
   /** The plugin retains what comes by MQTT only: a kit that was away sends its messages again, which causes the next one. */
   async acknowledge(kit_id: string, ack: CloudAck): Promise<void> {
     await this.#publish({ topic: downTopic(kit_id, { kind: 'ack' }), payload: JSON.stringify(ack) });

@@ -1,4 +1,5 @@
 /** One example for each resource and request of the API, as the OpenAPI document shows it. A test reads each with its schema. */
+import { fileList, fileResource, type FileResource } from './file-resources.ts';
 import { alarm, alarmList, type AlarmResource, changeAlarm } from './alarm-resources.ts';
 import type { z } from 'zod';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from './kit-resources.ts';
@@ -69,6 +70,7 @@ export const example_ids = {
   link_name: 'satellite',
   key_id: '0123456789ab',
   webhook_id: '2f6b8a10-3c4d-4e5f-8a90-b1c2d3e4f506',
+  file_id: '4c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48',
   alarm_id: '6a1d0c3e-8b52-4f77-9d10-2e4f6a8b0c1d',
 } as const;
 const { kit_id, asset_id, task_id } = example_ids;
@@ -76,6 +78,21 @@ const partner_id = '5e0b8d7c-41f3-4f0e-9b52-6f1a3c0d9e21';
 
 const secret = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=';
 const message_id = 'msg_0aZ3kQ9xR1tY7uI5oP2sD4fG6hJ';
+
+const aFile: FileResource = {
+  id: example_ids.file_id,
+  kit_id,
+  kind: 'flight_log',
+  asset_id,
+  name: 'flight 2026-11-21 10-00.bin',
+  content_type: 'application/octet-stream',
+  at: '2026-11-21T10:00:00.000Z',
+  bytes: 48_213_004,
+  sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  state: 'at_kit',
+  received_bytes: 1_048_576,
+  ordered: true,
+};
 
 const aWebhook: WebhookResource = {
   id: '2f6b8a10-3c4d-4e5f-8a90-b1c2d3e4f506',
@@ -143,6 +160,8 @@ const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
     webhookBodies['kit.degraded'],
     alarmEvent('kit.degraded', { what: 'degraded', subject: 'disk: 95 % full' }),
   ],
+  [fileResource, aFile],
+  [fileList, { files: [aFile], next: null }],
   [alarm, anAlarm],
   [alarmList, { alarms: [anAlarm], next: null }],
   [changeAlarm, { acknowledged: true, note: anAlarm.note }],

@@ -122,6 +122,11 @@ export class BrokerLink implements CloudLink {
     await this.#publish({ topic, payload: JSON.stringify(change), retain: false });
   }
 
+  readonly sendFile: CloudLink['sendFile'] = async (kit_id, file_id, answer) => {
+    const topic = downTopic(kit_id, { kind: 'file', file_id });
+    await this.#publish({ topic, payload: JSON.stringify(answer), retain: false });
+  };
+
   /** Rejects with `MessageRefused`, also when it is larger than the broker accepts. */
   async acknowledge(kit_id: string, ack: CloudAck, retain: boolean): Promise<void> {
     const payload = JSON.stringify(ack);

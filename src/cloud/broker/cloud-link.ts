@@ -2,6 +2,7 @@
 import type { PartnerChange } from '../../contract/partners.ts';
 import { type WhepRequest, whep_expiry_s } from '../../contract/whep.ts';
 import type { CloudAck } from '../../contract/tasks.ts';
+import type { SendFile } from '../files/cloud-files.ts';
 import type { Dispatcher } from '../service.ts';
 import { texts } from '../texts.ts';
 import { cut, name_chars_max } from '../../contract/limits.ts';
@@ -16,6 +17,8 @@ export interface CloudLink extends Dispatcher {
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** Sends what this side has of a partner asset. */
   readonly sendPartner: (kit_id: string, asset_id: string, change: PartnerChange) => Promise<void>;
+  /** Sends what this side wants of a file. */
+  readonly sendFile: SendFile;
   /** Rejects with `MessageRefused`, also when it is larger than the broker accepts. */
   readonly acknowledge: (kit_id: string, ack: CloudAck, retain: boolean) => Promise<void>;
   /** Sends a request of a viewer. Rejects when the kit certainly does not get it. */

@@ -61,6 +61,7 @@ export const commandParams = assetParams.extend({
 });
 export const taskParams = kitParams.extend({ task_id: param('task_id', uuid, 'id of the task') });
 
+export const fileParams = kitParams.extend({ file_id: param('file_id', uuid, 'id of the file') });
 export const alarmParams = kitParams.extend({ alarm_id: param('alarm_id', uuid, 'id of the alarm') });
 export const keyParams = z.object({
   key_id: param('key_id', z.string().toLowerCase().max(64), 'id of the key'),

@@ -18,6 +18,7 @@ Changes come over WebSockets: \`/asyncapi.json\` describes their frames.`;
 const tags = [
   { name: 'alarms', description: 'What needs a person, until it is over.' },
   { name: 'assets', description: 'Assets, their feeds, and the assets that partners register.' },
+  { name: 'files', description: 'Files of kits: stills, flight logs and the like.' },
   { name: 'history', description: 'What kits reported in the past, and what is missing of it.' },
   { name: 'keys', description: 'API keys: who may do what.' },
   { name: 'kits', description: 'Kits, their telemetry and their WAN links.' },

@@ -17,6 +17,7 @@ import type { Changes } from '../changes.ts';
 import { alarmRoutes } from './alarm-routes.ts';
 import { assetRoutes, locationRoutes } from './asset-routes.ts';
 import type { Env } from './context.ts';
+import { fileRoutes, type FileRouteParts, uploadRoutes } from './file-routes.ts';
 import {
   authenticate,
   compressed,
@@ -47,7 +48,8 @@ import { webhookRoutes } from './webhook-routes.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
 
-export interface HttpParts extends GuardOptions, Pick<VideoRouteParts, 'video_settings'> {
+export interface HttpParts
+  extends GuardOptions, Pick<VideoRouteParts, 'video_settings'>, Pick<FileRouteParts, 'files'> {
   readonly service: Service;
   readonly store: Store;
   readonly keys: KeyRing;
@@ -72,7 +74,9 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
   // A path with a slash at its end is the same path.
   const app = new OpenAPIHono<Env>({ strict: false });
   app.onError((error, c) => answerProblem(c, error, log));
-  app.use(requestId(), securityHeaders(parts), hostGuard(parts), limitBody());
+  app.use(requestId(), securityHeaders(parts), hostGuard(parts));
+  app.route('/', uploadRoutes(parts.files));
+  app.use(limitBody());
   // Bodies are read for those who have a key.
   app.use('/api/*', compressed(), tagged(), crossOrigin(parts), authenticate(parts));
   app.use('/api/*', knownParameters(app), jsonOnly(), knownAfterBody(parts), conditional(app));
@@ -80,6 +84,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     kitRoutes(service),
     alarmRoutes(new AlarmOperations(parts)),
     assetRoutes(service, store, gate),
+    fileRoutes(parts),
     videoRoutes(parts),
     layerRoutes(service, store),
     pictureRoutes(service, parts.pictures),

@@ -61,6 +61,7 @@ export const erasable_tables = [
   'tasks',
   'webhook_messages',
   'alarms',
+  'files',
 ] as const;
 
 /** Columns of these tables that hold what kits reported. PostgreSQL keeps examples of values in its statistics, but not of these. */
@@ -79,6 +80,8 @@ export const content_columns: readonly (readonly [
   ['tasks', 'result'],
   ['tasks', 'progress'],
   ['alarms', 'message'],
+  ['files', 'data'],
+  ['files', 'thumbnail'],
 ];
 
 /**
@@ -300,6 +303,19 @@ const arrivals: readonly Addition[] = [
   index('history_by_arrival', 'history', `(kit_id, arrived_hi_ms, arrived_lo_ms)`),
 ];
 
+/** Files of kits. `stored_ms`: when the content came into the folder; null: it is not there. */
+const files: readonly Addition[] = [
+  table(
+    'files',
+    `kit_id TEXT NOT NULL, file_id TEXT NOT NULL, kind TEXT NOT NULL, asset_id TEXT, at_ms BIGINT NOT NULL, bytes BIGINT NOT NULL,
+     data TEXT NOT NULL, thumbnail TEXT, state TEXT NOT NULL, reason TEXT, received BIGINT NOT NULL, ordered_ms BIGINT,
+     stored_ms BIGINT, token_hash TEXT, token_ms BIGINT, epoch BIGINT NOT NULL, seq BIGINT NOT NULL, PRIMARY KEY (kit_id, file_id)`,
+    'lasting',
+  ),
+  index('files_by_time', 'files', `(kit_id, at_ms)`),
+  index('files_stored', 'files', `(stored_ms) WHERE stored_ms IS NOT NULL`),
+];
+
 /** A new database takes all of them, one of an earlier version what it lacks. */
 export const steps: readonly Step[] = [
   { version: 1, writers_from: 1, adds: newest_values },
@@ -311,4 +327,5 @@ export const steps: readonly Step[] = [
     adds: [column('api_keys', 'old_hash', 'TEXT'), column('api_keys', 'old_until_ms', 'BIGINT')],
   },
   { version: 5, writers_from: 2, adds: arrivals },
+  { version: 6, writers_from: 2, adds: files },
 ];

@@ -89,6 +89,7 @@ export async function commitReceptions(
     new_kits,
     without_presence,
     hasEvents: events.length > 0,
+    files: results.flatMap(filesAsked),
   };
 }
 
@@ -177,6 +178,16 @@ function newsOfKit(
     isChanged: measured.has(kit_id) || kinds.has('kit') || reused.length + done.refused.length > 0,
     hasAssets: hasTurned || kinds.has('asset') || kinds.has('asset_gone'),
   };
+}
+
+/** Also of a request that came before: the kit asks again when it gets no answer. */
+function filesAsked({ delivery: { kit_id, isImported }, separated }: Result): Committed['files'] {
+  if (isImported) return [];
+  return separated.fresh.flatMap(({ channel, data }) => {
+    const isAsked =
+      typeof data === 'object' && data !== null && 'state' in data && data['state'] === 'requesting';
+    return 'file_id' in channel && isAsked ? [{ kit_id, file_id: channel.file_id }] : [];
+  });
 }
 
 function isEvent({ channel }: Message): boolean {

@@ -13,6 +13,7 @@ import { enqueue, eraseMessages } from '../webhooks/enqueue.ts';
 import { alarmEvents } from '../webhooks/events.ts';
 import { alarmStore, eraseAlarms } from '../alarms/alarm-store.ts';
 import { hasAlarmsToLookAt, lookAtAlarms } from '../alarms/follow.ts';
+import { eraseFiles, fileStore } from '../files/file-store.ts';
 import type { EraseMessages } from '../history/erase.ts';
 
 export type StoreOptions = Partial<Omit<StoreContext, 'database'>>;
@@ -34,6 +35,7 @@ export function sqlStore(
     ...webhookRegistry(context),
     ...webhookQueue(context),
     ...alarmStore(context),
+    ...fileStore(context),
 
     /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
     async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
@@ -66,6 +68,7 @@ export function sqlStore(
 const eraseEvents: EraseMessages = async (queries, erasure) => {
   await eraseMessages(queries, erasure);
   await eraseAlarms(queries, erasure);
+  await eraseFiles(queries, erasure);
 };
 
 /** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */

@@ -152,6 +152,8 @@ export interface Committed {
   readonly without_presence: readonly string[];
   /** Kinds of messages that were refused: `what` is the channel. */
   readonly refused: readonly (News & { readonly kit_id: string })[];
+  /** Files that their kits ask to send. */
+  readonly files: readonly { readonly kit_id: string; readonly file_id: string }[];
   /** Messages may have been queued for webhooks. */
   readonly hasEvents: boolean;
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { fileKind, type FileKind } from '../../contract/files.ts';
 import { ConfigInvalid } from '../../platform/errors.ts';
 import { addressesOf } from '../../platform/host-list.ts';
 import { type BrokerConfig, readBroker } from './broker.ts';
@@ -150,6 +151,37 @@ const videoSection = z
   .prefault({})
   .describe('servers that help viewers to reach the video of kits');
 
+const file_days = z.number().positive().max(4_000);
+const filesSection = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/u, error: 'must be an https:// address' })
+    .refine(
+      (text) => new URL(text).origin === text,
+      'write scheme, host and port only, without a "/" at the end',
+    )
+    .describe(
+      'where kits reach this service, such as https://kits.example.com; they take http for their own machine only',
+    ),
+  dir: z
+    .string()
+    .min(1)
+    .default('/var/lib/kit-connector-service/files')
+    .describe('folder of the contents; replicas share it'),
+  max_gb: z
+    .number()
+    .positive()
+    .max(1_000_000)
+    .default(50)
+    .describe('size of all contents; beyond it the oldest are deleted'),
+  days: z
+    .strictObject({
+      default: file_days.default(90),
+      ...Object.fromEntries(fileKind.options.map((kind) => [kind, file_days.optional()])),
+    })
+    .prefault({})
+    .describe('days that contents are kept, by kind'),
+});
+
 const days = (usual: number) => z.int().min(1).max(4_000).default(usual);
 
 const standaloneFile = serviceSection.extend({
@@ -177,6 +209,9 @@ const standaloneFile = serviceSection.extend({
   ingest: ingestSection
     .optional()
     .describe('in place of broker: messages of kits from a queue of RabbitMQ, to which kits publish by MQTT'),
+  files: filesSection
+    .optional()
+    .describe('files of kits: stills, flight logs and the like; left out: none are taken'),
   video: videoSection,
   client_id: z
     .string()
@@ -249,6 +284,15 @@ export interface StandaloneConfig extends ServiceConfig {
   readonly amqp: AmqpConfig | undefined;
   readonly client_id: string;
   readonly share: string | undefined;
+  /** Undefined: no contents of files are kept. */
+  readonly files:
+    | {
+        readonly dir: string;
+        readonly url: string;
+        readonly bytes_max: number;
+        readonly days: Readonly<Partial<Record<FileKind, number>>> & { readonly default: number };
+      }
+    | undefined;
   readonly video_settings: {
     readonly stun: readonly string[];
     readonly turn:
@@ -298,18 +342,23 @@ export async function readStandalone(
     addIssues(faults, { schema: standaloneFile, value: source.value, at: [] }, read.error.issues);
   const warnings: string[] = [];
   const context = { source, faults, warnings, credentials_dir };
-  const files = read.data && (await filesOf(read.data, file, context));
+  const others = read.data && (await filesOf(read.data, file, context));
   const dir = dirname(file);
   if (read.data) await checkService(read.data, { dir }, { faults, warnings, at: [] });
   const metrics = await readMetrics(read.data?.metrics, { dir, faults, warnings });
   const first_key = await readFirstKey(read.data?.first_key_file, dir, faults);
   const lines = faults.lines();
-  if (!read.success || !files || lines.length > 0) throw new ConfigInvalid(lines);
+  if (!read.success || !others || lines.length > 0) throw new ConfigInvalid(lines);
   const { client_id, share, log, doctor } = read.data;
+  const service = serviceOf(read.data, { dir });
+  const files = contentsOf(read.data.files, dir);
   return {
-    ...serviceOf(read.data, { dir }),
+    ...service,
+    // Kits name it by this host.
+    hosts: [...new Set([...service.hosts, ...(files ? [new URL(files.url).hostname] : [])])],
+    files,
     retention: retentionOf(read.data.history),
-    ...files,
+    ...others,
     // A replica keeps no session at the broker: it may be another one each time.
     client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
     share,
@@ -319,6 +368,15 @@ export async function readStandalone(
     doctor,
     warnings,
   };
+}
+
+function contentsOf(
+  section: z.output<typeof standaloneFile>['files'],
+  dir: string,
+): StandaloneConfig['files'] {
+  if (!section) return undefined;
+  const { max_gb, ...rest } = section;
+  return { ...rest, dir: resolve(dir, section.dir), bytes_max: max_gb * 1e9 };
 }
 
 /** What stands in other files. Undefined when a fault was added. */

@@ -46,6 +46,7 @@ interface LabOptions {
   readonly hasHistory?: boolean;
   readonly webhooks?: WebhookSettings;
   readonly store?: Store;
+  readonly files?: ServiceOptions['files'];
   readonly video?: ServiceOptions['video'];
   readonly video_settings?: ServiceOptions['video_settings'];
   /** Left out: that of the sources. */
@@ -71,6 +72,7 @@ export async function startServiceLab(
     map_file,
     hasHistory,
     webhooks,
+    files,
     store: given,
     video,
     video_settings,
@@ -111,6 +113,7 @@ export async function startServiceLab(
     proxies,
     map_file,
     webhooks,
+    files,
     video,
     video_settings,
     page,

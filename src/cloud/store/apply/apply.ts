@@ -11,6 +11,7 @@ import { readLenient } from '../../lenient.ts';
 import type { Message } from '../../read-message.ts';
 import { feeds_of_kit_max } from './apply-feeds.ts';
 import { applyTask } from '../tasks.ts';
+import { applyFile } from '../../files/file-store.ts';
 import { type Place, putNewest } from './newest.ts';
 import { type News, noteLosses } from '../../stored/losses.ts';
 import { takePartner } from '../partners.ts';
@@ -34,7 +35,7 @@ export async function applyMessage(queries: Queries, arrival: Arrival): Promise<
   if ('feed' in channel) return applyEvent(queries, arrival, channel);
   if ('asset_id' in channel) return announced[channel.kind](queries, arrival, channel.asset_id);
   if ('task_id' in channel) return applyTask(queries, arrival, channel.task_id);
-  if ('file_id' in channel) return nothing;
+  if ('file_id' in channel) return applyFile(queries, arrival, channel.file_id);
   if (channel.kind === 'drops') return applyDrops(queries, arrival);
   return channel.kind === 'roster' ? applyRoster(queries, arrival) : { fault: texts.not_separate };
 }

@@ -65,6 +65,7 @@ const nothing: Committed = {
   without_presence: [],
   refused: [],
   hasEvents: false,
+  files: [],
 };
 
 const running: AbortController[] = [];

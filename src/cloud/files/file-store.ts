@@ -1,0 +1,190 @@
+/** Files of kits in the tables: what the kits report of them, and what became of them here. Their contents are in a folder. */
+import { z } from 'zod';
+import { fileKind, type FileKind, fileReport } from '../../contract/files.ts';
+import { readLenient } from '../lenient.ts';
+import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { places } from '../sql/many-rows.ts';
+import type { Applied, Arrival, Erasure, StoreContext } from '../stored/stored.ts';
+import { texts } from '../texts.ts';
+
+/** Files of one kit that are known; the oldest without content here are forgotten. */
+const kit_files_max = 10_000;
+
+/** `at_kit`: it waits there. `stored`: its content is here. `deleted`: it is wanted no longer. */
+export const file_states = ['at_kit', 'stored', 'dropped', 'deleted'] as const;
+export type FileState = (typeof file_states)[number];
+
+const about = fileReport.omit({ state: true, reason: true, thumbnail: true });
+
+const number = z.coerce.number();
+const fileRow = z.object({
+  kit_id: z.string(),
+  file_id: z.string(),
+  data: z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(about.strip()),
+  thumbnail: z.string().nullable(),
+  state: z.enum(file_states),
+  reason: z.string().nullable(),
+  at_ms: number,
+  received: number,
+  ordered_ms: z.union([z.null(), number]),
+  stored_ms: z.union([z.null(), number]),
+  token_hash: z.string().nullable(),
+  token_ms: z.union([z.null(), number]),
+});
+export type StoredFile = z.output<typeof fileRow>;
+
+export interface FileQuery {
+  readonly kinds?: readonly FileKind[] | undefined;
+  readonly assets?: readonly string[] | undefined;
+  readonly states?: readonly FileState[] | undefined;
+  readonly from_ms?: number | undefined;
+  readonly to_ms?: number | undefined;
+  /** In the order of the list, the newest first: those that follow. */
+  readonly after?: { readonly at_ms: number; readonly file_id: string } | undefined;
+  readonly limit: number;
+}
+
+export interface FilePlace {
+  readonly kit_id: string;
+  readonly file_id: string;
+}
+
+/** Takes a report. What the cloud has deleted stays so, and what it has needs no kit. */
+export async function applyFile(
+  queries: Queries,
+  { kit_id, message }: Arrival,
+  file_id: string,
+): Promise<Applied> {
+  const read = readLenient(fileReport, message.data);
+  if ('fault' in read) return read;
+  const { state: reported, reason, thumbnail = null, ...data } = read.data;
+  if (data.id !== file_id) return { fault: texts.other_id('id', data.id) };
+  const state = reported === 'dropped' ? 'dropped' : 'at_kit';
+  const { epoch, seq } = message;
+  await queries.all(
+    `INSERT INTO files (kit_id, file_id, kind, asset_id, at_ms, bytes, data, thumbnail, state, reason, received, epoch, seq)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)
+     ON CONFLICT (kit_id, file_id) DO UPDATE SET thumbnail = COALESCE(files.thumbnail, excluded.thumbnail),
+       state = excluded.state, reason = excluded.reason, epoch = excluded.epoch, seq = excluded.seq
+     WHERE (excluded.epoch, excluded.seq) > (files.epoch, files.seq) AND files.state NOT IN ('stored', 'deleted')`,
+    kit_id,
+    file_id,
+    data.kind,
+    data.asset_id,
+    Date.parse(data.at),
+    data.bytes,
+    JSON.stringify(data),
+    thumbnail,
+    state,
+    reason,
+    epoch,
+    seq,
+  );
+  await queries.all(
+    `DELETE FROM files WHERE kit_id = ? AND stored_ms IS NULL AND file_id NOT IN
+       (SELECT file_id FROM files WHERE kit_id = ? ORDER BY at_ms DESC LIMIT ?)`,
+    kit_id,
+    kit_id,
+    kit_files_max,
+  );
+  return [];
+}
+
+/** The contents are deleted from the folder afterwards (`deletedFiles`). */
+export async function eraseFiles(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
+  await queries.all(
+    `UPDATE files SET state = 'deleted', thumbnail = NULL, reason = NULL, token_hash = NULL
+     WHERE kit_id = ? AND at_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}`,
+    kit_id,
+    before_ms,
+    ...(asset_id === undefined ? [] : [asset_id]),
+  );
+}
+
+export function fileStore({ database }: StoreContext) {
+  const change = async ({ kit_id, file_id }: FilePlace, set: string, ...values: readonly SqlValue[]) => {
+    await database.all(
+      `UPDATE files SET ${set} WHERE kit_id = ? AND file_id = ?`,
+      ...values,
+      kit_id,
+      file_id,
+    );
+  };
+  const rows = async (sql: string, ...values: readonly SqlValue[]): Promise<StoredFile[]> =>
+    (await database.all(sql, ...values)).map((row: Row) => fileRow.parse(row));
+  return {
+    async file({ kit_id, file_id }: FilePlace): Promise<StoredFile | undefined> {
+      const [file] = await rows('SELECT * FROM files WHERE kit_id = ? AND file_id = ?', kit_id, file_id);
+      return file;
+    },
+
+    /** The newest first. */
+    async files(kit_id: string, query: FileQuery): Promise<readonly StoredFile[]> {
+      const { kinds, assets, states = ['at_kit', 'stored', 'dropped'], from_ms, to_ms, after, limit } = query;
+      const clauses: [string, readonly SqlValue[]][] = [['kit_id = ?', [kit_id]]];
+      for (const [column, some] of [
+        ['kind', kinds],
+        ['asset_id', assets],
+        ['state', states],
+      ] as const)
+        if (some) clauses.push([`${column} IN (${places(some, '?')})`, some]);
+      if (from_ms !== undefined) clauses.push(['at_ms >= ?', [from_ms]]);
+      if (to_ms !== undefined) clauses.push(['at_ms < ?', [to_ms]]);
+      if (after)
+        clauses.push([
+          '(at_ms < ? OR (at_ms = ? AND file_id > ?))',
+          [after.at_ms, after.at_ms, after.file_id],
+        ]);
+      return rows(
+        `SELECT * FROM files WHERE ${clauses.map(([sql]) => sql).join(' AND ')} ORDER BY at_ms DESC, file_id LIMIT ?`,
+        ...clauses.flatMap(([, values]) => values),
+        limit,
+      );
+    },
+
+    permitFile: async (place: FilePlace, hash: string, until_ms: number) =>
+      change(place, 'token_hash = ?, token_ms = ?', hash, until_ms),
+    fileProgress: async (place: FilePlace, received: number) => change(place, 'received = ?', received),
+    orderFile: async (place: FilePlace, now_ms: number) => change(place, 'ordered_ms = ?', now_ms),
+    deleteFile: async (place: FilePlace) =>
+      change(place, `state = 'deleted', thumbnail = NULL, token_hash = NULL`),
+    fileStored: async (place: FilePlace, now_ms: number) =>
+      change(place, `state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?`, now_ms),
+    /** The content is deleted from the folder. */
+    fileRemoved: async (place: FilePlace) => change(place, 'stored_ms = NULL'),
+
+    /** Ordered, and not here yet. */
+    orderedFiles: async (kit_id: string) =>
+      rows(
+        `SELECT * FROM files WHERE kit_id = ? AND state = 'at_kit' AND ordered_ms IS NOT NULL LIMIT 100`,
+        kit_id,
+      ),
+    /** Deleted, with a content in the folder. */
+    deletedFiles: async () =>
+      rows(`SELECT * FROM files WHERE state = 'deleted' AND stored_ms IS NOT NULL LIMIT 100`),
+    /** With a content in the folder, the one that came first. */
+    oldestFile: async (): Promise<StoredFile | undefined> =>
+      (await rows(`SELECT * FROM files WHERE state = 'stored' ORDER BY stored_ms LIMIT 1`))[0],
+
+    async fileBytes(): Promise<number> {
+      const [row] = await database.all(
+        `SELECT COALESCE(SUM(bytes), 0) AS bytes FROM files WHERE state = 'stored'`,
+      );
+      return Number(row?.['bytes'] ?? 0);
+    },
+
+    /** Deletes those of a kind that came before. */
+    async expireFiles(kind: FileKind, before_ms: number): Promise<void> {
+      await database.all(
+        `UPDATE files SET state = 'deleted', thumbnail = NULL WHERE state = 'stored' AND kind = ? AND stored_ms < ?`,
+        kind,
+        before_ms,
+      );
+    },
+  };
+}
+export type FilesStore = ReturnType<typeof fileStore>;
+export const file_kinds = fileKind.options;

@@ -1,0 +1,266 @@
+/** Files of kits at the cloud: permits, uploads, contents, orders, room and erasure. */
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { FileAnswer } from '../../../../src/contract/files.ts';
+import type { JsonObject } from '../../../../src/contract/json.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
+import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+
+const file_id = '4c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48';
+const other_id = '5c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48';
+const content = randomBytes(100_000);
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function lab({ bytes_max = 1e6 } = {}) {
+  const dir = await makeDirectory();
+  ends.push(async () => rm(dir, { recursive: true }));
+  const sent: { readonly file_id: string; readonly answer: FileAnswer }[] = [];
+  const service: ServiceLab = await startServiceLab(kit_id, {
+    hasHistory: true,
+    files: {
+      settings: { dir, url: 'https://kits.example.com', bytes_max, days: { default: 90, still: 1 } },
+      send: async (_kit_id, id, answer) => void sent.push({ file_id: id, answer }),
+    },
+  });
+  ends.push(service.stop);
+  const reportOf = (more: JsonObject = {}): JsonObject => ({
+    ...samples['fileReport'],
+    id: file_id,
+    bytes: content.length,
+    sha256: createHash('sha256').update(content).digest('hex'),
+    ...more,
+  });
+  const report = async ({
+    id = file_id,
+    ...more
+  }: JsonObject & { readonly id?: string } = {}): Promise<void> =>
+    service.publish(channels.file(id), reportOf({ id, ...more }));
+  const answerTo = async (id: string, count: number): Promise<FileAnswer> => {
+    const those = (): FileAnswer[] => sent.filter((each) => each.file_id === id).map(({ answer }) => answer);
+    await eventually(`answer ${count} to ${id}`, () => those().length >= count);
+    const answer = those()[count - 1];
+    if (!answer) throw new Error('no answer');
+    return answer;
+  };
+  /** Asks as the kit does. Returns the path and the token of the permit. */
+  const permit = async (id = file_id, count = 1) => {
+    await report({ id, state: 'requesting' });
+    const answer = await answerTo(id, count);
+    if (answer.want !== 'upload') throw new Error(`no permit: ${answer.want}`);
+    return { path: new URL(answer.url).pathname, token: answer.token };
+  };
+  const upload = async (
+    { path, token }: { path: string; token: string },
+    method: string,
+    offset?: number,
+    body?: Uint8Array<ArrayBuffer>,
+  ): Promise<Response> =>
+    fetch(service.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'tus-resumable': '1.0.0',
+        ...(offset !== undefined && {
+          'upload-offset': String(offset),
+          'content-type': 'application/offset+octet-stream',
+        }),
+      },
+      ...(body && { body }),
+    });
+  const api = async (
+    path: string,
+    { headers, ...init }: { readonly method?: string; readonly headers?: Record<string, string> } = {},
+    key = service.key,
+  ): Promise<Response> =>
+    fetch(`${service.url}/api/kits/${kit_id}/files${path}`, {
+      ...init,
+      headers: { 'x-api-key': key, ...headers },
+    });
+  const bring = async (id = file_id): Promise<void> => {
+    await upload(await permit(id), 'PATCH', 0, content);
+    await answerTo(id, 2);
+  };
+  return { service, dir, sent, report, answerTo, permit, upload, api, bring };
+}
+
+describe('A file of a kit at the cloud', () => {
+  it('is listed when it is announced, by kind, asset, state and time, in pages', async () => {
+    const { report, api } = await lab();
+    await report();
+    await report({ id: other_id, kind: 'flight_log', asset_id: null, at: '2026-11-22T10:00:00.000Z' });
+    const of = async (query: string): Promise<string[]> => {
+      const { files } = (await (await api(query)).json()) as { files: { id: string }[] };
+      return files.map(({ id }) => id);
+    };
+    expect(await of('')).toEqual([other_id, file_id]);
+    expect(await of('?kinds=flight_log')).toEqual([other_id]);
+    expect(await of(`?assets=${asset_id}`)).toEqual([file_id]);
+    expect(await of('?states=stored')).toEqual([]);
+    expect(await of('?to=2026-11-22T00:00:00Z')).toEqual([file_id]);
+    const page = (await (await api('?limit=1')).json()) as { next: string };
+    expect(await of(`?limit=1&cursor=${page.next}`)).toEqual([file_id]);
+    expect(await (await api(`/${file_id}`)).json()).toMatchObject({
+      id: file_id,
+      kind: 'alarm_still',
+      state: 'at_kit',
+      ordered: false,
+      received_bytes: 0,
+      alarms: [{ feed: 'motion' }],
+    });
+    expect((await api(`/${file_id}/content`)).status).toBe(409);
+  });
+
+  it('comes in parts, and is served by ranges with its own type as an attachment', async () => {
+    const { permit, upload, answerTo, api, report } = await lab();
+    await report();
+    const to = await permit();
+    expect((await upload(to, 'HEAD')).headers.get('upload-offset')).toBe('0');
+    const first = await upload(to, 'PATCH', 0, content.subarray(0, 60_000));
+    expect([first.status, first.headers.get('upload-offset')]).toEqual([204, '60000']);
+    expect((await upload(to, 'HEAD')).headers.get('upload-offset')).toBe('60000');
+    const stale = await upload(to, 'PATCH', 0, content.subarray(0, 10));
+    expect([stale.status, stale.headers.get('upload-offset')]).toEqual([409, '60000']);
+    expect((await upload(to, 'PATCH', 60_000, content.subarray(60_000))).status).toBe(204);
+    expect(await answerTo(file_id, 2)).toMatchObject({ want: 'nothing' });
+    const whole = await api(`/${file_id}/content`);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(content)).toBe(true);
+    const { headers } = whole;
+    expect(headers.get('content-type')).toBe('image/jpeg');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-disposition')).toMatch(/^attachment; /u);
+    const tag = headers.get('etag') ?? '';
+    const part = await api(`/${file_id}/content`, { headers: { range: 'bytes=10-19', 'if-range': tag } });
+    expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 10-19/${content.length}`]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(content.subarray(10, 20))).toBe(true);
+    expect((await api(`/${file_id}/content`, { headers: { range: 'bytes=100000-' } })).status).toBe(416);
+    expect((await api(`/${file_id}/content`, { headers: { 'if-none-match': tag } })).status).toBe(304);
+  });
+
+  it('is not taken with another hash: it begins again', async () => {
+    const { permit, upload, service, answerTo } = await lab();
+    const to = await permit();
+    const wrong = Buffer.alloc(content.length);
+    expect((await upload(to, 'PATCH', 0, wrong)).status).toBe(460);
+    expect((await upload(to, 'HEAD')).headers.get('upload-offset')).toBe('0');
+    expect((await service.store.file({ kit_id, file_id }))?.state).toBe('at_kit');
+    expect((await upload(to, 'PATCH', 0, content)).status).toBe(204);
+    expect(await answerTo(file_id, 2)).toMatchObject({ want: 'nothing' });
+  });
+
+  it('needs its own permit, one that has not expired', async () => {
+    const { permit, upload, service, bring } = await lab();
+    const [mine, other] = [await permit(), await permit(other_id)];
+    const statusOf = async (token: string): Promise<number> =>
+      (await upload({ ...mine, token }, 'PATCH', 0, content.subarray(0, 1))).status;
+    expect(await statusOf(other.token)).toBe(401);
+    expect(await statusOf('')).toBe(401);
+    await service.store.permitFile(
+      { kit_id, file_id },
+      createHash('sha256').update('old').digest('hex'),
+      Date.now() - 1,
+    );
+    expect(await statusOf('old')).toBe(401);
+    await bring('6c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48');
+    expect((await upload(mine, 'HEAD')).status).toBe(401);
+  });
+
+  it('takes no more than was announced', async () => {
+    const { permit, upload } = await lab();
+    const to = await permit();
+    expect((await upload(to, 'PATCH', 0, Buffer.concat([content, content]))).status).toBe(413);
+    expect((await upload(to, 'PATCH', 0, content)).status).toBe(204);
+  });
+
+  it('is asked for by an order, again when the kit connects, and not when it is here', async () => {
+    const { report, api, answerTo, service, bring } = await lab();
+    await report();
+    const reader = await service.giveKey({ scopes: ['read'] });
+    expect((await api(`/${file_id}/request`, { method: 'POST' }, reader)).status).toBe(403);
+    const ordered = await api(`/${file_id}/request`, { method: 'POST' });
+    expect([ordered.status, await ordered.json()]).toMatchObject([202, { ordered: true }]);
+    expect(await answerTo(file_id, 1)).toEqual({ want: 'order' });
+    await service.publish(channels.state, samples['kitState'] ?? {});
+    expect(await answerTo(file_id, 2)).toEqual({ want: 'order' });
+    await bring(other_id);
+    expect((await api(`/${other_id}/request`, { method: 'POST' })).status).toBe(409);
+  });
+
+  it('is deleted here and at the kit, for good', async () => {
+    const { bring, api, dir, answerTo, report } = await lab();
+    await bring();
+    expect((await api(`/${file_id}`, { method: 'DELETE' })).status).toBe(204);
+    expect(await answerTo(file_id, 3)).toMatchObject({ want: 'deletion' });
+    expect((await api(`/${file_id}`)).status).toBe(404);
+    expect(await readdir(join(dir, kit_id))).toEqual([]);
+    await report({ state: 'requesting' });
+    expect(await answerTo(file_id, 4)).toMatchObject({ want: 'deletion' });
+  });
+
+  it('goes with an erasure of what was before, and never comes again', async () => {
+    const { bring, api, service, answerTo, report } = await lab();
+    await bring();
+    const erased = await fetch(`${service.url}/api/kits/${kit_id}/history?before=2026-11-22T00:00:00Z`, {
+      method: 'DELETE',
+      headers: { 'x-api-key': service.key },
+    });
+    expect(erased.status).toBe(204);
+    expect((await api(`/${file_id}/content`)).status).toBe(404);
+    await report({ state: 'requesting' });
+    expect(await answerTo(file_id, 3)).toMatchObject({ want: 'deletion' });
+  });
+
+  it('makes room by the oldest contents, and waits where it is larger than all may be', async () => {
+    const { bring, permit, api, answerTo, report } = await lab({ bytes_max: 150_000 });
+    await bring();
+    await permit(other_id);
+    expect((await api(`/${file_id}`)).status).toBe(404);
+    const large = '6c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48';
+    await report({ id: large, bytes: 200_000, state: 'requesting' });
+    expect(await answerTo(large, 1)).toMatchObject({ want: 'later', retry_s: 3_600 });
+  });
+
+  it('is not sent twice: a kit that asks again learns that it is here', async () => {
+    const { bring, report, answerTo } = await lab();
+    await bring();
+    await report({ state: 'requesting' });
+    expect(await answerTo(file_id, 3)).toMatchObject({ want: 'nothing' });
+  });
+
+  it('keeps what came before a cut', async () => {
+    const { permit, upload, dir } = await lab();
+    const to = await permit();
+    let pull: () => void = () => undefined;
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(content.subarray(0, 70_000));
+        pull = () => controller.error(new Error('cut'));
+      },
+    });
+    const hanging = fetch(new URL(to.path, (await upload(to, 'HEAD')).url), {
+      method: 'PATCH',
+      headers: {
+        authorization: `Bearer ${to.token}`,
+        'upload-offset': '0',
+        'content-type': 'application/offset+octet-stream',
+      },
+      body,
+      duplex: 'half',
+    } as RequestInit).catch(() => undefined);
+    await eventually('it has come', async () => {
+      const found = await stat(join(dir, kit_id, `${file_id}.part`)).catch(() => undefined);
+      return found?.size === 70_000;
+    });
+    pull();
+    await hanging;
+    expect((await upload(to, 'HEAD')).headers.get('upload-offset')).toBe('70000');
+    expect((await upload(to, 'PATCH', 70_000, content.subarray(70_000))).status).toBe(204);
+  });
+});
