@@ -37,9 +37,19 @@ const patience_ms = 60_000;
 /** Starts `node` with these arguments; everything in `env` is added to the environment. */
 export function startChild(
   args: readonly string[],
-  { env = {} }: { readonly env?: Readonly<Record<string, string>> } = {},
+  {
+    env = {},
+    prefix = [],
+    program: started = [process.execPath, ...source_flags],
+  }: {
+    readonly env?: Readonly<Record<string, string>>;
+    /** Put before the command line: `ip netns exec NAME`. */
+    readonly prefix?: readonly string[];
+    /** Left out: `node`. */
+    readonly program?: readonly string[];
+  } = {},
 ): Child {
-  const [command = '', ...words] = [...dyingWithUs(), process.execPath, ...source_flags, ...args];
+  const [command = '', ...words] = [...dyingWithUs(), ...prefix, ...started, ...args];
   const child = spawn(command, words, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },

@@ -14,7 +14,13 @@ import { within } from '../../../src/platform/time.ts';
 import { enterNamespace } from './enter-namespace.ts';
 import { program } from '../peers.ts';
 import { run } from '../temporary.ts';
-import { relayAnswer, type RelayOrder, type WireSettings, wireSettings } from './wan-relay.ts';
+import {
+  relayAnswer,
+  type RelayOrder,
+  type RelayWire,
+  type WireSettings,
+  wireSettings,
+} from './wan-relay.ts';
 
 const lab_wans = {
   sat0: {
@@ -110,7 +116,12 @@ export async function startWanLab(): Promise<WanLab> {
       // Duplicate address detection would keep IPv6 addresses unusable for a second.
       await sysctl(name, 'net.ipv6.conf.default.accept_dad=0');
     }
-    const relay = await startRelay(spaces, children);
+    const wires = (['sat0', 'wwan0'] as const).map((name) => ({
+      name,
+      near: { namespace: spaces.gateway, device: name },
+      far: { namespace: spaces[name], device: 'customer' },
+    }));
+    const relay = await startRelay(wires, children);
     for (const ip of lab_targets) await inside(spaces.internet, 'addr', 'add', `${ip}/32`, 'dev', 'lo');
     for (const ip of [...lab_targets_v6, ...lab_nat64.targets])
       await inside(spaces.internet, 'addr', 'add', `${ip}/128`, 'dev', 'lo');
@@ -244,12 +255,8 @@ function startNameServer(namespace: string, settings: readonly string[], childre
   children.push(spawn(program('ip'), args, { stdio: 'ignore' }));
 }
 
-async function startRelay(spaces: Spaces, children: ChildProcess[]): Promise<Relay> {
-  const wires = (['sat0', 'wwan0'] as const).map((name) => ({
-    name,
-    near: { namespace: spaces.gateway, device: name },
-    far: { namespace: spaces[name], device: 'customer' },
-  }));
+/** Starts the process that carries frames over these wires; it is added to `children`. */
+export async function startRelay(wires: readonly RelayWire[], children: ChildProcess[]): Promise<Relay> {
   const command = [process.execPath, script('wan-relay-process.ts'), JSON.stringify(wires)];
   const { child, nextLine } = await startReady(command, children);
   return async (order) => {

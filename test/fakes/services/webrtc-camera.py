@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""A media server that follows MediaMTX (api/openapi.yaml, internal/servers/webrtc/http_server.go) and sends real H.264 by webrtcbin of GStreamer.
+
+    webrtc-camera.py API_PORT VIEWER_PORT        prints "ready"; each viewer gets a moving ball
+"""
+import json
+import re
+import sys
+import threading
+import time
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import gi
+
+gi.require_version('Gst', '1.0')
+gi.require_version('GstSdp', '1.0')
+gi.require_version('GstWebRTC', '1.0')
+from gi.repository import Gst, GstSdp, GstWebRTC  # noqa: E402
+
+Gst.init(None)
+paths = {}
+ice_servers = []
+viewers = {}
+HANDSHAKE_S = 10
+# The way of an answer to the viewer.
+ANSWER_S = 0.3
+
+
+def h264_of(offer):
+    """The payload type of constrained baseline with packetization mode 1."""
+    for number in re.findall(r'a=rtpmap:(\d+) H264/90000', offer):
+        form = re.search(rf'a=fmtp:{number} (.*)', offer)
+        if form and 'packetization-mode=1' in form[1] and re.search(r'profile-level-id=42e01f', form[1], re.I):
+            return number
+    return None
+
+
+class Viewer:
+    def __init__(self, path, offer, number):
+        self.id, self.secret, self.path, self.sent, self.promises = str(uuid.uuid4()), str(uuid.uuid4()), path, 0, []
+        stun = next((each['url'] for each in ice_servers if each['url'].startswith('stun:')), '')
+        stun = stun.replace('stun:', 'stun-server=stun://')
+        self.pipe = Gst.parse_launch(
+            f'webrtcbin name=w bundle-policy=max-bundle latency=0 {stun} '
+            'videotestsrc is-live=true pattern=ball ! video/x-raw,width=320,height=180,framerate=20/1 '
+            '! x264enc tune=zerolatency speed-preset=ultrafast bitrate=400 key-int-max=10 '
+            '! video/x-h264,profile=constrained-baseline ! rtph264pay name=p config-interval=-1 aggregate-mode=zero-latency '
+            f'! application/x-rtp,media=video,encoding-name=H264,payload={number} ! w.')
+        self.rtc = self.pipe.get_by_name('w')
+        self.pipe.get_by_name('p').get_static_pad('src').add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST, self.count)
+        self.rtc.connect('notify::connection-state', self.changed)
+        self.pipe.set_state(Gst.State.PLAYING)
+        # Until the caps are there no transceiver fits an offer.
+        while not self.rtc.sinkpads[0].get_current_caps():
+            time.sleep(0.005)
+        gathered = threading.Event()
+        complete = GstWebRTC.WebRTCICEGatheringState.COMPLETE
+        self.rtc.connect('notify::ice-gathering-state', lambda *_: self.rtc.get_property('ice-gathering-state') == complete and gathered.set())
+        # Without its candidates: libnice gives up after 2 s, and a viewer beyond a satellite takes as long to have the answer.
+        _, sdp = GstSdp.SDPMessage.new_from_text(re.sub(r'a=candidate:.*\r\n', '', offer))
+        self.ask('set-remote-description', GstWebRTC.WebRTCSessionDescription.new(GstWebRTC.WebRTCSDPType.OFFER, sdp))
+        # What is in a reply lives as long as the reply.
+        reply = self.ask('create-answer', None)
+        self.ask('set-local-description', reply.get_value('answer'))
+        gathered.wait(5)
+        self.answer = self.rtc.get_property('local-description').sdp.as_text()
+        viewers[self.id] = self
+        # Names of mDNS cannot be found here.
+        self.candidates = [each.strip() for each in re.findall(r'a=(candidate:.*)', offer.split('m=audio')[0]) if '.local' not in each]
+        threading.Timer(ANSWER_S, self.connect).start()
+        threading.Timer(HANDSHAKE_S, self.give_up).start()
+
+    def ask(self, name, value):
+        promise = Gst.Promise.new()
+        # A reply lives as long as its promise.
+        self.promises.append(promise)
+        self.rtc.emit(name, value, promise)
+        promise.wait()
+        return promise.get_reply()
+
+    def count(self, _, info):
+        is_list = bool(info.type & Gst.PadProbeType.BUFFER_LIST)
+        if self.rtc.get_property('connection-state') == GstWebRTC.WebRTCPeerConnectionState.CONNECTED:
+            self.sent += info.get_buffer_list().calculate_size() if is_list else info.get_buffer().get_size()
+        return Gst.PadProbeReturn.OK
+
+    def changed(self, *_):
+        state = self.rtc.get_property('connection-state')
+        ended = (GstWebRTC.WebRTCPeerConnectionState.FAILED, GstWebRTC.WebRTCPeerConnectionState.CLOSED)
+        if state in ended:
+            threading.Thread(target=self.end).start()
+
+    def connect(self):
+        for candidate in self.candidates:
+            self.rtc.emit('add-ice-candidate', 0, candidate)
+
+    def give_up(self):
+        if self.rtc.get_property('connection-state') != GstWebRTC.WebRTCPeerConnectionState.CONNECTED:
+            self.end()
+
+    def end(self):
+        if viewers.pop(self.id, None):
+            self.pipe.set_state(Gst.State.NULL)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *_):
+        pass
+
+    def body(self):
+        return self.rfile.read(int(self.headers.get('content-length') or 0)).decode()
+
+    def reply(self, status, value=None, **headers):
+        text = value if isinstance(value, str) else json.dumps(value or {})
+        self.send_response(status)
+        for name, each in headers.items():
+            self.send_header(name.replace('_', '-'), each)
+        self.send_header('content-length', str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_GET(self):
+        if self.path.startswith('/v3/webrtcsessions/list'):
+            items = [{'id': each.id, 'path': each.path, 'bytesSent': each.sent} for each in list(viewers.values())]
+            return self.reply(200, {'itemCount': len(items), 'pageCount': 1, 'items': items})
+        if self.path == '/v3/config/global/get':
+            return self.reply(200, {'webrtcICEServers2': ice_servers})
+        known = paths.get(self.path.rsplit('/', 1)[-1])
+        return self.reply(200, known) if known else self.reply(404, {'error': 'path configuration not found'})
+
+    def do_PATCH(self):
+        ice_servers[:] = json.loads(self.body()).get('webrtcICEServers2', [])
+        self.reply(200, {'status': 'ok'})
+
+    def do_DELETE(self):
+        self.body()
+        found = next((each for each in list(viewers.values()) if self.path.endswith(each.secret)), None)
+        if found:
+            found.end()
+        self.reply(200 if found else 404, {} if found else {'error': 'session not found'})
+
+    def do_POST(self):
+        body = self.body()
+        name = self.path.split('/')[-1]
+        if '/webrtcsessions/kick/' in self.path:
+            found = viewers.get(name)
+            if found:
+                found.end()
+            return self.reply(200 if found else 404, {})
+        if '/config/paths/replace/' in self.path:
+            paths[name] = {**json.loads(body), 'name': name}
+            return self.reply(200, {'status': 'ok'})
+        name = self.path.strip('/').split('/')[0]
+        number = h264_of(body)
+        if name not in paths:
+            return self.reply(404, {'error': f"no stream is available on path '{name}'"})
+        if number is None:
+            return self.reply(400, {'error': 'codecs not supported by client'})
+        viewer = Viewer(name, body, number)
+        self.reply(201, viewer.answer, content_type='application/sdp', id=viewer.id, etag='*', location=f'/{name}/whep/{viewer.secret}')
+
+
+for port in sys.argv[1:3]:
+    threading.Thread(target=ThreadingHTTPServer(('0.0.0.0', int(port)), Handler).serve_forever).start()
+print('ready', flush=True)
