@@ -72,6 +72,8 @@ export interface PageLabOptions {
   readonly map_file?: string;
   /** Left out: that of the package. */
   readonly source?: PageSource;
+  /** The page may do what its content security policy forbids: for what is measured beside it. */
+  readonly bypassesPolicy?: boolean;
   /** Done before the page is loaded. */
   readonly prepare?: (page: Page) => Promise<void>;
 }
@@ -101,6 +103,7 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
   const context = await browser.newContext({
     viewport: { width: width_px, height: 844 },
     deviceScaleFactor: scale,
+    bypassCSP: options.bypassesPolicy === true,
   });
   context.setDefaultTimeout(patience_ms);
   const page = await context.newPage();
