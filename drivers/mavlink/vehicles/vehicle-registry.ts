@@ -174,7 +174,8 @@ export class VehicleRegistry {
   tick(now_ms: number): void {
     for (const contact of this.#contacts.all) {
       contact.tick(now_ms);
-      this.#identify(contact, now_ms);
+      // A new answer of it is looked at when it comes.
+      if (!this.#isSettled(contact)) this.#identify(contact, now_ms);
       const silence_ms = silenceSince(contact.last_ms, now_ms);
       const silence_max_ms = this.#vehicleOf.has(contact)
         ? offlineAfter_ms(contact, this.#parts.options) + drop_after_ms
@@ -294,6 +295,12 @@ export class VehicleRegistry {
     if (known) this.#unassign(contact, known);
     const vehicle = this.#vehicles.get(asset_key) ?? this.#appear(asset_key, contact, now_ms);
     if (vehicle) this.#assign(contact, vehicle, now_ms);
+  }
+
+  /** Whether it is with the vehicle that it has said to be. */
+  #isSettled(contact: Contact): boolean {
+    const key = this.#vehicleOf.get(contact)?.asset_key;
+    return key !== undefined && !contact.isPresumed && !isProvisional(key) && isKeyOf(key, contact);
   }
 
   /** Gives the contact the key of its hardware. A number that it reports later may be the one that the configuration names. */

@@ -308,8 +308,8 @@ export class Vehicle {
 
   #warnOfAlien(now_ms: number): void {
     const alien = this.#alienAt(now_ms);
-    const { asset_key, name } = this;
-    if (alien !== undefined && !this.#hasAlien) this.#parts.log.warn({ asset_key, name }, alien);
+    if (alien !== undefined && !this.#hasAlien)
+      this.#parts.log.warn({ asset_key: this.asset_key, name: this.name }, alien);
     this.#hasAlien = alien !== undefined;
   }
 
@@ -347,6 +347,7 @@ export class Vehicle {
    * otherwise: its telemetry and its answers would complete commands that the vehicle has never received.
    */
   #switch(now_ms: number): void {
+    if (this.contacts.size === 1 && this.contacts.has(this.#active)) return;
     const alive = [...this.contacts].filter((contact) => now_ms - contact.last_ms < quiet_ms);
     const newest = alive.toSorted((a, b) => b.last_ms - a.last_ms);
     const [best] = newest.toSorted((a, b) => this.#doubtOf(a) - this.#doubtOf(b));

@@ -12,6 +12,7 @@ const sensible: Readonly<Record<string, object>> = {
   HEARTBEAT: { type: 2, autopilot: 3, baseMode: 81, customMode: 5, systemStatus: 3, mavlinkVersion: 3 },
   GPS_RAW_INT: { fixType: 3, lat: 473_977_420, lon: 85_455_940, alt: 488_000 },
   GLOBAL_POSITION_INT: { lat: 473_977_420, lon: 85_455_940, alt: 488_000 },
+  BATTERY_STATUS: { id: 0 },
   EKF_STATUS_REPORT: { flags: 831, velocityVariance: 0.1, posHorizVariance: 0.1, posVertVariance: 0.1 },
 };
 
