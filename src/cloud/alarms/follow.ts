@@ -320,14 +320,22 @@ function followEvents(
     if (!event) continue;
     const key = keyOf({ asset_id, feed });
     const after = newest.get(key);
-    const overtaken = after && isNewer(after, last.get(key) ?? message) ? after : undefined;
     const late = isLate(message, now_ms, isHistorical(message));
     const about = thingOfEvent(asset_id, event);
+    const isOvertaken =
+      after && isNewer(after, last.get(key) ?? message) && isAbout(about.thing, asset_id, feed, after);
+    const overtaken = isOvertaken ? after : undefined;
     const isNews = followEvent(alarms, { message, event, asset_id, late, overtaken, now_ms });
     if ((isNews || late) && !alarms.isMuted(about))
       found.push({ kit_id, message, severity: event.severity, isLate: late });
   }
   return found;
+}
+
+/** Two things of one feed, such as two relays, do not overtake each other. */
+function isAbout(thing: string, asset_id: string, feed: string, { data }: NewestEvent): boolean {
+  const event = assetEventOf(feed, data);
+  return event !== undefined && thingOfEvent(asset_id, event).thing === thing;
 }
 
 interface Observed {

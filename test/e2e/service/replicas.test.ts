@@ -10,7 +10,7 @@ import { writeEnvelope } from '../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../src/contract/json.ts';
 import { channels, downFilter, parseDown, upTopic } from '../../../src/contract/topics.ts';
 import { whepRequest } from '../../../src/contract/whep.ts';
-import { serverFrame, type ServerFrame } from '../../../src/cloud/api/frames.ts';
+import { fleetServerFrame, serverFrame, type ServerFrame } from '../../../src/cloud/api/frames.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Child, startChild } from '../../support/child.ts';
 import { asset_id, samples } from '../../support/contract-samples.ts';
@@ -23,6 +23,7 @@ import { rm } from 'node:fs/promises';
 import { freePort } from '../../support/ports.ts';
 
 const command = 'goto_waypoint';
+const alarm_names = Array.from('abcdefghijklmnopqrstuvwxyz');
 const started = z.object({ id: z.uuid(), status: z.string() });
 
 interface Replica {
@@ -110,6 +111,26 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     return frames;
   }
 
+  /** The newest frame of each alarm with a name. */
+  async function watchAlarms(replica: Replica) {
+    const socket = new WebSocket(`${replica.url.replace('http', 'ws')}/api/ws`, {
+      headers: { 'x-api-key': key },
+    });
+    sockets.push(socket);
+    const found = new Map<string, { id: string; state: string; at_ms: number }>();
+    const subscribed = Promise.withResolvers<undefined>();
+    socket.on('open', () => socket.send('{"type":"subscribe","alarms":true}'));
+    socket.on('message', (raw: Buffer) => {
+      const frame = fleetServerFrame.parse(JSON.parse(raw.toString('utf8')));
+      if (frame.type !== 'alarms') return;
+      subscribed.resolve(undefined);
+      for (const { id, state, subject = '' } of frame.alarms)
+        found.set(subject, { id, state, at_ms: found.get(subject)?.at_ms ?? performance.now() });
+    });
+    await subscribed.promise;
+    return found;
+  }
+
   const isKnown = async (replica: Replica | undefined): Promise<boolean> =>
     JSON.stringify(await ask(replica, `/api/kits/${kit.kit_id}/assets/${asset_id}/commands`)).includes(
       command,
@@ -176,6 +197,35 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     expect(all).toEqual(Array.from({ length: 12 }, (_, n) => `201 v=0\r\n${n}\r\nanswered\r\n`));
   });
 
+  it('send each alarm to the fleet sockets of both, and what a client of one notes on it', async () => {
+    await kit.introduce();
+    for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
+    const seen = await Promise.all(replicas.map(watchAlarms));
+    const begun_ms = new Map<string, number>();
+    for (const name of alarm_names) {
+      begun_ms.set(name, performance.now());
+      await kit.alarm(name);
+    }
+    await eventually('both have them', () =>
+      seen.every((alarms) => alarm_names.every((name) => alarms.has(name))),
+    );
+    const waits_ms = seen.flatMap((alarms) =>
+      alarm_names.map((name) => (alarms.get(name)?.at_ms ?? 0) - (begun_ms.get(name) ?? 0)),
+    );
+    console.log(
+      `from publishing to the frame: ${Math.max(...waits_ms).toFixed(0)} ms at most of ${waits_ms.length}`,
+    );
+    const [first = ''] = alarm_names;
+    const path = `/api/kits/${kit.kit_id}/alarms/${seen[0]?.get(first)?.id}`;
+    const response = await fetch(`${replicas[0]?.url}${path}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: '{"acknowledged":true}',
+    });
+    expect(response.status).toBe(200);
+    await eventually('the other one has it', () => seen[1]?.get(first)?.state === 'acknowledged');
+  });
+
   it('continue with one when the other is killed, and a task of the killed one ends', async () => {
     await kit.introduce();
     for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
@@ -221,6 +271,7 @@ interface PlayedKit {
   introduce(): Promise<void>;
   telemetry(): Promise<void>;
   move(lat: number): Promise<void>;
+  alarm(name: string): Promise<void>;
   report(task_id: string, status: string, revision: number): Promise<void>;
   leave(): Promise<void>;
 }
@@ -263,6 +314,7 @@ async function playKit(url: string): Promise<PlayedKit> {
       await telemetry();
     },
     move: async (lat) => publish(channels.feed(asset_id, 'gps'), { lat, lon: 8.5, alt_m: null }, false),
+    alarm: async (name) => publish(channels.event(asset_id, 'relay_fault'), { detected: true, name }, false),
     report: async (task_id, status, revision) =>
       publish(
         channels.task(task_id),

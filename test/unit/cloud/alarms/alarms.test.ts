@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
+import { alarmStates, lasting_states } from '../../../../src/cloud/api/alarm-resources.ts';
 import { silent_after_ms, alarmResource } from '../../../../src/cloud/api/views.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
@@ -171,6 +171,31 @@ onEachDatabase('Alarms', (open) => {
     expect(await kit.alarms()).toEqual([]);
     await kit.look(at_ms + 4 * minute_ms + 1_000);
     expect(await kit.alarms()).toMatchObject([{ what: 'asset', since: '2026-11-21T10:01:03.000Z' }]);
+  });
+
+  it('of several things of one feed do not overtake each other, as with two replicas', async () => {
+    const { store } = await start();
+    const relay = async (seq: number, name: string, detected: boolean): Promise<unknown> =>
+      store.commit(
+        [
+          received({
+            channel: channels.event(asset_id, 'relay_fault'),
+            seq: 100 + seq,
+            data: { name, detected },
+          }),
+        ],
+        start_ms + 1_000,
+      );
+    const open_of = async (): Promise<readonly string[]> => {
+      const query = { kits: [kit_id], states: lasting_states, limit: 9, now_ms: start_ms + 1_000 };
+      return (await store.alarms(query)).map(({ subject }) => subject ?? '').sort();
+    };
+    await relay(2, 'second', true);
+    await relay(1, 'first', true);
+    expect(await open_of()).toEqual(['first', 'second']);
+    await relay(4, 'second', false);
+    await relay(3, 'first', false);
+    expect(await open_of()).toEqual([]);
   });
 
   it('are raised for an event that is short of time, and not closed by one that was overtaken', async () => {
