@@ -242,12 +242,25 @@ const kitPart = z.looseObject(
 );
 
 /** The lines `location` and `battery` of status. */
-export function kitLines({ kit, location, drivers }: StatusReport, paint: Paint): readonly string[] {
+export function kitLines({ kit, location, drivers, video }: StatusReport, paint: Paint): readonly string[] {
   const { data } = kitPart.safeParse(kit);
   return [
     `${paint('bold', 'location')} ${locationText(data?.location, location, paint)}`,
     `${paint('bold', 'battery')}  ${batteryText(data, drivers, paint)}`,
+    ...(video && (video.viewers > 0 || video.metered_bytes_today > 0)
+      ? [`${paint('bold', 'video')}    ${videoText(video)}`]
+      : []),
   ];
+}
+
+/** Viewers of the cloud, and what those of today have cost. */
+function videoText({
+  viewers,
+  metered_seconds_today,
+  metered_bytes_today,
+}: NonNullable<StatusReport['video']>): string {
+  const mb = (metered_bytes_today / 1_000_000).toFixed(1);
+  return `${viewers} ${viewers === 1 ? 'viewer' : 'viewers'}; today ${mb} MB in ${metered_seconds_today} s over metered links`;
 }
 
 function locationText(
