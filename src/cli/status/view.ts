@@ -23,6 +23,7 @@ export function statusLines(report: StatusReport, paint: Paint, columns?: number
     ...folded(uplinkLines(report.uplink, paint), value_column),
     ...folded(outboxLines(report.outbox, paint), value_column),
     ...laneLines(report.outbox, columns),
+    ...folded(filesLines(report.files, paint), value_column),
     ...folded(kitLines(report, paint), value_column),
     ...driverLines(report.drivers, paint, columns),
     ...assetLines(report.assets, paint, columns),
@@ -75,6 +76,15 @@ function outboxLines(outbox: StatusReport['outbox'], paint: Paint): readonly str
       : [`         ${paint('bad', `disk ${fault === 'full' ? fault : state}: ${detail}`)}`]),
     ...(outbox.drain ? [`         ${drainText(outbox.drain)}`] : []),
   ];
+}
+
+/** Files for the cloud, where there were any. */
+export function filesLines(files: StatusReport['files'], paint: Paint): readonly string[] {
+  if (!files || files.accepted === 0) return [];
+  const { accepted, uploaded, kept, fault } = files;
+  const dropped = Object.values(files.dropped).reduce((sum, count) => sum + count, 0);
+  const counts = `accepted ${accepted} = uploaded ${uploaded} + kept ${kept.files} (${size(kept.bytes)}) + dropped ${dropped}`;
+  return [`${paint('bold', 'files')}    ${counts}${fault === null ? '' : `  ${paint('warn', fault)}`}`];
 }
 
 function laneLines({ by_lane }: StatusReport['outbox'], columns: number | undefined): readonly string[] {

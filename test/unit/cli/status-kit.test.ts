@@ -1,6 +1,6 @@
-/** Location and battery in `kit-connector status`, each with the reason when it is unknown. */
+/** Location, battery and files in `kit-connector status`, each with the reason when it is unknown. */
 import { expect, it } from 'vitest';
-import { kitLines } from '../../../src/cli/status/view.ts';
+import { filesLines, kitLines } from '../../../src/cli/status/view.ts';
 import type { StatusReport } from '../../../src/kit/local/api.ts';
 import { statusOf } from '../kit/local/fake-daemon.ts';
 import { texts } from '../../../src/cli/texts.ts';
@@ -60,4 +60,14 @@ it('shows why the location is unknown', () => {
   expect(lines({ kit: {}, location: { age_s: null, driver: null, reason: 'no receiver' } })[0]).toBe(
     'location unknown  no receiver',
   );
+});
+
+it('shows what became of files for the cloud, and why an upload fails', () => {
+  const plain = (_colour: unknown, text: string): string => text;
+  const files = { accepted: 5, uploaded: 2, dropped: { evicted: 1 }, bytes_max: 5e8, sent_bytes: 0 };
+  const kept = { files: 2, bytes: 1_500_000, ordered: 0 };
+  expect(filesLines({ ...files, kept, fault: 'HTTP 503' }, plain)).toEqual([
+    'files    accepted 5 = uploaded 2 + kept 2 (1.5 MB) + dropped 1  HTTP 503',
+  ]);
+  expect(filesLines(undefined, plain)).toEqual([]);
 });
