@@ -78,7 +78,7 @@ export async function isEqual(
  * Reads the file from its beginning, each part when the one before has come, as long as the vehicle stays on the ground. Resolves with
  * whether all of it came.
  */
-export async function readFile(
+export async function readByFtp(
   to: Addressee,
   path: string,
   { file, signal, isOnGround }: Checked & { readonly isOnGround: () => boolean },

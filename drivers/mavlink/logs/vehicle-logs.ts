@@ -10,7 +10,7 @@ import { messageOf } from '../../../src/platform/errors.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Addressee, Commanded, FlightLogs, LogEntry } from '../vehicles/addressee.ts';
-import { isEqual, pathOfLog, readFile } from './log-files.ts';
+import { isEqual, pathOfLog, readByFtp } from './log-files.ts';
 import { endReading, listLogs, readLog } from './log-messages.ts';
 import { texts } from './texts.ts';
 
@@ -163,7 +163,7 @@ export class VehicleLogs implements FlightLogs {
     if (path === undefined || isSameFile !== false) return;
     host.log.warn({ asset_key, log: id, path }, texts.differs);
     const isOnGround = (): boolean => this.#isOnGround();
-    const isRead = await readFile(to, path, { file, signal, isOnGround });
+    const isRead = await readByFtp(to, path, { file, signal, isOnGround });
     if (isRead && (await isEqual(to, path, { file, signal })) === true) return;
     await file.truncate(0);
     throw new Error(texts.differs);

@@ -175,8 +175,13 @@ const filesSection = z.strictObject({
     .describe('size of all contents; beyond it the oldest are deleted'),
   days: z
     .strictObject({
-      default: file_days.default(90),
-      ...Object.fromEntries(fileKind.options.map((kind) => [kind, file_days.optional()])),
+      default: file_days.default(90).describe('days of a kind that is not named'),
+      ...Object.fromEntries(
+        fileKind.options.map((kind) => [
+          kind,
+          file_days.optional().describe(`days of files of the kind ${kind}; left out: those of default`),
+        ]),
+      ),
     })
     .prefault({})
     .describe('days that contents are kept, by kind'),

@@ -3,23 +3,13 @@
  * of the journal is on the disk before anything that it says is reported, and before the content it names is deleted.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
-import {
-  copyFile,
-  type FileHandle,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  statfs,
-} from 'node:fs/promises';
+import { constants, createReadStream, existsSync } from 'node:fs';
+import { copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { fileReport } from '../../contract/files.ts';
 import { CommandRefused, messageOf, StorageUnavailable, systemReason } from '../../platform/errors.ts';
+import { readTextUpTo } from '../../platform/bounded-file.ts';
 import { replaceFile } from '../../platform/replace-file.ts';
 import { every } from '../../platform/time.ts';
 import type { NewFile } from '../../toolkit/driver/driver.ts';
@@ -29,6 +19,8 @@ import { texts } from './texts.ts';
 export const files_max = 5_000;
 /** The journal is written anew at the start, and when it has become so long. */
 const journal_lines_max = 50_000;
+/** So many lines have less. */
+const journal_bytes_max = 64 * 1024 * 1024;
 const expire_every_ms = 60_000;
 
 const fileEntry = fileReport.omit({ thumbnail: true, state: true, reason: true, at: true }).extend({
@@ -112,6 +104,11 @@ export class FileStore {
         cause: error,
       });
     }
+  }
+
+  /** Whether there is, or ever was, a file. */
+  get isUsed(): boolean {
+    return existsSync(this.#journal_path);
   }
 
   get files(): readonly KeptFile[] {
@@ -271,7 +268,7 @@ export class FileStore {
 
   async #open(): Promise<void> {
     await mkdir(this.#options.dir, { recursive: true, mode: 0o700 });
-    const text = await readFile(this.#journal_path, 'utf8').catch((error: unknown) => {
+    const text = await readTextUpTo(this.#journal_path, journal_bytes_max).catch((error: unknown) => {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
       throw error;
     });

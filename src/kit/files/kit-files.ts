@@ -38,6 +38,7 @@ export class KitFiles {
 
   /** Reads what an earlier run left; what it did not announce is announced now. Never rejects. */
   async open(): Promise<void> {
+    if (!this.store.isUsed) return;
     try {
       await this.store.open();
       for (const file of this.store.files) if (!file.announced) await this.#announce(file);

@@ -2,10 +2,10 @@
  * Viewers beyond the network of the kit. Their offers come from the cloud, the media server answers them; no video passes here. What they may
  * cost on metered links is counted by the media server and ends at the limits of the day.
  */
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { cut, sentence_chars_max } from '../../contract/limits.ts';
 import type { WhepAnswer, WhepRequest } from '../../contract/whep.ts';
+import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { replaceFile } from '../../platform/replace-file.ts';
 import { everyInTurn } from '../../platform/time.ts';
@@ -225,7 +225,7 @@ export class Viewers {
   }
 
   async #load(): Promise<void> {
-    const text = await readFile(this.#options.file, 'utf8').catch(() => '');
+    const text = await readTextUpTo(this.#options.file, table_bytes_max).catch(() => '');
     const read = state.safeParse(parsed(text)).data;
     if (!read) return;
     this.#day = read.day;
