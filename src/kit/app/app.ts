@@ -25,7 +25,13 @@ import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
 import type { StartStore } from '../outbox/live/store-client.ts';
 import { kit_retry } from '../../mqtt/reconnect.ts';
-import { openTransport as openSocket, type OpenTransport } from '../../mqtt/socket.ts';
+import { broker_addresses } from '../../mqtt/broker-addresses.ts';
+import {
+  type BrokerEndpoint,
+  nextPlace,
+  openTransport as openSocket,
+  type OpenTransport,
+} from '../../mqtt/socket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
@@ -107,7 +113,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const live = new LiveConfig(config);
   const pace = new PacePolicy(
     () => live.config,
-    () => linkInUse(parts.hub, parts.uplink),
+    () => linkBy(parts.hub, parts.uplink.carrier),
     () => low_battery.rates(),
   );
   const low_battery = lowBattery(live, deps.log, { hub: () => parts.hub, pace });
@@ -312,8 +318,8 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     files,
     live,
     outbox,
-    isMetered: () => pace.isMetered,
-    link: () => (uplink.online ? (linkInUse(hub, uplink) ?? 'default') : undefined),
+    isMetered: (link) => pace.isMeteredOn(link),
+    link: (way) => (uplink.online ? (linkBy(hub, way ?? uplink.carrier) ?? 'default') : undefined),
     signal: ends.uplink.signal,
   });
   void files.open().then(async () => uploader.run());
@@ -355,36 +361,36 @@ interface UploaderParts {
   readonly files: KitFiles;
   readonly live: LiveConfig;
   readonly outbox: Outbox;
-  readonly isMetered: () => boolean;
-  /** The link in use; undefined: no session. */
-  readonly link: () => LinkType | 'default' | undefined;
+  readonly isMetered: (link: LinkType | 'default') => boolean;
+  /** The link by this interface; null: that of the session; undefined: no session. */
+  readonly link: (way: string | null) => LinkType | 'default' | undefined;
   readonly signal: AbortSignal;
 }
 
 function openUploader(
-  { broker, log, openTransport = openSocket }: AppDeps,
+  { broker, log, routes, openTransport = openSocket }: AppDeps,
   { files, live, outbox, isMetered, link, signal }: UploaderParts,
 ): Uploader {
+  const endpointOf = ({ protocol, hostname, port }: URL): BrokerEndpoint => {
+    const [scheme, usual] = protocol === 'https:' ? ['mqtts', 443] : ['mqtt', 80];
+    const { ca, proxy } = broker;
+    return { url: `${scheme}://${hostname}:${port || usual}`, ca, proxy, cert: undefined, key: undefined };
+  };
   return new Uploader({
     files,
-    rule() {
-      const used = link();
-      return used && uploadRule(live.config.files.upload, used, isMetered());
+    rule(way) {
+      const used = link(way);
+      return used && uploadRule(live.config.files.upload, used, isMetered(used));
+    },
+    async wayTo(url) {
+      const [found] = await broker_addresses.find(nextPlace(endpointOf(url)).host);
+      return (found && (await routes?.find({ ip: found.address }))?.interface) ?? null;
     },
     isBusy: () => outbox.dispatch.live_rows > 0,
     bytesPerS: () => live.config.files.bytes_per_s,
-    async connect({ protocol, hostname, port }, ending) {
-      const [scheme, usual] = protocol === 'https:' ? ['mqtts', 443] : ['mqtt', 80];
-      const { ca, proxy, connect_timeout_ms } = broker;
-      const endpoint = {
-        url: `${scheme}://${hostname}:${port || usual}`,
-        ca,
-        proxy,
-        cert: undefined,
-        key: undefined,
-      };
-      const connecting = AbortSignal.any([ending, AbortSignal.timeout(connect_timeout_ms)]);
-      return (await openTransport(endpoint, connecting)).stream;
+    async connect(url, ending) {
+      const connecting = AbortSignal.any([ending, AbortSignal.timeout(broker.connect_timeout_ms)]);
+      return openTransport(endpointOf(url), connecting);
     },
     log: log.child({ part: 'files' }),
     signal,
@@ -509,11 +515,11 @@ function inboxHandlers(inbox: InboxParts): InboxHandlers {
 }
 
 /**
- * The type of the link that carries the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
+ * The type of the link by this interface, as that of the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
  * the first that is online, as the driver of the links orders them.
  */
-function linkInUse(hub: Hub, uplink: Uplink) {
-  const carrier = hub.links().find(({ name }) => name === uplink.carrier);
+function linkBy(hub: Hub, way: string | null) {
+  const carrier = hub.links().find(({ name }) => name === way);
   if (carrier) return carrier.type ?? undefined;
   return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
 }

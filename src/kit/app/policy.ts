@@ -85,10 +85,11 @@ export class PacePolicy {
 
   /** Whether the link in use is paid for by the byte. */
   get isMetered(): boolean {
-    const link = this.#linkInUse();
-    return (
-      link !== undefined && [...this.#config().uplink.metered, ...(this.#cloud.metered ?? [])].includes(link)
-    );
+    return this.isMeteredOn(this.#linkInUse());
+  }
+
+  isMeteredOn(link: LinkType | 'default' | undefined): boolean {
+    return [...this.#config().uplink.metered, ...(this.#cloud.metered ?? [])].some((each) => each === link);
   }
 
   /** What the link in use allows for viewers of the cloud. */

@@ -7,16 +7,16 @@
 import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DeviceUnreachable, RetryLater } from '../../platform/errors.ts';
 import { within } from '../../platform/time.ts';
+import { piece_bytes, ShortQueue } from './short-queue.ts';
 import { texts } from './texts.ts';
 
 const [part_bytes_min, part_bytes_first, part_bytes_max] = [64 * 1024, 256 * 1024, 8 * 1024 * 1024];
 /** What a part should take; a server ends requests after 15 s or more. */
 const part_ms = 5_000;
-/** Written at once: what waits in buffers delays the messages behind it. */
-const piece_bytes = 16 * 1024;
 const answer_ms = 30_000;
 /** Of an error, for people. */
 const words_bytes_max = 500;
@@ -34,8 +34,8 @@ export interface TusFile {
 }
 
 export interface TusWay {
-  /** Connects to the host of the address: TCP, proxy and TLS. */
-  readonly connect: (url: URL, signal: AbortSignal) => Promise<Duplex>;
+  /** Connects to the host of the address: TCP, proxy and TLS. `tcp`: what the bytes leave by. */
+  readonly connect: (url: URL, signal: AbortSignal) => Promise<{ stream: Duplex; tcp?: Socket }>;
   /** Resolves when so many bytes may be written. Rejects when nothing may be sent any more. */
   readonly pace: (bytes: number, signal: AbortSignal) => Promise<void>;
   readonly onSent: (bytes: number) => void;
@@ -54,6 +54,7 @@ interface Answer {
 
 export class TusUpload {
   readonly #way: TusWay;
+  readonly #queue = new ShortQueue();
   #part_bytes = part_bytes_first;
 
   constructor(way: TusWay) {
@@ -107,7 +108,7 @@ export class TusUpload {
     const to = new URL(url);
     const over = new AbortController();
     const ends = AbortSignal.any([signal, over.signal]);
-    const stream = await this.#way.connect(to, ends);
+    const { stream, tcp } = await this.#way.connect(to, ends);
     try {
       const asking = httpRequest({
         method,
@@ -128,7 +129,8 @@ export class TusUpload {
       const answered = answerOf(asking);
       answered.catch(() => undefined);
       // A server may refuse before it has read the body: then its answer counts, not the broken connection.
-      const sent = this.#write(asking, part?.read ?? [], ends);
+      const hasRoom = await this.#queue.of(tcp);
+      const sent = this.#write(asking, part?.read ?? [], hasRoom, ends);
       const first = await Promise.race([answered, sent]);
       sent.catch(() => undefined);
       const answer = first ?? (await within(answer_ms, answered, ends));
@@ -144,9 +146,11 @@ export class TusUpload {
   async #write(
     asking: ReturnType<typeof httpRequest>,
     read: AsyncIterable<Buffer> | Iterable<Buffer>,
+    hasRoom: (signal: AbortSignal) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     for await (const piece of read) {
+      await hasRoom(signal);
       await this.#way.pace(piece.length, signal);
       if (!asking.write(piece)) await once(asking, 'drain', { signal });
       this.#way.onSent(piece.length);

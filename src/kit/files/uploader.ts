@@ -20,8 +20,10 @@ export type UploadRule = 'never' | 'on_order' | 'always';
 
 export interface UploaderOptions extends Pick<TusWay, 'connect'> {
   readonly files: KitFiles;
-  /** What holds now; undefined: no session with the broker. */
-  readonly rule: () => UploadRule | undefined;
+  /** What holds on this interface, on that of the session where none is known; undefined: no session with the broker. */
+  readonly rule: (way: string | null) => UploadRule | undefined;
+  /** The interface by which the kernel reaches the host of this address; null: not known. */
+  readonly wayTo: (url: URL) => Promise<string | null>;
   /** Whether live messages wait for the broker. */
   readonly isBusy: () => boolean;
   /** 0: no limit. */
@@ -53,6 +55,9 @@ export class Uploader {
   readonly #later = new Map<string, number>();
   readonly #tus: TusUpload;
   #sending: KeptFile | undefined;
+  /** Where the last file went. */
+  #target: URL | undefined;
+  #way: string | null = null;
   #bucket: { readonly rate: number; readonly tokens: TokenBucket } | undefined;
   #pauses: ReturnType<typeof backoff>;
   #sent_bytes = 0;
@@ -63,6 +68,8 @@ export class Uploader {
     this.#pauses = this.#newPauses();
     this.#tus = new TusUpload({
       connect: async (url, signal) => {
+        this.#target = url;
+        await this.#findWay();
         await this.#pace(0, signal);
         return options.connect(url, signal);
       },
@@ -80,6 +87,7 @@ export class Uploader {
   async run(): Promise<void> {
     const { signal } = this.#options;
     while (!signal.aborted) {
+      if (this.#options.files.store.files.length > 0) await this.#findWay();
       const file = this.#next();
       if (file) await this.#attempt(file);
       else await sleep(look_ms, signal);
@@ -91,9 +99,18 @@ export class Uploader {
     if (this.#asked?.id === file_id && answer.want !== 'order') this.#asked.answered(answer);
   }
 
+  /** Another link may lead there than to the broker. */
+  async #findWay(): Promise<void> {
+    if (this.#target) this.#way = await this.#options.wayTo(this.#target).catch(() => null);
+  }
+
+  #rule(): UploadRule | undefined {
+    return this.#options.rule(this.#way);
+  }
+
   /** What was ordered first, else the oldest. */
   #next(): KeptFile | undefined {
-    const rule = this.#options.rule();
+    const rule = this.#rule();
     if (rule === undefined || rule === 'never') return undefined;
     const now_ms = performance.now();
     const due = this.#options.files.store.files.filter(({ id }) => (this.#later.get(id) ?? 0) <= now_ms);
@@ -109,7 +126,7 @@ export class Uploader {
       if (this.#fault !== null) log.info({}, texts.upload_restored);
       this.#fault = null;
     } catch (error) {
-      if (signal.aborted || error instanceof NotAllowed || this.#options.rule() === undefined) return;
+      if (signal.aborted || error instanceof NotAllowed || this.#rule() === undefined) return;
       // With a new permit it may go on at once, unless the same came of the last one.
       const isFirst = error instanceof PermitRefused && this.#fault === null;
       if (this.#fault === null) log.warn({ id: file.id, reason: messageOf(error) }, texts.upload_failed);
@@ -178,10 +195,10 @@ export class Uploader {
 
   /** Resolves when so many bytes may leave: there is nothing more urgent, and the rate allows it. */
   async #pace(bytes: number, signal: AbortSignal): Promise<void> {
-    const { rule, isBusy, bytesPerS } = this.#options;
+    const { isBusy, bytesPerS } = this.#options;
     for (;;) {
       signal.throwIfAborted();
-      const holds = rule();
+      const holds = this.#rule();
       if (holds === undefined || holds === 'never' || (holds === 'on_order' && !this.#sending?.ordered))
         throw new NotAllowed(texts.moved);
       const rate = bytesPerS();

@@ -18,6 +18,8 @@ import { KitFiles } from '../../../../src/kit/files/kit-files.ts';
 import { texts } from '../../../../src/kit/files/texts.ts';
 import { Uploader, type UploadRule } from '../../../../src/kit/files/uploader.ts';
 import { openTransport } from '../../../../src/mqtt/socket.ts';
+import { descriptorOf, unsentBytes } from '../../../../src/platform/linux/unsent-bytes.ts';
+import { sleep } from '../../../../src/platform/time.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
@@ -45,7 +47,7 @@ async function lab({ bytes_per_s = 0 } = {}) {
   const { port } = server.address() as AddressInfo;
   // The network: it can be cut, and counts what leaves the kit.
   const sockets = new Set<Socket>();
-  const network = { onBytes: (_bytes: number): void => undefined };
+  const network = { onBytes: (_bytes: number): void => undefined, tcp: undefined as Socket | undefined };
   const relay = createRelay((from) => {
     const to = connectTo(port, '127.0.0.1');
     for (const [one, other] of [
@@ -73,6 +75,9 @@ async function lab({ bytes_per_s = 0 } = {}) {
   const state = {
     rule: 'always' as UploadRule | undefined,
     busy: false,
+    /** Of the interface by which the kernel reaches the cloud, where it is not that of the session. */
+    rule_of_way: undefined as UploadRule | undefined,
+    looks: 0,
     /** What the cloud answers in place of a permit. */
     answer: undefined as ((report: FileReport) => FileAnswer | undefined) | undefined,
   };
@@ -98,23 +103,21 @@ async function lab({ bytes_per_s = 0 } = {}) {
   });
   const uploader = new Uploader({
     files,
-    rule: () => state.rule,
+    rule: (way) => (way === null ? state.rule : state.rule_of_way),
+    async wayTo() {
+      state.looks += 1;
+      return state.rule_of_way ? 'wwan0' : null;
+    },
     isBusy: () => state.busy,
     bytesPerS: () => bytes_per_s,
     retry: { first_ms: 5, max_ms: 50 },
-    connect: async ({ hostname }, signal) =>
-      (
-        await openTransport(
-          {
-            url: `mqtt://${hostname}:${relay_port}`,
-            ca: undefined,
-            cert: undefined,
-            key: undefined,
-            proxy: null,
-          },
-          signal,
-        )
-      ).stream,
+    async connect({ hostname }, signal) {
+      const url = `mqtt://${hostname}:${relay_port}`;
+      const nothing = { ca: undefined, cert: undefined, key: undefined, proxy: null };
+      const transport = await openTransport({ url, ...nothing }, signal);
+      network.tcp = transport.tcp;
+      return transport;
+    },
     log,
     signal: stopping.signal,
   });
@@ -162,6 +165,10 @@ async function lab({ bytes_per_s = 0 } = {}) {
     reports,
     log,
     isIdle: () => sockets.size === 0,
+    /** What has arrived at the network is not read on. */
+    stall: () => {
+      for (const socket of sockets) socket.pause();
+    },
     cut: () => {
       for (const socket of sockets) socket.destroy();
     },
@@ -187,7 +194,10 @@ describe('An upload', () => {
     for (const [at, id] of ids.entries())
       expect((await received(id)).equals(contents[at] ?? Buffer.alloc(0))).toBe(true);
     expect(files.view()).toMatchObject({ accepted: 4, uploaded: 4, dropped: {}, kept: { files: 0 } });
-    expect(reports.filter(({ state }) => state === 'uploaded')).toHaveLength(4);
+    await eventually(
+      'each is reported',
+      () => reports.filter(({ state }) => state === 'uploaded').length === 4,
+    );
   });
 
   it('goes on where a cut has left it, however often', async () => {
@@ -297,6 +307,35 @@ describe('An upload', () => {
     expect(counts.requests).toBe(0);
     state.busy = false;
     await isSent({ files, state, counts, ...rest });
+  });
+
+  it('has little under way where the network takes nothing more', async () => {
+    const { files, network, counts, stall, uploader, ...rest } = await lab();
+    const { count } = await unsentBytes();
+    network.onBytes = () => {
+      if (counts.bytes > 100_000) stall();
+    };
+    await files.add({ ...about, content: { bytes: randomBytes(20_000_000) } });
+    const under_way = (): number => count((network.tcp && descriptorOf(network.tcp)) ?? -1);
+    await eventually('the network is full', () => under_way() > 0);
+    for (let [before, same] = [0, 0]; same < 20; same = uploader.view.sent_bytes === before ? same + 1 : 0) {
+      before = uploader.view.sent_bytes;
+      await sleep(10, AbortSignal.timeout(10_000));
+    }
+    expect(under_way()).toBeLessThanOrEqual(1024 * 1024);
+    expect(network.tcp?.writableLength).toBe(0);
+    expect(rest.isIdle()).toBe(false);
+  });
+
+  it('obeys the rule of the link by which the kernel reaches the cloud, and asks once', async () => {
+    const { files, state, counts, reports, ...rest } = await lab();
+    state.rule_of_way = 'never';
+    await files.add({ ...about, content: { bytes: randomBytes(1_000) } });
+    await eventually('it has looked, and looks again', () => state.looks >= 2);
+    expect(counts).toEqual({ requests: 0, bytes: 0 });
+    state.rule_of_way = 'always';
+    await isSent({ files, state, counts, reports, ...rest });
+    expect(reports.filter((each) => each.state === 'requesting')).toHaveLength(2);
   });
 
   it('gives up a file that has changed on the disk, once the server refuses its hash', async () => {
