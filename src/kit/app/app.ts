@@ -276,6 +276,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     // The path at the kit's own service; a change of `service` needs a restart.
     picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
     files,
+    keepsStills: () => live.config.files.stills,
     alarmPicturesOff: () => (pace.isMetered ? texts.metered_link : undefined),
     broken,
     signal,

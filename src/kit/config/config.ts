@@ -63,6 +63,7 @@ export interface Config {
     readonly upload: ConfigFile['files']['upload'];
     /** 0: no cap. */
     readonly bytes_per_s: number;
+    readonly stills: boolean;
   };
   readonly feeds: {
     /** Messages a second and asset, by feed. */
@@ -276,6 +277,7 @@ function inUnits(source: Source, file: ConfigFile) {
       free_bytes_min: file.outbox.free_disk_min_mb * 1e6,
       upload: file.files.upload,
       bytes_per_s: file.files.kbps_max * 125,
+      stills: file.files.stills,
     },
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),

@@ -171,6 +171,12 @@ const files = z.strictObject({
     .prefault({})
     .describe('when files are sent to the cloud: never, on_order (of an operator), always'),
   kbps_max: kbps.default(4_000).describe('kbit/s of files at most; 0: without a cap'),
+  stills: z
+    .boolean()
+    .default(false)
+    .describe(
+      'true: what the command snapshot takes, and the whole still of an alarm beside its small picture (alarm_picture of a camera), are kept for the cloud as files',
+    ),
 });
 
 const driver = z.strictObject({

@@ -60,6 +60,8 @@ export interface HubOptions extends TelemetryPace {
   readonly alarmPicturesOff: () => string | undefined;
   /** Takes files of drivers for the cloud. */
   readonly files: DriverHost<FeedSet>['files'];
+  /** Whether stills of cameras are such files too. */
+  readonly keepsStills: () => boolean;
   /** Called when a part contradicts itself: the process has to start again. */
   readonly broken: (error: unknown) => void;
   readonly observe: ObserveAssets;
@@ -153,10 +155,13 @@ export function createHub(options: HubOptions): Hub {
   const observe = (activity: AssetActivity): void => {
     if (ready) options.observe(activity);
   };
-  const { picturePath: pathOf } = options;
+  const { picturePath: pathOf, files, keepsStills } = options;
   const onOutcome = (asset_id: string, health: Health): void => assets.pictureTaken(asset_id, health);
-  const pictures = pathOf && new Pictures({ clock, pathOf, onOutcome, signal });
-  const alarm_pictures = new AlarmPictures(options);
+  const isOffered = pathOf !== undefined || keepsStills();
+  const pictures = isOffered
+    ? new Pictures({ clock, pathOf, files, keepsStills, onOutcome, signal })
+    : undefined;
+  const alarm_pictures = new AlarmPictures({ ...options, pictures });
   const assets: Assets = new Assets({ ...options, pacer, observe, pictures, alarm_pictures });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();

@@ -23,6 +23,7 @@ export const texts = {
   alarm_pictures_off: 'alarms have no pictures now',
   alarm_pictures_on: 'alarms have pictures again',
   alarm_picture_missing: 'alarm has no picture',
+  alarm_still_missing: 'alarm has no whole still',
   alarm_picture_gap: (seconds: number) => `the camera had a picture of an alarm ${seconds} s before`,
   alarm_pictures_many: 'alarms of this kit had too many pictures; one more follows each minute',
   alarm_picture_large: (bytes: number, max: number) =>

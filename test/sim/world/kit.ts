@@ -189,6 +189,7 @@ export class Kit {
         free_bytes_min: 0,
         upload: { default: 'always' },
         bytes_per_s: 0,
+        stills: false,
       },
       feeds: { rates_hz: {}, rate_default_hz: Number.POSITIVE_INFINITY },
       media: undefined,

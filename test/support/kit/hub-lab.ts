@@ -48,6 +48,7 @@ export function hubLab(more: Partial<HubOptions> = {}) {
     picturePath: (id) => `/pictures/${id}`,
     alarmPicturesOff: () => undefined,
     files: { add: async () => Promise.reject(new Error('not used here')) },
+    keepsStills: () => false,
     broken: (error) => void broken.push(error),
     signal: stopping.signal,
     ...more,

@@ -1,14 +1,14 @@
 /** Small pictures of what cameras see at an alarm (decision 0048): one at a time for each camera, and not too many of a kit. */
-import { alarm_picture_bytes_max, feed_behind, laneOfFeed } from '../../../contract/feeds.ts';
+import { alarm_picture_bytes_max, feed_behind, type FeedSet, laneOfFeed } from '../../../contract/feeds.ts';
 import { CommandRefused, messageOf } from '../../../platform/errors.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { TokenBucket } from '../../../platform/token-bucket.ts';
 import { snapshotCommand } from '../../../toolkit/device/pictures/picture.ts';
-import type { DriverLog } from '../../../toolkit/driver/driver.ts';
+import type { DriverHost, DriverLog } from '../../../toolkit/driver/driver.ts';
 import type { Allow } from '../commands.ts';
 import { texts } from '../texts.ts';
 import type { Asset } from './asset.ts';
-import { takeInTime } from './pictures.ts';
+import { type Pictures, stillFile, takeInTime } from './pictures.ts';
 
 export interface AlarmPicturesParts {
   readonly clock: Pick<Clock, 'stamp'>;
@@ -16,6 +16,11 @@ export interface AlarmPicturesParts {
   readonly allow: Allow;
   /** Why alarms have no pictures now; undefined: they have. */
   readonly alarmPicturesOff: () => string | undefined;
+  /** Undefined: the kit takes no whole stills. */
+  readonly pictures: Pick<Pictures, 'get'> | undefined;
+  readonly files: DriverHost<FeedSet>['files'];
+  /** Whether the whole still follows as a file. */
+  readonly keepsStills: () => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -81,8 +86,9 @@ export class AlarmPictures {
   async #send(asset: Asset, log: DriverLog): Promise<void> {
     const { id, name } = asset.facts;
     const taken_ms = this.#parts.clock.stamp().time_ms;
-    let jpeg: string | null = null;
+    let jpeg: Buffer | undefined;
     let reason: string | null = null;
+    const before_ms = this.#last_ms.get(id);
     try {
       jpeg = await this.#take(asset);
     } catch (error) {
@@ -92,12 +98,31 @@ export class AlarmPictures {
     const alarms = this.#under_way.get(id);
     this.#under_way.delete(id);
     if (asset.removed || this.#parts.signal.aborted) return;
-    const taken_at = jpeg === null ? null : new Date(taken_ms).toISOString();
-    asset.gate?.publish(feed_behind, { alarms, jpeg, taken_at, reason }, log);
+    const taken_at = jpeg ? new Date(taken_ms).toISOString() : null;
+    const message = { alarms, jpeg: jpeg?.toString('base64') ?? null, taken_at, reason };
+    asset.gate?.publish(feed_behind, message, log);
+    // Of alarms that come too often there are no whole stills either.
+    if (this.#last_ms.get(id) !== before_ms) await this.#keepStill(asset, alarms, jpeg, log);
   }
 
-  /** Base64. Rejects with the reason why there is none. */
-  async #take({ facts: { id }, takeAlarmPicture: take }: Asset): Promise<string> {
+  async #keepStill(
+    { facts, takePicture }: Asset,
+    alarms: readonly Alarm[] = [],
+    thumbnail: Buffer | undefined,
+    log: DriverLog,
+  ): Promise<void> {
+    const { pictures, files, keepsStills } = this.#parts;
+    if (!pictures || !takePicture || !keepsStills()) return;
+    try {
+      const still = await pictures.get(facts.id, takePicture, 0);
+      await files.add({ ...stillFile(facts, still), kind: 'alarm_still', thumbnail, alarms });
+    } catch (error) {
+      log.info({ name: facts.name, reason: messageOf(error) }, texts.alarm_still_missing);
+    }
+  }
+
+  /** Rejects with the reason why there is none. */
+  async #take({ facts: { id }, takeAlarmPicture: take }: Asset): Promise<Buffer> {
     const now_ms = this.#parts.clock.stamp().mono_ms;
     const since_ms = now_ms - (this.#last_ms.get(id) ?? Number.NEGATIVE_INFINITY);
     if (since_ms < gap_ms) throw new CommandRefused(texts.alarm_picture_gap(Math.round(since_ms / 1_000)));
@@ -107,7 +132,7 @@ export class AlarmPictures {
     const jpeg = await takeInTime(take, this.#parts.signal);
     if (jpeg.length > alarm_picture_bytes_max)
       throw new CommandRefused(texts.alarm_picture_large(jpeg.length, alarm_picture_bytes_max));
-    return jpeg.toString('base64');
+    return jpeg;
   }
 }
 

@@ -1,7 +1,8 @@
 /** Pictures of cameras: taken when asked for, one at a time for each camera, not more often than a limit; the newest are kept. */
 import { picture_bytes_max, snapshotCommand } from '../../../toolkit/device/pictures/picture.ts';
 import type { Command } from '../../../toolkit/driver/command.ts';
-import type { TakePicture } from '../../../toolkit/driver/driver.ts';
+import type { DriverHost, NewFile, TakePicture } from '../../../toolkit/driver/driver.ts';
+import type { FeedSet } from '../../../contract/feeds.ts';
 import type { Health } from '../../../toolkit/driver/health.ts';
 import { CommandRefused, DeviceUnreachable, messageOf } from '../../../platform/errors.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -18,8 +19,11 @@ export interface Picture {
 
 export interface PicturesParts {
   readonly clock: Pick<Clock, 'stamp'>;
-  /** Path at the kit's service where the newest picture of this asset is fetched. */
-  readonly pathOf: (asset_id: string) => string;
+  /** Path at the kit's service where the newest picture of this asset is fetched; undefined: it has none. */
+  readonly pathOf: ((asset_id: string) => string) | undefined;
+  readonly files: DriverHost<FeedSet>['files'];
+  /** Whether what is ordered goes to the cloud as a file, too. */
+  readonly keepsStills: () => boolean;
   /** A picture came, or a second one in a row did not. */
   readonly onOutcome: (asset_id: string, health: Health) => void;
   /** Ends every request for a picture. */
@@ -55,6 +59,8 @@ export class Pictures {
   readonly #under_way = new Set<string>();
   /** Cameras whose last picture failed. */
   readonly #failing = new Set<string>();
+  /** Orders that come together share the file. */
+  readonly #files = new WeakMap<Picture, Promise<string>>();
 
   constructor(parts: PicturesParts) {
     this.#parts = parts;
@@ -96,16 +102,28 @@ export class Pictures {
   }
 
   /** The command `snapshot`, where the asset gives pictures. */
-  commandOf({ facts: { id }, takePicture }: Camera): readonly Command[] {
-    return takePicture ? [this.#command(id, takePicture)] : [];
+  commandOf({ facts, takePicture }: Pick<Camera, 'facts' | 'takePicture'>): readonly Command[] {
+    return takePicture ? [this.#command(facts, takePicture)] : [];
   }
 
-  #command(asset_id: string, take: TakePicture): Command {
+  #command(facts: Camera['facts'], take: TakePicture): Command {
+    const { pathOf, keepsStills } = this.#parts;
     return snapshotCommand(picture_deadline_ms + picture_gap_ms, async () => {
-      const { jpeg, taken_ms } = await this.get(asset_id, take, 0);
-      const path = this.#parts.pathOf(asset_id);
-      return { path, bytes: jpeg.length, taken_at: new Date(taken_ms).toISOString() };
+      const picture = await this.get(facts.id, take, 0);
+      return {
+        ...(pathOf && { path: pathOf(facts.id) }),
+        ...(keepsStills() && { file_id: await this.#fileOf(facts, picture) }),
+        bytes: picture.jpeg.length,
+        taken_at: new Date(picture.taken_ms).toISOString(),
+      };
     });
+  }
+
+  async #fileOf(facts: Camera['facts'], picture: Picture): Promise<string> {
+    const kept =
+      this.#files.get(picture) ?? this.#parts.files.add({ ...stillFile(facts, picture), kind: 'still' });
+    this.#files.set(picture, kept);
+    return kept;
   }
 
   #hasPlace(asset_id: string): boolean {
@@ -147,6 +165,18 @@ export class Pictures {
       bytes -= jpeg.length;
     }
   }
+}
+
+export function stillFile({ asset_key, name }: Camera['facts'], { jpeg, taken_ms }: Picture) {
+  const taken = new Date(taken_ms).toISOString().slice(0, 19).replaceAll(':', '-');
+  const content_type = 'image/jpeg';
+  return {
+    asset_key,
+    name: `${name} ${taken}.jpg`,
+    at_ms: taken_ms,
+    content_type,
+    content: { bytes: jpeg },
+  } satisfies Omit<NewFile, 'kind'>;
 }
 
 /** Rejects with `DeviceUnreachable` when the camera gives none in time. */

@@ -6,7 +6,12 @@ import type { HubOptions } from '../../../../src/kit/hub/hub.ts';
 import { texts } from '../../../../src/kit/hub/texts.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';
-import { type AssetSink, defineDriver, type TakePicture } from '../../../../src/toolkit/driver/driver.ts';
+import {
+  type AssetSink,
+  defineDriver,
+  type NewFile,
+  type TakePicture,
+} from '../../../../src/toolkit/driver/driver.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 
@@ -27,7 +32,11 @@ async function lab(takeAlarmPicture: TakePicture | undefined, more: Partial<HubO
     feeds: onvifFeeds,
     options: z.strictObject({}),
     run: async (_, host) => {
-      sink = host.announce({ ...about, takeAlarmPicture });
+      sink = host.announce({
+        ...about,
+        takeAlarmPicture,
+        takePicture: async () => Buffer.from('whole still'),
+      });
       await aborted(host.signal);
     },
   });
@@ -134,4 +143,33 @@ it('sends no pictures of a camera whose configuration asks for none', async () =
   camera.alarm(2, false);
   await camera.stop();
   expect(camera.pictures()).toEqual([]);
+});
+
+it('keeps the whole still as a file for the cloud where that is asked for, with the alarms and the small picture', async () => {
+  const added: NewFile[] = [];
+  const files = { add: async (file: NewFile) => `file-${added.push(file)}` };
+  let small = Buffer.from('jpeg');
+  const camera = await lab(async () => small, { files, keepsStills: () => true });
+  camera.alarm(1);
+  await eventually('it is kept', () => added.length === 1);
+  expect(added[0]).toEqual({
+    kind: 'alarm_still',
+    asset_key: 'a',
+    name: 'Gate 2026-11-21T00-00-00.jpg',
+    content_type: 'image/jpeg',
+    at_ms: Date.UTC(2026, 10, 21),
+    content: { bytes: Buffer.from('whole still') },
+    thumbnail: small,
+    alarms: [{ feed: 'motion', timestamp: timestamp(1) }],
+  });
+  // Of alarms that come too often none; where the small one is too large all the more.
+  camera.pass(4_000);
+  camera.alarm(5);
+  await camera.settled(2);
+  small = Buffer.alloc(alarm_picture_bytes_max + 1);
+  camera.pass(10_000);
+  camera.alarm(15);
+  await eventually('it is kept', () => added.length === 2);
+  expect(added[1]).toMatchObject({ thumbnail: undefined, alarms: [{ timestamp: timestamp(15) }] });
+  await camera.stop();
 });

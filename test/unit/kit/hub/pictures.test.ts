@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Asset } from '../../../../src/kit/hub/assets/asset.ts';
 import { kept_bytes_max, picture_gap_ms, Pictures } from '../../../../src/kit/hub/assets/pictures.ts';
+import type { NewFile } from '../../../../src/toolkit/driver/driver.ts';
 import type { Health } from '../../../../src/toolkit/driver/health.ts';
 import { CommandRefused, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { texts } from '../../../../src/kit/hub/texts.ts';
@@ -16,10 +17,19 @@ function lab() {
   const pathOf = (id: string): string => `/at/${id}`;
   const outcomes: string[] = [];
   const onOutcome = (_id: string, { state }: Health): void => void outcomes.push(state);
-  const pictures = new Pictures({ clock, pathOf, onOutcome, signal: stopping.signal });
+  const added: NewFile[] = [];
+  const files = {
+    add: async (file: NewFile) => `file-${added.push(file)}`,
+  };
+  const state = { keepsStills: false };
+  const keepsStills = (): boolean => state.keepsStills;
+  const { signal } = stopping;
+  const pictures = new Pictures({ clock, pathOf, files, keepsStills, onOutcome, signal });
   let asked = 0;
   return {
     pictures,
+    added,
+    state,
     outcomes,
     clock,
     stopping,
@@ -153,5 +163,28 @@ describe('Pictures', () => {
     expect(asked()).toBe(0);
     asset.setOnline(true);
     expect((await pictures.of(asset, found, 0)).jpeg).toHaveLength(10);
+  });
+
+  it('become files of the cloud when they are ordered, once each, where that is asked for', async () => {
+    const { pictures, camera: takePicture, state, added, pass, stopping } = lab();
+    const facts = { id: 'a', asset_key: 'key', name: 'Gate', type: 'camera', protocol: 'onvif' } as const;
+    const more = { vendor: null, model: null, firmware: null, parent_id: null, whep_url: null };
+    const [command] = pictures.commandOf({
+      facts: { ...facts, ...more, feeds: [], driver: 'cameras' },
+      takePicture,
+    });
+    const { signal } = stopping;
+    const order = async (): Promise<unknown> =>
+      command?.read({}).run({ signal, progress: () => undefined, remaining_ms: () => 1e4 });
+    expect(await order()).not.toHaveProperty('file_id');
+    state.keepsStills = true;
+    pass(picture_gap_ms);
+    expect(await Promise.all([order(), order()])).toMatchObject([
+      { path: '/at/a', file_id: 'file-1', bytes: 10 },
+      { file_id: 'file-1' },
+    ]);
+    expect(added).toMatchObject([
+      { kind: 'still', asset_key: 'key', name: 'Gate 1970-01-01T00-16-42.jpg', content: { bytes: jpeg(10) } },
+    ]);
   });
 });
