@@ -1,6 +1,7 @@
 /** Opens and closes alarms in the transaction that stores what was observed, so that none is lost or doubled. */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { json, jsonObject } from '../../contract/json.ts';
+import { jsonObject } from '../../contract/json.ts';
 import type { AlarmSeverity } from '../severity.ts';
 import { isOnline } from '../api/views.ts';
 import { isNewer, type Message } from '../read-message.ts';
@@ -33,6 +34,8 @@ export const happening_ms = 3_600_000;
 const look_every_ms = 3_600_000;
 /** Kits that are looked at in one transaction. */
 const kits_at_once = 250;
+/** Things of one kit whose newest event is remembered. */
+const things_max = 1_000;
 /** What a commit brought of a kit. */
 export interface KitNews {
   readonly kit_id: string;
@@ -86,11 +89,14 @@ export async function followAlarms(
     queries,
     followed.flatMap(({ alarms }) => alarms.changed),
   );
-  const looks = followed.filter(({ look_ms, kit }) => isSooner(look_ms, kit?.look_ms, now_ms));
+  const looks = followed.filter(
+    ({ look_ms, things, kit }) => isSooner(look_ms, kit?.look_ms, now_ms) || things !== thingsOf(kit),
+  );
   await inPortions(looks, async (some) =>
     queries.all(
-      `UPDATE kits SET look_ms = new.column2 FROM (VALUES ${places(some, '(?, CAST(? AS BIGINT))')}) AS new WHERE kits.kit_id = new.column1`,
-      ...some.flatMap(({ kit_id, look_ms }) => [kit_id, look_ms]),
+      `UPDATE kits SET look_ms = new.column2, things = new.column3
+       FROM (VALUES ${places(some, '(?, CAST(? AS BIGINT), ?)')}) AS new WHERE kits.kit_id = new.column1`,
+      ...some.flatMap(({ kit_id, look_ms, things }) => [kit_id, look_ms, things]),
     ),
   );
   return {
@@ -108,6 +114,8 @@ function isSooner(look_ms: number, stored_ms: number | null | undefined, now_ms:
 interface KnownKit extends Evidence {
   readonly late_ms: number;
   readonly look_ms: number | null;
+  /** As it is stored: see `readThings`. */
+  readonly things: string | null;
 }
 
 interface Known {
@@ -115,8 +123,6 @@ interface Known {
   readonly kit: KnownKit | undefined;
   readonly alarms: readonly StoredAlarm[];
   readonly assets: readonly AssetRow[];
-  /** By asset and feed: the newest event, where a later commit brought an earlier one. */
-  readonly newest: ReadonlyMap<string, NewestEvent>;
 }
 
 const assetRow = z.object({
@@ -130,16 +136,43 @@ const assetRow = z.object({
 });
 type AssetRow = z.output<typeof assetRow>;
 
-const newestEvent = z.object({
-  epoch: z.coerce.number(),
-  seq: z.coerce.number(),
-  time_ms: z.coerce.number(),
-  data: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(json),
+const newestOfThing = z.object({
+  epoch: z.number(),
+  seq: z.number(),
+  time_ms: z.number(),
+  edge: z.enum(['begins', 'ends']),
 });
-type NewestEvent = z.output<typeof newestEvent>;
+type NewestOfThing = z.output<typeof newestOfThing>;
+
+/**
+ * The newest event of each thing, by `thingKey`: with replicas the end of a thing may come before its beginning. One is kept while
+ * an older one could open or close an alarm.
+ */
+type Things = Map<string, NewestOfThing>;
+
+function thingsOf(kit: KnownKit | undefined): string | null {
+  return kit?.things ?? null;
+}
+
+function readThings(text: string | null): Things {
+  return new Map(
+    text === null ? [] : Object.entries(z.record(z.string(), newestOfThing).parse(JSON.parse(text))),
+  );
+}
+
+function writeThings(things: Things, alarms: KitAlarms, now_ms: number): string | null {
+  const open = new Set(alarms.open.map(thingKey));
+  const kept = [...things]
+    .filter(([key, { time_ms }]) => now_ms - time_ms <= late_after_ms || open.has(key))
+    .sort(([, a], [, b]) => a.epoch - b.epoch || a.seq - b.seq)
+    .slice(-things_max);
+  return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept));
+}
+
+/** Says nothing of what the kit reported: an erasure need not find it. */
+function thingKey({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>): string {
+  return createHash('sha256').update(`${what} ${thing}`).digest('base64url').slice(0, 16);
+}
 
 /** The statements need not wait for each other. */
 async function readKnown(
@@ -157,7 +190,7 @@ async function readKnown(
     );
     return Map.groupBy(rows, (row) => String(row['kit_id']));
   };
-  const [kits, parts, alarms, assets, feeds] = await allSettled([
+  const [kits, parts, alarms, assets] = await allSettled([
     of(news, (ids) => `SELECT * FROM kits WHERE kit_id IN ${ids}`),
     of(
       news,
@@ -181,14 +214,6 @@ async function readKnown(
           WHERE alarms.kit_id = assets.kit_id AND what = 'asset' AND closed_ms IS NULL
             AND alarms.assets LIKE '%' || assets.asset_id || '%'))`,
     ),
-    inPortions(
-      news.flatMap(({ kit_id, events }) => events.map((message) => ({ kit_id, ...placeOf(message) }))),
-      async (some) =>
-        queries.all(
-          `SELECT kit_id, asset_id, feed, data, time_ms, epoch, seq FROM feeds WHERE (kit_id, asset_id, feed) IN (VALUES ${places(some, '(?, ?, ?)')})`,
-          ...some.flatMap(({ kit_id, asset_id, feed }) => [kit_id, asset_id, feed]),
-        ),
-    ).then((rows) => Map.groupBy(rows, (row) => String(row['kit_id']))),
   ]);
   const rowsOf = (of_kits: ReadonlyMap<string, readonly Row[]> | undefined, kit_id: string): readonly Row[] =>
     of_kits?.get(kit_id) ?? [];
@@ -198,36 +223,27 @@ async function readKnown(
       kit: row && knownKit(row, rowsOf(parts, kit_id)),
       alarms: rowsOf(alarms, kit_id).map(alarmOf),
       assets: rowsOf(assets, kit_id).map((asset) => assetRow.parse(asset)),
-      newest: new Map(
-        rowsOf(feeds, kit_id).map((feed) => [keyOf(place.parse(feed)), newestEvent.parse(feed)]),
-      ),
     };
   };
 }
 
 function knownKit(row: Row, parts: readonly Row[]): KnownKit {
-  const { late_ms, look_ms } = z
-    .object({ late_ms: z.coerce.number(), look_ms: z.union([z.null(), z.coerce.number()]) })
+  const { late_ms, look_ms, things } = z
+    .object({
+      late_ms: z.coerce.number(),
+      look_ms: z.union([z.null(), z.coerce.number()]),
+      things: z.string().nullable(),
+    })
     .parse(row);
-  return { ...evidenceOf(row, parts), late_ms, look_ms };
+  return { ...evidenceOf(row, parts), late_ms, look_ms, things };
 }
 
-const place = z.object({ asset_id: z.string(), feed: z.string() });
-type Place = z.output<typeof place>;
-
-/** Of a message on an event topic. */
-function placeOf({ channel }: Message): Place {
-  return channel.kind === 'event' ? channel : { asset_id: '', feed: '' };
-}
-
-function keyOf({ asset_id, feed }: Place): string {
-  return `${asset_id} ${feed}`;
-}
-
-function followKit(news: KitNews, { kit, alarms: stored, assets, newest }: Known, now_ms: number) {
+function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms: number) {
   const { kit_id, isChanged, hasAssets } = news;
   const alarms = new KitAlarms(kit_id, stored, now_ms);
-  const events = followEvents(alarms, news, { newest, now_ms });
+  const known = thingsOf(kit);
+  const things = readThings(known);
+  const events = followEvents(alarms, news, { things, now_ms });
   alarms.endDue();
   const drained_ms = (kit?.late_ms ?? 0) + drain_ms;
   /** An observation that a later one may take back, which is on its way. */
@@ -237,7 +253,14 @@ function followKit(news: KitNews, { kit, alarms: stored, assets, newest }: Known
   const turns = kit ? [turnsAt(kit, now_ms) ?? Infinity, drained_ms] : [];
   const ends = alarms.open.map(({ ends_ms }) => ends_ms ?? Infinity);
   const to_come = [...turns, ...ends].filter((turn_ms) => turn_ms > now_ms);
-  return { kit_id, kit, alarms, events, look_ms: Math.min(now_ms + look_every_ms, ...to_come) };
+  return {
+    kit_id,
+    kit,
+    alarms,
+    events,
+    things: news.events.length === 0 ? known : writeThings(things, alarms, now_ms),
+    look_ms: Math.min(now_ms + look_every_ms, ...to_come),
+  };
 }
 
 interface Around {
@@ -302,7 +325,7 @@ function saysStale({ parts }: Evidence): boolean {
 }
 
 interface Following {
-  readonly newest: Known['newest'];
+  readonly things: Things;
   readonly now_ms: number;
 }
 
@@ -310,21 +333,23 @@ interface Following {
 function followEvents(
   alarms: KitAlarms,
   { kit_id, events, isHistorical }: KitNews,
-  { newest, now_ms }: Following,
+  { things, now_ms }: Following,
 ): readonly NewEvent[] {
   const found: NewEvent[] = [];
-  const last = new Map(events.map((message) => [keyOf(placeOf(message)), message]));
   for (const message of events) {
-    const { asset_id, feed } = placeOf(message);
-    const event = assetEventOf(feed, message.data);
+    const { channel, data, epoch, seq } = message;
+    if (channel.kind !== 'event') continue;
+    const { asset_id, feed } = channel;
+    const event = assetEventOf(feed, data);
     if (!event) continue;
-    const key = keyOf({ asset_id, feed });
-    const after = newest.get(key);
     const late = isLate(message, now_ms, isHistorical(message));
     const about = thingOfEvent(asset_id, event);
-    const isOvertaken =
-      after && isNewer(after, last.get(key) ?? message) && isAbout(about.thing, asset_id, feed, after);
-    const overtaken = isOvertaken ? after : undefined;
+    const key = thingKey(about);
+    const newest = things.get(key);
+    const overtaken = newest && isNewer(newest, message) ? newest : undefined;
+    const { edge } = event;
+    if (edge !== 'happens' && !overtaken)
+      things.set(key, { epoch, seq, edge, time_ms: notAheadMs(message, now_ms) });
     const isNews = followEvent(alarms, { message, event, asset_id, late, overtaken, now_ms });
     if ((isNews || late) && !alarms.isMuted(about))
       found.push({ kit_id, message, severity: event.severity, isLate: late });
@@ -332,19 +357,13 @@ function followEvents(
   return found;
 }
 
-/** Two things of one feed, such as two relays, do not overtake each other. */
-function isAbout(thing: string, asset_id: string, feed: string, { data }: NewestEvent): boolean {
-  const event = assetEventOf(feed, data);
-  return event !== undefined && thingOfEvent(asset_id, event).thing === thing;
-}
-
 interface Observed {
   readonly message: Message;
   readonly event: AssetEvent;
   readonly asset_id: string;
   readonly late: boolean;
-  /** A newer one that came in an earlier commit: it stands for the state of now. */
-  readonly overtaken: NewestEvent | undefined;
+  /** A newer one of the same thing that came in an earlier commit: it stands for the state of now. */
+  readonly overtaken: NewestOfThing | undefined;
   readonly now_ms: number;
 }
 
@@ -364,7 +383,7 @@ function followEvent(alarms: KitAlarms, observed: Observed): boolean {
   const time_ms = notAheadMs(message, now_ms);
   if (event.edge === 'ends') return overtaken === undefined && alarms.endOf(about, time_ms);
   // Of a beginning that was overtaken by its end nothing is left but that it was.
-  const isOver = overtaken !== undefined && assetEventOf(event.what, overtaken.data)?.edge === 'ends';
+  const isOver = overtaken?.edge === 'ends';
   const isIdle = overtaken !== undefined && !isOver && event.edge === 'begins';
   if (late || isIdle) return false;
   const isNews = alarms.begin({

@@ -316,6 +316,9 @@ const files: readonly Addition[] = [
   index('files_stored', 'files', `(stored_ms) WHERE stored_ms IS NOT NULL`),
 ];
 
+/** The newest event of each thing of a kit that alarms are about, as JSON (`alarms/follow.ts`). */
+const things: readonly Addition[] = [column('kits', 'things', 'TEXT')];
+
 /** A new database takes all of them, one of an earlier version what it lacks. */
 export const steps: readonly Step[] = [
   { version: 1, writers_from: 1, adds: newest_values },
@@ -328,4 +331,5 @@ export const steps: readonly Step[] = [
   },
   { version: 5, writers_from: 2, adds: arrivals },
   { version: 6, writers_from: 2, adds: files },
+  { version: 7, writers_from: 2, adds: things },
 ];

@@ -196,6 +196,20 @@ onEachDatabase('Alarms', (open) => {
     await relay(4, 'second', false);
     await relay(3, 'first', false);
     expect(await open_of()).toEqual([]);
+    // Another thing has the newest message between the end of a thing and its beginning, or the other way round.
+    await relay(6, 'first', false);
+    await relay(7, 'second', true);
+    await relay(5, 'first', true);
+    expect(await open_of()).toEqual(['second']);
+    await relay(9, 'first', true);
+    await relay(10, 'second', false);
+    await relay(8, 'first', false);
+    expect(await open_of()).toEqual(['first']);
+    await relay(14, 'first', false);
+    await relay(15, 'second', true);
+    await relay(13, 'first', true);
+    await relay(12, 'first', false);
+    expect(await open_of()).toEqual(['second']);
   });
 
   it('are raised for an event that is short of time, and not closed by one that was overtaken', async () => {
