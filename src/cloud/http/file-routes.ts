@@ -55,7 +55,7 @@ const get = createRoute({
   responses: { 200: okJson(fileResource, 'the file'), ...readProblem },
 });
 const binary = {
-  'application/octet-stream': { schema: z.string().openapi({ format: 'binary' }), example: 'bytes' },
+  '*/*': { schema: z.string().openapi({ format: 'binary' }), example: 'bytes' },
 };
 const contentHeaders = z.object({
   'Accept-Ranges': z.string().describe('always `bytes`'),
