@@ -7,7 +7,7 @@ import { timeQuality } from '../contract/envelope.ts';
 import { firstFault } from '../contract/first-fault.ts';
 import { json, type Json } from '../contract/json.ts';
 import { finish, Pace, type Steps } from '../contract/batch/steps.ts';
-import { type Channel, channels, parseUp, readChannel } from '../contract/topics.ts';
+import { type Channel, channels, parseUp, readChannel, trial_channel } from '../contract/topics.ts';
 import { messageOf } from '../platform/errors.ts';
 import { texts } from './texts.ts';
 import { cleanTexts, cleanTextsBut } from '../platform/foreign-text.ts';
@@ -110,6 +110,7 @@ export function* readMessageSteps(
   const kit_id = uuid.safeParse(place?.kit_id).data?.toLowerCase();
   if (!place || !kit_id) return undefined;
   const nothing: Reception = { kit_id, messages: [], cleared: [], retained, historical: false, faults: [] };
+  if (place.channel === trial_channel) return nothing;
   const channel = readChannel(place.channel);
   // A later minor version may have channels that this one does not know.
   if (!channel) return { ...nothing, unknown: place.channel };

@@ -24,6 +24,9 @@ export const channels = {
   whep: (id: string) => `whep/${id}`,
 } as const;
 
+/** Where setup and doctor try what a login may write; it says nothing. */
+export const trial_channel = 'doctor';
+
 /** The first word of a channel is its kind, which selects the subscribers: `feed`, `event`, `task`, `asset`, `telemetry`, ... */
 export function channelKind(channel: string): string {
   const slash = channel.indexOf('/');

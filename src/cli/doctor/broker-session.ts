@@ -7,7 +7,7 @@
  * second.
  */
 import { randomUUID, X509Certificate } from 'node:crypto';
-import { downFilter, downFilters, upFilter, upTopic } from '../../contract/topics.ts';
+import { downFilter, downFilters, trial_channel, upFilter, upTopic } from '../../contract/topics.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, codeOfMqtt5, reasonOf } from '../../mqtt/codes.ts';
 import { ConnectFailed } from '../../mqtt/connect-failed.ts';
@@ -50,7 +50,7 @@ export function useOfKit(kit_id: string): BrokerUse {
     client_id: kit_id,
     filters: downFilters(kit_id),
     reads: 'broker rights down',
-    topic: upTopic(kit_id, 'doctor'),
+    topic: upTopic(kit_id, trial_channel),
     writes_below: upTopic(kit_id, '#'),
     writes: 'broker rights up',
   };
@@ -66,7 +66,7 @@ export function useOfService(client_id: string, share: string | undefined): Brok
     client_id,
     filters: [share === undefined ? upFilter : `$share/${share}-doctor/${upFilter}`],
     reads: 'broker rights up',
-    topic: downFilter(nobody).replace('#', 'doctor'),
+    topic: downFilter(nobody).replace('#', trial_channel),
     writes_below: downFilter('+'),
     writes: 'broker rights down',
   };

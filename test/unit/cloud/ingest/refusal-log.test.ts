@@ -1,6 +1,6 @@
 /** What the log says of messages that are refused or ignored. */
 import { describe, expect, it, vi } from 'vitest';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels, trial_channel, upTopic } from '../../../../src/contract/topics.ts';
 import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
 import { Receiver } from '../../../../src/cloud/ingest/receiver.ts';
 import { Changes } from '../../../../src/cloud/changes.ts';
@@ -83,6 +83,7 @@ describe('the log of refused messages', () => {
     const { log, store, send, end } = lab();
     await send(5, kit_id, 'telemtry');
     await send(5, kit_id, 'telemtry');
+    await send(5, kit_id, trial_channel);
     await send(5, 'kit-7');
     expect(log.lines).toEqual([
       { level: 'warn', sentence: texts.log_topic_unknown, facts: { kit_id, channel: 'telemtry' } },
