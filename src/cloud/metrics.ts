@@ -12,6 +12,8 @@ export interface Meter {
   /** `connected`: a session with the broker began; `redelivered`: it delivered a message again (AMQP). */
   readonly broker: (event: 'connected' | 'redelivered') => void;
   readonly webhook: (outcome: 'delivered' | 'failed' | 'dead' | 'disabled') => void;
+  /** A file of a kit is here, whole. */
+  readonly file: (bytes: number) => void;
 }
 
 export interface ServiceMetrics {
@@ -19,7 +21,7 @@ export interface ServiceMetrics {
   readonly content_type: string;
   /** The text exposition format. `unready`: why messages and tasks do not get through; undefined: they do. */
   readonly scrape: (
-    store: Pick<Store, 'kits' | 'webhooks'>,
+    store: Pick<Store, 'kits' | 'webhooks' | 'fileBytes'>,
     unready: string | undefined,
     attention?: readonly AttentionTopic[],
   ) => Promise<string>;
@@ -83,6 +85,20 @@ function makeMetrics(registers: Registry[]) {
   return { requests, durations, messages, sockets, kits, ready, database, webhooks };
 }
 
+function fileFigures(registers: Registry[]) {
+  const bytes = new Counter({
+    name: 'kit_service_files_bytes_total',
+    help: 'bytes of files of kits that came whole',
+    registers,
+  });
+  const kept = new Gauge({
+    name: 'kit_service_files_kept_bytes',
+    help: 'contents of files that are kept',
+    registers,
+  });
+  return { bytes, kept };
+}
+
 function brokerCounter(registers: Registry[]) {
   return new Counter({
     name: 'kit_service_broker_events_total',
@@ -108,6 +124,7 @@ export function openServiceMetrics(version: string): ServiceMetrics {
   const { requests, durations, messages, sockets, kits, ready, database, webhooks } = makeMetrics(registers);
   const attention = attentionGauge(registers);
   const broker = brokerCounter(registers);
+  const files = fileFigures(registers);
   new Gauge({ name: 'kit_service_info', help: 'version', labelNames: ['version'] as const, registers }).set(
     { version },
     1,
@@ -122,6 +139,7 @@ export function openServiceMetrics(version: string): ServiceMetrics {
       sockets: (open) => sockets.set(open),
       broker: (event) => broker.inc({ event }),
       webhook: (outcome) => webhooks.attempts.inc({ outcome }),
+      file: (bytes) => files.bytes.inc(bytes),
     },
     content_type: registry.contentType,
     async scrape(store, unready, open = []) {
@@ -134,6 +152,8 @@ export function openServiceMetrics(version: string): ServiceMetrics {
         kits.set({ online: 'true' }, online);
         kits.set({ online: 'false' }, known.length - online);
       }
+      const kept_bytes = await store.fileBytes().catch(() => undefined);
+      if (kept_bytes !== undefined) files.kept.set(kept_bytes);
       const receivers = (await store.webhooks().catch(() => undefined)) ?? [];
       for (const state of ['waiting', 'dead'] as const) {
         webhooks.messages.set(

@@ -112,7 +112,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const wake = (): void => webhooks?.wake();
   const files =
     options.files &&
-    new CloudFiles(options.files.settings, { store, send: options.files.send, log, now: Date.now, signal });
+    new CloudFiles(options.files.settings, {
+      store,
+      send: options.files.send,
+      changes,
+      onStored: (bytes) => meter?.file(bytes),
+      log,
+      now: Date.now,
+      signal,
+    });
   const onCommitted = wakingOn((committed) => {
     options.onCommitted(committed);
     files?.note(committed);

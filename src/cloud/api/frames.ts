@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { json } from '../../contract/json.ts';
 import { alarm } from './alarm-resources.ts';
+import { fileResource } from './file-resources.ts';
 import { asset, commandListResource, kit, kitTelemetrySnapshot, queue, task } from './resources.ts';
 
 /** Assets in one subscription. */
@@ -77,6 +78,11 @@ export const serverFrame = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('task'), ...stamp, task }),
   z.strictObject({ type: z.literal('alarm'), ...stamp, alarm }).describe('opened, changed or closed'),
+  z
+    .strictObject({ type: z.literal('file'), ...stamp, file: fileResource })
+    .describe(
+      'announced by the kit, ordered, uploaded, given up or deleted; none of them is in the snapshot',
+    ),
   z.strictObject({ type: z.literal('heartbeat'), ...stamp }).describe('every 5 s, also when nothing changes'),
 ]);
 export type ServerFrame = z.output<typeof serverFrame>;
@@ -141,7 +147,7 @@ const alarms = z.strictObject({
 });
 
 const of_kit = { kit_id: z.uuid() };
-const [snapshot, ofKit, ofQueue, ofAsset, gone, commands, feed, ofTask, ofAlarm, heartbeat] =
+const [snapshot, ofKit, ofQueue, ofAsset, gone, commands, feed, ofTask, ofAlarm, ofFile, heartbeat] =
   serverFrame.options;
 
 /** Server to client: the frames of a kit's own socket with its `kit_id`, and summaries of all kits, at most one frame a second. */
@@ -157,6 +163,7 @@ export const fleetServerFrame = z.discriminatedUnion('type', [
   feed.extend(of_kit),
   ofTask.extend(of_kit),
   ofAlarm.extend(of_kit),
+  ofFile.extend(of_kit),
   heartbeat,
 ]);
 export type FleetServerFrame = z.output<typeof fleetServerFrame>;

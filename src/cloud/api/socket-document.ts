@@ -4,6 +4,7 @@ import { type Json, json, type JsonObject, jsonObject } from '../../contract/jso
 import { clientFrame, closeCodes, fleetClientFrame, fleetServerFrame, serverFrame } from './frames.ts';
 import { withoutLimits } from './open-schema.ts';
 import { alarm } from './alarm-resources.ts';
+import { fileResource } from './file-resources.ts';
 import { asset, kit, queue, task } from './resources.ts';
 
 /** These have a named schema in the document. */
@@ -13,6 +14,7 @@ named.add(queue, { id: 'Queue' });
 named.add(asset, { id: 'Asset' });
 named.add(task, { id: 'Task' });
 named.add(alarm, { id: 'Alarm' });
+named.add(fileResource, { id: 'File' });
 
 type Frames = readonly z.ZodObject<{ type: z.ZodLiteral<string> }>[];
 

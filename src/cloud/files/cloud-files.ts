@@ -12,7 +12,8 @@ import { messageOf } from '../../platform/errors.ts';
 import { day_ms, everyInTurn } from '../../platform/time.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Committed } from '../stored/stored.ts';
+import type { Change, Committed } from '../stored/stored.ts';
+import type { Changes } from '../changes.ts';
 import { texts } from '../texts.ts';
 import { file_kinds, type FilePlace, type FilesStore, type StoredFile } from './file-store.ts';
 
@@ -32,6 +33,9 @@ export type SendFile = (kit_id: string, file_id: string, answer: FileAnswer) => 
 interface CloudFilesParts {
   readonly store: FilesStore;
   readonly send: SendFile;
+  readonly changes: Changes;
+  /** A content is here, whole. */
+  readonly onStored: (bytes: number) => void;
   readonly log: ServiceLog;
   readonly now: () => number;
   readonly signal: AbortSignal;
@@ -70,12 +74,12 @@ export class CloudFiles {
 
   /** Asks the kit for a file, also over a link on which it sends none by itself. An offline kit is asked when it connects. */
   async order(place: FilePlace): Promise<void> {
-    await this.#parts.store.orderFile(place, this.#parts.now());
+    this.#publish(await this.#parts.store.orderFile(place, this.#parts.now()));
     await this.#parts.send(place.kit_id, place.file_id, { want: 'order' }).catch(() => undefined);
   }
 
   async remove(place: FilePlace): Promise<void> {
-    await this.#parts.store.deleteFile(place);
+    this.#publish(await this.#parts.store.deleteFile(place));
     await this.trim();
     await this.#parts
       .send(place.kit_id, place.file_id, { want: 'deletion', reason: texts.file_deleted })
@@ -135,6 +139,10 @@ export class CloudFiles {
     }
   }
 
+  #publish(change: Change): void {
+    this.#parts.changes.publish([change]);
+  }
+
   async #write(
     file: StoredFile,
     {
@@ -176,7 +184,8 @@ export class CloudFiles {
     await rename(path, this.pathOf(file));
     await using folder = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
     await folder.sync();
-    await store.fileStored(file, now());
+    this.#publish(await store.fileStored(file, now()));
+    this.#parts.onStored(bytes);
     log.info({ kit_id, file_id, kind, bytes }, texts.log_file_stored);
     // If this is lost the kit asks again.
     void send(kit_id, file_id, { want: 'nothing', sha256 }).catch(() => undefined);
@@ -220,7 +229,7 @@ export class CloudFiles {
       if ((await store.fileBytes()) + bytes <= bytes_max) return true;
       const oldest = await store.oldestFile();
       if (!oldest) return false;
-      await store.deleteFile(oldest);
+      this.#publish(await store.deleteFile(oldest));
       await this.trim();
     }
     return false;

@@ -4,7 +4,7 @@ import { fileKind, type FileKind, fileReport } from '../../contract/files.ts';
 import { readLenient } from '../lenient.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { places } from '../sql/many-rows.ts';
-import type { Applied, Arrival, Erasure, StoreContext } from '../stored/stored.ts';
+import type { Applied, Arrival, Change, Erasure, StoreContext } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 
 /** Files of one kit that are known; the oldest without content here are forgotten. */
@@ -64,6 +64,11 @@ export async function applyFile(
   if (data.id !== file_id) return { fault: texts.other_id('id', data.id) };
   const state = reported === 'dropped' ? 'dropped' : 'at_kit';
   const { epoch, seq } = message;
+  const [before] = await queries.all(
+    'SELECT state FROM files WHERE kit_id = ? AND file_id = ?',
+    kit_id,
+    file_id,
+  );
   await queries.all(
     `INSERT INTO files (kit_id, file_id, kind, asset_id, at_ms, bytes, data, thumbnail, state, reason, received, epoch, seq)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)
@@ -90,7 +95,9 @@ export async function applyFile(
     kit_id,
     kit_files_max,
   );
-  return [];
+  // What is asked for, or announced once more, changes nothing that is shown.
+  const isSame = [state, 'stored', 'deleted'].some((each) => each === before?.['state']);
+  return isSame ? [] : [{ kind: 'file', kit_id, file_id }];
 }
 
 /** The contents are deleted from the folder afterwards (`deletedFiles`). */
@@ -104,7 +111,7 @@ export async function eraseFiles(queries: Queries, { kit_id, asset_id, before_ms
   );
 }
 
-export function fileStore({ database }: StoreContext) {
+export function fileStore({ database, announce }: StoreContext) {
   const change = async ({ kit_id, file_id }: FilePlace, set: string, ...values: readonly SqlValue[]) => {
     await database.all(
       `UPDATE files SET ${set} WHERE kit_id = ? AND file_id = ?`,
@@ -112,6 +119,13 @@ export function fileStore({ database }: StoreContext) {
       kit_id,
       file_id,
     );
+  };
+  /** The same, where others have it in view. */
+  const shown = async (...[{ kit_id, file_id }, ...set]: Parameters<typeof change>): Promise<Change> => {
+    await change({ kit_id, file_id }, ...set);
+    const done: Change = { kind: 'file', kit_id, file_id };
+    await announce(database, [done]);
+    return done;
   };
   const rows = async (sql: string, ...values: readonly SqlValue[]): Promise<StoredFile[]> =>
     (await database.all(sql, ...values)).map((row: Row) => fileRow.parse(row));
@@ -148,11 +162,11 @@ export function fileStore({ database }: StoreContext) {
     permitFile: async (place: FilePlace, hash: string, until_ms: number) =>
       change(place, 'token_hash = ?, token_ms = ?', hash, until_ms),
     fileProgress: async (place: FilePlace, received: number) => change(place, 'received = ?', received),
-    orderFile: async (place: FilePlace, now_ms: number) => change(place, 'ordered_ms = ?', now_ms),
+    orderFile: async (place: FilePlace, now_ms: number) => shown(place, 'ordered_ms = ?', now_ms),
     deleteFile: async (place: FilePlace) =>
-      change(place, `state = 'deleted', thumbnail = NULL, token_hash = NULL`),
+      shown(place, `state = 'deleted', thumbnail = NULL, token_hash = NULL`),
     fileStored: async (place: FilePlace, now_ms: number) =>
-      change(place, `state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?`, now_ms),
+      shown(place, `state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?`, now_ms),
     /** The content is deleted from the folder. */
     fileRemoved: async (place: FilePlace) => change(place, 'stored_ms = NULL'),
 

@@ -3,9 +3,10 @@ import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
 import { createReadStream } from 'node:fs';
 import type { Context } from 'hono';
 import { fileKind } from '../../contract/files.ts';
-import { fileList, type FileResource, fileResource, fileState } from '../api/file-resources.ts';
+import { fileList, fileResource, fileState } from '../api/file-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import { type CloudFiles, HashMismatch } from '../files/cloud-files.ts';
+import { fileResourceOf } from '../files/file-resource.ts';
 import type { FilesStore, StoredFile } from '../files/file-store.ts';
 import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
@@ -147,9 +148,12 @@ export function fileRoutes({ service, store, files }: FileRouteParts): OpenAPIHo
     const found = await store.files(kit_id, { ...filter, from_ms: from, to_ms: to, after, limit: limit + 1 });
     const listed = found.slice(0, limit);
     const last = found.length > limit ? listed.at(-1) : undefined;
-    return c.json({ files: listed.map(fileOf), next: last ? `${last.at_ms}_${last.file_id}` : null }, 200);
+    return c.json(
+      { files: listed.map(fileResourceOf), next: last ? `${last.at_ms}_${last.file_id}` : null },
+      200,
+    );
   });
-  routes.openapi(get, async (c) => c.json(fileOf(await find(c, c.req.valid('param'))), 200));
+  routes.openapi(get, async (c) => c.json(fileResourceOf(await find(c, c.req.valid('param'))), 200));
   routes.openapi(content, async (c) => {
     const file = await find(c, c.req.valid('param'));
     if (file.state !== 'stored') throw new RequestProblem('conflict', texts.file_not_here);
@@ -161,7 +165,7 @@ export function fileRoutes({ service, store, files }: FileRouteParts): OpenAPIHo
     const file = await find(c, place);
     if (file.state !== 'at_kit') throw new RequestProblem('conflict', texts.file_not_at_kit);
     await contents().order(place);
-    return c.json(fileOf(await find(c, place)), 202);
+    return c.json(fileResourceOf(await find(c, place)), 202);
   });
   routes.openapi(remove, async (c) => {
     demandScope(c.var.principal, 'history:erase');
@@ -171,20 +175,6 @@ export function fileRoutes({ service, store, files }: FileRouteParts): OpenAPIHo
     return c.body(null, 204);
   });
   return routes;
-}
-
-/** `file` is not deleted. */
-function fileOf({ kit_id, data, thumbnail, state, reason, ...file }: StoredFile): FileResource {
-  return {
-    kit_id,
-    ...data,
-    ...(thumbnail !== null && { thumbnail }),
-    state: state === 'deleted' ? 'dropped' : state,
-    ...(reason !== null && { reason }),
-    received_bytes: file.received,
-    ordered: file.ordered_ms !== null,
-    ...(file.stored_ms !== null && { stored_at: new Date(file.stored_ms).toISOString() }),
-  };
 }
 
 function readCursor(text: string): { readonly at_ms: number; readonly file_id: string } {

@@ -15,6 +15,7 @@ import {
   unreportedKit,
   alarmResource,
 } from '../api/views.ts';
+import { fileResourceOf } from '../files/file-resource.ts';
 import type { Store } from '../store/sql-store.ts';
 
 type Frames = z.output<typeof serverFrame>;
@@ -147,9 +148,8 @@ export async function framesOf(
   change: Change,
   wants: (asset_id: string) => boolean,
 ): Promise<readonly FrameBody[]> {
-  const { kit_id } = change;
   if (change.kind === 'kit') {
-    const kit = await store.kit(kit_id);
+    const kit = await store.kit(change.kit_id);
     if (!kit) return [];
     return [
       { type: 'kit', kit: kitNow(kit) },
@@ -158,8 +158,25 @@ export async function framesOf(
   }
   if (change.kind === 'task') return [{ type: 'task', task: taskResource(change.task) }];
   if (change.kind === 'alarm') return [{ type: 'alarm', alarm: alarmResource(change.alarm, Date.now()) }];
-  const { asset_id } = change;
-  if (!wants(asset_id)) return [];
+  if (change.kind === 'file') return fileFrames(store, change, wants);
+  return wants(change.asset_id) ? assetFrames(store, change) : [];
+}
+
+async function fileFrames(
+  store: Store,
+  change: Extract<Change, { kind: 'file' }>,
+  wants: (asset_id: string) => boolean,
+): Promise<readonly FrameBody[]> {
+  const file = await store.file(change);
+  const isWanted = file && (file.data.asset_id === null || wants(file.data.asset_id));
+  return isWanted ? [{ type: 'file', file: fileResourceOf(file) }] : [];
+}
+
+async function assetFrames(
+  store: Store,
+  change: Extract<Change, { asset_id: string }>,
+): Promise<readonly FrameBody[]> {
+  const { kit_id, asset_id } = change;
   switch (change.kind) {
     case 'asset': {
       const asset = await store.asset(kit_id, asset_id);
@@ -190,6 +207,8 @@ export function keyOf(change: Change): string {
       return `task ${change.task.task_id}`;
     case 'alarm':
       return `alarm ${change.alarm.alarm_id}`;
+    case 'file':
+      return `file ${change.file_id}`;
     case 'feed':
       return `feed ${change.asset_id} ${change.message.feed}`;
     case 'commands':

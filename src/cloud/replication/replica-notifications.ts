@@ -45,6 +45,7 @@ const news = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('asset_gone'), ...ids }),
   z.object({ kind: z.literal('task'), kit_id: ids.kit_id, task_id: z.string() }),
   z.object({ kind: z.literal('alarm'), kit_id: ids.kit_id, alarm_id: z.string() }),
+  z.object({ kind: z.literal('file'), kit_id: ids.kit_id, file_id: z.string() }),
   z.object({
     kind: z.literal('feed'),
     ...ids,

@@ -135,7 +135,8 @@ export type Change =
       readonly message: StoredFeed;
     }
   | { readonly kind: 'task'; readonly kit_id: string; readonly task: StoredTask }
-  | { readonly kind: 'alarm'; readonly kit_id: string; readonly alarm: StoredAlarm };
+  | { readonly kind: 'alarm'; readonly kit_id: string; readonly alarm: StoredAlarm }
+  | { readonly kind: 'file'; readonly kit_id: string; readonly file_id: string };
 
 export interface Committed {
   readonly changes: readonly Change[];

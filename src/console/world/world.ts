@@ -72,6 +72,7 @@ export function takeFrame(world: World, frame: ServerFrame) {
       takeTask(world, frame.task);
       break;
     case 'alarm':
+    case 'file':
     case 'heartbeat':
     default:
   }

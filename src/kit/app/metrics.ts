@@ -76,6 +76,7 @@ export function openMetrics(parts: ReportParts, signal: AbortSignal): Metrics {
   bufferMetrics(registry, parts);
   uplinkMetrics(registry, parts, signal);
   fleetMetrics(registry, parts);
+  fileMetrics(registry, parts);
   return { content_type: registry.contentType, scrape: async () => registry.metrics() };
 }
 
@@ -269,6 +270,27 @@ function offlineMeter(isOnline: () => boolean, signal: AbortSignal): () => numbe
     look();
     return offline_ms / 1_000;
   };
+}
+
+// Figures of the files for the cloud.
+
+function fileMetrics(registry: Registry, { files }: ReportParts): void {
+  gauge(registry, { name: 'files', help: 'Files that wait for the cloud' }, () =>
+    one(files.view().kept.files),
+  );
+  gauge(registry, { name: 'files_bytes', help: 'Their size' }, () => one(files.view().kept.bytes));
+  counter(
+    registry,
+    { name: 'files_ended_total', help: 'Files that wait no longer, by how they ended', labels: ['how'] },
+    () => {
+      const { uploaded, dropped } = files.view();
+      const ends = Object.entries({ uploaded, ...dropped });
+      return ends.map(([how, value]) => ({ value, labels: { how } }));
+    },
+  );
+  counter(registry, { name: 'files_sent_bytes_total', help: 'Bytes of files that were sent' }, () =>
+    one(files.view().sent_bytes),
+  );
 }
 
 // Figures of what the kit serves: drivers, assets, links and tasks.

@@ -110,7 +110,7 @@ it('has every figure that alerts and dashboard of services and kits query, and n
   const variables = templating.list.flatMap(({ query }) => (typeof query === 'string' ? [] : [query.query]));
   const namesIn = (texts: readonly string[]): ReadonlySet<string> =>
     new Set(texts.flatMap((text) => text.match(/\bkit_(?!connector_)\w+/gu) ?? []));
-  const store = { kits: async () => [], webhooks: async () => [] };
+  const store = { kits: async () => [], webhooks: async () => [], fileBytes: async () => 0 };
   const figures =
     (await openServiceMetrics('1').scrape(store, undefined)) + (await kitMetrics([kit], now_ms));
   const types = new Set(Array.from(figures.matchAll(/^# TYPE (kit_\w+) /gmu), ([, name = '']) => name));

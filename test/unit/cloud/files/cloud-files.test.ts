@@ -1,8 +1,11 @@
 /** Files of kits at the cloud: permits, uploads, contents, orders, room and erasure. */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { serverFrame, type ServerFrame } from '../../../../src/cloud/api/frames.ts';
 import type { FileAnswer } from '../../../../src/contract/files.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
@@ -153,6 +156,38 @@ describe('A file of a kit at the cloud', () => {
     expect((await service.store.file({ kit_id, file_id }))?.state).toBe('at_kit');
     expect((await upload(to, 'PATCH', 0, content)).status).toBe(204);
     expect(await answerTo(file_id, 2)).toMatchObject({ want: 'nothing' });
+  });
+
+  it('is shown on the sockets when it is announced, ordered, here and deleted', async () => {
+    const { report, api, permit, upload, service } = await lab();
+    const socket = new WebSocket(`${service.url.replace('http', 'ws')}/api/kits/${kit_id}/ws`, {
+      headers: { 'x-api-key': service.key },
+    });
+    ends.push(async () => socket.terminate());
+    const frames: ServerFrame[] = [];
+    socket.on('message', (raw: Buffer) => frames.push(serverFrame.parse(JSON.parse(raw.toString('utf8')))));
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'subscribe', assets: [asset_id] }));
+    await eventually('the snapshot', () => frames.length > 0);
+    const states = (): unknown[] =>
+      frames.flatMap((frame) => (frame.type === 'file' ? [[frame.file.state, frame.file.ordered]] : []));
+    const shown = async (count: number): Promise<void> =>
+      eventually('it is shown', () => states().length === count);
+    await report();
+    await shown(1);
+    await report({ id: other_id, asset_id: other_id });
+    await api(`/${file_id}/request`, { method: 'POST' });
+    await shown(2);
+    await upload(await permit(file_id, 2), 'PATCH', 0, content);
+    await shown(3);
+    await api(`/${file_id}`, { method: 'DELETE' });
+    await shown(4);
+    expect(states()).toEqual([
+      ['at_kit', false],
+      ['at_kit', true],
+      ['stored', true],
+      ['dropped', true],
+    ]);
   });
 
   it('needs its own permit, one that has not expired', async () => {
