@@ -143,8 +143,11 @@ function cutLines(lines: Track['lines']): Track['lines'] {
       if (before && Math.abs(point.lon - before.lon) > 180) {
         const edge = Math.sign(before.lon) * 180;
         const cut = between(before, point, edge);
-        parts.at(-1)?.push(cut);
-        parts.push([{ ...cut, lon: -edge }]);
+        // A fix on the line itself belongs to both sides: it is no second point of either, nor a line of its own.
+        if (before.lon !== edge) parts.at(-1)?.push(cut);
+        else if (parts.at(-1)?.length === 1) parts.pop();
+        if (point.lon !== -edge || index < line.length - 1) parts.push([{ ...cut, lon: -edge }]);
+        if (point.lon === -edge) return;
       }
       parts.at(-1)?.push(point);
     });
