@@ -22,6 +22,7 @@ export function kitFindings(
     ...brokerFindings(report.degraded),
     ...rightsFindings(report, refused),
     ...bufferFindings(report.outbox),
+    ...fileFindings(report.files),
     ...report.drivers.flatMap((driver) => [
       driverFinding(
         driver,
@@ -98,6 +99,12 @@ function rightsFindings(
     );
   }
   return findings;
+}
+
+/** Nothing where all is well: many kits have no files. */
+function fileFindings(files: StatusReport['files']): readonly Finding[] {
+  if (!files || files.fault === null) return [];
+  return [warn('files', texts.uploads_fail(files.kept.files, plain(files.fault)), texts.check_uploads)];
 }
 
 function bufferFindings(outbox: StatusReport['outbox']): readonly Finding[] {

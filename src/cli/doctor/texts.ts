@@ -160,6 +160,10 @@ export const texts = {
   check_port: 'check the port, and that the service runs; the host is reachable but the port is closed',
   check_host_name: 'check the host name, and the name server of this machine',
   check_host: 'check its power, its cable, its address and the firewall',
+  uploads_fail: (files: number, reason: string) =>
+    `${files} wait for the cloud, and uploads fail (${reason})`,
+  check_uploads:
+    'check that this machine reaches the address of the service (files.url there) by https; uploads go on by themselves',
   check_links: 'check the WAN links, and the routes of this machine (ip route)',
   check_own_rules:
     'check the routes, rules and firewall of this machine (ip route, ip rule, nft list ruleset)',

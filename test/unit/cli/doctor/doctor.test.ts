@@ -255,3 +255,13 @@ test('secrets in the credential store of systemd are found, and those of the con
     expect(await withStoredSecrets({ ...none, ...rest }, join(dir, 'nowhere'))).toEqual({ ...none, ...rest });
   });
 });
+
+test.each([
+  [null, []],
+  ['HTTP 502', [{ level: 'warn', finding: texts.uploads_fail(2, 'HTTP 502'), remedy: texts.check_uploads }]],
+])('names why files are not uploaded (%s)', (fault, expected) => {
+  const kept = { files: 2, bytes: 10, ordered: 0 };
+  const files = { accepted: 2, uploaded: 0, dropped: {}, kept, bytes_max: 100, sent_bytes: 0, fault };
+  const found = kitFindings(statusOf({ files }), []).filter(({ what }) => what === 'files');
+  expect(found).toMatchObject(expected);
+});
