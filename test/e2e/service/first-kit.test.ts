@@ -13,7 +13,16 @@ import { freePort } from '../../support/ports.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
 
 const help = join(import.meta.dirname, '../../../src/help');
-const kits = z.array(z.object({ name: z.string(), online: z.boolean() }));
+const kits = z.array(z.object({ id: z.string(), name: z.string(), online: z.boolean() }));
+const assets = z.object({ assets: z.array(z.object({ type: z.string(), status: z.string() })) });
+
+function isGroup(pid: number): boolean {
+  try {
+    return process.kill(-pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 test.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl', 'bash', 'curl'))(
   'the commands of the first page connect a kit to a service',
@@ -56,9 +65,11 @@ test.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl', 'bash', 'cur
           90_000,
         );
       } finally {
+        const { pid = 0 } = shell;
         const ended = once(shell, 'exit');
-        if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGTERM');
+        process.kill(-pid, 'SIGTERM');
         await ended;
+        await eventually('all that it started has ended', () => !isGroup(pid));
       }
     });
   },
@@ -92,12 +103,13 @@ test.skipIf(peerMissing('mosquitto_sub', 'mosquitto_pub', 'bash', 'curl', 'jq'))
             (await readFile(join(help, name), 'utf8')).matchAll(/^```sh\n(.*?)^```$/gmsu),
             ([, block]) => block,
           ).join('');
-        await eventually(
-          'a drone takes commands',
-          async () =>
-            (await run('curl', '-sS', '-H', `X-API-Key: ${key}`, `${url}/api/kits`)).includes(
-              '"online":true',
-            ) && demo.output().includes('Quadrotor 1'),
+        const ask = async (path: string): Promise<unknown> =>
+          (await fetch(url + path, { headers: { 'X-API-Key': key } })).json();
+        const [{ id: kit_id } = { id: '' }] = kits.parse(await ask('/api/kits'));
+        await eventually('a drone takes commands', async () =>
+          assets
+            .parse(await ask(`/api/kits/${kit_id}/assets`))
+            .assets.some(({ type, status }) => type === 'drone' && status === 'online'),
         );
         const api = (await blocksOf('api.md')).replace(/^URL=.*$/mu, `URL=${url} KEY=${key}`);
         const asked = await run('bash', '-euo', 'pipefail', '-c', `cd ${dir}\n${api}`);
