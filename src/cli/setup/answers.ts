@@ -82,8 +82,9 @@ async function collect(
     ...login,
     ...files,
     ...(await passwordOf(flags, hasPassword ? ask : undefined, kept)),
-    state_dir: flags.stateDir ?? offered.state_dir,
-    runtime_dir: flags.runtimeDir ?? offered.runtime_dir,
+    // The daemon starts in another folder.
+    state_dir: flags.stateDir === undefined ? offered.state_dir : resolve(flags.stateDir),
+    runtime_dir: flags.runtimeDir === undefined ? offered.runtime_dir : resolve(flags.runtimeDir),
   };
 }
 

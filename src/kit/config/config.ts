@@ -1,5 +1,5 @@
 /** Reads the configuration: the YAML file and the secrets it names, checked as a whole, frozen, in the units of the code. */
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './drivers.ts';
 import { addIssues, didYouMean } from './faults.ts';
@@ -261,7 +261,8 @@ function inUnits(source: Source, file: ConfigFile) {
     file: source.file,
     kit_name: file.kit_name,
     clock: file.clock,
-    state_dir: file.state_dir,
+    // Node.js makes folders of a relative path without end once the working directory was deleted.
+    state_dir: resolve(file.state_dir),
     runtime_dir: file.runtime_dir,
     control_socket: controlSocket(file.runtime_dir),
     uplink: { ...uplink, backlog_bytes_per_s: backlogCaps(backlog_kbps) },

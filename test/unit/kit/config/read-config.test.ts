@@ -11,6 +11,13 @@ import { faultsOf, kit_id, readText } from './lab.ts';
 
 const id = `kit_id: ${kit_id}\n`;
 
+test('state_dir is absolute, as the daemon outlives its working directory', async () => {
+  await withDirectory(async (dir) => {
+    const { state_dir } = await readText(dir, `kit_id: ${kit_id}\nstate_dir: kit/state\n`);
+    expect(state_dir).toBe(join(process.cwd(), 'kit/state'));
+  });
+});
+
 test('a file with only a kit_id is a valid configuration without a broker', async () => {
   await withDirectory(async (dir) => {
     const config = await readText(dir, `kit_id: ${kit_id.toUpperCase()}\n`);
