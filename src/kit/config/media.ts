@@ -24,7 +24,10 @@ export const mediaSection = z.discriminatedUnion('server', [
         z.strictObject({
           url: z
             .string()
-            .regex(/^(?:stuns?|turns?):[^\s@]+$/u, 'write it like stun:stun.example.com:3478')
+            .regex(
+              /^(?:stuns?|turns?):[^\s@]+$/u,
+              'is not such an address; write it like stun:stun.example.com:3478',
+            )
             .describe('such as stun:turn.example.com:3478, or turn:turn.example.com:3478?transport=tcp'),
           username: z
             .string()

@@ -115,7 +115,7 @@ export const standalone_file_default = '/etc/kit-connector-service/service.yaml'
 const username_default = 'cloud';
 
 const iceUrl = (schemes: RegExp, example: string) =>
-  z.string().max(512).regex(schemes, `write it like ${example}`);
+  z.string().max(512).regex(schemes, `is not such an address; write it like ${example}`);
 const turn_secret_chars_min = 16;
 
 const videoSection = z
