@@ -23,7 +23,7 @@ import { cursorAfter, readCursor } from '../../src/cloud/history/reading/cursor.
 import { readCursor as readTaskCursor } from '../../src/cloud/task-pages.ts';
 import { changeWebhook, createWebhook } from '../../src/cloud/api/webhook-resources.ts';
 import { hasCookieOnly } from '../../src/cloud/access/gate.ts';
-import { readRange } from '../../src/cloud/http/map-routes.ts';
+import { readRange } from '../../src/cloud/http/ranges.ts';
 import * as queries from '../../src/cloud/http/history/query.ts';
 import { header_bytes, readHeader, readMetadata } from '../../src/cloud/map/pmtiles.ts';
 import { kit_id } from '../support/contract-samples.ts';

@@ -13,8 +13,8 @@ import type { Service } from '../service.ts';
 import { texts } from '../texts.ts';
 import { asProblem, changeProblem, type Env, fileParams, kitParams, okJson, readProblem } from './context.ts';
 import { eventQuery, ids, limitOf, listOf, query } from './history/query.ts';
-import { readRange } from './map-routes.ts';
 import { newRoutes } from './problems.ts';
+import { rangeHeaders, sendBytes } from './ranges.ts';
 
 const tags = ['files'];
 const upload_path = '/uploads/:kit_id/:file_id';
@@ -73,14 +73,7 @@ const content = createRoute({
   tags,
   request: {
     params: fileParams,
-    headers: z.object({
-      range: z
-        .string()
-        .optional()
-        .openapi({
-          param: { name: 'range', in: 'header', description: 'one range of bytes', example: 'bytes=0-16383' },
-        }),
-    }),
+    headers: rangeHeaders,
   },
   responses: {
     200: { description: 'the whole content', headers: contentHeaders, content: binary },
@@ -185,23 +178,20 @@ function readCursor(text: string): { readonly at_ms: number; readonly file_id: s
 
 /** As an attachment: a page that a device has made must not run here. */
 function sendContent(c: Context<Env>, { data }: StoredFile, path: string): Response {
-  const { bytes, content_type, name } = data;
-  const tag = `"${data.sha256}"`;
-  const since = c.req.header('if-range');
-  const range = readRange(since === undefined || since === tag ? c.req.header('range') : undefined, bytes);
-  if (range.kind === 'unsatisfiable')
-    throw new RequestProblem('range-not-satisfiable', texts.map_bytes(bytes), { size: bytes });
-  const [first, last] = range.kind === 'part' ? [range.first, range.last] : [0, bytes - 1];
-  c.header('ETag', tag);
-  c.header('Accept-Ranges', 'bytes');
-  c.header('Content-Type', content_type);
-  c.header('Content-Length', String(last - first + 1));
+  const { bytes, content_type, name, sha256 } = data;
   c.header('Content-Disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name)}`);
-  if (range.kind === 'part') c.header('Content-Range', `bytes ${first}-${last}/${bytes}`);
-  const status = range.kind === 'part' ? 206 : 200;
-  if (c.req.method === 'HEAD') return c.body(null, status);
-  const read: AsyncIterable<Uint8Array<ArrayBuffer>> = createReadStream(path, { start: first, end: last });
-  return c.body(streamOf(read[Symbol.asyncIterator]()), status);
+  return sendBytes(c, {
+    tag: `"${sha256}"`,
+    bytes,
+    content_type,
+    stream(first, length) {
+      const read: AsyncIterable<Uint8Array<ArrayBuffer>> = createReadStream(path, {
+        start: first,
+        end: first + length - 1,
+      });
+      return streamOf(read[Symbol.asyncIterator]());
+    },
+  });
 }
 
 function streamOf(chunks: AsyncIterator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
