@@ -1,5 +1,5 @@
 /** A buffer file that cannot be opened when the daemon starts, and can a while later. */
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,11 +27,11 @@ const task: JournalEntry = {
 
 function hide(file: string): void {
   renameSync(file, `${file}.hidden`);
-  mkdirSync(file);
+  symlinkSync('.', file);
 }
 
+/** In one step: a store that looks while there is no file makes a new one. */
 function show(file: string): void {
-  rmSync(file, { recursive: true });
   renameSync(`${file}.hidden`, file);
 }
 
