@@ -26,7 +26,10 @@ describe('The languages of the page', () => {
   });
 
   it('keep a number and its unit in one line', () => {
-    const parts = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.ts'),
+    );
+    const parts = files.map((file) => readFileSync(new URL(file, folder), 'utf8'));
     expect(parts.flatMap((text) => text.match(/.*\} (?:%|dBm?|GB|ms|Mb\/s).*/gu) ?? [])).toEqual([]);
   });
 
