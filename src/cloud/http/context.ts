@@ -21,6 +21,11 @@ export interface Env {
   };
 }
 
+/** Whether the key may come as the password of HTTP Basic: earth viewers send no header of their own. The path changes nothing. */
+export function takesPassword(path: string): boolean {
+  return /^\/api\/assets\.kml\/?$/u.test(path);
+}
+
 /** Ids are stored in lower case. */
 const uuid = z.uuid().toLowerCase();
 
@@ -106,6 +111,7 @@ export const responseHeaders = {
   location: z.object({ Location: z.string().describe('path of the created resource') }),
   retryAfter: z.object({ 'Retry-After': z.string().describe('seconds after which a retry makes sense') }),
   challenge: z.object({ 'WWW-Authenticate': z.string().describe('always `ApiKey`') }),
+  password: z.object({ 'WWW-Authenticate': z.string().describe('always `Basic`, with a realm') }),
 } as const;
 
 export const asProblem = (status: number, description: string, headers?: z.ZodObject) => ({

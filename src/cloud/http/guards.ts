@@ -11,7 +11,7 @@ import { type Asker, type Gate, hasCookieOnly, secondsToWait } from '../access/g
 import { demandScope } from '../principal.ts';
 import { map_archive_path } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
-import type { Env } from './context.ts';
+import { type Env, takesPassword } from './context.ts';
 import { texts } from '../texts.ts';
 import { compress, COMPRESSIBLE_CONTENT_TYPE_REGEX } from 'hono/compress';
 import { etag, RETAINED_304_HEADERS } from 'hono/etag';
@@ -243,7 +243,7 @@ export function authenticate({
     if (c.req.path === session_path && c.req.method === 'POST') return next();
     // Browsers send no key with the preflight request of a page; the answer holds what the OpenAPI document holds.
     if (c.req.method === 'OPTIONS') return next();
-    const asker = askerOf(c);
+    const asker = takesPassword(c.req.path) ? withPassword(askerOf(c)) : askerOf(c);
     const principal = await gate.identify(asker);
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     if (hasCookieOnly(asker.headers)) demandOwnPage(gate, asker, isRead ? 'read' : 'change');
@@ -252,6 +252,16 @@ export function authenticate({
     c.set('principal', principal);
     return next();
   };
+}
+
+/** The password of HTTP Basic as the key (RFC 7617); the user name does not matter. */
+function withPassword(asker: Asker): Asker {
+  const [, coded] = /^Basic +([\w+/=]+)$/iu.exec(asker.headers.authorization ?? '') ?? [];
+  if (coded === undefined || asker.headers['x-api-key'] !== undefined) return asker;
+  const key = Buffer.from(coded, 'base64')
+    .toString()
+    .replace(/^[^:]*:/u, '');
+  return { ...asker, headers: { ...asker.headers, 'x-api-key': key } };
 }
 
 /** Paths of Push Location. */

@@ -86,7 +86,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     assetRoutes(service, store, gate),
     fileRoutes(parts),
     videoRoutes(parts),
-    layerRoutes(service, store),
+    layerRoutes(service, store, gate),
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),

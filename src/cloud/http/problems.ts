@@ -7,11 +7,13 @@ import { messageOf, StorageBusy, StorageUnavailable } from '../../platform/error
 import type { Problem } from '../api/resources.ts';
 import { fieldFaults, problemDocument, type ProblemKind, RequestProblem } from '../api/problem.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { Env } from './context.ts';
+import { type Env, takesPassword } from './context.ts';
 import { texts } from '../texts.ts';
 import { OpenAPIHono } from '@hono/zod-openapi';
 
 const storage_retry_s = 5;
+/** What earth viewers show in the window that asks for a name and a password. */
+const password_challenge = 'Basic realm="API key as password", charset="UTF-8"';
 
 export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog): Response {
   const found = asProblem(thrown);
@@ -27,7 +29,7 @@ export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog)
   if (more.codings !== undefined) c.header('Accept-Encoding', more.codings);
   if (more.size !== undefined) c.header('Content-Range', `bytes */${more.size}`);
   if (status === 426) c.header('Upgrade', 'websocket');
-  if (status === 401) c.header('WWW-Authenticate', 'ApiKey');
+  if (status === 401) c.header('WWW-Authenticate', takesPassword(c.req.path) ? password_challenge : 'ApiKey');
   return document(c, problemDocument(found, c.var.request_id));
 }
 

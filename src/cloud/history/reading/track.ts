@@ -1,5 +1,7 @@
 /** The way of an asset: its fixes as lines, a new one after each gap, without points that lie on the way between others. */
 import { channels } from '../../../contract/topics.ts';
+import { kmlDocument } from '../../api/kml.ts';
+import { decimal, escaped } from '../../api/xml.ts';
 import type { HistoryStore } from '../history-store.ts';
 import { type Budget, isSpent, landedGroups, segmentGroups } from './reader.ts';
 import type { Group } from '../segment.ts';
@@ -202,13 +204,6 @@ function gpxPoint({ lat, lon, alt_m, time_ms }: TrackPoint): string {
   return `<trkpt lat="${decimal(lat)}" lon="${decimal(lon)}">${ele}<time>${new Date(time_ms).toISOString()}</time></trkpt>`;
 }
 
-const decimals = new Intl.NumberFormat('en', { useGrouping: false, maximumFractionDigits: 20 });
-
-/** Without an exponent, which `xsd:decimal` does not have (OsmAnd#4664, jpx#151). */
-function decimal(number: number): string {
-  return decimals.format(number);
-}
-
 /** For Google Earth and GIS: one line for each stretch, with the time that it spans. */
 export function trackKml({ lines }: Track, { name }: Named): string {
   const marks = cutLines(lines).map((line) => {
@@ -217,15 +212,7 @@ export function trackKml({ lines }: Track, { name }: Named): string {
     return `<Placemark><name>${escaped(name)}</name><TimeSpan><begin>${begin}</begin><end>${end}</end></TimeSpan>
 <LineString><coordinates>${places.join(' ')}</coordinates></LineString></Placemark>`;
   });
-  return `<?xml version="1.0" encoding="UTF-8"?>
-<kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>${escaped(name)}</name>
-${marks.join('\n')}
-</Document></kml>
-`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return kmlDocument(escaped(name), marks);
 }
 
 /** A row for each point; `line` counts the stretches without a gap. */

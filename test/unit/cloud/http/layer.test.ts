@@ -92,3 +92,61 @@ it('is the same until something moves, compressed and for clients that ask again
   const moved = await ask('', { 'if-none-match': tag, 'accept-encoding': 'gzip' });
   expect([moved.status, moved.headers.get('content-encoding')]).toEqual([200, 'gzip']);
 });
+
+/** As an earth viewer asks: first without a password, then with one, for which it asked a person. */
+const askKml = async (query = '', password?: string): Promise<Response> => {
+  const coded = Buffer.from(`anybody:${password}`).toString('base64');
+  const headers = password === undefined ? {} : { authorization: `Basic ${coded}` };
+  return fetch(`${lab.url}/api/assets.kml${query}`, { headers });
+};
+
+it('is KML for earth viewers, with the key as the password of HTTP Basic', async () => {
+  await lab.publish(channels.asset(camera_id), {
+    ...samples['announcement'],
+    id: camera_id,
+    parent_id: null,
+    type: 'camera',
+    name: 'Gate \uFFFE "1" <&>',
+    status: 'offline',
+    lat: 1e-7,
+    lon: 8.5,
+  });
+  const refused = await askKml();
+  expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+    401,
+    'Basic realm="API key as password", charset="UTF-8"',
+  ]);
+  for (const wrong of ['', 'kc_x', `${lab.key}x`]) expect((await askKml('', wrong)).status).toBe(401);
+  const answer = await askKml('?types=camera', lab.key);
+  expect(answer.headers.get('content-type')).toBe('application/vnd.google-earth.kml+xml');
+  // In the order of the schema: name, style, data, geometry.
+  expect(await answer.text()).toMatch(
+    new RegExp(
+      `^<\\?xml version="1.0" encoding="UTF-8"\\?>\n<kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>kit-connector</name>
+.*<Folder><name>${kit_id}</name>
+<Placemark id="a-${camera_id}"><name>Gate \uFFFD &quot;1&quot; &lt;&amp;&gt;</name><styleUrl>#offline</styleUrl><ExtendedData><Data name="type"><value>camera</value></Data>.*</ExtendedData><Point><coordinates>8.5,0.0000001</coordinates></Point></Placemark>
+</Folder>
+</Document></kml>\n$`,
+      'su',
+    ),
+  );
+  expect(await (await askKml('', other_key)).text()).not.toContain('Folder');
+  // No other path takes a password.
+  const { status } = await fetch(`${lab.url}/api/assets.geojson`, {
+    headers: { authorization: `Basic ${Buffer.from(`x:${lab.key}`).toString('base64')}` },
+  });
+  expect(status).toBe(401);
+});
+
+it('is a network link that is refreshed, by the address that the client used', async () => {
+  const link = await askKml('?types=drone,vehicle&refresh_s=10', lab.key);
+  const text = await link.text();
+  expect(text).toContain(
+    `<Link><href>${lab.url}/api/assets.kml?types=drone%2Cvehicle</href><refreshMode>onInterval</refreshMode><refreshInterval>10</refreshInterval></Link>`,
+  );
+  const [, href = ''] = /<href>([^<]+)</u.exec(text) ?? [];
+  expect(await (await fetch(href, { headers: { 'x-api-key': lab.key } })).text()).toContain(
+    'Drone &lt;&amp;&gt;',
+  );
+  for (const bad of ['4', 'x', '1e9']) expect((await askKml(`?refresh_s=${bad}`, lab.key)).status).toBe(400);
+});

@@ -200,6 +200,9 @@ it('gets from reads of kits and assets what the document says', async () => {
   await ask('getAssetLayer', { query: '?tags=alps&types=drone' });
   await ask('getAssetLayer', { query: `?kits=${missing}`, status: 404 });
   await ask('getAssetLayer', { query: '?kit=1', status: 400 });
+  await ask('getAssetKml', { query: '?refresh_s=10' });
+  await ask('getAssetKml', { query: '?refresh_s=1', status: 400 });
+  await ask('getAssetKml', { status: 401, key: 'kc_x' });
   await ask('getAlarmPicture', { status: 200 });
   expect(faults.splice(0)).toEqual([]);
 });
