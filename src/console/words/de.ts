@@ -274,7 +274,7 @@ export const de: Words = {
     farther: 'Weiter',
     fit: 'Alles zeigen',
     follow: 'Folgen',
-    worldOutline: 'Weltumriss',
+    worldOutline: 'Nur Umrisse. Kartendatei hinzufügen',
     noPosition:
       'Noch keine Position gemeldet. Sie kommt von GPS oder Modem des Kits oder aus seiner Konfiguration.',
     summary: ({ isKitKnown, assets, far }) =>

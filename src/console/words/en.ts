@@ -280,7 +280,7 @@ export const en = {
     farther: 'Farther',
     fit: 'Show all',
     follow: 'Follow',
-    worldOutline: 'World outline',
+    worldOutline: 'Outline only. Add a map file',
     noPosition: "No position reported yet. It comes from the kit's GPS or modem, or from its configuration.",
     summary: ({ isKitKnown, assets, far }: { isKitKnown: boolean; assets: number; far: string }) =>
       `Map. ${isKitKnown ? 'Kit' : 'No kit position'}, ${assets} assets within ${far}; the list of assets shows distance and bearing of each.`,

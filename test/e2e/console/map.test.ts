@@ -96,6 +96,11 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The base map', () => {
 
   it('is the outline of the world in the colours of the theme, without requests to others', async () => {
     const lab = await openMap();
+    // Beyond the picture, whose edges are less than 1 km away.
+    await lab.page.locator('.map text', { hasText: 'Wallisellen' }).waitFor();
+    await lab.page.locator('.map .graticule text', { hasText: '8.540°' }).waitFor();
+    const settings = `#/k/${page_kit_id}/settings`;
+    expect(await lab.page.locator('a.map-tag.low').getAttribute('href')).toBe(settings);
     // South of Nice: the paper below the map has the colour of land, so that only the drawn map shows the sea.
     const { location } = samples['kitTelemetry'] as { readonly location: object };
     const at_sea = { ...samples['kitTelemetry'], location: { ...location, latitude: 43, longitude: 8 } };
@@ -118,6 +123,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The base map', () => {
     const lab = await openMap(await mapFile('raster.pmtiles', red_png, png));
     await eventually('the tiles are drawn', async () => near(await colourOf(lab), [255, 0, 0]));
     expect(await lab.page.locator('.map-tag.low').innerText()).toBe('© OpenStreetMap');
+    expect(await lab.page.locator('.graticule').count()).toBe(0);
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
   }, 240_000);
 

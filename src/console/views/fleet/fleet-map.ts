@@ -6,7 +6,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { name, state } from '../parts/marks.ts';
-import { controls, MapPicture, zoomBy } from '../map/map-box.ts';
+import { controls, credit, MapPicture, zoomBy } from '../map/map-box.ts';
 import { groupsOf, placeLabels, scaleBar } from '../map/overlay.ts';
 import { sectionAround, type Frame, type Section } from '../map/frame.ts';
 import type { View } from '../../types.d.ts';
@@ -43,7 +43,8 @@ export function fleetMap(entries: readonly Entry[], view: View) {
       html`${marksView(marksOf(placed, frame), { frame, section, view })}${scaleBar(frame)}`,
   };
   return html`<section key="map" id="map" class="mapbox tall fleet-map" aria-label=${t.nav.map}>
-    <${MapPicture} view=${view} shown=${shown} /> ${controls(view, section)} ${together(entries, view)}
+    <${MapPicture} view=${view} shown=${shown} /> ${controls(view, section)} ${credit(view)}
+    ${together(entries, view)}
   </section>`;
 }
 

@@ -13,7 +13,7 @@ import { styleOf } from './base-style.ts';
 import { type Detail, loadDetail } from './detail.ts';
 import { keptMap } from './own-map.ts';
 import type { View } from '../../types.d.ts';
-import { type Mercator, base } from './frame.ts';
+import { type Bounds, type Mercator, base } from './frame.ts';
 
 interface Props {
   readonly view: View;
@@ -63,12 +63,13 @@ async function ownArchive() {
   if (!file) return undefined;
   const tiles = new PMTiles(new FileSource(file));
   protocol.add(tiles);
-  const { tileType } = await tiles.getHeader();
+  const { tileType, minLon, minLat, maxLon, maxLat } = await tiles.getHeader();
   return {
     archive: {
       url: file.name,
       tile_type: tileType === TileType.Mvt ? 'mvt' : 'raster',
       attribution: field(await tiles.getMetadata(), 'attribution'),
+      bounds: [minLon, minLat, maxLon, maxLat],
     },
   };
 }
@@ -106,13 +107,14 @@ export class BaseMap extends Component<Props> {
     const fault = field(answer, 'fault');
     base.fault = typeof fault === 'string' ? fault : '';
     base.attribution = plainText(field(this.#archive, 'attribution'));
+    base.bounds = boundsOf(field(this.#archive, 'bounds'));
     if (!this.#box) return;
     this.#theme = view.theme;
     try {
       prepare();
       this.#map = new MapView({
         container: this.#box,
-        style: styleOf(this.#archive, this.#detail),
+        style: styleOf(this.#archive, this.#detail, base.bounds),
         center: at.center,
         zoom: at.zoom,
         interactive: false,
@@ -135,11 +137,12 @@ export class BaseMap extends Component<Props> {
   async #refine(map: MapView) {
     try {
       this.#detail = await loadDetail();
+      base.towns = this.#detail.towns.features;
     } catch (error) {
       this.props.view.act.note(`base map: ${error instanceof Error ? error.message : 'not loaded'}`);
       return;
     }
-    if (map === this.#map) map.setStyle(styleOf(this.#archive, this.#detail));
+    if (map === this.#map) map.setStyle(styleOf(this.#archive, this.#detail, base.bounds));
   }
 
   #listen(map: MapView) {
@@ -162,7 +165,7 @@ export class BaseMap extends Component<Props> {
     if (!map) return;
     if (this.#size !== `${at.w} ${at.h}`) map.resize();
     this.#size = `${at.w} ${at.h}`;
-    if (this.#theme !== view.theme) map.setStyle(styleOf(this.#archive, this.#detail));
+    if (this.#theme !== view.theme) map.setStyle(styleOf(this.#archive, this.#detail, base.bounds));
     this.#theme = view.theme;
     map.jumpTo({ center: at.center, zoom: at.zoom });
   }
@@ -170,6 +173,13 @@ export class BaseMap extends Component<Props> {
   override render() {
     return html`<div class="base" ref=${this.#keep} aria-hidden="true"></div>`;
   }
+}
+
+function boundsOf(value: unknown): Bounds | undefined {
+  const [west, south, east, north] = Array.isArray(value) ? value.map(Number) : [];
+  if (west === undefined || south === undefined || east === undefined || north === undefined)
+    return undefined;
+  return [west, south, east, north];
 }
 
 /** The credit of the operator's map without its markup. */

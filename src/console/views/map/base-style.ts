@@ -2,7 +2,8 @@
 import { field } from '../../json.ts';
 import { land } from './world.ts';
 import type { Detail } from './detail.ts';
-import type { FilterSpecification, StyleSpecification } from 'maplibre-gl';
+import type { Bounds } from './frame.ts';
+import type { ExpressionSpecification, FilterSpecification, StyleSpecification } from 'maplibre-gl';
 
 type Layer = StyleSpecification['layers'][number];
 
@@ -23,8 +24,13 @@ const woods = ['forest', 'wood', 'park', 'nature_reserve', 'grass', 'grassland',
 /**
  * @param archive of `/api/map`, or of a file on this device; undefined: there is none
  * @param detail undefined: until it is loaded, the outline of the world
+ * @param bounds of the archive
  */
-export function styleOf(archive: unknown, detail: Detail | undefined): StyleSpecification {
+export function styleOf(
+  archive: unknown,
+  detail: Detail | undefined,
+  bounds: Bounds | undefined,
+): StyleSpecification {
   const isVector = field(archive, 'tile_type') === 'mvt';
   const area = areaOf(field(archive, 'url'), isVector);
   return {
@@ -49,7 +55,7 @@ export function styleOf(archive: unknown, detail: Detail | undefined): StyleSpec
       ...(detail ? [bordersLayer()] : []),
       ...(area ? (isVector ? vectorLayers() : [rasterLayer()]) : []),
       // An operator's map has names of its own.
-      ...(detail && !area ? townLayers() : []),
+      ...(detail ? townLayers(area && bounds) : []),
     ],
   };
 }
@@ -87,20 +93,27 @@ function bordersLayer(): Layer {
 
 /** From which zoom places of so much influence are named: the index keeps it in twentieths of a kilometre. */
 const town_zooms: readonly (readonly [size_min: number, zoom: number])[] = [
-  [160, 1],
-  [95, 4],
-  [48, 6],
-  [24, 8],
+  [160, 0],
+  [95, 3],
+  [48, 5],
+  [30, 6],
+  [19, 8],
   [0, 9],
 ];
 
-function townLayers(): Layer[] {
+function townLayers(without: Bounds | undefined): Layer[] {
+  const outside: ExpressionSpecification[] = without ? [['!', ['within', boxOf(without)]]] : [];
   return town_zooms.map(([size_min, zoom], i) => ({
     id: `towns ${zoom}`,
     type: 'symbol',
     source: 'towns',
     minzoom: zoom,
-    filter: ['all', ['>=', ['get', 'size'], size_min], ['<', ['get', 'size'], town_zooms[i - 1]?.[0] ?? 256]],
+    filter: [
+      'all',
+      ['>=', ['get', 'size'], size_min],
+      ['<', ['get', 'size'], town_zooms[i - 1]?.[0] ?? 256],
+      ...outside,
+    ],
     layout: {
       'text-field': ['get', 'name'],
       'text-size': 14 - i / 2,
@@ -109,6 +122,17 @@ function townLayers(): Layer[] {
     },
     paint: { 'text-color': color('map-ink'), 'text-halo-color': color('map-land'), 'text-halo-width': 1.5 },
   }));
+}
+
+function boxOf([west, south, east, north]: Bounds) {
+  const corners = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  return { type: 'Polygon' as const, coordinates: [corners] };
 }
 
 function rasterLayer(): Layer {

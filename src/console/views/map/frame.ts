@@ -3,6 +3,7 @@ import { project, type Place } from '../../world/geo.ts';
 import { placeOfAsset, placeOfKit } from '../../world/places.ts';
 import { trackNow } from '../../world/history/track.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
+import type { Detail } from './detail.ts';
 
 export interface Frame {
   /** Pixels. */
@@ -14,6 +15,8 @@ export interface Frame {
   toPlace: (x: number, y: number) => Place;
 }
 
+/** The width of a character of a label, about. */
+export const char_px = 7.2;
 const range_min_m = 50;
 /** What a person may zoom to: some metres, and the whole Earth. */
 export const range_limits_m = { min: 15, max: 12_000_000 };
@@ -123,9 +126,16 @@ function round(x: number) {
   return Math.round(x * 10) / 10;
 }
 
-/** Whether the base map can be drawn in this browser: it is not part of the choices, it belongs to the device. `missing`: without WebGL. */
-export const base: { state: 'none' | 'ready' | 'missing'; attribution: string; fault: string } = {
-  state: 'none',
-  attribution: '',
-  fault: '',
-};
+export type Bounds = readonly [west: number, south: number, east: number, north: number];
+
+/** What is known about the base map of this browser: it is not part of the choices, it belongs to the device. */
+export const base: {
+  /** `missing`: without WebGL. */
+  state: 'none' | 'ready' | 'missing';
+  attribution: string;
+  fault: string;
+  /** Where the operator's map is; undefined: there is none. */
+  bounds: Bounds | undefined;
+  /** Empty until they are loaded. */
+  towns: Detail['towns']['features'];
+} = { state: 'none', attribution: '', fault: '', bounds: undefined, towns: [] };

@@ -14,6 +14,7 @@ import { lazy } from '../parts/lazy.ts';
 import { settings } from '../../settings.ts';
 import { base, mercatorFrame, range_limits_m, sectionOf, type Mercator, type Section } from './frame.ts';
 import { coast } from './coast.ts';
+import { ground } from './ground.ts';
 import { mapSummary, overlay } from './overlay.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
 
@@ -63,9 +64,16 @@ export function mapBox(view: View, about: About) {
   };
   return html`<section class=${`mapbox ${kind}`} id="map" aria-label=${t.nav.map}>
     <${MapPicture} view=${view} shown=${shown} /> ${positionTag(view, about)}
-    ${isSmall ? openButton(view) : controls(view, section, asset)}
-    ${!isSmall && base.state === 'ready' && html`<span class="map-tag low">${plain(base.attribution) || t.map.worldOutline}</span>`}
+    ${isSmall ? openButton(view) : controls(view, section, asset)} ${!isSmall && credit(view)}
   </section>`;
+}
+
+/** Whose map it is; where there is none, the way to add one. */
+export function credit({ choices }: View) {
+  if (base.state !== 'ready') return '';
+  const text = plain(base.fault) || plain(base.attribution);
+  if (text !== '' || base.bounds) return html`<span class="map-tag low">${text}</span>`;
+  return html`<a class="map-tag low" href=${addressOf('settings', choices.kit_id)}>${t.map.worldOutline}</a>`;
 }
 
 function positionTag(view: View, { asset }: About) {
@@ -247,7 +255,7 @@ export class MapPicture extends Component<{ view: View; shown: Shown }, { w: num
         onWheel=${this.#wheel}
         onClick=${this.#tap}
       >
-        ${this.#frame && html`${!isOver && coast(this.#frame, view)}${shown.draw(this.#frame)}`}
+        ${this.#frame && html`${!isOver && coast(this.#frame, view)}${!shown.isSmall && ground(this.#frame)}${shown.draw(this.#frame)}`}
       </svg>`;
   }
 }

@@ -17,7 +17,8 @@ import { fixOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import type { Fix, LiveAsset, View } from '../../types.d.ts';
-import type { Frame } from './frame.ts';
+import { townsBeyond } from './ground.ts';
+import { char_px, type Frame, type Mercator } from './frame.ts';
 
 const rings_max = 5;
 const same_px = 12;
@@ -26,7 +27,7 @@ const first_strong_isolate = String.fromCodePoint(0x20_68);
 const pop_isolate = String.fromCodePoint(0x20_69);
 
 /** @param asset the asset that the map shows */
-export function overlay(view: View, frame: Frame, asset: LiveAsset | undefined) {
+export function overlay(view: View, frame: Mercator, asset: LiveAsset | undefined) {
   const kit = placeOfKit(view);
   const kitAt = kit && frame.toPicture(kit);
   const located = [...view.world.assets.values()].flatMap((each) => {
@@ -50,6 +51,7 @@ export function overlay(view: View, frame: Frame, asset: LiveAsset | undefined) 
   const wanted: readonly Wanted[] = [
     ...(kit ? [wantedOf(frame.toPicture(kit), t.map.kit, oldText(kit), 1)] : []),
     ...(kit ? ringsOf(kit, frame) : []),
+    ...townsBeyond(frame).map(({ x, y, text }) => ({ x, y, text, sub: '', rank: 10, isFixed: true })),
     ...shown.map(({ asset: each, place, at }, i) =>
       wantedOf(
         at,
@@ -314,7 +316,6 @@ interface Placed {
 }
 type Box = readonly [left: number, top: number, right: number, bottom: number];
 
-const char_px = 7.2;
 const line_px = 16;
 const mark_px = 10;
 const edge_px = 4;
