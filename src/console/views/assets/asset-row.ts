@@ -7,7 +7,7 @@ import {
   feedFreshness,
   missingOf,
 } from '../../world/age.ts';
-import { duration, heightIn, measureText } from '../../units.ts';
+import { duration, heightIn, locale, measureText } from '../../units.ts';
 import { addressOf } from '../../world/route.ts';
 import { assetTree, fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
@@ -54,7 +54,48 @@ export function stateWord(asset: LiveAsset, view: View) {
   return now === 'online' && missingOf(asset).length > 0 ? 'degraded' : now;
 }
 
-export function assetRow(asset: LiveAsset, depth: number, view: View) {
+type Row = ReturnType<typeof steady>;
+const rows_kept: WeakMap<LiveAsset, { readonly by: readonly unknown[]; readonly row: Row }> = new WeakMap();
+/** Rows far from the window, by the ids of their assets. */
+const far: Set<string> = new Set();
+const far_px = 400;
+/** Ages of rows near the window are counted in seconds. */
+const near_ms = 1_000;
+const far_ms = 8_000;
+
+/** The row is made again when something that it shows has changed, and for its ages; far from the window, only for these. */
+export function assetRow(asset: LiveAsset, depth: number, view: View): Row {
+  const { world, link, time_ms } = view;
+  const isFar = far.has(asset.id);
+  const feeds = isFar ? undefined : world.feeds.get(asset.id);
+  const age_step = Math.floor(time_ms / (isFar ? far_ms : near_ms));
+  const by = [isFar, feeds, world.kit?.online, link.state, depth, age_step, locale.now];
+  const kept = rows_kept.get(asset);
+  if (kept?.by.every((each, i) => each === by[i])) return kept.row;
+  const row = newRow(asset, depth, view);
+  rows_kept.set(asset, { by, row });
+  return row;
+}
+
+let watched: IntersectionObserver | undefined;
+
+/** Whether a row is near the window; one that comes near is drawn at the next draw. */
+function watch(row: HTMLElement | null) {
+  watched ??= new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const id = target instanceof HTMLElement ? (target.dataset['asset'] ?? '') : '';
+        if (isIntersecting || !target.isConnected) far.delete(id);
+        else far.add(id);
+        if (!target.isConnected) watched?.unobserve(target);
+      }
+    },
+    { rootMargin: `${far_px}px` },
+  );
+  if (row) watched.observe(row);
+}
+
+function newRow(asset: LiveAsset, depth: number, view: View): Row {
   const { choices, world } = view;
   const { id, type } = asset;
   const seen = freshness(
@@ -70,7 +111,7 @@ export function assetRow(asset: LiveAsset, depth: number, view: View) {
   const seenText = seen.age_ms === null ? null : ageText(seen.age_ms);
   const shown = [row, href, type, asset.name, facts, word, seenText, seen.isOld];
   const draw = () =>
-    html`<li>
+    html`<li ref=${watch} data-asset=${id}>
       <a class=${row} href=${href}
         >${icon(iconOfType(type))}<span class="nm"
           ><b>${name(asset.name)}</b><span class="cap">${summaryView(facts)}</span></span
