@@ -113,7 +113,7 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   const live = new LiveConfig(config);
   const pace = new PacePolicy(
     () => live.config,
-    () => linkBy(parts.hub, parts.uplink.carrier),
+    () => linkBy(parts.hub, parts.uplink.carrier)?.type ?? undefined,
     () => low_battery.rates(),
   );
   const low_battery = lowBattery(live, deps.log, { hub: () => parts.hub, pace });
@@ -249,7 +249,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     config,
     low_battery,
     hub: () => hub,
-    grant: () => pace.videoGrant(live.config.video),
+    ...videoOverLink(live, pace, () => parts),
     today: () => dayOf(clock),
     onUrl: (asset_key) => hub.streamChanged(asset_key),
     log: log.child({ part: 'media' }),
@@ -320,7 +320,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     live,
     outbox,
     isMetered: (link) => pace.isMeteredOn(link),
-    link: (way) => (uplink.online ? (linkBy(hub, way ?? uplink.carrier) ?? 'default') : undefined),
+    link: (way) => (uplink.online ? (linkBy(hub, way ?? uplink.carrier)?.type ?? 'default') : undefined),
     signal: ends.uplink.signal,
   });
   void files.open().then(async () => uploader.run());
@@ -338,6 +338,15 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     video,
   };
   return parts;
+}
+
+/** What the link in use means for viewers of the cloud. */
+function videoOverLink(live: LiveConfig, pace: PacePolicy, parts: () => Pick<ReportParts, 'hub' | 'uplink'>) {
+  const link = () => linkBy(parts().hub, parts().uplink.carrier);
+  return {
+    grant: () => pace.videoGrant(live.config.video, parts().hub.dataCap(link()?.name)),
+    publicAddress: () => link()?.ip ?? undefined,
+  };
 }
 
 function dayOf(clock: Clock): string | undefined {
@@ -516,11 +525,10 @@ function inboxHandlers(inbox: InboxParts): InboxHandlers {
 }
 
 /**
- * The type of the link by this interface, as that of the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
+ * The link by this interface, as that of the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
  * the first that is online, as the driver of the links orders them.
  */
 function linkBy(hub: Hub, way: string | null) {
-  const carrier = hub.links().find(({ name }) => name === way);
-  if (carrier) return carrier.type ?? undefined;
-  return hub.links().find(({ status }) => status === 'online')?.type ?? undefined;
+  const links = hub.links();
+  return links.find(({ name }) => name === way) ?? links.find(({ status }) => status === 'online');
 }

@@ -1,10 +1,12 @@
 /** Local policy: which commands may run, and how much the cloud may change of what the file specifies. */
+import type { DataCap } from '../../contract/feeds.ts';
 import type { LinkType } from '../../contract/kit.ts';
 import type { KitConfig } from '../../contract/tasks.ts';
 import type { Command } from '../../toolkit/driver/command.ts';
 import type { Config } from '../config/config.ts';
 import type { UploadRule } from '../files/uploader.ts';
 import type { FeedRates } from '../hub/rate.ts';
+import { texts as media_texts } from '../media/texts.ts';
 import type { VideoGrant } from '../media/viewers.ts';
 
 /** On metered links live telemetry leaves in packets of this time. */
@@ -92,13 +94,14 @@ export class PacePolicy {
     return [...this.#config().uplink.metered, ...(this.#cloud.metered ?? [])].some((each) => each === link);
   }
 
-  /** What the link in use allows for viewers of the cloud. */
-  videoGrant({ metered, links, seconds_max, mb_max }: Config['video']): VideoGrant {
+  /** What the link in use allows for viewers of the cloud. A data cap that is used up forbids them, unless the file says `free`. */
+  videoGrant({ metered, links, seconds_max, mb_max }: Config['video'], cap: DataCap | undefined): VideoGrant {
     const link = this.#linkInUse();
-    const allowed = (link && links[link]) ?? (this.isMetered ? metered : 'free');
+    const allowed = (link && links[link]) ?? (this.isMetered ? metered : undefined);
     if (allowed === 'free') return { kind: 'free' };
-    if (allowed === 'never') return { kind: 'never', link: link ?? '' };
-    return { kind: 'limited', seconds_max, bytes_max: mb_max * 1_000_000 };
+    if (allowed === 'never') return { kind: 'never', reason: media_texts.link_forbids(link ?? '') };
+    if (cap?.state === 'exceeded') return { kind: 'never', reason: media_texts.cap_used(cap) };
+    return allowed ? { kind: 'limited', seconds_max, bytes_max: mb_max * 1_000_000 } : { kind: 'free' };
   }
 
   /** kbit/s that the backlog may use on the link in use; 0: no cap. */

@@ -27,7 +27,8 @@ export interface Video {
   readonly use: () => VideoUse | undefined;
 }
 
-interface VideoParts extends Pick<MediaOptions, 'onUrl' | 'signal'>, Pick<ViewersOptions, 'grant' | 'today'> {
+interface VideoParts
+  extends Pick<MediaOptions, 'onUrl' | 'signal'>, Pick<ViewersOptions, 'grant' | 'publicAddress' | 'today'> {
   readonly config: Pick<Config, 'media' | 'state_dir'>;
   readonly low_battery: LowBattery;
   readonly hub: () => Pick<Hub, 'assetNamed'>;

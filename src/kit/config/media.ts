@@ -40,7 +40,7 @@ export const mediaSection = z.discriminatedUnion('server', [
       .max(8)
       .default([])
       .describe(
-        'for viewers beyond the network of the kit, set as webrtcICEServers2; one STUN server is enough where UDP goes out',
+        'for viewers beyond the network of the kit, set as webrtcICEServers2: TURN over TCP where no UDP goes out; one STUN server where public_ip.stun of links is not set, which costs each viewer a round trip',
       ),
   }),
   z.strictObject({

@@ -78,7 +78,9 @@ export function openHost(parts: HostParts): {
       if (door.open) assets.serveGateway(owner, commands);
     },
     publishGateway(feed, message) {
-      if (door.open) assets.publishGateway(owner, feed, message);
+      if (!door.open) return;
+      if (feed === 'data_caps') kit.noteCaps(name, message);
+      assets.publishGateway(owner, feed, message);
     },
     files: parts.files,
     stateFile(file) {

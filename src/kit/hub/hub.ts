@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { KitTelemetry } from '../../contract/kit.ts';
 import { cut, sentence_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
-import type { FeedSet } from '../../contract/feeds.ts';
+import type { DataCap, FeedSet } from '../../contract/feeds.ts';
 import type {
   ConfiguredRun,
   DeviceReport,
@@ -139,6 +139,8 @@ export interface Hub {
   readonly kit: () => KitTelemetry;
   /** The links, each with the reason of its state. */
   readonly links: () => readonly KnownLink[];
+  /** The data cap of a link, as it was reported last. */
+  readonly dataCap: (link: string | undefined) => DataCap | undefined;
   /** Age and driver of the kit's location, and why it is not better. */
   readonly location: () => LocationView;
 }
@@ -200,6 +202,7 @@ export function createHub(options: HubOptions): Hub {
     drivers: () => [...drivers.values()],
     kit: () => kit.view(),
     links: () => kit.links(),
+    dataCap: (link) => kit.dataCap(link),
     location: () => kit.location(),
   };
 }

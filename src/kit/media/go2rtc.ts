@@ -1,7 +1,7 @@
 /** go2rtc by its HTTP API. It writes added streams to its own file, so they survive its restart. */
 import { z } from 'zod';
 import { askApi } from './api-request.ts';
-import { deleteViewing, postOffer } from './offer.ts';
+import { below, deleteViewing, postOffer } from './offer.ts';
 import type { MediaServerOptions } from './mediamtx.ts';
 import { type MediaServer, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
@@ -15,13 +15,17 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
   const query = (parameters: Record<string, string>): string =>
     `/api/streams?${new URLSearchParams(parameters).toString()}`;
 
+  /** What this run has put there: the list has `***` for the login (pkg/creds/secrets.go, since 1.9.11). */
+  const put = new Map<string, string>();
+
   return {
     name: 'go2rtc',
     async has({ name, rtsp_url }, signal) {
       const { status, body } = await askApi(options, { method: 'GET', path: '/api/streams', signal });
       expectOk(status);
       const known = streams.safeParse(body).data?.[name];
-      return known?.producers?.some(({ url }) => url === rtsp_url) ?? false;
+      const hidden = put.get(name) === rtsp_url ? rtsp_url.replace(/:\/\/[^@/]+@/u, '://***@') : rtsp_url;
+      return known?.producers?.some(({ url }) => url === rtsp_url || url === hidden) ?? false;
     },
     async put({ name, rtsp_url }, signal) {
       const { status } = await askApi(options, {
@@ -31,13 +35,14 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
       });
       if (status === 400) throw new StreamRefused(texts.address_rejected);
       expectOk(status);
+      put.set(name, rtsp_url);
     },
     async remove(name, signal) {
       const { status } = await askApi(options, { method: 'DELETE', path: query({ src: name }), signal });
       if (status !== 404) expectOk(status);
     },
-    whepUrl: (name) => new URL(whepPath(name), options.viewer_url).href,
-    watch: async (name, offer, signal) => postOffer(options, { path: whepPath(name), offer, signal }),
+    whepUrl: (name) => below(options.viewer_url, whepPath(name)),
+    watch: async (name, offer, signal) => postOffer(options, { path: `/${whepPath(name)}`, offer, signal }),
     // Its answers to viewers have no `Location` (internal/webrtc/server.go): it notices by itself that a viewer has left.
     async leave({ resource }, signal) {
       if (resource !== null) await deleteViewing(options, resource, signal);
@@ -46,7 +51,7 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
 }
 
 function whepPath(name: string): string {
-  return `/api/webrtc?${new URLSearchParams({ src: name }).toString()}`;
+  return `api/webrtc?${new URLSearchParams({ src: name }).toString()}`;
 }
 
 function expectOk(status: number): void {

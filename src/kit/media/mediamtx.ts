@@ -1,7 +1,7 @@
 /** MediaMTX by its control API (v3). Paths that were added by the API are gone when it restarts, so they are looked for again. */
 import { z } from 'zod';
 import { type ApiAccess, type ApiAnswer, askApi } from './api-request.ts';
-import { deleteViewing, postOffer } from './offer.ts';
+import { below, postOffer } from './offer.ts';
 import { type MediaServer, type Stream, StreamRefused } from './server.ts';
 import { texts } from './texts.ts';
 
@@ -25,16 +25,20 @@ const iceConfig = z.looseObject({
     .array(z.looseObject({ url: z.string(), username: z.string().nullish(), password: z.string().nullish() }))
     .nullish(),
 });
-/** `bytesSent` became `outboundBytes` (api/openapi.yaml of MediaMTX, WebRTCSession). */
-const sessions = z.looseObject({
-  items: z.array(
-    z.looseObject({
-      id: z.string(),
-      outboundBytes: z.number().optional(),
-      bytesSent: z.number().optional(),
-    }),
-  ),
+const count = z.number().optional();
+/** api/openapi.yaml of MediaMTX, WebRTCSession; the second three are the older names. */
+const session = z.looseObject({
+  id: z.string(),
+  outboundBytes: count,
+  outboundRTPPackets: count,
+  outboundRTCPPackets: count,
+  bytesSent: count,
+  rtpPacketsSent: count,
+  rtcpPacketsSent: count,
 });
+const sessions = z.looseObject({ items: z.array(session) });
+/** Of IPv4 and UDP, which the server does not count and the link does: a tenth of small packets. */
+const headers_bytes = 28;
 /** The list comes in pages of 100 by default. */
 const sessions_path = '/v3/webrtcsessions/list?itemsPerPage=1000';
 const refusal = z.looseObject({ error: z.string() });
@@ -60,6 +64,8 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
       ...(body ? { body } : {}),
     });
 
+  const whepUrl = (name: string): string => below(options.viewer_url, `${name}/whep`);
+
   return {
     name: 'MediaMTX',
     async has({ name, rtsp_url }: Stream, signal) {
@@ -83,7 +89,7 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
       const { status, body } = await ask('DELETE', 'delete', { name, signal });
       if (status !== 404) expectOk(status, body);
     },
-    whepUrl: (name) => new URL(`/${name}/whep`, options.viewer_url).href,
+    whepUrl,
     // Only when they differ: a change of them disconnects every viewer (bluenviron/mediamtx#2554).
     async prepare(signal) {
       const wanted = options.ice_servers ?? [];
@@ -110,9 +116,9 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
     },
     watch: async (name, offer, signal) =>
       // Viewers have no login for the API.
-      postOffer({ api_url: options.viewer_url }, { path: `/${name}/whep`, offer, signal }),
-    async leave({ resource, session }, signal) {
-      if (resource !== null) return deleteViewing({ api_url: options.viewer_url }, resource, signal);
+      postOffer({ api_url: options.viewer_url }, { path: whepUrl(name), offer, signal }),
+    // Not by DELETE of its `Location`, which leads elsewhere behind a proxy with a path of its own (open-nvr/open-nvr#487).
+    async leave({ session }, signal) {
       // GET is answered 404 (bluenviron/mediamtx#4228).
       const path = `/v3/webrtcsessions/kick/${encodeURIComponent(session ?? '')}`;
       const { status, body } = await askApi(options, { method: 'POST', path, signal });
@@ -121,11 +127,15 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
     async sent(signal) {
       const { status, body } = await askApi(options, { method: 'GET', path: sessions_path, signal });
       expectOk(status, body);
-      return new Map(
-        sessions.parse(body).items.map((each) => [each.id, each.outboundBytes ?? each.bytesSent ?? 0]),
-      );
+      return new Map(sessions.parse(body).items.map((each) => [each.id, bytesOnLink(each)]));
     },
   };
+}
+
+function bytesOnLink(each: z.output<typeof session>): number {
+  const rtp_packets = each.outboundRTPPackets ?? each.rtpPacketsSent ?? 0;
+  const rtcp_packets = each.outboundRTCPPackets ?? each.rtcpPacketsSent ?? 0;
+  return (each.outboundBytes ?? each.bytesSent ?? 0) + (rtp_packets + rtcp_packets) * headers_bytes;
 }
 
 function expectOk(status: number, body: unknown): void {

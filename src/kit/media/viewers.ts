@@ -10,6 +10,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { replaceFile } from '../../platform/replace-file.ts';
 import { everyInTurn } from '../../platform/time.ts';
 import type { DriverLog } from '../../toolkit/driver/driver.ts';
+import { withPublicAddress } from './offer.ts';
 import { type MediaServer, OfferRefused } from './server.ts';
 import { texts } from './texts.ts';
 
@@ -22,13 +23,15 @@ const saved_every_ms = 60_000;
 export type VideoGrant =
   | { readonly kind: 'free' }
   | { readonly kind: 'limited'; readonly seconds_max: number; readonly bytes_max: number }
-  | { readonly kind: 'never'; readonly link: string };
+  | { readonly kind: 'never'; readonly reason: string };
 
 export interface ViewersOptions {
   readonly server: Pick<MediaServer, 'name' | 'watch' | 'leave' | 'sent'>;
   /** Name of the stream of an asset on the server, or why it has none. */
   readonly streamOf: (asset_id: string) => { readonly name: string } | { readonly none: string };
   readonly grant: () => VideoGrant;
+  /** Of the kit on the link in use, as seen from outside; undefined: not known, or the media server finds it by itself. */
+  readonly publicAddress: () => string | undefined;
   /** UTC, such as `2026-11-29`; undefined while the clock is not set. */
   readonly today: () => string | undefined;
   /** Keeps the use of the day, and who watches, over a restart. */
@@ -122,7 +125,8 @@ export class Viewers {
       this.#viewers.set(id, { id, asset_id, resource, session, bytes: 0 });
       this.#save();
       if (this.#pending.get(id)) await this.#end(id, 'left');
-      return answer;
+      const address = this.#options.publicAddress();
+      return address === undefined ? answer : withPublicAddress(answer, address);
     } finally {
       this.#pending.delete(id);
     }
@@ -139,7 +143,7 @@ export class Viewers {
     const { grant, server } = this.#options;
     const allowed = grant();
     if (allowed.kind === 'free') return undefined;
-    if (allowed.kind === 'never') return texts.link_forbids(allowed.link);
+    if (allowed.kind === 'never') return allowed.reason;
     if (!server.sent) return texts.cannot_count(server.name);
     this.#turnDay();
     const { seconds_max, bytes_max } = allowed;

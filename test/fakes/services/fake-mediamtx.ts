@@ -93,9 +93,10 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
     const refusal = whepRefusal(fake, { request, name, verb, secret });
     if (refusal) {
       const [status, error] = refusal;
+      const body = status < 300 ? { status: 'ok' } : { status: 'error', error };
       return void response
-        .writeHead(status, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ error }));
+        .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
+        .end(JSON.stringify(body));
     }
     const offer = await textOf(request);
     const peer = new RTCPeerConnection({ codecs: { video: [h264] }, iceServers: [] });
@@ -129,8 +130,10 @@ export async function startFakeMediaMtx(): Promise<FakeMediaMtx> {
     });
     response.writeHead(201, {
       'content-type': 'application/sdp',
+      'access-control-expose-headers': 'ETag, ID, Accept-Patch, Link, Location',
       id,
       etag: '*',
+      'accept-patch': 'application/trickle-ice-sdpfrag',
       location: `/${name}/whep/${session.secret}`,
     });
     response.end(peer.localDescription?.sdp);
@@ -181,7 +184,7 @@ function whepRefusal(
     session?.end();
     return session ? [200, ''] : [404, 'session not found'];
   }
-  if (verb !== 'whep' || request.method !== 'POST') return [405, ''];
+  if (verb !== 'whep' || request.method !== 'POST') return [405, 'method not allowed'];
   if (request.headers['content-type'] !== 'application/sdp') return [400, 'invalid Content-Type'];
   if (fake.whep_refusal) return [fake.whep_refusal.status, fake.whep_refusal.error];
   return fake.paths.has(name) ? undefined : [404, `no stream is available on path '${name}'`];
@@ -190,7 +193,16 @@ function whepRefusal(
 /** Whether it was about viewers. */
 function answerSessions(fake: FakeMediaMtx, { url = '', method }: IncomingMessage, answer: Answer): boolean {
   if (url.startsWith('/v3/webrtcsessions/list')) {
-    const items = Array.from(fake.sessions.values(), ({ id, path, bytesSent }) => ({ id, path, bytesSent }));
+    const items = Array.from(fake.sessions.values(), ({ id, path, bytesSent }) => ({
+      id,
+      path,
+      peerConnectionEstablished: true,
+      state: 'read',
+      outboundBytes: bytesSent,
+      outboundRTPPackets: 0,
+      outboundRTCPPackets: 0,
+      bytesSent,
+    }));
     answer(200, { itemCount: items.length, pageCount: 1, items });
     return true;
   }

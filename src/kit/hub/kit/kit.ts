@@ -1,6 +1,7 @@
 /** The kit's own telemetry: merges what drivers report and publishes it at the hub's pace. */
 import { firstFault } from '../../../contract/first-fault.ts';
 import { fit } from '../../../contract/fit.ts';
+import { type DataCap, gatewayFeeds } from '../../../contract/feeds.ts';
 import {
   type KitPart,
   type KitTelemetry,
@@ -90,6 +91,7 @@ export class Kit {
   /** Faults that were logged: `owner part`. */
   readonly #told = new Set<string>();
   readonly #known_links = new KnownLinks();
+  #caps: { readonly owner: string; readonly links: readonly DataCap[] } = { owner: nobody, links: [] };
   /** The uplink asks for the links with each packet, and they change once in a while. */
   #merged: Merged | undefined;
   #links: LinkStates = new Map();
@@ -130,6 +132,15 @@ export class Kit {
     if (stableJson(this.links()) !== before) this.#linksChanged();
   }
 
+  /** The data caps of all links, from the driver that counts. */
+  noteCaps(owner: string, message: unknown): void {
+    this.#caps = { owner, links: gatewayFeeds.data_caps.safeParse(message).data?.links ?? [] };
+  }
+
+  dataCap(link: string | undefined): DataCap | undefined {
+    return this.#caps.links.find(({ name }) => name === link);
+  }
+
   /** A position of the kit as this instance knows it; null takes its last one back. */
   reportLocation(owner: string, fix: Fix | null): void {
     this.#options.kit_location.note(owner, fix);
@@ -163,6 +174,7 @@ export class Kit {
    * and then null is published where the schema allows it; null: it was stopped.
    */
   withdraw(owner: string, reason: string | null): void {
+    if (this.#caps.owner === owner) this.#caps = { owner: nobody, links: [] };
     this.#known_links.withdraw(owner, reason ?? 'stopped');
     this.#options.kit_location.note(owner, null);
     for (const [name, part] of this.#parts) {

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { commandPolicy, PacePolicy, uploadRule } from '../../../../src/kit/app/policy.ts';
 import type { Config } from '../../../../src/kit/config/config.ts';
+import { videoSection } from '../../../../src/kit/config/media.ts';
 import { linkType, type LinkType } from '../../../../src/contract/kit.ts';
 import { kitConfig } from '../../../../src/contract/tasks.ts';
 import { defineCommand, noInput } from '../../../../src/toolkit/driver/command.ts';
@@ -192,5 +193,46 @@ describe('the policy on files', () => {
     [{ default: 'on_order', wifi: 'always' }, 'wifi', false, 'always'],
   ] as const)('%j allows on %s, metered %s: %s', (upload, link, isMetered, rule) => {
     expect(uploadRule(upload, link, isMetered)).toBe(rule);
+  });
+});
+
+describe('video for viewers of the cloud', () => {
+  const cap = (state: 'ok' | 'exceeded') => ({
+    name: 'wwan0',
+    cap_gb: 5,
+    used_gb: 5.001,
+    used_pct: 100,
+    forecast_gb: null,
+    last_day: '2026-11-30',
+    state,
+  });
+  const grant = (video: object, link: LinkType, state: 'ok' | 'exceeded' = 'ok') => {
+    const paced = { uplink: { metered: ['satellite', 'cellular'] } };
+    const policy = new PacePolicy(
+      () => paced as unknown as Paced,
+      () => link,
+    );
+    return policy.videoGrant(videoSection.parse(video), cap(state));
+  };
+
+  it.each([
+    [{}, 'ethernet', 'ok', 'free'],
+    [{}, 'cellular', 'ok', 'limited'],
+    [{ metered: 'never' }, 'cellular', 'ok', 'never'],
+    [{ links: { ethernet: 'on_demand' } }, 'ethernet', 'ok', 'limited'],
+    // A data cap that is used up ends it, unless the file says that it may cost.
+    [{}, 'cellular', 'exceeded', 'never'],
+    [{}, 'ethernet', 'exceeded', 'never'],
+    [{ metered: 'free' }, 'cellular', 'exceeded', 'free'],
+    [{ links: { cellular: 'free' } }, 'cellular', 'exceeded', 'free'],
+  ] as const)('%j over %s with a cap that is %s: %s', (video, link, state, kind) => {
+    expect(grant(video, link, state).kind).toBe(kind);
+  });
+
+  it('names the cap, what is used and the key', () => {
+    expect(grant({}, 'cellular', 'exceeded')).toMatchObject({
+      reason:
+        'the data cap of the wwan0 link is used up (5.001 of 5 GB until 2026-11-30): no video over it; raise its cap_gb, or set video to free',
+    });
   });
 });

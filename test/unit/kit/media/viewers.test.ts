@@ -23,6 +23,7 @@ function fakeServer({ counts = true }: { readonly counts?: boolean } = {}) {
   const server = {
     name: 'MediaMTX',
     fault: undefined as Error | undefined,
+    answer: undefined as string | undefined,
     held: undefined as Promise<void> | undefined,
     watch: async (_name: string, offer: string): Promise<Viewing> => {
       await server.held;
@@ -30,7 +31,11 @@ function fakeServer({ counts = true }: { readonly counts?: boolean } = {}) {
       watched += 1;
       const session = `s${watched}`;
       sent.set(session, 0);
-      return { answer: `answer to ${offer}`, resource: `http://127.0.0.1/cam/whep/${session}`, session };
+      return {
+        answer: server.answer ?? `answer to ${offer}`,
+        resource: `http://127.0.0.1/cam/whep/${session}`,
+        session,
+      };
     },
     leave: async ({ session }: Pick<Viewing, 'resource' | 'session'>): Promise<void> => {
       sent.delete(session ?? '');
@@ -49,6 +54,7 @@ async function open(
   const kit = {
     grant: { kind: 'free' } as VideoGrant,
     none: undefined as string | undefined,
+    address: undefined as string | undefined,
     day: '2026-11-29',
   };
   const log = recordingLog();
@@ -57,6 +63,7 @@ async function open(
     server,
     streamOf: () => (kit.none === undefined ? { name: 'cam' } : { none: kit.none }),
     grant: () => kit.grant,
+    publicAddress: () => kit.address,
     today: () => kit.day,
     file: place,
     log,
@@ -64,7 +71,7 @@ async function open(
   });
   const watch = async (n: number) => viewers.receive({ id: id_of(n), asset_id, offer: 'v=0' });
   const leave = async (n: number) => viewers.receive({ id: id_of(n), asset_id, offer: null });
-  return { viewers, kit, log, watch, leave, sent, file: place };
+  return { viewers, kit, log, watch, leave, sent, fake: server, file: place };
 }
 
 describe('viewers of the cloud', () => {
@@ -74,6 +81,27 @@ describe('viewers of the cloud', () => {
     expect([sent.size, viewers.use.viewers]).toEqual([1, 1]);
     expect(await leave(1)).toBeUndefined();
     expect([sent.size, viewers.use.viewers]).toEqual([0, 0]);
+  });
+
+  it('get the public address of the kit beside the candidates of the media server', async () => {
+    const { watch, kit, fake } = await open(fakeServer());
+    const lines = [
+      'a=candidate:1 1 udp 2130706431 127.0.0.1 8189 typ host',
+      'a=candidate:2 1 udp 2130706431 2001:db8::7 8189 typ host',
+      'a=candidate:3 1 udp 2130706431 192.168.1.2 8189 typ host generation 0',
+      'a=candidate:4 1 tcp 1671430143 192.168.1.2 9 typ host tcptype active',
+      '',
+    ];
+    fake.answer = lines.join('\r\n');
+    expect(await watch(1)).toEqual({ answer: fake.answer });
+    kit.address = '203.0.113.10';
+    const added = 'a=candidate:kit 1 udp 1694498815 203.0.113.10 8189 typ srflx raddr 0.0.0.0 rport 0';
+    expect(await watch(2)).toEqual({ answer: lines.toSpliced(3, 0, added).join('\r\n') });
+    // The media server has asked STUN itself.
+    fake.answer = lines.toSpliced(3, 0, added).join('\r\n');
+    expect(await watch(3)).toEqual({ answer: fake.answer });
+    fake.answer = 'a=candidate:4 1 tcp 1671430143 192.168.1.2 9 typ host tcptype active\r\n';
+    expect(await watch(4)).toEqual({ answer: fake.answer });
   });
 
   it('end also when they leave before the media server has answered', async () => {
@@ -159,8 +187,9 @@ describe('video over a metered link', () => {
   it('is refused where the link is forbidden, and ended when such a link comes into use', async () => {
     const { watch, viewers, kit, sent } = await open(fakeServer());
     await watch(1);
-    kit.grant = { kind: 'never', link: 'satellite' };
-    expect(await watch(2)).toEqual({ refused: 'link', reason: texts.link_forbids('satellite') });
+    const reason = texts.link_forbids('satellite');
+    kit.grant = { kind: 'never', reason };
+    expect(await watch(2)).toEqual({ refused: 'link', reason });
     await viewers.look();
     expect(sent.size).toBe(0);
   });
