@@ -78,12 +78,17 @@ export function videoRoutes({ service, gate, video_settings }: VideoRouteParts):
   };
   routes.openapi(watchVideo, async (c) => {
     const { principal } = c.var;
+    const { signal } = c.req.raw;
     demandScope(principal, 'read');
     const offer = await c.req.text();
     if (offer.length > sdp_chars_max)
       throw new RequestProblem('too-large', texts.sdp_too_large(sdp_chars_max));
     const { kit_id, asset_id } = c.req.valid('param');
     const { viewer_id, answer } = await service.watch(principal, kit_id, { asset_id, offer });
+    // A viewer that closes its connection before it has the answer cannot end what it does not know of.
+    const end = () => void service.leave(principal, kit_id, { asset_id, viewer_id }).catch(() => undefined);
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
     nameServers(c, principal.key_id);
     c.header('Location', `/api/kits/${kit_id}/assets/${asset_id}/whep/${viewer_id}`);
     return c.body(answer, 201, { 'content-type': 'application/sdp' });

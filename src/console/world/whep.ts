@@ -102,14 +102,16 @@ async function playOnce(
     peer.ontrack = ({ track }) => stream.addTrack(track);
     await peer.setLocalDescription(await peer.createOffer());
     await gathered(peer, signal, hasTurn);
-    const { answer, resource: created } = await offer(url, peer.localDescription?.sdp ?? '', {
+    const offered = peer.localDescription?.sdp ?? '';
+    const { answer, resource: created } = await offer(url, offered, {
       signal,
       isRelayed,
     });
     resource = created;
     // A media server that sends only what this browser cannot play rejects the video and keeps the sound.
-    if (/^m=video 0 /mu.test(answer)) throw new NoVideo(t.video.codec, { isLasting: true });
+    if (/^m=video 0 /mu.test(answer)) throw new NoVideo(codecFault(offered), { isLasting: true });
     await peer.setRemoteDescription({ type: 'answer', sdp: answer });
+    video.onloadeddata = () => onState({ state: 'playing', text: t.video.live, frames: 1 });
     video.srcObject = stream;
     const isBlocked = await video.play().then(
       () => false,
@@ -118,6 +120,7 @@ async function playOnce(
     if (isBlocked) onState({ state: 'tap', text: t.video.tap, frames: 0 });
     await watch(peer, { signal, onState, lost: isRelayed && !hasTurn ? t.video.noTurn : t.video.failed });
   } finally {
+    video.onloadeddata = null;
     video.srcObject = null;
     peer.close();
     if (resource !== undefined)
@@ -162,12 +165,12 @@ async function iceServersOf(url: string, signal: AbortSignal): Promise<RTCIceSer
 }
 
 /** What the service or the kit says, by the type of the problem (RFC 9457). */
-function refusedByService(status: number, problem: unknown): NoVideo {
+function refusedByService(status: number, problem: unknown, sdp: string): NoVideo {
   const detail = textIn(field(problem, 'detail'));
   const kind = textIn(field(problem, 'type')).replace('/problems/', '');
   const words: Record<string, string> = {
     'link-forbids': t.video.link,
-    'not-playable': t.video.codec,
+    'not-playable': codecFault(sdp),
     'not-found': t.video.noneAtKit,
     'no-answer': t.video.kitSilent,
     unavailable: t.video.notNow,
@@ -175,6 +178,11 @@ function refusedByService(status: number, problem: unknown): NoVideo {
   const isLasting = kind === 'link-forbids' || kind === 'not-playable' || kind === 'not-found';
   const said = words[kind] ?? t.trouble.answered(status);
   return new NoVideo(detail === '' ? said : `${said} (${detail})`, { isLasting });
+}
+
+/** A browser without the decoder, as a Firefox without codecs of its system, cannot play what a camera of ours should send. */
+function codecFault(offered: string): string {
+  return offered.includes(' H264/') ? t.video.codec : t.video.noH264;
 }
 
 async function offer(
@@ -191,10 +199,10 @@ async function offer(
     }),
   );
   const answer = await response.text();
-  if (isRelayed && response.status !== 201) throw refusedByService(response.status, parseJson(answer));
+  if (isRelayed && response.status !== 201) throw refusedByService(response.status, parseJson(answer), sdp);
   if (response.status === 404) throw new NoVideo(t.video.noStream);
   if (response.status === 400 || response.status === 406) {
-    throw new NoVideo(t.video.codec);
+    throw new NoVideo(codecFault(sdp));
   }
   if (response.status !== 201) throw new NoVideo(t.video.answered(response.status));
   const named = response.headers.get('Location');
@@ -237,7 +245,13 @@ async function watch(
   },
 ) {
   let frames = 0;
+  let wasConnected = peer.connectionState === 'connected';
+  peer.addEventListener('connectionstatechange', () => {
+    wasConnected ||= peer.connectionState === 'connected';
+  });
   let moved_ms = performance.now();
+  // MediaMTX ends a stream that browsers cannot play, such as with B-frames, once it is connected (bluenviron/mediamtx#1491).
+  const without = () => (wasConnected ? t.video.noPicture : lost);
   while (!signal.aborted) {
     await rest(look_every_ms, signal);
     const decoded = await framesDecoded(peer);
@@ -245,11 +259,9 @@ async function watch(
     if (decoded > frames) moved_ms = now_ms;
     frames = Math.max(frames, decoded);
     const still_ms = now_ms - moved_ms;
-    if (still_ms > give_up_ms)
-      throw new NoVideo(
-        frames > 0 ? t.video.stopped : peer.connectionState === 'connected' ? t.video.noPicture : lost,
-      );
-    if (peer.connectionState === 'failed' || peer.connectionState === 'closed') throw new NoVideo(lost);
+    if (still_ms > give_up_ms) throw new NoVideo(frames > 0 ? t.video.stopped : without());
+    if (peer.connectionState === 'failed' || peer.connectionState === 'closed')
+      throw new NoVideo(frames > 0 ? lost : without());
     if (frames > 0 && still_ms > frozen_ms) {
       onState({ state: 'frozen', text: t.video.frozen(Math.round(still_ms / 1_000)), frames });
     } else if (frames > 0) {

@@ -147,7 +147,10 @@ export const devices: typeof english = {
     codec: 'der Browser kann den Codec dieser Kamera nicht abspielen; ihren Nebenstrom auf H.264 stellen',
     answered: (status) => `der Medienserver antwortete ${status}`,
     blocked: 'die Adresse des Videostroms steht nicht in media_origins des Dienstes',
-    noPicture: 'es kam kein Bild',
+    noPicture:
+      'es kam kein Bild; den Nebenstrom der Kamera auf H.264 ohne B-Frames stellen, mit einem Schlüsselbild alle 2 s',
+    noH264:
+      'dieser Browser hat keinen H.264-Decoder; die Codecs des Systems installieren oder einen anderen Browser nehmen',
     stopped: 'das Bild blieb stehen',
     failed: 'die Verbindung scheiterte',
     noTurn: 'die Verbindung scheiterte; beim Dienst ist kein TURN-Server eingerichtet (video.turn)',

@@ -177,7 +177,9 @@ export const devices = {
     codec: 'the browser cannot play the codec of this camera; set its sub-stream to H.264',
     answered: (status: number) => `the media server answered ${status}`,
     blocked: 'the stream address is not among the media_origins of the service',
-    noPicture: 'no picture came',
+    noPicture:
+      'no picture came; set the sub-stream of the camera to H.264 without B-frames, with a key frame every 2 s',
+    noH264: 'this browser has no H.264 decoder; install the codecs of the system, or use another browser',
     stopped: 'the picture stopped',
     failed: 'the connection failed',
     noTurn: 'the connection failed; no TURN server is configured at the service (video.turn)',

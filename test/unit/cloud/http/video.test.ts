@@ -92,6 +92,22 @@ describe('the video of an asset', () => {
     expect(requests[1]).toEqual({ id: offered?.id, asset_id, offer: null });
   });
 
+  it('is ended at the kit when the viewer has gone before the answer came', async () => {
+    const { lab, ask, requests, relay } = await open(null);
+    const gone = new AbortController();
+    const headers = { 'x-api-key': lab.key, 'content-type': 'application/sdp' };
+    const init = { method: 'POST', headers, body: 'v=0', signal: gone.signal };
+    const asked = fetch(lab.url + path, init).catch((error: unknown) => error);
+    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    gone.abort();
+    await asked;
+    const id = requests[0]?.id ?? '';
+    // Until it is answered the service has noticed the closed connection.
+    await ask('OPTIONS');
+    relay.receive(upTopic(kit_id, channels.whep(id)), Buffer.from('{"answer":"v=0"}'));
+    await vi.waitFor(() => expect(requests[1]).toEqual({ id, asset_id, offer: null }));
+  });
+
   it('names STUN and TURN servers, with a login that expires and that coturn accepts', async () => {
     const { watch, ask, lab, requests, log } = await open({ answer: 'v=0\r\n' });
     for (const response of [await watch(), await ask('OPTIONS')]) {
