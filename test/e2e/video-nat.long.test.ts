@@ -1,8 +1,8 @@
 /**
  * Video through two NATs, of which the kit's is symmetric and 600 ms away: the shipped kit and service, mosquitto, coturn, real H.264 of GStreamer
- * behind the API of MediaMTX, and Chromium with the console. Prints what it measured.
+ * behind the API of MediaMTX, and as viewers Chromium and Firefox with the console, and werift. Prints what it measured.
  */
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { nat_lab_address, type NatLab, type NatPlace, withNatLab } from '../support/gateway/nat-lab.ts';
 import { command_file, withKit } from '../support/kit/kit.ts';
 import { peerMissing, program, rootMissing } from '../support/peers.ts';
-import { withDirectory } from '../support/temporary.ts';
+import { run, withDirectory } from '../support/temporary.ts';
 
 const secret = 'a-secret-of-the-turn-server';
 const camera_said = z.object({ port: z.int(), username: z.string(), password: z.string() });
@@ -29,12 +29,41 @@ interface Scene {
   readonly viewers: () => Promise<number>;
   /** Everything that was logged. */
   readonly logs: () => string;
+  readonly dir_of_kit: string;
+  /** Resident memory of the daemon. */
+  readonly memoryMb: () => Promise<number>;
+  /** Runs a program in the network of the viewer, with a file of `test/support`; resolves with the JSON that it prints. */
+  readonly inViewer: (file: string, ...words: readonly string[]) => Promise<unknown>;
+  /** What cameras send from now on. */
+  readonly sends: (codec: 'H264' | 'VP8') => Promise<void>;
+  /** Steps of the media server from then on. */
+  readonly stepsSince: (from_ms: number) => readonly Step[];
+}
+
+interface Step {
+  readonly trace: string;
+  readonly at_ms: number;
+}
+const step = z.object({ trace: z.string(), at_ms: z.number() });
+
+interface SceneOptions {
+  /** The media server of the kit relays over TCP, too. */
+  readonly kitRelays?: boolean;
+  /** Of the kit, as the driver of the links has it. */
+  readonly link?: Readonly<Record<string, unknown>>;
+  /** Of the configuration of the kit. */
+  readonly config?: Readonly<Record<string, unknown>>;
 }
 
 const service_url = `http://${nat_lab_address}:8080`;
 const media = { api: 9997, viewers: 8889 } as const;
+const media_api = `http://127.0.0.1:${media.api}`;
+const support = join(import.meta.dirname, '../support');
 
-async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
+async function withScene(
+  { kitRelays = false, link = { type: 'satellite' }, config: more = {} }: SceneOptions,
+  play: (scene: Scene) => Promise<void>,
+): Promise<void> {
   await withNatLab(async (lab) =>
     withDirectory(async (dir) => {
       const children: Child[] = [];
@@ -98,9 +127,15 @@ async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
             media: {
               server: 'mediamtx',
               viewer_url: `http://127.0.0.1:${media.viewers}`,
-              ice_servers: [{ url: `stun:${nat_lab_address}:3478` }],
+              ...(kitRelays && {
+                ice_servers: [{ url: turn('tcp'), username: 'AUTH_SECRET', password_file: secret_file }],
+              }),
             },
-            drivers: [{ driver: 'onvif', options: { cameras: [entry] } }],
+            drivers: [
+              { driver: 'onvif', options: { cameras: [entry] } },
+              { driver: 'links', options: { wan: { eth0: link }, public_ip: { stun: [nat_lab_address] } } },
+            ],
+            ...more,
           });
           const daemon = start('kit', [command_file, 'run', '--config', kit.config_file]);
           await daemon.printed(/kit-connector started/u);
@@ -127,8 +162,34 @@ async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
             key,
             dir,
             viewers: async () =>
-              sessions.parse(await ask('kit', `http://127.0.0.1:${media.api}/v3/webrtcsessions/list`))
-                .itemCount,
+              sessions.parse(await ask('kit', `${media_api}/v3/webrtcsessions/list`)).itemCount,
+            dir_of_kit: kit.dir,
+            async memoryMb() {
+              const status = await readFile(`/proc/${daemon.pid}/status`, 'utf8');
+              return Math.round(Number(/^VmRSS:\s+(\d+)/mu.exec(status)?.[1]) / 1_024);
+            },
+            async inViewer(file, ...words) {
+              const { stdout, stderr } = await start('viewer', [join(support, file), ...words]).ended;
+              if (stdout === '') throw new Error(stderr);
+              return JSON.parse(stdout) as unknown;
+            },
+            async sends(codec) {
+              await run(
+                'ip',
+                ...lab.prefix('kit').slice(1),
+                'curl',
+                '-sf',
+                '-d',
+                '',
+                `${media_api}/codec/${codec}`,
+              );
+            },
+            stepsSince: (from_ms) =>
+              server
+                .output()
+                .split('\n')
+                .flatMap((line) => (line.startsWith('{') ? step.parse(JSON.parse(line)) : []))
+                .filter(({ at_ms }) => at_ms >= from_ms),
             logs: () => [daemon, service].map((each) => each.output()).join('\n') + broker.log(),
           });
         });
@@ -154,64 +215,159 @@ async function openConsole({ lab, dir, key, kit_id }: Scene): Promise<{ browser:
     args: ['--disable-quic', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
   });
   const page = await (await browser.newContext()).newPage();
-  await page.addInitScript(() => {
-    const times = { asked_ms: 0, frame_ms: 0 };
-    Object.assign(globalThis, { times });
-    const send = globalThis.fetch;
-    globalThis.fetch = async (input, init) => {
-      if (typeof input === 'string' && input.includes('/whep') && times.asked_ms === 0)
-        times.asked_ms = performance.now();
-      return send(input, init);
-    };
-    document.addEventListener('loadeddata', () => (times.frame_ms ||= performance.now()), true);
-  });
+  await page.addInitScript(traceVideo);
   await page.goto(`${service_url}/#key=${encodeURIComponent(key)}`);
   await page.locator('.asset-row', { hasText: 'Gate' }).waitFor();
   await page.goto(`${service_url}/#/k/${kit_id}/assets`);
   return { browser, page };
 }
 
-const timesOf = z.object({ asked_ms: z.number(), frame_ms: z.number() });
+/** Runs in the page, before its scripts: keeps the steps of the player. */
+function traceVideo(): void {
+  const steps: Step[] = [];
+  const note = (trace: string): void => {
+    steps.push({ trace, at_ms: Math.round(performance.timeOrigin + performance.now()) });
+  };
+  Object.assign(globalThis, { steps });
+  const send = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    if (typeof input !== 'string' || !input.includes('/whep')) return send(input, init);
+    note(`viewer ${init?.method}`);
+    const response = await send(input, init);
+    note(`viewer has the answer to ${init?.method}`);
+    return response;
+  };
+  const Peer = globalThis.RTCPeerConnection;
+  globalThis.RTCPeerConnection = class extends Peer {
+    constructor(configuration?: RTCConfiguration) {
+      super(configuration);
+      this.addEventListener('iceconnectionstatechange', () => note(`viewer ICE ${this.iceConnectionState}`));
+      this.addEventListener('connectionstatechange', () => note(`viewer ${this.connectionState}`));
+    }
+  };
+  document.addEventListener('loadeddata', () => note('first picture'), true);
+}
 
 /** Milliseconds from the first request for video to its first picture. */
-async function firstFrame({ kit_id, asset_id }: Scene, page: Page): Promise<number> {
-  await page.evaluate(() => {
-    Object.assign(Reflect.get(globalThis, 'times') as object, { asked_ms: 0, frame_ms: 0 });
-  });
+async function firstPicture({ kit_id, asset_id, stepsSince }: Scene, page: Page): Promise<number> {
+  await page.evaluate(() => void (Reflect.get(globalThis, 'steps') as Step[]).splice(0));
   await page.goto(`${service_url}/#/k/${kit_id}/a/${asset_id}`);
   await page.locator('.video .rec').waitFor({ timeout: 60_000 });
-  const { asked_ms, frame_ms } = timesOf.parse(
-    await page.evaluate((): unknown => Reflect.get(globalThis, 'times')),
-  );
-  return frame_ms - asked_ms;
+  const seen = step.array().parse(await page.evaluate((): unknown => Reflect.get(globalThis, 'steps')));
+  const from_ms = seen[0]?.at_ms ?? 0;
+  const all = [...seen, ...stepsSince(from_ms)].toSorted((a, b) => a.at_ms - b.at_ms);
+  console.log(all.map(({ trace, at_ms }) => `${at_ms - from_ms} ms ${trace}`).join('\n'));
+  return (seen.find(({ trace }) => trace === 'first picture')?.at_ms ?? Number.NaN) - from_ms;
 }
 
-async function leave({ kit_id }: Scene, page: Page): Promise<void> {
-  await page.goto(`${service_url}/#/k/${kit_id}/assets`);
+async function leave(scene: Scene, page: Page): Promise<void> {
+  expect(await scene.viewers()).toBe(1);
+  await page.goto(`${service_url}/#/k/${scene.kit_id}/assets`);
+  await eventually('the kit sends nothing more', async () => (await scene.viewers()) === 0);
 }
+
+const minutes = 60_000;
+const shownText = z.object({ text: z.string(), width: z.number() });
+const came = z.object({ seen: z.int(), faults: z.array(z.string()) });
 
 describe.skipIf(
   rootMissing() ||
     peerMissing('mosquitto', 'turnserver', 'chromium-headless-shell', 'nft', 'curl', 'gst-inspect-1.0'),
 )('video through two NATs', () => {
-  it('comes over TURN, also by TCP, and leaves no stream and no secret behind', async () => {
-    await withScene(async (scene) => {
-      expect(await scene.viewers()).toBe(0);
+  it(
+    'comes over TURN, also by TCP, and leaves no stream and no secret behind',
+    { timeout: 5 * minutes },
+    async () => {
+      await withScene({}, async (scene) => {
+        expect(await scene.viewers()).toBe(0);
+        const { browser, page } = await openConsole(scene);
+        try {
+          const by_udp = [];
+          for (let n = 0; n < 3; n += 1) {
+            by_udp.push(await firstPicture(scene, page));
+            await leave(scene, page);
+          }
+          await scene.lab.blockUdp('viewer');
+          const by_tcp = await firstPicture(scene, page);
+          await leave(scene, page);
+          console.log(`first picture: ${by_udp.join(', ')} ms over UDP, ${by_tcp} ms over TCP`);
+          for (const hidden of [secret, scene.key]) expect(scene.logs()).not.toContain(hidden);
+        } finally {
+          await browser.close();
+        }
+      });
+    },
+  );
+
+  it('comes over TCP where the kit, or both networks, let no UDP out', { timeout: 5 * minutes }, async () => {
+    await withScene({ kitRelays: true }, async (scene) => {
       const { browser, page } = await openConsole(scene);
       try {
-        const by_udp = [];
-        for (let n = 0; n < 3; n += 1) {
-          by_udp.push(Math.round(await firstFrame(scene, page)));
-          expect(await scene.viewers()).toBe(1);
-          await leave(scene, page);
-          await eventually('the kit sends nothing more', async () => (await scene.viewers()) === 0);
-        }
-        await scene.lab.blockUdp();
-        const by_tcp = Math.round(await firstFrame(scene, page));
+        await scene.lab.blockUdp('kit');
+        const at_kit = await firstPicture(scene, page);
         await leave(scene, page);
-        await eventually('the kit sends nothing more', async () => (await scene.viewers()) === 0);
-        console.log(`first picture: ${by_udp.join(', ')} ms over UDP, ${by_tcp} ms over TCP`);
+        await scene.lab.blockUdp('viewer');
+        const at_both = await firstPicture(scene, page);
+        await leave(scene, page);
+        console.log(`first picture without UDP: ${at_kit} ms at the kit, ${at_both} ms at both`);
         for (const hidden of [secret, scene.key]) expect(scene.logs()).not.toContain(hidden);
+      } finally {
+        await browser.close();
+      }
+    });
+  });
+
+  it('shows in Firefox what it can play, and says what it lacks', { timeout: 8 * minutes }, async () => {
+    await withScene({}, async (scene) => {
+      const { kit_id, asset_id, key } = scene;
+      const pages = [
+        `${service_url}/#key=${encodeURIComponent(key)}`,
+        `${service_url}/#/k/${kit_id}/a/${asset_id}`,
+      ];
+      const h264 = shownText.parse(await scene.inViewer('service/firefox-process.ts', ...pages));
+      console.log(`Firefox with H.264: ${h264.text}`);
+      expect(h264.text).toMatch(/^Live$|no H\.264 decoder/u);
+      await scene.sends('VP8');
+      const vp8 = shownText.parse(await scene.inViewer('service/firefox-process.ts', ...pages));
+      expect(vp8).toEqual({ text: 'Live', width: 320 });
+      await eventually('the kit sends nothing more', async () => (await scene.viewers()) === 0);
+    });
+  });
+
+  it('serves 50 viewers that come and go, and keeps nothing of them', { timeout: 10 * minutes }, async () => {
+    await withScene({}, async (scene) => {
+      const { kit_id, asset_id, key, dir_of_kit, memoryMb } = scene;
+      const whep = `${service_url}/api/kits/${kit_id}/assets/${asset_id}/whep`;
+      const memory_mb = [];
+      for (const count of [10, 40]) {
+        const { seen, faults } = came.parse(
+          await scene.inViewer('cameras/viewers-process.ts', whep, key, String(count)),
+        );
+        expect({ seen, faults }).toEqual({ seen: count, faults: [] });
+        // Those who went without a word have 30 s.
+        await eventually('the kit sends nothing more', async () => (await scene.viewers()) === 0, 60_000);
+        memory_mb.push(await memoryMb());
+      }
+      console.log(`memory of the kit after 10 and 50 viewers: ${memory_mb.join(', ')} MB`);
+      await eventually('the kit has no viewer', async () =>
+        (await readFile(join(dir_of_kit, 'state/video.json'), 'utf8')).includes('"viewers":[]'),
+      );
+    });
+  });
+
+  it('sends what the budget of a metered link allows, within 5 %', { timeout: 5 * minutes }, async () => {
+    const mb_max = 2;
+    await withScene({ config: { video: { mb_max, seconds_max: 3_600 } } }, async (scene) => {
+      const { browser, page } = await openConsole(scene);
+      try {
+        const before = await scene.lab.udpBytesOfKit();
+        await firstPicture(scene, page);
+        await eventually('the kit has ended it', async () => (await scene.viewers()) === 0, 2 * minutes);
+        const used_mb = ((await scene.lab.udpBytesOfKit()) - before) / 1e6;
+        console.log(`of a budget of ${mb_max} MB, ${used_mb.toFixed(3)} MB left by the wire`);
+        expect(used_mb).toBeGreaterThan(mb_max * 0.95);
+        expect(used_mb).toBeLessThan(mb_max * 1.05);
+        await page.getByText('is used up (2 MB)').waitFor();
       } finally {
         await browser.close();
       }

@@ -1,10 +1,11 @@
 /** Video from the announcement to the viewer: a camera, the connector, a media server, a broker and a WebRTC peer. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startFakeMediaMtx } from '../fakes/services/fake-mediamtx.ts';
 import { startFakeCamera } from '../fakes/fake-onvif-camera.ts';
 import { z } from 'zod';
+import { texts } from '../../src/kit/app/texts.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
@@ -69,6 +70,10 @@ describe.skipIf(peerMissing('mosquitto'))('video', () => {
         const [password_file, secret_file] = [join(kit.dir, 'password'), join(dir, 'turn-secret')];
         await writeFile(password_file, camera.settings.password, { mode: 0o600 });
         await writeFile(secret_file, secret, { mode: 0o600 });
+        const battery = join(dir, 'sys/class/power_supply/BAT0');
+        await mkdir(battery, { recursive: true });
+        const files = { type: 'Battery', present: '1', capacity: '90', status: 'Discharging' };
+        for (const [name, text] of Object.entries(files)) await writeFile(join(battery, name), `${text}\n`);
         const { username } = camera.settings;
         const entry = { name: 'Gate', host: '127.0.0.1', port: camera.port, username, password_file };
         const ice_server = { url: 'stun:127.0.0.1:9', username: '', password: '' };
@@ -80,7 +85,11 @@ describe.skipIf(peerMissing('mosquitto'))('video', () => {
             viewer_url: media.viewer_url,
             ice_servers: [{ url: ice_server.url }],
           },
-          drivers: [{ driver: 'onvif', options: { cameras: [entry] } }],
+          drivers: [
+            { driver: 'onvif', options: { cameras: [entry] } },
+            { driver: 'power', options: { interval_s: 1, roots: { sys: join(dir, 'sys') } } },
+          ],
+          low_battery: {},
         });
         const port = await freePort();
         const config = join(dir, 'service.yaml');
@@ -116,6 +125,27 @@ describe.skipIf(peerMissing('mosquitto'))('video', () => {
         expect(media.sessions.size).toBe(0);
         for (let n = 0; n < 3; n += 1)
           expect(await watchWhep(whep_url, 10, { headers })).toBeGreaterThanOrEqual(10);
+        await eventually('no stream is left', () => media.sessions.size === 0);
+        // What runs ends with the charge of the battery, and others get the reason.
+        await watchWhep(whep_url, 10, { headers, leaves: false });
+        expect(media.sessions.size).toBe(1);
+        await writeFile(join(battery, 'capacity'), '5\n');
+        await eventually('a low battery ends it', () => media.sessions.size === 0, 30_000);
+        const asked = {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/sdp' },
+          body: 'v=0',
+        };
+        expect(await (await fetch(whep_url, asked)).text()).toContain(texts.command_saved('video'));
+        await writeFile(join(battery, 'capacity'), '90\n');
+        await eventually(
+          'its charge brings video back',
+          async () => {
+            const watched = watchWhep(whep_url, 1, { headers });
+            return watched.then(Boolean, () => false);
+          },
+          60_000,
+        );
         await eventually('no stream is left', () => media.sessions.size === 0);
         expect(media.global).toEqual({ webrtcICEServers2: [ice_server] });
         media.whep_refusal = { status: 400, error: 'codecs not supported by client' };

@@ -3,11 +3,16 @@
 
     webrtc-camera.py API_PORT VIEWER_PORT        prints "ready"; each viewer gets a moving ball
 """
+import base64
+import ctypes
+import hashlib
+import hmac
 import json
 import re
 import sys
 import threading
 import time
+import urllib.parse
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -23,12 +28,45 @@ paths = {}
 ice_servers = []
 viewers = {}
 HANDSHAKE_S = 10
-# The way of an answer to the viewer.
+# Pion: 5 s without a packet is disconnected, 25 s more is failed (pion/ice, agent_config.go).
+LOST_S = 30
+codec = 'H264'
+encoders = {
+    'H264': 'x264enc tune=zerolatency speed-preset=ultrafast bitrate=400 key-int-max=10 '
+            '! video/x-h264,profile=constrained-baseline ! rtph264pay name=p config-interval=-1 aggregate-mode=zero-latency ',
+    'VP8': 'vp8enc deadline=1 cpu-used=8 target-bitrate=400000 keyframe-max-dist=10 ! rtpvp8pay name=p ',
+}
+# Pion repeats a check every 200 ms (pion/ice, agent_config.go); libnice doubles the pause, so that it starts when the answer may have come.
 ANSWER_S = 0.3
+CHECK_MS = 200
+CHECKS = 8
 
 
-def h264_of(offer):
-    """The payload type of constrained baseline with packetization mode 1."""
+def kept(taken):
+    """The getters of webrtcbin 1.22 give a reference away that they do not have."""
+    ctypes.CDLL('libgobject-2.0.so.0').g_object_ref(ctypes.c_void_p(hash(taken)))
+    return taken
+
+
+def trace(what):
+    print(json.dumps({'trace': what, 'at_ms': round(time.time() * 1000)}), flush=True)
+
+
+def turn_server(each):
+    """As `turn-server` of webrtcbin; with AUTH_SECRET the login is made as MediaMTX makes it (internal/servers/webrtc/server.go)."""
+    user, password = each['username'], each['password']
+    if user == 'AUTH_SECRET':
+        user = f'{int(time.time()) + 86400}:kit'
+        password = base64.b64encode(hmac.new(each['password'].encode(), user.encode(), hashlib.sha1).digest()).decode()
+    login = ':'.join(urllib.parse.quote(word, safe='') for word in (user, password))
+    return each['url'].replace('turn:', f'turn://{login}@')
+
+
+def payload_of(offer):
+    """The payload type; of H.264 that of constrained baseline with packetization mode 1."""
+    if codec != 'H264':
+        found = re.search(rf'a=rtpmap:(\d+) {codec}/90000', offer)
+        return found and found[1]
     for number in re.findall(r'a=rtpmap:(\d+) H264/90000', offer):
         form = re.search(rf'a=fmtp:{number} (.*)', offer)
         if form and 'packetization-mode=1' in form[1] and re.search(r'profile-level-id=42e01f', form[1], re.I):
@@ -38,18 +76,25 @@ def h264_of(offer):
 
 class Viewer:
     def __init__(self, path, offer, number):
-        self.id, self.secret, self.path, self.sent, self.promises = str(uuid.uuid4()), str(uuid.uuid4()), path, 0, []
+        self.id, self.secret, self.path, self.promises = str(uuid.uuid4()), str(uuid.uuid4()), path, []
+        self.sent, self.packets = 0, 0
+        trace('media server has the offer')
         stun = next((each['url'] for each in ice_servers if each['url'].startswith('stun:')), '')
         stun = stun.replace('stun:', 'stun-server=stun://')
         self.pipe = Gst.parse_launch(
             f'webrtcbin name=w bundle-policy=max-bundle latency=0 {stun} '
             'videotestsrc is-live=true pattern=ball ! video/x-raw,width=320,height=180,framerate=20/1 '
-            '! x264enc tune=zerolatency speed-preset=ultrafast bitrate=400 key-int-max=10 '
-            '! video/x-h264,profile=constrained-baseline ! rtph264pay name=p config-interval=-1 aggregate-mode=zero-latency '
-            f'! application/x-rtp,media=video,encoding-name=H264,payload={number} ! w.')
+            f'! {encoders[codec]}! application/x-rtp,media=video,encoding-name={codec},payload={number} ! w.')
         self.rtc = self.pipe.get_by_name('w')
         self.pipe.get_by_name('p').get_static_pad('src').add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST, self.count)
         self.rtc.connect('notify::connection-state', self.changed)
+        self.rtc.connect('notify::ice-connection-state', lambda *_: trace(f"media server ICE {self.rtc.get_property('ice-connection-state').value_nick}"))
+        for each in ice_servers:
+            if each['url'].startswith('turn:'):
+                self.rtc.emit('add-turn-server', turn_server(each))
+        agent = kept(kept(self.rtc.get_property('ice-agent')).get_property('agent'))
+        agent.set_property('stun-initial-timeout', CHECK_MS)
+        agent.set_property('stun-max-retransmissions', CHECKS)
         self.pipe.set_state(Gst.State.PLAYING)
         # Until the caps are there no transceiver fits an offer.
         while not self.rtc.sinkpads[0].get_current_caps():
@@ -64,6 +109,7 @@ class Viewer:
         reply = self.ask('create-answer', None)
         self.ask('set-local-description', reply.get_value('answer'))
         gathered.wait(5)
+        trace('media server answers')
         self.answer = self.rtc.get_property('local-description').sdp.as_text()
         viewers[self.id] = self
         # Names of mDNS cannot be found here.
@@ -80,16 +126,34 @@ class Viewer:
         return promise.get_reply()
 
     def count(self, _, info):
-        is_list = bool(info.type & Gst.PadProbeType.BUFFER_LIST)
+        # As the ICE transport of Pion counts: SRTP with its tag of 16 bytes (AES-GCM) or 10, without the headers of UDP and IP.
         if self.rtc.get_property('connection-state') == GstWebRTC.WebRTCPeerConnectionState.CONNECTED:
-            self.sent += info.get_buffer_list().calculate_size() if is_list else info.get_buffer().get_size()
+            many = info.get_buffer_list() if info.type & Gst.PadProbeType.BUFFER_LIST else None
+            packets = many.length() if many else 1
+            self.sent += (many.calculate_size() if many else info.get_buffer().get_size()) + packets * 10
+            self.packets += packets
         return Gst.PadProbeReturn.OK
 
     def changed(self, *_):
         state = self.rtc.get_property('connection-state')
+        trace(f'media server {state.value_nick}')
         ended = (GstWebRTC.WebRTCPeerConnectionState.FAILED, GstWebRTC.WebRTCPeerConnectionState.CLOSED)
         if state in ended:
             threading.Thread(target=self.end).start()
+        if state == GstWebRTC.WebRTCPeerConnectionState.CONNECTED:
+            self.heard_s = time.monotonic()
+            session = self.rtc.get_by_name('rtpbin').emit('get-internal-session', 0)
+            session.connect('on-receiving-rtcp', self.heard)
+            self.look()
+
+    def heard(self, *_):
+        self.heard_s = time.monotonic()
+
+    def look(self):
+        if time.monotonic() - self.heard_s > LOST_S:
+            self.end()
+        elif self.id in viewers:
+            threading.Timer(1, self.look).start()
 
     def connect(self):
         for candidate in self.candidates:
@@ -124,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         if self.path.startswith('/v3/webrtcsessions/list'):
-            items = [{'id': each.id, 'path': each.path, 'bytesSent': each.sent} for each in list(viewers.values())]
+            items = [{'id': each.id, 'path': each.path, 'outboundBytes': each.sent, 'outboundRTPPackets': each.packets, 'outboundRTCPPackets': 0} for each in list(viewers.values())]
             return self.reply(200, {'itemCount': len(items), 'pageCount': 1, 'items': items})
         if self.path == '/v3/config/global/get':
             return self.reply(200, {'webrtcICEServers2': ice_servers})
@@ -143,8 +207,13 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(200 if found else 404, {} if found else {'error': 'session not found'})
 
     def do_POST(self):
+        global codec
         body = self.body()
         name = self.path.split('/')[-1]
+        # Of the test alone: what cameras send from now on.
+        if self.path.startswith('/codec/'):
+            codec = name
+            return self.reply(200, {})
         if '/webrtcsessions/kick/' in self.path:
             found = viewers.get(name)
             if found:
@@ -154,7 +223,7 @@ class Handler(BaseHTTPRequestHandler):
             paths[name] = {**json.loads(body), 'name': name}
             return self.reply(200, {'status': 'ok'})
         name = self.path.strip('/').split('/')[0]
-        number = h264_of(body)
+        number = payload_of(body)
         if name not in paths:
             return self.reply(404, {'error': f"no stream is available on path '{name}'"})
         if number is None:

@@ -10,13 +10,22 @@ const h264 = new RTCRtpCodecParameters({
 });
 const patience_ms = 15_000;
 
+interface WatchOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Relays over TURN by UDP, as an authenticated OPTIONS names it. */
+  readonly relays?: boolean;
+  /** False: it goes without the `DELETE`. */
+  readonly leaves?: boolean;
+}
+
 /** Resolves with the number of RTP packets once `enough` have come; rejects when they do not come. */
 export async function watchWhep(
   url: string,
   enough: number,
-  { headers = {} }: { readonly headers?: Readonly<Record<string, string>> } = {},
+  { headers = {}, relays = false, leaves = true }: WatchOptions = {},
 ): Promise<number> {
-  const viewer = new RTCPeerConnection({ iceServers: [], codecs: { video: [h264] } });
+  const iceServers = relays ? await turnOf(url, headers) : [];
+  const viewer = new RTCPeerConnection({ iceServers, codecs: { video: [h264] } });
   try {
     let packets = 0;
     const seen = new Promise<true>((resolve) => {
@@ -38,9 +47,16 @@ export async function watchWhep(
     await viewer.setRemoteDescription({ type: 'answer', sdp: await response.text() });
     if (!(await within(patience_ms, seen))) throw new Error(`${packets} of ${enough} packets came`);
     const location = response.headers.get('location');
-    if (location !== null) await fetch(new URL(location, url), { method: 'DELETE', headers });
+    if (leaves && location !== null) await fetch(new URL(location, url), { method: 'DELETE', headers });
     return packets;
   } finally {
     await viewer.close();
   }
+}
+
+async function turnOf(url: string, headers: Readonly<Record<string, string>>) {
+  const link = (await fetch(url, { method: 'OPTIONS', headers })).headers.get('link') ?? '';
+  const named = /<(turn:[^>]+transport=udp)>[^<]*username="([^"]+)"; credential="([^"]+)"/u.exec(link);
+  const [, urls = '', username = '', credential = ''] = named ?? [];
+  return [{ urls, username, credential }];
 }

@@ -14,8 +14,10 @@ export type NatPlace = 'internet' | 'kit' | 'viewer';
 export interface NatLab {
   /** Put before a command line to run it there. */
   readonly prefix: (place: NatPlace) => readonly string[];
-  /** The network of the viewer lets no UDP out from now on. */
-  readonly blockUdp: () => Promise<void>;
+  /** Bytes of IP packets with UDP that the kit has sent, as the kernel counts them. */
+  readonly udpBytesOfKit: () => Promise<number>;
+  /** The network of this place lets no UDP out from now on. */
+  readonly blockUdp: (place: 'kit' | 'viewer') => Promise<void>;
 }
 
 /** Of the whole internet between the two. */
@@ -28,7 +30,7 @@ export async function withNatLab(fn: (lab: NatLab) => Promise<void>): Promise<vo
   const id = process.pid;
   const name = (place: string): string => `kc-nat-${id}-${place}`;
   const places = ['internet', 'kit', 'kit-nat', 'viewer', 'viewer-nat'];
-  const inside = async (place: string, ...words: readonly string[]): Promise<unknown> =>
+  const inside = async (place: string, ...words: readonly string[]): Promise<string> =>
     run('ip', 'netns', 'exec', name(place), ...words);
   const prefix = (place: NatPlace): readonly string[] => [program('ip'), 'netns', 'exec', name(place)];
   const children: ChildProcess[] = [];
@@ -93,34 +95,43 @@ export async function withNatLab(fn: (lab: NatLab) => Promise<void>): Promise<vo
       await inside(nat, 'nft', 'add', 'chain', ...input, '{ type filter hook input priority 0; }');
       await inside(nat, 'nft', 'add', 'rule', ...input, 'iifname', 'wan', 'ct', 'state', 'new', 'drop');
     }
+    const counter = [
+      'nft',
+      'add',
+      'rule',
+      'ip',
+      'count',
+      'forward',
+      'iifname',
+      'lan',
+      'meta',
+      'l4proto',
+      'udp',
+    ];
+    await inside('kit-nat', 'nft', 'add', 'table', 'ip', 'count');
+    await inside('kit-nat', 'nft', 'add', 'counter', 'ip', 'count', 'video');
+    const chain = ['ip', 'count', 'forward', '{ type filter hook forward priority 0; }'];
+    await inside('kit-nat', 'nft', 'add', 'chain', ...chain);
+    await inside('kit-nat', ...counter, 'counter', 'name', 'video');
     await relay({ order: 'set', wire: 'kit', settings: wireSettings.parse({ rtt_ms: nat_lab_rtt_ms }) });
     await fn({
       prefix,
-      async blockUdp() {
-        await inside('viewer-nat', 'nft', 'add', 'table', 'ip', 'block');
+      async udpBytesOfKit() {
+        const listed = await inside('kit-nat', 'nft', 'list', 'counter', 'ip', 'count', 'video');
+        return Number(/bytes (\d+)/u.exec(listed)?.[1]);
+      },
+      async blockUdp(place) {
+        const chain = ['ip', 'block', 'forward'];
+        await inside(`${place}-nat`, 'nft', 'add', 'table', 'ip', 'block');
         await inside(
-          'viewer-nat',
+          `${place}-nat`,
           'nft',
           'add',
           'chain',
-          'ip',
-          'block',
-          'forward',
+          ...chain,
           '{ type filter hook forward priority 0; }',
         );
-        await inside(
-          'viewer-nat',
-          'nft',
-          'add',
-          'rule',
-          'ip',
-          'block',
-          'forward',
-          'meta',
-          'l4proto',
-          'udp',
-          'drop',
-        );
+        await inside(`${place}-nat`, 'nft', 'add', 'rule', ...chain, 'meta', 'l4proto', 'udp', 'drop');
       },
     });
   } finally {
