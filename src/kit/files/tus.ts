@@ -11,13 +11,15 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DeviceUnreachable, RetryLater } from '../../platform/errors.ts';
 import { within } from '../../platform/time.ts';
-import { piece_bytes, ShortQueue } from './short-queue.ts';
+import { type Room, ShortQueue } from './short-queue.ts';
 import { texts } from './texts.ts';
 
 const [part_bytes_min, part_bytes_first, part_bytes_max] = [64 * 1024, 256 * 1024, 8 * 1024 * 1024];
 /** What a part should take; a server ends requests after 15 s or more. */
 const part_ms = 5_000;
 const answer_ms = 30_000;
+/** Of the file, at once. */
+const read_bytes = 64 * 1024;
 /** Of an error, for people. */
 const words_bytes_max = 500;
 /** Where another request holds the upload, as a broken one whose end the server has not noticed (tus-js-client 79). */
@@ -129,8 +131,8 @@ export class TusUpload {
       const answered = answerOf(asking);
       answered.catch(() => undefined);
       // A server may refuse before it has read the body: then its answer counts, not the broken connection.
-      const hasRoom = await this.#queue.of(tcp);
-      const sent = this.#write(asking, part?.read ?? [], hasRoom, ends);
+      const room = await this.#queue.of(tcp);
+      const sent = this.#write(asking, part?.read ?? [], room, ends);
       const first = await Promise.race([answered, sent]);
       sent.catch(() => undefined);
       const answer = first ?? (await within(answer_ms, answered, ends));
@@ -146,14 +148,17 @@ export class TusUpload {
   async #write(
     asking: ReturnType<typeof httpRequest>,
     read: AsyncIterable<Buffer> | Iterable<Buffer>,
-    hasRoom: (signal: AbortSignal) => Promise<void>,
+    room: Room,
     signal: AbortSignal,
   ): Promise<void> {
-    for await (const piece of read) {
-      await hasRoom(signal);
-      await this.#way.pace(piece.length, signal);
-      if (!asking.write(piece)) await once(asking, 'drain', { signal });
-      this.#way.onSent(piece.length);
+    for await (const bytes of read) {
+      for (let at = 0; at < bytes.length;) {
+        const piece = bytes.subarray(at, at + (await room(signal)));
+        await this.#way.pace(piece.length, signal);
+        if (!asking.write(piece)) await once(asking, 'drain', { signal });
+        this.#way.onSent(piece.length);
+        at += piece.length;
+      }
     }
     asking.end();
   }
@@ -201,7 +206,7 @@ function offsetOf({ status, headers, words }: Answer): number {
 
 async function* piecesOf(handle: FileHandle, from: number, length: number): AsyncGenerator<Buffer> {
   for (let at = from; at < from + length;) {
-    const bytes = Math.min(piece_bytes, from + length - at);
+    const bytes = Math.min(read_bytes, from + length - at);
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(bytes), 0, bytes, at);
     if (bytesRead === 0) throw new DeviceUnreachable(texts.file_cut);
     yield buffer.subarray(0, bytesRead);

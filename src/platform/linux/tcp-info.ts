@@ -5,9 +5,11 @@ import { openBound, sock_stream } from './bound-fd.ts';
 import { type Family, familyOf } from './socket-address.ts';
 
 const tcp_info = 11;
-const tcp_info_bytes = 148;
+const tcp_info_bytes = 152;
 const state_established = 1;
 const us_per_ms = 1_000;
+/** What the kernel has in place of a shortest round trip before the first one. */
+const never_us = 2 ** 32 - 1;
 /** Offsets in `struct tcp_info`; those of 32 bits in words. */
 const offset = { state: 0, retransmits: 2 } as const;
 const word = {
@@ -17,11 +19,13 @@ const word = {
   pmtu: 15,
   rtt: 17,
   total_retrans: 25,
+  bytes_acked: 30,
   bytes_received: 32,
   notsent: 36,
+  min_rtt: 37,
 } as const;
 
-interface TcpInfo {
+export interface TcpInfo {
   readonly isEstablished: boolean;
   /** How often the oldest segment without an acknowledgement was sent again, since anything was acknowledged. */
   readonly retransmits: number;
@@ -35,6 +39,10 @@ interface TcpInfo {
   readonly mtu: number;
   /** The kernel's own figure, free of this process's delays; null: none yet. */
   readonly rtt_ms: number | null;
+  /** The shortest one of the last minutes; null: none yet, or before Linux 4.6. */
+  readonly rtt_min_ms: number | null;
+  /** What the other side has acknowledged since the connection was made; 0 before Linux 4.1. */
+  readonly acked_bytes: number;
   /** Segments that were sent again, those of the handshake included. */
   readonly retransmits_total: number;
   /** Time since the far side sent data last; null: it has sent none. Acknowledgements alone are none. */
@@ -46,7 +54,7 @@ export function tcpInfo(c: Libc, fd: number): TcpInfo | null {
   const info = new Uint8Array(tcp_info_bytes);
   if (c.getsockopt(fd, ipproto_tcp, tcp_info, info, bytesOf(tcp_info_bytes)) !== 0) return null;
   const words = new Uint32Array(info.buffer);
-  const rtt_us = words[word.rtt] ?? 0;
+  const timeOf = (us = 0): number | null => (us > 0 && us < never_us ? us / us_per_ms : null);
   return {
     isEstablished: info[offset.state] === state_established,
     retransmits: info[offset.retransmits] ?? 0,
@@ -54,15 +62,17 @@ export function tcpInfo(c: Libc, fd: number): TcpInfo | null {
     sacked: words[word.sacked] ?? 0,
     unsent_bytes: words[word.notsent] ?? 0,
     mtu: words[word.pmtu] ?? 0,
-    rtt_ms: rtt_us > 0 ? rtt_us / us_per_ms : null,
+    rtt_ms: timeOf(words[word.rtt]),
+    rtt_min_ms: timeOf(words[word.min_rtt]),
+    acked_bytes: counterOf(words, word.bytes_acked),
     retransmits_total: words[word.total_retrans] ?? 0,
-    silent_ms: hasReceived(words) ? (words[word.last_data_recv] ?? 0) : null,
+    silent_ms: counterOf(words, word.bytes_received) > 0 ? (words[word.last_data_recv] ?? 0) : null,
   };
 }
 
 /** A counter of 64 bits, 0 before Linux 4.1. */
-function hasReceived(words: Uint32Array): boolean {
-  return (words[word.bytes_received] ?? 0) + (words[word.bytes_received + 1] ?? 0) > 0;
+function counterOf(words: Uint32Array, at: number): number {
+  return (words[at] ?? 0) + (words[at + 1] ?? 0) * 2 ** 32;
 }
 
 const so_meminfo = 55;

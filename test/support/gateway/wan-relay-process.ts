@@ -26,8 +26,6 @@ const ifreq_bytes = 40;
 const frame_bytes_max = 65_536;
 /** Of Ethernet. */
 const header_bytes = 14;
-/** A rate limit queues for so long before it drops. */
-const queue_ms_max = 500;
 /** Timers are no finer than this. */
 const tick_ms = 0.5;
 
@@ -111,7 +109,7 @@ class Way {
   }
 
   take(frame: Buffer): void {
-    const { rtt_ms, jitter_ms, rate_kbit, mtu_bytes, blackhole } = this.settings;
+    const { rtt_ms, jitter_ms, rate_kbit, queue_ms_max, mtu_bytes, blackhole } = this.settings;
     const isTooLarge = mtu_bytes > 0 && frame.length > header_bytes + mtu_bytes;
     if (blackhole || isTooLarge || this.#isLost()) return;
     let due_ms = performance.now();

@@ -16,6 +16,8 @@ export const wireSettings = z.strictObject({
   loss_pct: z.number().default(0),
   /** Each way; 0: unlimited. */
   rate_kbit: z.number().default(0),
+  /** A rate limit queues for so long before it drops, one queue for all as modems have. */
+  queue_ms_max: z.number().default(500),
   /** The largest packet that passes, each way; larger ones are lost without a word. 0: every one passes. */
   mtu_bytes: z.number().default(0),
   /** Takes every frame and forwards none; the carrier stays. */
