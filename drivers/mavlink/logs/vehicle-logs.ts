@@ -37,6 +37,7 @@ const window_max_bytes = 9_000;
 /** The autopilot still writes to its log. */
 const settle_ms = 10_000;
 const look_every_ms = 1_000;
+const over_max = 32;
 /** Without anything for so many windows, though it is there and on the ground, the transfer is given up until the next order. */
 const silent_max = 10;
 const silent_pause_ms = 5_000;
@@ -44,6 +45,11 @@ const silent_pause_ms = 5_000;
 export class VehicleLogs implements FlightLogs {
   readonly #parts: VehicleLogsParts;
   #transfer: { readonly entry: LogEntry; done: number } | undefined;
+  /** Flights that have ended and whose logs are not under way. */
+  #due = 0;
+  #isLooking = false;
+  /** Logs that were transferred whole, or are gone. */
+  readonly #over: LogEntry[] = [];
 
   constructor(parts: VehicleLogsParts) {
     this.#parts = parts;
@@ -71,27 +77,46 @@ export class VehicleLogs implements FlightLogs {
       )
       .finally(() => {
         this.#transfer = undefined;
+        this.#over.push(entry);
+        if (this.#over.length > over_max) this.#over.shift();
+        void this.#beginDue();
       });
   }
 
   flown(): void {
-    if (this.#parts.options.after_flight) void this.#beginNewest();
+    if (!this.#parts.options.after_flight) return;
+    this.#due += 1;
+    void this.#beginDue();
   }
 
-  async #beginNewest(): Promise<void> {
+  /** The oldest log of those flights; the others follow it. A flight may also go on with the log of the one before. */
+  async #beginDue(): Promise<void> {
+    if (this.#due === 0 || this.#transfer || this.#isLooking) return;
     const { signal } = this.#parts;
+    this.#isLooking = true;
     await sleep(settle_ms, signal);
-    const to = this.#transfer ? undefined : await this.#reach();
-    const newest = to && newestOf((await listLogs(to, signal)) ?? [], to);
-    if (newest) this.begin(newest);
+    const to = await this.#reach();
+    const logs = to && (await listLogs(to, signal));
+    this.#isLooking = false;
+    if (!logs || this.#transfer) return;
+    const isOver = (log: LogEntry): boolean =>
+      this.#over.some((each) => isSame(log, each) && log.bytes === each.bytes);
+    const due = newestFirst(logs, to)
+      .slice(0, this.#due)
+      .filter((log) => !isOver(log));
+    this.#due = Math.max(0, due.length - 1);
+    const next = due.at(-1);
+    if (next) this.begin(next);
   }
 
   /** Goes on with what an earlier run of the kit had begun. */
   async #resume(): Promise<void> {
     const [name = ''] = await this.#names();
     const [id, bytes, time_utc] = name.slice(this.#prefix.length, -part_end.length).split('-').map(Number);
-    if (id !== undefined && bytes !== undefined && time_utc !== undefined)
-      this.begin({ id, bytes, time_utc });
+    if (id === undefined || bytes === undefined || time_utc === undefined) return;
+    // There may have been flights until the earlier run ended.
+    if (this.#parts.options.after_flight) this.#due += 1;
+    this.begin({ id, bytes, time_utc });
   }
 
   async #run(entry: LogEntry): Promise<string> {
@@ -240,9 +265,13 @@ interface Read {
 }
 
 /** The newest by the time of a PX4, whose list has no order, and by the number of an ArduPilot. */
-export function newestOf(logs: readonly LogEntry[], { contact }: Addressee): LogEntry | undefined {
+export function newestOf(logs: readonly LogEntry[], to: Addressee): LogEntry | undefined {
+  return newestFirst(logs, to)[0];
+}
+
+function newestFirst(logs: readonly LogEntry[], { contact }: Addressee): readonly LogEntry[] {
   const isPx4 = contact.autopilot === 'px4';
-  return logs.toSorted((a, b) => (isPx4 ? b.time_utc - a.time_utc : 0) || b.id - a.id)[0];
+  return logs.toSorted((a, b) => (isPx4 ? b.time_utc - a.time_utc : 0) || b.id - a.id);
 }
 
 /** By its time, or, where that was not known, by its number and size. */

@@ -33,6 +33,8 @@ interface Scene {
   readonly logs: StoredLogs;
   /** Resolves with the file that the kit has kept. */
   readonly keeps: () => Promise<Kept>;
+  /** All that the kit has kept. */
+  readonly kept: readonly Kept[];
 }
 
 async function withLogs(
@@ -62,7 +64,7 @@ async function withLogs(
         if (!file) throw new Error('nothing was kept');
         return file;
       };
-      await run({ lab, drone, logs, keeps });
+      await run({ lab, drone, logs, keeps, kept });
     } finally {
       await lab.stop();
     }
@@ -193,6 +195,32 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
         await lab.sees('sys_status', ({ armed }) => armed === true);
         drone.flight.armed = false;
         expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+      },
+      { options },
+    );
+  });
+
+  it('comes by itself after each of 20 flights, also of those that begin before the last log is there', async () => {
+    const options = { flight_logs: { after_flight: true } };
+    await withLogs(
+      autopilot,
+      async ({ lab, drone, logs, kept }) => {
+        const flown: Uint8Array[] = [];
+        for (let flight = 1; flight <= 20; flight += 1) {
+          drone.flight.armed = true;
+          await lab.sees('sys_status', ({ armed }) => armed === true);
+          const content = bytesOf(30_000 + 5_000 * flight, flight + 10);
+          flown.push(content);
+          logs.logs.push({ time_utc: begun_s + 600 * flight, content });
+          drone.flight.armed = false;
+          lab.outbox.clear();
+          await lab.sees('sys_status', ({ armed }) => armed === false);
+          // Every third one follows while logs are transferred.
+          if (flight % 3 !== 0) await eventually('all of it is there', () => kept.length === flown.length);
+        }
+        await eventually('all are there', () => kept.length === flown.length);
+        const got = kept.map(({ content }) => Buffer.from(content));
+        expect(flown.every((content) => got.some((each) => each.equals(content)))).toBe(true);
       },
       { options },
     );
