@@ -12,18 +12,64 @@ import type { RunningService } from '../../../src/cloud/start.ts';
 import { openThreadStore } from '../../../src/cloud/store/thread-store.ts';
 import { type App, startApp } from '../../../src/kit/app/app.ts';
 import { readConfig } from '../../../src/kit/config/config.ts';
+import { FileStore } from '../../../src/kit/files/file-store.ts';
 import { systemClock, vouched } from '../../../src/platform/clock.ts';
 import { createLog } from '../../../src/platform/log/log.ts';
-import { aborted } from '../../../src/platform/time.ts';
+import { aborted, sleep } from '../../../src/platform/time.ts';
 import { type DroneHost, drone, scriptedDriver } from '../../fakes/scripted-driver.ts';
 import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
 import { type Proxy, startProxy } from '../../support/brokers/proxy.ts';
 import { eventually } from '../../support/eventually.ts';
+import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort } from '../../support/ports.ts';
 import { recordingLog } from '../../support/recording-log.ts';
 import { makeDirectory } from '../../support/temporary.ts';
 import { kit_id } from '../../unit/kit/config/lab.ts';
+
+/** Puts files into the folder of a kit, as if drivers of an earlier run had; returns their hashes. */
+async function seed(dir: string, total: number): Promise<readonly string[]> {
+  const ending = new AbortController();
+  const store = new FileStore({
+    dir,
+    limits: () => ({ bytes_max: 2 * total, age_max_ms: 1e9, free_bytes_min: 0 }),
+    now: Date.now,
+    onDropped: () => undefined,
+    signal: ending.signal,
+  });
+  const hashes: string[] = [];
+  for (let each = 0; each < files_count; each += 1) {
+    const bytes = randomBytes(Math.round(total / files_count));
+    const about = { kind: 'flight_log', asset_id: null, name: `${each}.bin` } as const;
+    const content_type = 'application/octet-stream';
+    const { sha256 } = await store.add({ bytes }, { ...about, content_type, at_ms: Date.now() });
+    hashes.push(sha256);
+  }
+  ending.abort();
+  await store.close();
+  return hashes;
+}
+
+/** A figure of the metrics by its name and labels. */
+function figuresIn(text: string): (name: string) => number | undefined {
+  return (name) => {
+    const line = text.split('\n').find((each) => each.startsWith(`kit_connector_${name} `));
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
+  };
+}
+
+/** The value once it no longer changes. */
+async function still(value: () => number): Promise<number> {
+  for (let [before, same] = [value(), 0]; ; before = value()) {
+    await sleep(100, new AbortController().signal);
+    same = value() === before ? same + 1 : 0;
+    if (same === 5) return before;
+  }
+}
+
+/** `FILES_CAMPAIGN=1000,200` for a gigabyte through 200 cuts and restarts. */
+const [megabytes = 6, cuts = 4] = (process.env['FILES_CAMPAIGN'] ?? '6,4').split(',').map(Number);
+const files_count = 3;
 
 const listed = z.object({ files: z.array(z.object({ id: z.string(), state: z.string() })) });
 
@@ -36,7 +82,7 @@ describe.skipIf(peerMissing('mosquitto'))('Files of a kit with a broker and a se
   let cloud: RunningService | undefined;
   let port: number;
   let host: DroneHost | undefined;
-  const made = makeKey({ label: 'ops', scopes: [...scopes], kits: [kit_id], expires_ms: null }, Date.now());
+  const made = makeKey({ label: 'ops', scopes: [...scopes], kits: '*', expires_ms: null }, Date.now());
 
   beforeEach(async () => {
     dir = await makeDirectory();
@@ -138,10 +184,6 @@ describe.skipIf(peerMissing('mosquitto'))('Files of a kit with a broker and a se
   const received = async (id: string): Promise<string> =>
     hashOf(new Uint8Array(await (await api(`/${id}/content`)).arrayBuffer()));
 
-  /** `FILES_CAMPAIGN=1000,200` for a gigabyte through 200 cuts and restarts. */
-  const [megabytes = 6, cuts = 4] = (process.env['FILES_CAMPAIGN'] ?? '6,4').split(',').map(Number);
-  const files_count = 3;
-
   it('arrive in spite of cuts, and of restarts of both sides in the middle', async () => {
     const options = `bytes_max_mb: ${megabytes * 2}, kbps_max: ${megabytes > 6 ? 0 : 12_000}`;
     await startKit(options);
@@ -172,8 +214,69 @@ describe.skipIf(peerMissing('mosquitto'))('Files of a kit with a broker and a se
       const { files } = (await app?.local.report()) ?? {};
       return files?.kept.files === 0 && files.uploaded === files_count;
     });
+    const of = figuresIn((await (await app?.openMetrics())?.scrape()) ?? '');
+    expect([of('files'), of('files_bytes'), of('files_ended_total{how="uploaded"}')]).toEqual([
+      0,
+      0,
+      files_count,
+    ]);
+    expect(of('files_sent_bytes_total')).toBeGreaterThan(0);
     // What a cut leaves unacknowledged passes twice, and not all of it.
     expect(link.counters.up_bytes).toBeLessThan(2 * total);
+  });
+
+  it('arrive once each though the daemon is killed, cut off and forbidden to send again and again, without a byte while it is', async () => {
+    await withKit({ rehearsed: false }, async (kit) => {
+      const total = megabytes * 1e6;
+      const hashes = await seed(join(kit.dir, 'state/files'), total);
+      const configure = async (rule: 'always' | 'never'): Promise<void> =>
+        kit.configure({
+          broker: { url: broker.url },
+          files: {
+            bytes_max_mb: megabytes * 2,
+            kbps_max: megabytes > 6 ? 0 : 12_000,
+            upload: { default: rule },
+          },
+        });
+      await configure('always');
+      let daemon = await kit.start();
+      let sent_forbidden = 0;
+      const reload = async (rule: 'always' | 'never'): Promise<void> => {
+        const reloads = (): number => daemon.output().split('configuration reloaded').length;
+        const before = reloads();
+        await configure(rule);
+        daemon.send('SIGHUP');
+        await eventually('it is reloaded', () => reloads() > before);
+      };
+      for (let round = 0; round < cuts; round += 1) {
+        const before = link.counters.up_bytes;
+        const some = (total / (cuts + 1)) * 0.6;
+        await eventually('some of it has passed', () => link.counters.up_bytes > before + some);
+        if (round % 4 === 1) {
+          await daemon.end('SIGKILL');
+          daemon = await kit.start();
+        } else if (round % 4 === 3) {
+          await reload('never');
+          const sent = await still(() => link.counters.up_bytes);
+          sent_forbidden += (await still(() => link.counters.up_bytes)) - sent;
+          await reload('always');
+        } else link.cut();
+      }
+      expect(sent_forbidden).toBe(0);
+      await eventually('the kit has sent all', async () => {
+        const { files } = await kit.status();
+        return files?.kept.files === 0 && files.uploaded === files_count && files.accepted === files_count;
+      });
+      const url = `http://127.0.0.1:${port}/api/kits/${kit.kit_id}/files`;
+      const headers = { 'x-api-key': made.text };
+      const { files } = listed.parse(await (await fetch(url, { headers })).json());
+      expect(files.map(({ state }) => state)).toEqual(hashes.map(() => 'stored'));
+      const got = files.map(async ({ id }) => {
+        const content = await (await fetch(`${url}/${id}/content`, { headers })).arrayBuffer();
+        return hashOf(new Uint8Array(content));
+      });
+      expect((await Promise.all(got)).toSorted()).toEqual(hashes.toSorted());
+    });
   });
 
   it('stay at the kit where the link forbids them, without a byte, and come on order where it allows that', async () => {
