@@ -7,7 +7,7 @@ import { clock, zoneName } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { taskRow } from '../command/task-row.ts';
 import { titleOf } from '../command/about.ts';
-import { lostBox, name } from '../parts/marks.ts';
+import { lostBox, name, chip } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { rangeChips } from '../history/range.ts';
@@ -148,15 +148,7 @@ function filterChip(key: (typeof filters)[number], { choices, act }: View) {
     choices.log_filter = key;
     act.changed();
   };
-  return html`<button
-    type="button"
-    key=${key}
-    class="chip"
-    aria-pressed=${String(choices.log_filter === key)}
-    onClick=${choose}
-  >
-    ${t.activity.kind[key]}
-  </button>`;
+  return chip(key, t.activity.kind[key], { isOn: choices.log_filter === key, choose });
 }
 
 /** Conditions that the history holds as events. */

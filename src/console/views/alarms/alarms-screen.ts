@@ -5,7 +5,7 @@ import { assetName } from '../../world/names.ts';
 import { detectionText } from '../../world/history/log.ts';
 import { ask, reasonOf } from '../../world/api.ts';
 import { t } from '../../words/words.ts';
-import { lostBox, name } from '../parts/marks.ts';
+import { lostBox, name, chip } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { shape } from '../parts/icon.ts';
 import { conditionText } from '../judge.ts';
@@ -57,15 +57,8 @@ function filterChip(state: (typeof states)[number], { choices, act }: View) {
     act.changed();
   };
   const count = choices.alarms.filter((alarm) => alarm.state === state).length;
-  return html`<button
-    type="button"
-    key=${state}
-    class="chip"
-    aria-pressed=${String(choices.alarm_filter === state)}
-    onClick=${choose}
-  >
-    ${t.alarms.state[state]} <span class="n">${number(count)}</span>
-  </button>`;
+  const content = html`${t.alarms.state[state]} <span class="n">${number(count)}</span>`;
+  return chip(state, content, { isOn: choices.alarm_filter === state, choose });
 }
 
 /** What is wrong, as a sentence; names in it are not sanitised yet. */

@@ -4,7 +4,7 @@ import { plain } from '../../world/text.ts';
 import { missingOf } from '../../world/age.ts';
 import { assetTree } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
-import { lostBox } from '../parts/marks.ts';
+import { lostBox, chip } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { steady } from '../parts/steady.ts';
@@ -69,18 +69,11 @@ function filters({ world, choices, act }: View) {
           choices.filter = key;
           act.changed();
         };
-        return html`<button
-          key=${key}
-          type="button"
-          class="chip"
-          aria-pressed=${String(choices.filter === key)}
-          onClick=${choose}
-        >
-          ${key === 'offline' && count > 0 ? html`<span class="state bad">${shape('off')}</span>` : ''}<bdi
+        const content = html`${key === 'offline' && count > 0 ? html`<span class="state bad">${shape('off')}</span>` : ''}<bdi
             >${text}</bdi
           >
-          <span class="n">${count}</span>
-        </button>`;
+          <span class="n">${count}</span>`;
+        return chip(key, content, { isOn: choices.filter === key, choose });
       })}
     </div>`;
   return steady([buttons, choices.filter], draw);

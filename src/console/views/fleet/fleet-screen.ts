@@ -2,7 +2,7 @@
 import { byName } from '../../world/text.ts';
 import { number } from '../../units.ts';
 import { t } from '../../words/words.ts';
-import { isWideNow, lostBox, name } from '../parts/marks.ts';
+import { isWideNow, lostBox, name, chip } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { icon, shape } from '../parts/icon.ts';
 import { searchField } from '../shell/kit-chooser.ts';
@@ -147,13 +147,6 @@ function filterChip(
     choices.kit_filter = key;
     act.changed();
   };
-  return html`<button
-    type="button"
-    key=${key}
-    class="chip"
-    aria-pressed=${String(choices.kit_filter === key)}
-    onClick=${choose}
-  >
-    ${text} <span class="n">${number(count)}</span>
-  </button>`;
+  const content = html`${text} <span class="n">${number(count)}</span>`;
+  return chip(key, content, { isOn: choices.kit_filter === key, choose });
 }

@@ -3,6 +3,7 @@ import { spans_h, type Span } from '../../world/history/history.ts';
 import { clock } from '../../units.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
+import { chip } from '../parts/marks.ts';
 import type { View } from '../../types.d.ts';
 
 const steps = 288;
@@ -20,7 +21,7 @@ export function rangeChips(view: View) {
     act.changed();
   };
   return html`<div class="chips ranges" role="group" aria-label=${t.history.range}>
-    ${spans_h.map((hours) => html`<button type="button" key=${hours} class="chip" aria-pressed=${String(choices.hours === hours)} onClick=${choose(hours)}>${spanText(hours)}</button>`)}
+    ${spans_h.map((hours) => chip(hours, spanText(hours), { isOn: choices.hours === hours, choose: choose(hours) }))}
   </div>`;
 }
 

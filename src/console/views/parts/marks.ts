@@ -107,3 +107,14 @@ export function lostBox({ link, world, time_ms }: View) {
     <b>${t.lost.title}</b><span>${t.lost.text(clock(since_ms, { isExact: true }))}</span>
   </section>`;
 }
+
+/** One of several choices; `isOn`: it is chosen. */
+export function chip(
+  key: string | number,
+  content: unknown,
+  { isOn, choose }: { readonly isOn: boolean; readonly choose: () => void },
+) {
+  return html`<button type="button" key=${key} class="chip" aria-pressed=${String(isOn)} onClick=${choose}>
+    ${content}
+  </button>`;
+}

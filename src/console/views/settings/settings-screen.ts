@@ -4,7 +4,7 @@ import { zoneName } from '../../units.ts';
 import { plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
-import { card } from '../parts/marks.ts';
+import { card, chip } from '../parts/marks.ts';
 import { keepMap } from '../map/own-map.ts';
 import { integratorView } from './integrator-view.ts';
 import type { View } from '../../types.d.ts';
@@ -75,17 +75,11 @@ function setting(name: keyof Settings, { act }: View) {
   return html`<fieldset key=${name} class="setting">
     <legend class="sec">${t.settings.name[name]}</legend>
     <div class="chips">
-      ${choicesOf[name].map(
-        (value) =>
-          html`<button
-            type="button"
-            key=${value}
-            class="chip"
-            aria-pressed=${String(settings[name] === value)}
-            onClick=${() => act.setting(name, value)}
-          >
-            ${t.settings.value[value] ?? value}
-          </button>`,
+      ${choicesOf[name].map((value) =>
+        chip(value, t.settings.value[value] ?? value, {
+          isOn: settings[name] === value,
+          choose: () => act.setting(name, value),
+        }),
       )}
     </div>
   </fieldset>`;
