@@ -1,6 +1,5 @@
 /** The time of day and the time since boot, and whether the time of day can be trusted yet. */
 import { statSync } from 'node:fs';
-import { endianness } from 'node:os';
 import { readTextUpToSync, small_bytes_max } from './bounded-file.ts';
 import { libc } from './linux/libc.ts';
 
@@ -140,9 +139,7 @@ async function maxErrorReader(): Promise<ReadMaxError> {
       // `modes` 0: it is only read.
       timex.fill(0);
       if (adjtimex(timex) < 0) return null;
-      return Number(
-        endianness() === 'LE' ? timex.readBigInt64LE(max_error_at) : timex.readBigInt64BE(max_error_at),
-      );
+      return Number(timex.readBigInt64LE(max_error_at));
     };
   } catch {
     return () => null;

@@ -1,9 +1,15 @@
 /** Caches the kernel's addresses, default routes and rules: reads all of them again after each change. */
 import { libc } from '../../../src/platform/linux/libc.ts';
-import { interfaceNamed } from '../../../src/platform/linux/netlink-ask.ts';
+import {
+  interfaceNamed,
+  listenNetlink,
+  dumpTable,
+  aligned,
+  type Attributes,
+  readAttributes,
+  uint32,
+} from '../../../src/platform/linux/netlink.ts';
 import { wayFinder } from '../../../src/platform/linux/route-lookup.ts';
-import { listenNetlink } from '../../../src/platform/linux/netlink.ts';
-import { dumpTable } from '../../../src/platform/linux/netlink-dump.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { Wake } from '../wake.ts';
 import {
@@ -16,12 +22,6 @@ import {
   type Way,
   table_local,
 } from './routing.ts';
-import {
-  aligned,
-  type Attributes,
-  readAttributes,
-  uint32,
-} from '../../../src/platform/linux/netlink-message.ts';
 import { af_inet6, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
 
 // The decoders are pure; the layouts are those of linux/rtnetlink.h and linux/fib_rules.h.

@@ -1,6 +1,5 @@
 /** Reads the kernel's neighbour table with one rtnetlink dump (rtnetlink(7), RTM_GETNEIGH); it takes no right and no program. */
-import { dumpTable } from './netlink-dump.ts';
-import { readAttributes } from './netlink-message.ts';
+import { dumpTable, readAttributes } from './netlink.ts';
 import { ipv6Text } from './socket-address.ts';
 
 /** One device that the kernel knows on one of its links. */

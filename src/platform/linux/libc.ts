@@ -1,5 +1,4 @@
 /** The few functions of the C library that Node.js has no door to: sockets that are bound to a network device, serial ports, clocks. */
-import type { KoffiFunc } from 'koffi';
 
 /** Names as in the manual pages; -1 means an error, see `errno`. Buffers are written in place. */
 export interface Libc {
@@ -68,52 +67,26 @@ async function load(): Promise<Libc> {
   const self = koffi.load(null);
   const names = new Map(Object.entries(koffi.os.errno).map(([name, number]) => [number, name]));
   const errnoName = (errno: number): string => names.get(errno) ?? `errno ${errno}`;
-  const socket: KoffiFunc<Libc['socket']> = self.func('int socket(int, int, int)');
-  const bind: KoffiFunc<Libc['bind']> = self.func('int bind(int, const void *, uint32_t)');
-  const connect: KoffiFunc<Libc['connect']> = self.func('int connect(int, const void *, uint32_t)');
-  const setsockopt: KoffiFunc<Libc['setsockopt']> = self.func(
-    'int setsockopt(int, int, int, const void *, uint32_t)',
-  );
-  const getsockopt: KoffiFunc<Libc['getsockopt']> = self.func(
-    'int getsockopt(int, int, int, void *, void *)',
-  );
-  const getsockname: KoffiFunc<Libc['getsockname']> = self.func('int getsockname(int, void *, void *)');
-  const getpeername: KoffiFunc<Libc['getpeername']> = self.func('int getpeername(int, void *, void *)');
-  const sendto: KoffiFunc<Libc['sendto']> = self.func(
-    'long sendto(int, const void *, size_t, int, const void *, uint32_t)',
-  );
-  const recvfrom: KoffiFunc<Libc['recvfrom']> = self.func(
-    'long recvfrom(int, void *, size_t, int, void *, void *)',
-  );
-  const ioctl: KoffiFunc<Libc['ioctl']> = self.func('int ioctl(int, unsigned long, void *)');
-  const tcflush: KoffiFunc<Libc['tcflush']> = self.func('int tcflush(int, int)');
-  const tcflow: KoffiFunc<Libc['tcflow']> = self.func('int tcflow(int, int)');
-  const clock_gettime: KoffiFunc<Libc['clock_gettime']> = self.func('int clock_gettime(int, void *)');
-  const if_nametoindex: KoffiFunc<Libc['if_nametoindex']> = self.func(
-    'unsigned int if_nametoindex(const char *)',
-  );
-  const if_indextoname: KoffiFunc<(index: number, name: Uint8Array) => unknown> = self.func(
+  const if_indextoname: (index: number, name: Uint8Array) => unknown = self.func(
     'void *if_indextoname(unsigned int, void *)',
   );
-  const adjtimex: KoffiFunc<Libc['adjtimex']> = self.func('int adjtimex(void *)');
-  const close: KoffiFunc<Libc['close']> = self.func('int close(int)');
   return {
-    socket,
-    bind,
-    connect,
-    setsockopt,
-    getsockopt,
-    getsockname,
-    getpeername,
-    sendto,
-    recvfrom,
-    ioctl,
-    tcflush,
-    tcflow,
-    clock_gettime,
-    adjtimex,
-    close,
-    if_nametoindex,
+    socket: self.func('int socket(int, int, int)'),
+    bind: self.func('int bind(int, const void *, uint32_t)'),
+    connect: self.func('int connect(int, const void *, uint32_t)'),
+    setsockopt: self.func('int setsockopt(int, int, int, const void *, uint32_t)'),
+    getsockopt: self.func('int getsockopt(int, int, int, void *, void *)'),
+    getsockname: self.func('int getsockname(int, void *, void *)'),
+    getpeername: self.func('int getpeername(int, void *, void *)'),
+    sendto: self.func('long sendto(int, const void *, size_t, int, const void *, uint32_t)'),
+    recvfrom: self.func('long recvfrom(int, void *, size_t, int, void *, void *)'),
+    ioctl: self.func('int ioctl(int, unsigned long, void *)'),
+    tcflush: self.func('int tcflush(int, int)'),
+    tcflow: self.func('int tcflow(int, int)'),
+    clock_gettime: self.func('int clock_gettime(int, void *)'),
+    adjtimex: self.func('int adjtimex(void *)'),
+    close: self.func('int close(int)'),
+    if_nametoindex: self.func('unsigned int if_nametoindex(const char *)'),
     if_indextoname: (index, name) => if_indextoname(index, name) !== null,
     errno: () => errnoName(koffi.errno()),
     errnoName,

@@ -1,10 +1,8 @@
 /** Asks the kernel which way it would send a packet (RTM_GETROUTE of rtnetlink(7)), and reports changes of its tables. */
 import { sleep } from '../time.ts';
 import { libc } from './libc.ts';
-import { askNetlink, attribute, isRunning } from './netlink-ask.ts';
-import { listenNetlink } from './netlink.ts';
+import { askNetlink, attribute, isRunning, listenNetlink, readAttributes, uint32 } from './netlink.ts';
 import { deviceName } from './bound-fd.ts';
-import { readAttributes, uint32 } from './netlink-message.ts';
 import { canonicalIp, encodeSocketAddress, familyOf, type Family, ipv6Text } from './socket-address.ts';
 
 /** The way of a packet. */

@@ -1,6 +1,5 @@
-/** Addresses as the kernel expects them: `sockaddr_in` and `sockaddr_in6` of Linux, from and to text. */
+/** Addresses as the kernel expects them on x64 and arm64: `sockaddr_in` and `sockaddr_in6` of Linux, from and to text. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { endianness } from 'node:os';
 import { texts } from '../texts.ts';
 
 export type Family = 4 | 6;
@@ -24,7 +23,7 @@ export function encodeSocketAddress(host_ip: string, port: number): Buffer {
   const family = familyOf(host_ip);
   if (family === null) throw new TypeError(texts.not_an_address(host_ip));
   const address = Buffer.alloc(family === 4 ? ipv4_socket_address_bytes : socket_address_bytes);
-  writeNative16(address, family === 4 ? af_inet : af_inet6);
+  address.writeUInt16LE(family === 4 ? af_inet : af_inet6, 0);
   address.writeUInt16BE(port, 2);
   if (family === 4) address.set(ipv4Bytes(host_ip), 4);
   else address.set(ipv6Bytes(host_ip), 8);
@@ -33,7 +32,7 @@ export function encodeSocketAddress(host_ip: string, port: number): Buffer {
 
 /** The address in text, IPv6 in its canonical short form (RFC 5952), or null for a family that is neither. */
 export function decodeSocketAddress(address: Buffer): string | null {
-  const family = endianness() === 'LE' ? address.readUInt16LE(0) : address.readUInt16BE(0);
+  const family = address.readUInt16LE(0);
   if (family === af_inet) return address.subarray(4, 8).join('.');
   return family === af_inet6 ? ipv6Text(address.subarray(8, 24)) : null;
 }
@@ -75,9 +74,4 @@ function groupsOf(part: string): number[] {
       const [a = 0, b = 0, c = 0, d = 0] = ipv4Bytes(group);
       return [(a << 8) | b, (c << 8) | d];
     });
-}
-
-function writeNative16(target: Buffer, value: number): void {
-  if (endianness() === 'LE') target.writeUInt16LE(value, 0);
-  else target.writeUInt16BE(value, 0);
 }

@@ -1,8 +1,7 @@
 /** Who is at the other end of a Unix socket, as the kernel knows it (SO_PEERCRED of unix(7)). */
 import type { Socket } from 'node:net';
-import { endianness } from 'node:os';
 import { libc } from './libc.ts';
-import { sol_socket } from './socket-options.ts';
+import { bytesOf, sol_socket } from './socket-options.ts';
 import { descriptorOf } from './unsent-bytes.ts';
 import { readTextUpTo, table_bytes_max } from '../bounded-file.ts';
 
@@ -41,13 +40,9 @@ export async function peerOf(socket: Socket): Promise<SocketPeer | null> {
   const { getsockopt } = await libc();
   const fd = descriptorOf(socket);
   if (fd === null) return null;
-  const [ucred, bytes] = [Buffer.alloc(ucred_bytes), Buffer.alloc(4)];
-  const isLittle = endianness() === 'LE';
-  if (isLittle) bytes.writeUInt32LE(ucred_bytes);
-  else bytes.writeUInt32BE(ucred_bytes);
-  if (getsockopt(fd, sol_socket, so_peercred, ucred, bytes) !== 0) return null;
-  const read = (at: number): number => (isLittle ? ucred.readUInt32LE(at) : ucred.readUInt32BE(at));
-  return { pid: read(0), uid: read(uid_at) };
+  const ucred = Buffer.alloc(ucred_bytes);
+  if (getsockopt(fd, sol_socket, so_peercred, ucred, bytesOf(ucred_bytes)) !== 0) return null;
+  return { pid: ucred.readUInt32LE(0), uid: ucred.readUInt32LE(uid_at) };
 }
 
 function nameOf(uid: number, passwd: string): string | null {

@@ -1,5 +1,4 @@
 /** Datagrams to a Unix socket of this machine, which systemd and its journal take and Node.js cannot send. Never waits. */
-import { endianness } from 'node:os';
 import { libc } from '../linux/libc.ts';
 import { texts } from '../texts.ts';
 
@@ -46,7 +45,6 @@ function unixAddress(path: string): Buffer {
   const isAbstract = path.startsWith('@');
   if (isAbstract) name[0] = 0;
   const family = Buffer.alloc(2);
-  if (endianness() === 'LE') family.writeUInt16LE(af_unix);
-  else family.writeUInt16BE(af_unix);
+  family.writeUInt16LE(af_unix);
   return Buffer.concat(isAbstract ? [family, name] : [family, name, Buffer.alloc(1)]);
 }

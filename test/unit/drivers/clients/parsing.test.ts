@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseForwarding, strangers_max } from '../../../../drivers/clients/lan.ts';
 import { cleanName, parseLeases } from '../../../../drivers/clients/leases.ts';
 import { decodeNeighbour } from '../../../../src/platform/linux/arp-table.ts';
-import { readMessages } from '../../../../src/platform/linux/netlink-message.ts';
+import { readMessages } from '../../../../src/platform/linux/netlink.ts';
 import { forAll } from '../../../support/for-all.ts';
 
 describe('the lease file of dnsmasq', () => {

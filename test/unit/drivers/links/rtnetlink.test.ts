@@ -7,7 +7,7 @@ import {
   decodeHostRoute,
   decodeRule,
 } from '../../../../drivers/links/routes/rtnetlink.ts';
-import { readAttributes, readMessages, uint32 } from '../../../../src/platform/linux/netlink-message.ts';
+import { readAttributes, readMessages, uint32 } from '../../../../src/platform/linux/netlink.ts';
 import { forAll } from '../../../support/for-all.ts';
 
 const u32 = (value: number): Buffer => {
