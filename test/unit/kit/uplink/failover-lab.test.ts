@@ -144,7 +144,8 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
         file: join(await makeDirectory(), 'buffer.db'),
         kit_id: '0c5e3c1e-9d6b-4e52-a4c0-1f2a7c9e4b11',
         routes: kernelRoutes,
-        connect_timeout_ms: 6_000,
+        // The only attempt after the pause: on a busy machine it may take long, and the next would be an hour later.
+        connect_timeout_ms: 30_000,
         retry_ms: 3_600_000,
       });
       onTestFinished(async () => patient.stop());
