@@ -9,7 +9,7 @@ import {
   type DriverHost,
 } from '../../src/toolkit/driver/driver.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
-import { aborted, every } from '../../src/platform/time.ts';
+import { aborted } from '../../src/platform/time.ts';
 
 export type DroneHost = DriverHost<typeof droneFeeds>;
 export type Script = (host: DroneHost, run_number: number) => Promise<void>;
@@ -62,61 +62,3 @@ export const scripts = {
     await new Promise<never>(() => undefined);
   },
 } satisfies Record<string, Script>;
-
-/** A drone in memory that can be lost and found: the peer of `memoryDriver`. */
-export interface MemoryDevice {
-  present: boolean;
-  readonly driver: Driver;
-  /** Modes that were commanded. */
-  readonly modes: string[];
-}
-
-export function memoryDevice(): MemoryDevice {
-  const modes: string[] = [];
-  const setMode = defineCommand({
-    name: 'set_mode',
-    description: 'Changes the flight mode.',
-    risk_level: 'medium',
-    input: z.strictObject({ mode: z.enum(['GUIDED', 'LOITER']) }),
-    handle: async ({ mode }) => {
-      modes.push(mode);
-      return { mode };
-    },
-  });
-  const device: MemoryDevice = {
-    present: false,
-    modes,
-    driver: defineDriver({
-      name: 'memory',
-      feeds: droneFeeds,
-      options: z.strictObject({ poll_ms: z.number().min(1).default(10) }),
-      run: async ({ poll_ms }, host) => {
-        const ask = (): void => {
-          if (!device.present) throw new DeviceUnreachable('the drone is away');
-        };
-        ask();
-        const sink = host.announce(drone(), [setMode, command('arm')]);
-        sink.publish('gps', fix());
-        await new Promise<void>((resolve, reject) => {
-          const poll = new AbortController();
-          const end = (): void => {
-            poll.abort();
-            resolve();
-          };
-          host.signal.addEventListener('abort', end, { once: true });
-          every(poll_ms, poll.signal, () => {
-            try {
-              ask();
-              sink.publish('gps', fix());
-            } catch (error) {
-              poll.abort();
-              host.signal.removeEventListener('abort', end);
-              reject(error instanceof Error ? error : new Error(String(error)));
-            }
-          });
-        });
-      },
-    }),
-  };
-  return device;
-}
