@@ -10,7 +10,6 @@ import { joinClients, mostOf } from './join.ts';
 import { type Lan, readLan } from './lan.ts';
 import { type Lease, parseLeases } from './leases.ts';
 import { type ClientsOptions, clientsOptions } from './options.ts';
-import { texts } from './texts.ts';
 import { readTextUpTo } from '../../src/platform/bounded-file.ts';
 
 const lease_file_bytes_max = 1_048_576;
@@ -97,3 +96,13 @@ function ownIps(): ReadonlySet<string> {
     Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []),
   );
 }
+
+// Sentences of the clients driver that people read; tests refer to them by name.
+
+export const texts = {
+  limit_exceeded: 'client limit exceeded; reporting the first ones (options.entries_max)',
+  within_limit: 'client count back within the limit; reporting all',
+  leases_unreadable: (files: string) => `cannot read ${files}`,
+  interface_not_found: (names: string) => `interface ${names} not found; check options.interfaces`,
+  no_bridge: 'no bridge with a hardware port found; set options.interfaces',
+} as const;

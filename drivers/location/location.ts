@@ -5,11 +5,54 @@ import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
 import { aborted, every, deadline } from '../../src/platform/time.ts';
 import { readTpv, isReport } from './gpsd-reports.ts';
-import { type LocationOptions, locationOptions } from './options.ts';
 import { type ReceiverState, Receivers } from './receivers.ts';
-import { texts } from './texts.ts';
 import { connectionFault } from '../../src/toolkit/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
+import { z } from 'zod';
+import { hostOption } from '../../src/toolkit/driver/host-option.ts';
+
+// The options of the location driver.
+
+const locationOptions = z
+  .strictObject({
+    gpsd: z
+      .strictObject({
+        host: hostOption.default('127.0.0.1').describe('where gpsd listens'),
+        port: z.int().min(1).max(65_535).default(2_947).describe('TCP port of gpsd'),
+        device: z
+          .string()
+          .min(1)
+          .max(255)
+          .optional()
+          .describe('the receiver that counts, as gpsd names it: /dev/ttyACM0; left out: the best of all'),
+        mute_s: z
+          .number()
+          .min(2)
+          .max(600)
+          .default(10)
+          .describe('a receiver that sends nothing for so long is reported mute'),
+      })
+      .optional()
+      .describe('reads the position from gpsd; {} for gpsd on this machine'),
+    manual: z
+      .strictObject({
+        latitude: z.number().min(-90).max(90).describe('WGS-84, degrees'),
+        longitude: z.number().min(-180).max(180).describe('WGS-84, degrees'),
+        altitude_m: z
+          .number()
+          .min(-500)
+          .max(10_000)
+          .optional()
+          .describe('metres above the WGS-84 ellipsoid, not above the sea'),
+        pinned: z.boolean().default(false).describe('true: counts before every receiver'),
+      })
+      .optional()
+      .describe('position of the kit while no receiver has one'),
+  })
+  .refine((options) => options.gpsd !== undefined || options.manual !== undefined, {
+    message: 'give gpsd or manual: without both there is no position',
+  });
+type LocationOptions = z.output<typeof locationOptions>;
 
 /** How often the state of a silent receiver is checked. */
 const check_every_ms = 500;
@@ -159,3 +202,21 @@ export async function watchGpsd(
   signal.removeEventListener('abort', stop);
   if (!signal.aborted) throw new DeviceUnreachable(texts.gpsd_failed(host, port, reason));
 }
+
+// Sentences of the location driver that people read; tests refer to them by name.
+
+export const texts = {
+  states: {
+    fix: 'receiver got a fix',
+    'no fix': 'receiver has no fix; it needs a view of the sky',
+    mute: 'receiver sends nothing; check its cable and its device in gpsd',
+    waiting: 'waiting for the receiver',
+  } satisfies Readonly<Record<ReceiverState, string>>,
+  gpsd_refused: 'check that gpsd runs, and its address and port',
+  gpsd_failed: (host: string, port: number, reason: string) => `gpsd at ${host}:${port}: ${reason}`,
+  connection_closed: 'closed the connection',
+  too_many_lines: (max: number) => `sends more than ${max} lines a second; check that gpsd runs on this port`,
+  line_too_long: 'line exceeds the limit; check that gpsd runs on this port',
+  no_greeting: 'sends no greeting; check that gpsd runs on this port',
+  not_gpsd: 'answers with something that is not gpsd; check its address and port',
+} as const;

@@ -12,8 +12,7 @@ import { aborted, every } from '../../src/platform/time.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { VehicleRegistry } from './vehicles/vehicle-registry.ts';
 import { type Link, openLink } from './links/link.ts';
-import { linkLog } from './links/link-log.ts';
-import { type MavlinkOptions, mavlinkOptions, openLinks } from './options.ts';
+import { type MavlinkOptions, mavlinkOptions, openLinks, addressOf } from './options.ts';
 import { Outgoing, sendHeartbeats } from './links/outgoing.ts';
 import { texts } from './links/texts.ts';
 import { openSigning, type StoredSigning } from './wire/signing.ts';
@@ -21,7 +20,6 @@ import { texts as signing_texts } from './wire/texts.ts';
 import { vehicleCommands } from './vehicle-commands.ts';
 import { VehicleLogs } from './logs/vehicle-logs.ts';
 import { statusFacts, withForeignBytes, endpointFacts } from './status-facts.ts';
-import { addressOf } from './link-options.ts';
 
 export const mavlink = defineDriver({
   name: 'mavlink',
@@ -150,5 +148,30 @@ function factsOf(
     }),
     ...(days > 0 ? { 'signing clock': signing_texts.clock_ahead_days(days) } : {}),
     ...(rivals.length > 0 ? { 'own ids': texts.own_ids(rivals.map(({ name }) => name)) } : {}),
+  };
+}
+
+// Logs when a link opens, when it is lost, and how long each state lasted: one line for each change, not for each attempt.
+
+/** Returns the function to call with each state report of the named link. */
+export function linkLog(
+  log: Pick<DriverLog, 'debug' | 'info' | 'warn'>,
+  link: string,
+): (up: boolean, reason: string | null | undefined) => void {
+  let opened = false;
+  let last: { readonly up: boolean; readonly since_ms: number } | undefined;
+  return (up, reason) => {
+    const before = last;
+    if (before?.up === up) {
+      if (!up) log.debug({ link, reason }, texts.still_down);
+      return;
+    }
+    last = { up, since_ms: performance.now() };
+    const wasOpen = opened;
+    opened ||= up;
+    const held_s = before && (last.since_ms - before.since_ms) / 1_000;
+    if (up) log.info({ link, ...(before && { down_s: held_s }) }, wasOpen ? texts.reopened : texts.opened);
+    else
+      log.warn({ link, reason, ...(before && { up_s: held_s }) }, wasOpen ? texts.lost : texts.open_failed);
   };
 }

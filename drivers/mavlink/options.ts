@@ -1,9 +1,132 @@
 /** Options of the mavlink driver. */
 import { z } from 'zod';
 import { latitude, longitude } from '../../src/contract/assets.ts';
-import { endpointOptions } from './endpoint-options.ts';
-import { linkOptions, addressOf, type LinkOptions } from './link-options.ts';
 import { Networks, plainIp } from '../../src/platform/networks.ts';
+
+// Options of the links to vehicles, one schema for each kind.
+
+const port = z.int().min(1).max(65_535);
+const host = z.string().min(1).max(253);
+const name = z
+  .string()
+  .min(1)
+  .max(64)
+  .optional()
+  .describe('shown in logs and status; the address when omitted');
+
+/** Least that carries our heartbeat and a command. */
+const budget_min_bytes_per_s = 100;
+const link_common = {
+  name,
+  bytes_per_s_max: z
+    .int()
+    .min(budget_min_bytes_per_s)
+    .max(1_000_000)
+    .optional()
+    .describe(
+      'limit of what is sent to vehicles, for slow radios; commands have precedence; none when omitted',
+    ),
+  high_latency: z
+    .boolean()
+    .default(false)
+    .describe('a satellite modem: long silence is usual, and no heartbeats are sent'),
+} as const;
+
+/** The usual default rate of telemetry radios and autopilots. */
+const baud_default = 57_600;
+
+export const linkOptions = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('udp_listen'),
+    ...link_common,
+    host: host.default('0.0.0.0').describe('own address to listen on'),
+    port: port.describe('own port; vehicles and routers send to it'),
+  }),
+  z.strictObject({
+    kind: z.literal('udp_client'),
+    ...link_common,
+    host,
+    port,
+    local_port: port.describe(
+      'own port, fixed: autopilots keep sending to the first port that they received from',
+    ),
+  }),
+  z.strictObject({ kind: z.literal('tcp_client'), ...link_common, host, port }),
+  z.strictObject({ kind: z.literal('tcp_listen'), ...link_common, host: host.default('0.0.0.0'), port }),
+  z.strictObject({
+    kind: z.literal('serial'),
+    ...link_common,
+    path: z
+      .string()
+      .startsWith('/')
+      .describe('device; /dev/serial/by-id/... keeps its name when other devices are plugged in'),
+    baud: z
+      .array(z.int().min(1_200).max(4_000_000))
+      .min(1)
+      .max(8)
+      .default([baud_default])
+      .describe('rates, tried in this order until MAVLink is received'),
+  }),
+]);
+export type LinkOptions = z.output<typeof linkOptions>;
+
+/** What the link opens, as people write it. */
+export function addressOf(options: LinkOptions): string {
+  return options.kind === 'serial'
+    ? options.path
+    : `${options.kind.replace('_', ' ')} ${options.host}:${options.port}`;
+}
+
+// Options of the endpoints to which frames are forwarded, one schema for each kind.
+
+const own_host = host
+  .default('127.0.0.1')
+  .describe('own address to listen on; another one than loopback lets that network command the vehicles');
+const endpoint_common = {
+  name,
+  vehicles: z
+    .array(z.string().min(1))
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('asset_keys of the vehicles that are forwarded; all when omitted'),
+  read_only: z.boolean().default(false).describe('forward only from vehicles: stations cannot command them'),
+  unverified: z
+    .boolean()
+    .default(false)
+    .describe('with signing: also forward frames of vehicles that are not signed with our key'),
+  to_vehicles_bytes_per_s: z
+    .int()
+    .min(100)
+    .max(1_000_000)
+    .default(4_000)
+    .describe('limit of what stations send to vehicles, so that commands of the kit still fit on the link'),
+} as const;
+
+const endpointOptions = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('udp_listen'),
+    ...endpoint_common,
+    host: own_host,
+    port: port.describe('own port; a station that sends to it receives the frames'),
+    peers_max: z.int().min(1).max(32).default(4).describe('stations at once; further ones are refused'),
+  }),
+  z.strictObject({
+    kind: z.literal('udp_client'),
+    ...endpoint_common,
+    host: host.describe('address of the station, which receives the frames without sending first'),
+    port,
+  }),
+  z.strictObject({
+    kind: z.literal('tcp_listen'),
+    ...endpoint_common,
+    host: own_host,
+    port,
+    clients_max: z.int().min(1).max(16).default(4).describe('connections at once; further ones are refused'),
+  }),
+  z.strictObject({ kind: z.literal('tcp_client'), ...endpoint_common, host, port }),
+]);
+export type EndpointOptions = z.output<typeof endpointOptions>;
 
 /** Names of the commands, in display order. */
 export const command_names = [

@@ -6,9 +6,9 @@ import { texts as command_texts } from './commands/texts.ts';
 import { texts } from './texts.ts';
 import type { Vehicle } from './vehicles/vehicle.ts';
 import type { DeviceReport } from '../../src/toolkit/driver/driver.ts';
-import { type LinkOptions, addressOf } from './link-options.ts';
+import { type LinkOptions, addressOf } from './options.ts';
 import { texts as link_texts } from './links/texts.ts';
-import type { EndpointStats } from './forward/tally.ts';
+import type { EndpointStats } from './forward/endpoint-host.ts';
 
 /** Components shown for one link; more would not fit a line. */
 const components_shown_max = 8;

@@ -4,7 +4,7 @@ import { CommandRefused } from '../../src/platform/errors.ts';
 import { notSent } from './commands/admission.ts';
 import { armCommand, gotoCommand, plainCommands } from './commands/commands.ts';
 import { flightCommands } from './commands/flight-commands.ts';
-import { parameterCommands } from './commands/get-params.ts';
+import { parameterCommands } from './commands/parameters.ts';
 import { logCommands } from './logs/commands.ts';
 import { orbitCommand } from './commands/orbit.ts';
 import { settingCommands } from './commands/settings.ts';

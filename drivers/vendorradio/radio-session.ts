@@ -1,5 +1,5 @@
 /** The session with one radio: connect, identify, poll, and clean up at the end. */
-import { DeviceName } from '../../src/toolkit/device/device-name.ts';
+import { DeviceName, nameRecord } from '../../src/toolkit/device/device-name.ts';
 import { serveDevice, type SessionState } from '../../src/toolkit/device/device-session.ts';
 import { outageLog } from '../../src/toolkit/device/outage-log.ts';
 import { stateFileName } from '../../src/toolkit/device/state-file.ts';
@@ -11,19 +11,21 @@ import {
   RetryLater,
 } from '../../src/platform/errors.ts';
 import { aborted, sleep, within } from '../../src/platform/time.ts';
-import { type Memory, openMemory } from './remembered.ts';
 import { portOf } from './options.ts';
 import { RadioAsset, type RadioAssetParts } from './assets/radio-asset.ts';
 import type { Reading } from './reading.ts';
 import type { RadioSource, SessionHooks } from './source.ts';
 import { texts } from './texts.ts';
 import { certificateCheck } from '../../src/toolkit/device/certificate-check.ts';
-import { LoginGuard } from '../../src/toolkit/device/login-guard.ts';
+import { LoginGuard, loginRecord } from '../../src/toolkit/device/login-guard.ts';
 import { readSecretFile } from '../../src/toolkit/device/secret-file.ts';
 import { pinnedHttp } from '../../src/toolkit/device/pinned-http.ts';
 import { snmpSource } from './snmp/snmp-radio.ts';
 import { Ubus } from './ubus/ubus.ts';
 import { ubusSource } from './ubus-radio.ts';
+import { z } from 'zod';
+import { DeviceMemory } from '../../src/toolkit/device/device-memory.ts';
+import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 
 export interface RadioSessionParts extends RadioAssetParts {
   /** Returns undefined when the radio with this MAC address belongs to this entry; else why not. */
@@ -202,4 +204,20 @@ export function openSource({ host, radio, name, options, limits, memory, hooks }
   const password = async (): Promise<string> => readSecretFile('password_file', password_file);
   const ubus = new Ubus({ http, path, username, password, limits, guard });
   return ubusSource({ ubus, close: http.close, radio, options, limits, log, hooks });
+}
+
+// State of one radio that is kept over restarts.
+
+const radioMemory = z.object({
+  /** SHA-256 of the certificate of the first contact. */
+  fingerprint: z.string().optional(),
+  /** MAC address of the radio that answered last, so that its peers find it before it answers again. */
+  mac: z.string().optional(),
+  ...loginRecord,
+  ...nameRecord,
+});
+type Memory = DeviceMemory<typeof radioMemory>;
+
+async function openMemory(path: string, log: DriverLog): Promise<Memory> {
+  return DeviceMemory.open(path, radioMemory, log);
 }

@@ -11,7 +11,7 @@ import { type Limits, limits as usual_limits } from './limits.ts';
 import { portOf, type VendorradioOptions, vendorradioOptions } from './options.ts';
 import { serveRadio } from './radio-session.ts';
 import { assetKeyOf } from './reading.ts';
-import { Registry } from './registry.ts';
+import { Registry } from './assets/radio-asset.ts';
 
 export const vendorradio = vendorradioWith(usual_limits);
 

@@ -13,7 +13,7 @@ import {
 import { ConfigInvalid } from '../platform/errors.ts';
 import { makeDirectory } from './daemon/daemon.ts';
 import { texts } from './texts.ts';
-import { unwritable } from './unwritable.ts';
+import { unwritable } from './setup/files.ts';
 
 /** Readable by the group of the service, whose members may run `check` and `doctor`. */
 const mode = 0o640;

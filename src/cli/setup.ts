@@ -24,11 +24,17 @@ import { settleIdentity } from './kit-identity.ts';
 import { flagsOf } from './setup/enrolment.ts';
 import { answersOf, type SetupAnswers } from './setup/answers.ts';
 import { confirmed, type ConfirmOptions, type Draft } from './setup/confirm.ts';
-import { keepBefore, type SecretFiles, storedFile, writeConfig, writeSecret } from './setup/files.ts';
+import {
+  keepBefore,
+  type SecretFiles,
+  storedFile,
+  writeConfig,
+  writeSecret,
+  unwritable,
+} from './setup/files.ts';
 import { type Answers, configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
-import { unwritable } from './unwritable.ts';
 import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
 import { no_broker } from '../kit/config/broker.ts';
 import { parseSource, file_bytes_max } from '../kit/config/source.ts';

@@ -31,7 +31,7 @@ import { findingLine } from './doctor.ts';
 import { exit, say, type Shell, size } from './terminal/shell.ts';
 import { type Steps, stepsOn } from './terminal/progress.ts';
 import { texts } from './texts.ts';
-import { unwritable } from './unwritable.ts';
+import { unwritable } from './setup/files.ts';
 import { version } from './version.ts';
 import { readTextUpTo, small_bytes_max, table_bytes_max } from '../platform/bounded-file.ts';
 import { withoutSecrets } from '../platform/log/secrets.ts';

@@ -11,12 +11,12 @@ import {
   parseRefusal,
   parseStatus,
 } from '../../drivers/starlink/api/messages.ts';
-import { nonceIn, reportsIn } from '../../drivers/vendorcam/push/alarm-events.ts';
+import { nonceIn, reportsIn } from '../../drivers/vendorcam/push/client.ts';
 import { aesKey, textIn } from '../../drivers/vendorcam/push/cipher.ts';
 import { classes, frameBytes, FrameReader } from '../../drivers/vendorcam/push/wire.ts';
 import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
 import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
-import { readGrants } from '../../drivers/vendorradio/ubus/grants.ts';
+import { readGrants } from '../../drivers/vendorradio/ubus/ubus.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import { encodeField } from '../../drivers/starlink/api/protobuf.ts';
 import { json_punctuation, type Target } from './engine.ts';

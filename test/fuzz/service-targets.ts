@@ -2,8 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { readPlan } from '../../drivers/mavlink/missions/plan.ts';
-import { fenceOf } from '../../drivers/mavlink/missions/plan-areas.ts';
+import { readPlan, fenceOf } from '../../drivers/mavlink/missions/plan.ts';
 import { readEnvelope } from '../../drivers/onvif/soap/envelope.ts';
 import { notesOf } from '../../drivers/onvif/events/topics.ts';
 import { countValues, readJson, request_limits } from '../../src/contract/bounded-json.ts';

@@ -5,12 +5,10 @@ import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer, type FramerTally } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
-import type { EndpointOptions } from '../endpoint-options.ts';
-import { type EndpointStats, EndpointTally } from './tally.ts';
+import type { EndpointOptions } from '../options.ts';
+import { type EndpointHost, type EndpointStats, EndpointTally, type Relay, texts } from './endpoint-host.ts';
 import { runTcpClient, runTcpListen } from './tcp.ts';
-import { texts } from './texts.ts';
 import { runUdpClient, runUdpListen } from './udp.ts';
-import type { EndpointHost, Relay } from './endpoint-host.ts';
 
 export interface EndpointNeeds {
   readonly signal: AbortSignal;

@@ -13,9 +13,8 @@ import type { Outgoing } from '../links/outgoing.ts';
 import type { Route } from '../vehicles/contacts.ts';
 import { type Frame, fingerprintOf } from '../wire/frame.ts';
 import { Endpoint } from './endpoint.ts';
-import type { EndpointOptions } from '../endpoint-options.ts';
-import type { DropReason, EndpointStats } from './tally.ts';
-import { texts } from './texts.ts';
+import type { EndpointOptions } from '../options.ts';
+import { type DropReason, type EndpointStats, texts } from './endpoint-host.ts';
 import { targets } from '../wire/definitions-table.ts';
 
 export interface ForwarderParts {

@@ -4,9 +4,8 @@ import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { readPaced, serveTcp } from '../links/sockets.ts';
-import type { EndpointOptions } from '../endpoint-options.ts';
-import { texts } from './texts.ts';
-import type { EndpointHost, Relay } from './endpoint-host.ts';
+import type { EndpointOptions } from '../options.ts';
+import { type EndpointHost, type Relay, texts } from './endpoint-host.ts';
 
 type TcpListen = Extract<EndpointOptions, { kind: 'tcp_listen' }>;
 type TcpClient = Extract<EndpointOptions, { kind: 'tcp_client' }>;

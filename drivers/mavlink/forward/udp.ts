@@ -5,7 +5,7 @@ import { isIPv6 } from 'node:net';
 import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { aborted } from '../../../src/platform/time.ts';
 import { serveUdp, TurnBudget } from '../links/sockets.ts';
-import type { EndpointOptions } from '../endpoint-options.ts';
+import type { EndpointOptions } from '../options.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { isPublicIp } from '../../../src/platform/public-ip.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';

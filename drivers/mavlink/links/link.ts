@@ -5,7 +5,7 @@ import { DeviceUnreachable, RetryLater } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { parseDatagram, StreamFramer } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
-import { addressOf, type LinkOptions } from '../link-options.ts';
+import { addressOf, type LinkOptions } from '../options.ts';
 import { LinkTally, type LinkStats } from './link-tally.ts';
 import type { MediumHost, Reception, Send, Stream, Transport } from './medium.ts';
 import { type Precedence, SendBudget } from './send-budget.ts';

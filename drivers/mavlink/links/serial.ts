@@ -5,7 +5,7 @@ import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
 import { every, within } from '../../../src/platform/time.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import type { LinkOptions } from '../link-options.ts';
+import type { LinkOptions } from '../options.ts';
 import type { MediumHost, Send } from './medium.ts';
 import { untilLost } from './sockets.ts';
 import { texts } from './texts.ts';

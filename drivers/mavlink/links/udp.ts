@@ -5,7 +5,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
 import { aborted, every } from '../../../src/platform/time.ts';
-import type { LinkOptions } from '../link-options.ts';
+import type { LinkOptions } from '../options.ts';
 import type { MediumHost, Send } from './medium.ts';
 import { type Address, hostOf, nameOf, type Peer, peer_silence_max_ms, Peers } from './peers.ts';
 import { serveUdp, TurnBudget } from './sockets.ts';

@@ -16,7 +16,6 @@ import {
   px4_orbit_mode,
   px4_takeoff_mode,
 } from '../vehicles/modes.ts';
-import { autopilotVersion } from './autopilot-version.ts';
 import type { Flight, SimMode } from './flight.ts';
 import type { SimMissions } from './missions.ts';
 import type { SimParameter } from './parameters.ts';
@@ -456,5 +455,31 @@ function rcChannels(boot_ms: number, throttle_us: number | undefined): Omit<Mess
     chan17_raw: pulse_us,
     chan18_raw: pulse_us,
     chancount: throttle_us === undefined ? 0 : 8,
+  };
+}
+
+// AUTOPILOT_VERSION of a simulated vehicle: its identity; other fields do not affect the driver.
+
+type Version = Messages['AUTOPILOT_VERSION'];
+
+const ardupilot_4_6 = 0x04_06_00_ff;
+/** What ArduPilot 4.6 on a quadrotor reports. */
+const usual_capabilities = 0xe0ff;
+
+/** `uid`: 16 hexadecimal digits. */
+export function autopilotVersion(uid: string, flight_sw_version = ardupilot_4_6): Version {
+  return {
+    capabilities: usual_capabilities,
+    uid,
+    flight_sw_version,
+    middleware_sw_version: 0,
+    os_sw_version: 0,
+    board_version: 0,
+    vendor_id: 0,
+    product_id: 0,
+    flight_custom_version: [],
+    middleware_custom_version: [],
+    os_custom_version: [],
+    uid2: [],
   };
 }

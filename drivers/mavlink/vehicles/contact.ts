@@ -1,7 +1,7 @@
 /** One autopilot as received from one peer of one link: its latest messages, restarts, and the requests to it. */
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { BootClock } from '../reports/boot-clock.ts';
-import { EventIntake } from '../reports/event-intake.ts';
+import { EventIntake, type VehicleEvent } from '../reports/px4-events.ts';
 import { Hardware, isSameHardware } from '../reports/hardware.ts';
 import { type KnownMetadata, MetadataFetch } from '../reports/metadata-fetch.ts';
 import { LatestMessages } from '../reports/latest-messages.ts';
@@ -22,7 +22,6 @@ import { isTransfer } from './mission-kinds.ts';
 import { needsModeList } from './modes.ts';
 import { Overturned } from '../reports/overturned.ts';
 import type { Outgoing } from '../links/outgoing.ts';
-import type { VehicleEvent } from '../reports/px4-events.ts';
 import { OwnHeartbeats, Burst } from '../reports/own-heartbeats.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import { type EffectReport, sendRequest, Streams, type StreamRates } from './streams.ts';

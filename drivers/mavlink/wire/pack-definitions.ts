@@ -37,7 +37,7 @@ const checks_per_line = 6;
 /** As the formatter has it. */
 const line_chars_max = 110;
 
-/** The messages that the driver reads or writes; those of extra-definitions.ts come on top. */
+/** The messages that the driver reads or writes; the extra ones of definitions.ts come on top. */
 const used: ReadonlySet<string> = new Set([
   'HEARTBEAT',
   'SYS_STATUS',

@@ -8,7 +8,7 @@ import { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
 import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
 import { outageLog } from '../../../src/toolkit/device/outage-log.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
-import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
+import type { DriverHost, ReportedHealth } from '../../../src/toolkit/driver/driver.ts';
 import type { IdentityBindings } from '../../../src/toolkit/driver/identity-bindings.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/platform/errors.ts';
@@ -24,24 +24,23 @@ import {
   readDevice,
   type Source,
 } from './device.ts';
-import { healthOf } from './health.ts';
 import type { Unread } from './media.ts';
 import type { MotorTurns } from './movement.ts';
 import type { Detections } from '../events/detections.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { Limits } from '../limits.ts';
 import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
-import { type CameraMemory, openMemory } from './remembered.ts';
+import { type CameraMemory, openMemory, settleStops } from './ptz-stop.ts';
 import { texts } from '../texts.ts';
-import { settleStops } from './ptz-stop.ts';
 import { type Served, ServedSources } from './served.ts';
 import { divide, planSources } from './sources.ts';
 import { openLine } from '../soap/line.ts';
-import type { Soap } from '../soap/soap.ts';
+import type { Soap, ServiceName } from '../soap/soap.ts';
 import type { XmlNode } from '../soap/xml.ts';
 import { untilAborted } from '../waiting.ts';
 import { ownTopics, type UnreadTopics } from '../events/topics.ts';
 import type { Webhook } from '../events/webhook.ts';
+import { fails, type Health, notOffered, works } from '../../../src/toolkit/driver/health.ts';
 
 export interface CameraParts {
   readonly camera: CameraOptions;
@@ -436,4 +435,33 @@ async function rememberMotor({ memory }: CameraRun, { services, sources }: Devic
   const ptz_url = services.get('ptz');
   const isKnown = sources.every(({ ptz }) => !ptz) || ptz_url === memory.facts.ptz_url;
   if (!isKnown) await memory.change({ ptz_url });
+}
+
+// Why a camera has no stream, pictures or commands: in its own words, as far as it gave some. Its events report theirs (`events.ts`).
+
+/** What is missing of this video source. What may pass is asked for again every two minutes. */
+function healthOf(
+  device: Pick<Device, 'profiles_unread' | 'unusable'>,
+  { stream_unread, stream, still, ptz, takePicture }: Source,
+): ReportedHealth {
+  const failing = ({ fault, remedy }: Unread): Health =>
+    fails(remedy === undefined ? fault : `${fault}; ${remedy}`);
+  const profiles = device.profiles_unread && failing(device.profiles_unread);
+  const withoutMedia = profiles ?? without(device, ['media', 'media2']);
+  const streamFault = stream?.stream_fault ?? null;
+  return {
+    state: works,
+    ...(stream === undefined && {
+      stream: stream_unread ? failing(stream_unread) : withoutMedia,
+    }),
+    ...(streamFault !== null && { stream: fails(streamFault) }),
+    ...(takePicture === undefined && { still: still ?? withoutMedia }),
+    commands: (ptz === undefined ? profiles : undefined) ?? without(device, ['ptz']),
+  };
+}
+
+/** Of a service that the camera does not have, or whose address cannot be used. */
+function without({ unusable }: Pick<Device, 'unusable'>, services: readonly ServiceName[]): Health {
+  const reason = services.map((service) => unusable.get(service)).find((each) => each !== undefined);
+  return reason === undefined ? notOffered() : fails(reason);
 }

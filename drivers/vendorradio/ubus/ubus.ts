@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { CommandRefused, DeviceUnreachable, notSent, RetryLater } from '../../../src/platform/errors.ts';
 import { credentialsHash, type LoginGuard } from '../../../src/toolkit/device/login-guard.ts';
-import type { PinnedHttp } from '../../../src/toolkit/device/pinned-http.ts';
-import { type Grants, readGrants } from './grants.ts';
+import type { PinnedHttp, HttpReply } from '../../../src/toolkit/device/pinned-http.ts';
 import type { Limits } from '../limits.ts';
 import {
   type Answer,
@@ -16,7 +15,6 @@ import {
   requestText,
   ubus_status,
 } from './ubus-wire.ts';
-import { otherInterface } from './other-interface.ts';
 import { texts } from '../texts.ts';
 
 export interface UbusParts {
@@ -230,4 +228,157 @@ export class Ubus {
     this.#last = done.catch(() => undefined);
     return done;
   }
+}
+
+// Rights of a login, read from the `acls` of the login's reply, so that no call is tried to find out.
+
+interface Grants {
+  readonly isEmpty: boolean;
+  readonly mayCall: (call: Pick<Call, 'object' | 'method'>) => boolean;
+  /** Of the object `file`: whether this path may be read or written. */
+  readonly mayFile: (path: string, how: 'read' | 'write') => boolean;
+  /** Whether this uci configuration may be read or changed. */
+  readonly mayUci: (config: string, how: 'read' | 'write') => boolean;
+}
+
+/** Pattern to the allowed names. */
+const rights = z.record(z.string(), z.array(z.string())).catch({});
+const acls = z.looseObject({ ubus: rights, file: rights, uci: rights }).partial().catch({});
+
+/** A pattern of names, and one of the rights that it grants. */
+type Right = readonly [pattern: string, right: string];
+
+/** Of each kind of object. A radio with all of LuCI has some 600; the others of a hostile one count for nothing. */
+const rights_max = 2_048;
+/** Of a pattern; what it is compared with is shorter. */
+const pattern_chars_max = 64;
+
+export function readGrants(raw: unknown): Grants {
+  const { ubus = {}, file = {}, uci = {} } = acls.parse(raw ?? {});
+  const of = { ubus: rightsIn(ubus), file: rightsIn(file), uci: rightsIn(uci) };
+  return {
+    isEmpty: Object.keys(ubus).length === 0,
+    mayCall: ({ object, method }) => allows(of.ubus, object, method),
+    mayFile: (path, how) => allows(of.ubus, 'file', how) && allows(of.file, path, how),
+    mayUci: (config, how) => allows(of.uci, config, how),
+  };
+}
+
+function rightsIn(granted: Readonly<Record<string, readonly string[]>>): readonly Right[] {
+  const found: Right[] = [];
+  for (const [pattern, names] of Object.entries(granted)) {
+    for (const name of names) {
+      if (found.length === rights_max) return found;
+      if (Math.max(pattern.length, name.length) <= pattern_chars_max) found.push([pattern, name]);
+    }
+  }
+  return found;
+}
+
+function allows(rights: readonly Right[], name: string, wanted: string): boolean {
+  return rights.some(([pattern, right]) => isMatch(right, wanted) && isMatch(pattern, name));
+}
+
+/**
+ * rpcd compares with fnmatch(3), where a star matches slashes too. Without a regular expression: the pattern is the radio's, and one
+ * of thirty stars would take years.
+ */
+export function isMatch(pattern: string, name: string): boolean {
+  let [at, of_name] = [0, 0];
+  // The last star, and up to where it reaches.
+  let [star, reach] = [-1, 0];
+  while (of_name < name.length) {
+    const sign = pattern[at];
+    if (sign === '*') {
+      star = at;
+      reach = of_name;
+      at += 1;
+    } else if (sign !== undefined && (sign === '?' || sign === name[of_name])) {
+      at += 1;
+      of_name += 1;
+    } else if (star >= 0) {
+      reach += 1;
+      at = star + 1;
+      of_name = reach;
+    } else return false;
+  }
+  return /^\**$/u.test(pattern.slice(at));
+}
+
+// Recognises a device that has another interface than ubus, so that the advice names what can be done. No request holds a login.
+
+type Http = Pick<PinnedHttp, 'get' | 'post'>;
+
+interface Sign {
+  readonly path: string;
+  /** Posted; left out, it is a GET. */
+  readonly body?: string;
+  /** What the answer shows, where it is of such a device. */
+  readonly shows: (reply: HttpReply) => string | undefined;
+}
+
+const json_rpc = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'nodeid', params: [] });
+const title = /<title[^>]*>\s*([^<]{1,80}?)\s*</iu;
+/** The head of a page is shorter. */
+const page_chars_max = 4_096;
+
+/** Where a device shows what it is, the most telling first. Sources of each are beside its test. */
+const signs: readonly Sign[] = [
+  {
+    path: '/api/unauthorized/status',
+    shows: ({ text }) => (isRutos(text) ? texts.other_rutos : undefined),
+  },
+  ...['/streamscape_api', '/cgi-bin/streamscape_api'].map((path) => ({
+    path,
+    body: json_rpc,
+    shows: ({ status, text }: HttpReply) =>
+      status === 200 && text.includes('"jsonrpc"') ? texts.other_silvus(path) : undefined,
+  })),
+  {
+    path: '/',
+    shows({ status, text, cookies }) {
+      if (cookies.some((cookie) => cookie.startsWith('AIROS_'))) return texts.other_airos;
+      const page = status === 200 ? text.slice(0, page_chars_max) : '';
+      if (page.includes('LuCI - Lua Configuration Interface')) return texts.other_luci;
+      const name = title.exec(page)?.[1];
+      if (name === undefined) return undefined;
+      return /^routeros/iu.test(name) ? texts.other_routeros : texts.other_page(name);
+    },
+  },
+];
+
+/** The form of every answer of its interface. */
+function isRutos(text: string): boolean {
+  return /"success"\s*:\s*(?:true|false)/u.test(text) && /"device_?model"|"source"\s*:/iu.test(text);
+}
+
+/** `refusal`: the answer at the path of ubus. Undefined: the device does not show what it is. */
+async function otherInterface(
+  http: Http,
+  refusal: HttpReply,
+  deadline_ms: number,
+): Promise<string | undefined> {
+  if (isRutos(refusal.text)) return texts.other_rutos;
+  const get = async (path: string) => http.get(path, { deadline_ms }).catch(() => undefined);
+  for (const { path, body, shows } of signs) {
+    const reply =
+      body === undefined
+        ? await get(path)
+        : await http.post(path, body, { deadline_ms }).catch(() => undefined);
+    const shown = reply && shows(reply);
+    if (shown !== undefined) return shown;
+    // Many start pages lead to that of the login.
+    const next = path === '/' ? pathIn(reply?.location) : undefined;
+    const second = next === undefined ? undefined : await get(next);
+    const shown_there = second && shows(second);
+    if (shown_there !== undefined) return shown_there;
+  }
+  return undefined;
+}
+
+/** Of an address on the device itself, whatever host it names. */
+function pathIn(location: string | undefined): string | undefined {
+  const url = location === undefined ? null : URL.parse(location, 'http://device/');
+  const path = url ? `${url.pathname}${url.search}` : '/';
+  return path === '/' ? undefined : path;
 }

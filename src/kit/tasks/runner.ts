@@ -1,18 +1,20 @@
 /** Tasks from their dispatch to their end: each is run at most once, one at a time for each asset, and every state is reported. */
 import type { Journal } from '../outbox/api.ts';
-import type { JournalEntry } from '../outbox/protocol.ts';
+import type { JournalEntry, TaskState } from '../outbox/protocol.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { within } from '../../platform/time.ts';
 import { EndedTasks, type TaskActivity } from './activity.ts';
 import type { FindCommand } from './admission.ts';
 import { task_limits, type TaskLimits } from './limits.ts';
 import { type DispatchMeta, Reception } from './reception.ts';
-import { takeUp } from './resume.ts';
+import { takeUp, TaskRecorder, type TaskRecorderOptions } from './task-recorder.ts';
 import { Scheduler } from './scheduler.ts';
-import { TaskRecorder, type TaskRecorderOptions } from './task-recorder.ts';
-import { entryOf, type Task } from './task.ts';
-import { newestViews, type OpenTask, openView, type TaskView, viewOf } from './view.ts';
+import { entryOf, type Task, isOver } from './task.ts';
 import { texts } from './texts.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import type { TaskOrigin } from '../../contract/tasks.ts';
+import { readJournaled } from './dispatch.ts';
+import { readResult } from './result.ts';
 
 export interface TaskRunnerOptions extends TaskRecorderOptions {
   readonly journal: Journal;
@@ -138,4 +140,68 @@ function takeUpAll(left_open: readonly JournalEntry[], { clock, recorder, schedu
     }
   }
   scheduler.admit(...open);
+}
+
+// Tasks as the gateway's own tools show them, with the field names of the cloud's interface.
+
+/** Times are ISO 8601, UTC. Ids and name are empty when the dispatch could not be read. */
+interface TaskView {
+  readonly id: string;
+  readonly asset_id: string;
+  readonly command_name: string;
+  readonly payload: JsonObject;
+  readonly status: TaskState;
+  /** Output when completed, `error` when failed, else empty. */
+  readonly result: JsonObject;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Why the task is still open although nothing is done for it any more: its end cannot be recorded. */
+  readonly note: string | null;
+  /** Who asked; null: an earlier version did not keep it. */
+  readonly origin: TaskOrigin | null;
+}
+
+/** A task that is open as far as the disk is concerned. */
+interface OpenTask {
+  readonly entry: JournalEntry;
+  /** Its end waits for the disk. */
+  readonly note: string | undefined;
+}
+
+export function viewOf(entry: JournalEntry): TaskView {
+  const { dispatch, origin } = readJournaled(entry.dispatch);
+  return {
+    id: entry.task_id,
+    asset_id: dispatch?.asset_id ?? '',
+    command_name: dispatch?.command_name ?? '',
+    payload: dispatch?.payload ?? {},
+    status: entry.state,
+    result: readResult(entry.result) ?? {},
+    created_at: dispatch?.created_at ?? new Date(entry.received_ms).toISOString(),
+    updated_at: new Date(entry.updated_ms).toISOString(),
+    note: null,
+    origin: origin ?? null,
+  };
+}
+
+/** What is not recorded is not final, also for the technician: the next run knows only what the disk has. */
+export function openView({ entry, note }: OpenTask): TaskView {
+  const view = viewOf(entry);
+  return isOver(entry) ? { ...view, status: 'running', result: {}, note: note ?? null } : view;
+}
+
+/** The newest `limit` tasks; what memory knows of a task is newer than what the disk does. */
+export function newestViews(
+  memory: readonly OpenTask[],
+  disk: readonly JournalEntry[],
+  limit: number,
+): readonly TaskView[] {
+  const newer = new Map(memory.map((open) => [open.entry.task_id, open]));
+  const on_disk = new Set(disk.map(({ task_id }) => task_id));
+  const memory_only = memory.filter(({ entry }) => !on_disk.has(entry.task_id)).toReversed();
+  const recorded = disk.map((entry) => {
+    const open = newer.get(entry.task_id);
+    return open ? openView(open) : viewOf(entry);
+  });
+  return [...memory_only.map(openView), ...recorded].slice(0, limit);
 }

@@ -1,18 +1,26 @@
 /** Moves tasks from state to state, and writes each move to the journal together with the report of it. */
 import type { DriverLog } from '../../toolkit/driver/driver.ts';
-import { CommandRefused, InvariantBroken, messageOf, StorageUnavailable } from '../../platform/errors.ts';
+import {
+  CommandRefused,
+  InvariantBroken,
+  messageOf,
+  StorageUnavailable,
+  notSent,
+} from '../../platform/errors.ts';
 import type { Appender, Draft, Journal } from '../outbox/api.ts';
 import type { JournalEntry } from '../outbox/protocol.ts';
-import type { Clock } from '../../platform/clock.ts';
+import type { Clock, Stamp } from '../../platform/clock.ts';
 import { backoff, sleep, within } from '../../platform/time.ts';
 import type { ObserveTasks } from './activity.ts';
-import { unrecorded_max } from './limits.ts';
-import { isTerminal, type TaskEvent, transition } from './machine.ts';
-import type { Progress } from './progress.ts';
-import { takeUp } from './resume.ts';
+import { unrecorded_max, progress_every_ms, sentence_chars_max } from './limits.ts';
+import { isTerminal, type TaskEvent, transition, received, type TaskState } from './machine.ts';
 import { errorOf, unrecordedNote } from './sentences.ts';
-import { draftOf, entryOf, finalDraft, isOver, type Task } from './task.ts';
+import { draftOf, entryOf, finalDraft, isOver, type Task, createTask } from './task.ts';
 import { texts } from './texts.ts';
+import { cleanText } from '../../platform/foreign-text.ts';
+import { cut } from '../../contract/limits.ts';
+import { readJournaled } from './dispatch.ts';
+import { judgeAgain } from './timing.ts';
 
 export type TaskLog = Pick<DriverLog, 'info' | 'warn' | 'error'>;
 
@@ -236,4 +244,86 @@ export class TaskRecorder {
     if (state.status === 'completed') observe({ kind: 'completed', task, ran_ms });
     else observe({ kind: 'failed', task, ran_ms, error: errorOf(state) });
   }
+}
+
+// Thins the progress of one task: the first word at once, then the newest at most once in a while.
+
+export interface Progress {
+  readonly message: string;
+  readonly pct: number | null;
+}
+
+/** The function that a handler calls as often as it likes. Silent once `signal` aborts. */
+export function pacedProgress(signal: AbortSignal, report: (progress: Progress) => void) {
+  let newest: Progress | undefined;
+  let busy = false;
+  const drain = async (): Promise<void> => {
+    while (newest && !signal.aborted) {
+      const progress = newest;
+      newest = undefined;
+      report(progress);
+      await sleep(progress_every_ms, signal);
+    }
+    busy = false;
+  };
+  return (message: string, pct?: number): void => {
+    newest = { message: cut(cleanText(message), sentence_chars_max), pct: percent(pct) };
+    if (busy) return;
+    busy = true;
+    void drain();
+  };
+}
+
+function percent(pct: number | undefined): number | null {
+  return pct === undefined || Number.isNaN(pct) ? null : Math.min(100, Math.max(0, pct));
+}
+
+// Takes up a task that an earlier run of the connector left pending or running.
+
+interface TakenUp {
+  readonly task: Task;
+  /** Why it is over at once; undefined when it may still run once its asset is there. */
+  readonly refusal: string | undefined;
+}
+
+export function takeUp(entry: JournalEntry, stamp: Stamp): TakenUp {
+  const { dispatch, origin, repeatable } = readJournaled(entry.dispatch);
+  const judged = dispatch
+    ? judgeAgain(dispatch, entry.deadline_ms, stamp)
+    : { refusal: notSent(texts.restart_unreadable) };
+  const due =
+    'refusal' in judged
+      ? {
+          deadline_ms: entry.deadline_ms ?? stamp.time_ms,
+          due_mono_ms: stamp.mono_ms,
+          created_mono_ms: null,
+        }
+      : judged;
+  const facts = {
+    id: entry.task_id,
+    asset_id: dispatch?.asset_id ?? null,
+    command_name: dispatch?.command_name ?? null,
+    payload: dispatch?.payload ?? {},
+    origin,
+    text: entry.dispatch,
+    received_ms: entry.received_ms,
+    patient: true,
+    ...due,
+  };
+  const task = createTask(facts, { state: journaledState(entry, stamp) });
+  return { task, refusal: refusalOf(task, judged, repeatable) };
+}
+
+function refusalOf(task: Task, judged: object, repeatable: boolean): string | undefined {
+  const late = 'refusal' in judged && typeof judged.refusal === 'string' ? judged.refusal : undefined;
+  if (task.state.status !== 'running') return late;
+  // Its outcome stays unknown, however long its asset or its deadline takes: it is reported at once.
+  return late === undefined && repeatable ? undefined : texts.interrupted;
+}
+
+function journaledState({ state, received_ms }: JournalEntry, stamp: Stamp): TaskState {
+  const left: TaskState =
+    state === 'running' ? { status: 'running', revision: 1, attempt: 'first' } : received;
+  const moved = transition(left, { kind: 'restart', elapsed_ms: stamp.time_ms - received_ms });
+  return moved.kind === 'moved' ? moved.state : left;
 }

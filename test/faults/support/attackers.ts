@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib';
 import { connectAsync } from 'mqtt';
 import { WebSocket } from 'ws';
 import { encode } from '../../../drivers/mavlink/wire/messages.ts';
-import { autopilotVersion } from '../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../drivers/mavlink/sim/telemetry.ts';
 import { channels, downTopic, upTopic } from '../../../src/contract/topics.ts';
 import { every } from '../../../src/platform/time.ts';
 import type { Random } from '../../support/random.ts';

@@ -227,7 +227,7 @@ describe('The sources', () => {
       'speedtest/speedtest.ts',
       'onvif/soap/line.ts',
       'links/options.ts',
-      'vendorradio/ubus/other-interface.ts',
+      'vendorradio/ubus/ubus.ts',
     ];
     const makers = sources('drivers').filter((file) =>
       /\bURL\.(?:can)?[pP]arse\(|new URL\((?!.*import\.meta)|deviceAddress\(/u.test(text(file)),

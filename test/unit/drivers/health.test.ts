@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { texts as onvif_texts } from '../../../drivers/onvif/texts.ts';
 import { texts as vendorcam_texts } from '../../../drivers/vendorcam/texts.ts';
 import { texts as vendorradio_texts } from '../../../drivers/vendorradio/texts.ts';
-import { full_acls } from '../../../drivers/vendorradio/sim/sessions.ts';
+import { full_acls } from '../../../drivers/vendorradio/sim/sim-radio.ts';
 import { degradedReasons } from '../../../src/kit/app/degraded.ts';
 import { eventually } from '../../support/eventually.ts';
 import { labOfEachTest } from '../../support/cameras/onvif-lab.ts';

@@ -18,7 +18,6 @@ import { HealthOfAsset, type ShownHealth } from './health.ts';
 import type { ObserveAssets, ObservedAsset } from '../activity.ts';
 import type { CommandTarget } from '../commands.ts';
 import type { FeedGate, FeedView } from '../feed-gate.ts';
-import { stableJson } from '../stable-json.ts';
 
 /** The fields that the driver sets at the announcement; the others change by themselves. */
 export type AssetFacts = Omit<
@@ -399,4 +398,19 @@ export function viewOf(asset: Asset): AssetView {
   const health = asset.online ? asset.health.view() : {};
   const reason = status_reason;
   return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, health, feeds };
+}
+
+// JSON text that is the same whenever the content is the same, so that content can be compared as text.
+
+/** Like `JSON.stringify` of a value that JSON can carry, with the keys of every object in order. */
+export function stableJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => (isRecord(inner) ? inKeyOrder(inner) : inner));
+}
+
+function inKeyOrder(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

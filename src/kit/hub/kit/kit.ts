@@ -18,7 +18,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { cleanTexts, cleanTextsWithin } from '../../../platform/foreign-text.ts';
 import { every } from '../../../platform/time.ts';
 import { hasRoom, KnownLinks, linkEdges, type LinkStates, spreadUntil } from './link-edges.ts';
-import { stableJson } from '../stable-json.ts';
+import { stableJson } from '../assets/asset.ts';
 import type { KitLocation, LocationView } from './location.ts';
 import { texts } from '../texts.ts';
 import { distance_m, type Point } from '../../../toolkit/device/distance.ts';

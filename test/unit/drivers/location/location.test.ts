@@ -2,8 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { line_chars_max, lines_per_s_max, location } from '../../../../drivers/location/location.ts';
-import { texts } from '../../../../drivers/location/texts.ts';
+import { line_chars_max, lines_per_s_max, location, texts } from '../../../../drivers/location/location.ts';
 import { type FakeGpsd, startFakeGpsd } from '../../../fakes/services/fake-gpsd.ts';
 import { type GpsReceiver, startGpsReceiver } from '../../../fakes/gps-receiver.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';

@@ -2,8 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openBus } from '../../../../src/toolkit/device/dbus/bus.ts';
-import { texts } from '../../../../src/toolkit/device/dbus/texts.ts';
+import { openBus, texts } from '../../../../src/toolkit/device/dbus/bus.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { startFakeModemManager } from '../../../fakes/services/fake-modem-manager.ts';
 import { makeMessageBus } from '../../../support/drivers/message-bus.ts';

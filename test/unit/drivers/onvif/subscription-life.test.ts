@@ -1,6 +1,6 @@
 /** The life of a subscription to events: pulls that are cut, losses of seconds, limits of cameras, restarts, two ways that stand in for each other. */
 import { describe, expect, it } from 'vitest';
-import { PullLength } from '../../../../drivers/onvif/events/pull-length.ts';
+import { PullLength } from '../../../../drivers/onvif/events/pull-point.ts';
 import { texts } from '../../../../drivers/onvif/texts.ts';
 import type { FakeCamera } from '../../../fakes/fake-onvif-camera.ts';
 import { isStatus, labOfEachTest, said } from '../../../support/cameras/onvif-lab.ts';

@@ -3,8 +3,12 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { speedtestOptions } from '../../../../drivers/speedtest/options.ts';
-import { speedtest, chooseWay, defaultDevice } from '../../../../drivers/speedtest/speedtest.ts';
+import {
+  speedtestOptions,
+  speedtest,
+  chooseWay,
+  defaultDevice,
+} from '../../../../drivers/speedtest/speedtest.ts';
 import { texts } from '../../../../drivers/speedtest/texts.ts';
 import { speedtest as speedtestResult } from '../../../../src/contract/kit.ts';
 import { CommandRefused } from '../../../../src/platform/errors.ts';

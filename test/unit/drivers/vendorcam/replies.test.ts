@@ -5,14 +5,16 @@ import { abilitiesOf, abilityReply } from '../../../../drivers/vendorcam/host/ab
 import { alarmsOfEvents, alarmsOfStates } from '../../../../drivers/vendorcam/channels/alarms.ts';
 import { texts as driver_texts } from '../../../../src/toolkit/driver/texts.ts';
 import { identitiesOf, streamOf } from '../../../../drivers/vendorcam/channels/describe.ts';
-import { Line } from '../../../../drivers/vendorcam/host/line.ts';
+import { Line } from '../../../../drivers/vendorcam/host/device.ts';
 import { limits } from '../../../../drivers/vendorcam/limits.ts';
 import { vendorcamOptions } from '../../../../drivers/vendorcam/options.ts';
-import { readReplies } from '../../../../drivers/vendorcam/host/replies.ts';
-import { faultOf } from '../../../../drivers/vendorcam/host/rsp-codes.ts';
+import { readReplies, type Command, type Outcome } from '../../../../drivers/vendorcam/host/replies.ts';
+import { faultOf, afterAcceptance } from '../../../../drivers/vendorcam/host/rsp-codes.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { forAll } from '../../../support/for-all.ts';
+import { texts } from '../../../../drivers/vendorcam/texts.ts';
+import { newAsking, poll } from '../../../../drivers/vendorcam/channels/poll.ts';
 
 describe('an error code', () => {
   it.each([
@@ -230,3 +232,139 @@ it('an urgent request does not wait for a poll once the driver stops', async () 
   await poll;
   expect(await logout).toBe('sent');
 });
+
+describe('Error codes of the cameras', () => {
+  it.each([
+    [-1, 'bad_request'],
+    [-5, 'sessions_full'],
+    [-6, 'session'],
+    [-7, 'credentials'],
+    [-8, 'passing'],
+    [-9, 'unsupported'],
+    [-16, 'too_large'],
+    [-21, 'session'],
+    [-26, 'forbidden'],
+    [-27, 'credentials'],
+    [-99, 'channel_offline'],
+    [-105, 'sessions_full'],
+    [-500, 'sessions_full'],
+    [-501, 'credentials'],
+    [-502, 'credentials'],
+    [-503, 'credentials'],
+    [-505, 'passing'],
+    [-506, 'credentials'],
+    [-507, 'sessions_full'],
+    [-508, 'unknown'],
+    [7, 'unknown'],
+  ] as const)('takes %i as %s', (code, kind) => {
+    expect(faultOf(code, '')).toMatchObject({ code, kind, detail: '' });
+  });
+
+  it.each([
+    ['Privacy mode', 'privacy', texts.privacy_mode],
+    ['user is locked', 'credentials', texts.account_locked],
+    ['login times reach max', 'sessions_full', texts.logins_full],
+    ['login deny', 'credentials', texts.login_denied],
+    // xannor/ha_reolink_rest#39, of a login.
+    ['busy', 'passing', texts.code_busy],
+    ['password wrong', 'credentials', texts.login_rejected],
+    ['max session', 'sessions_full', texts.sessions_full],
+    ['please login first', 'session', texts.code_session_lost],
+  ] as const)('prefers the words "%s" to the number', (detail, kind, sentence) => {
+    const fault = faultOf(-9, detail);
+    expect(fault).toMatchObject({ code: -9, kind, detail });
+    const [cause = '', remedy = ''] = sentence.split('; ');
+    expect(fault.sentence.startsWith(`${cause} (error -9: ${detail})`)).toBe(true);
+    expect(fault.sentence.endsWith(remedy)).toBe(true);
+  });
+
+  it.each([-500, -501, -503, -504, -505, -507])(
+    'calls %i no wrong password and no locked account',
+    (code) => {
+      expect(faultOf(code, '').text).not.toMatch(/rejected|locked/u);
+    },
+  );
+
+  it('that refuses what was accepted before is no evidence that the password is wrong', () => {
+    const fault = afterAcceptance(faultOf(-7, 'login failed'));
+    expect(fault).toMatchObject({ kind: 'credentials', text: texts.login_rejected_now });
+    expect(fault.sentence).toContain('(error -7: login failed)');
+    expect(afterAcceptance(faultOf(-506, '')).text).toBe(texts.account_locked);
+  });
+
+  it('names code and words of an unknown error', () => {
+    expect(faultOf(-4_711, 'out of paper').sentence).toBe(texts.code_other(-4_711, ' (out of paper)'));
+    expect(faultOf(-4_711, '').sentence).toBe(texts.code_other(-4_711, ''));
+  });
+
+  it('cuts the words of a device at 200 characters', () => {
+    expect(faultOf(-1, 'x'.repeat(5_000)).detail).toHaveLength(200);
+  });
+});
+
+/** A host that answers from a table; what is not in it is not supported. */
+function hostWith(answers: Readonly<Record<string, unknown>>) {
+  const asked: string[] = [];
+  const ask = async (commands: readonly Command[]): Promise<readonly Outcome[]> =>
+    commands.map(({ cmd }) => {
+      asked.push(cmd);
+      return cmd in answers ? { value: answers[cmd] } : { fault: faultOf(-9, '') };
+    });
+  return { ask, asked };
+}
+
+/** The same host, with what it answers to GetEvents. */
+function refusing(code: number) {
+  const host = hostWith(old_firmware);
+  const ask = async (commands: readonly Command[]): Promise<readonly Outcome[]> => {
+    const outcomes = await host.ask(commands);
+    return outcomes.map((outcome, index) =>
+      commands[index]?.cmd === 'GetEvents' ? { fault: faultOf(code, '') } : outcome,
+    );
+  };
+  return { ...host, ask };
+}
+
+const old_firmware = { GetMdState: { state: 1 }, GetAiState: { channel: 0, people: 1 } };
+
+it('asks a camera that refuses GetEvents in the older way, from the next poll on', async () => {
+  const host = hostWith(old_firmware);
+  const asking = newAsking(0);
+  expect((await poll(host, [asking], { hasChannelList: false })).seen.size).toBe(0);
+  const { seen } = await poll(host, [asking], { hasChannelList: false });
+  expect(seen.get(0)).toMatchObject({ alarms: { motion: true, ai: ['people'] } });
+  await poll(host, [asking], { hasChannelList: false });
+  expect(host.asked.filter((cmd) => cmd === 'GetEvents')).toHaveLength(1);
+});
+
+it('tries GetEvents again after a while: the camera may only have been busy', async () => {
+  const asking = newAsking(0);
+  await poll(hostWith(old_firmware), [asking], { hasChannelList: false });
+  const minutes = (asking.events_again_mono_ms - performance.now()) / 60_000;
+  expect(minutes).toBeGreaterThan(9);
+  expect(minutes).toBeLessThanOrEqual(10);
+  asking.events_again_mono_ms = performance.now();
+  const host = hostWith({
+    GetEvents: { md: { alarm_state: 0, support: 0 }, ai: { other: { alarm_state: 1 } } },
+  });
+  const { seen } = await poll(host, [asking], { hasChannelList: false });
+  expect(seen.get(0)).toMatchObject({ alarms: { motion: true, ai: null } });
+  expect(host.asked).toEqual(['GetEvents']);
+});
+
+it.each([-1, -4, -8, -12, -13, -17, -26])(
+  'asks a camera that answers %s to GetEvents twice in the older way, and GetEvents again later',
+  async (code) => {
+    const host = refusing(code);
+    const asking = newAsking(0);
+    expect((await poll(host, [asking], { hasChannelList: false })).seen.get(0)).toMatchObject({
+      fault: { code },
+    });
+    await poll(host, [asking], { hasChannelList: false });
+    const { seen } = await poll(host, [asking], { hasChannelList: false });
+    expect(seen.get(0)).toMatchObject({ alarms: { motion: true, ai: ['people'] } });
+    const again_ms = asking.events_again_mono_ms - performance.now();
+    expect(again_ms).toBeGreaterThan(50_000);
+    expect(again_ms).toBeLessThanOrEqual(600_000);
+  },
+);

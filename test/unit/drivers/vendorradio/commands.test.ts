@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
+import { full_acls } from '../../../../drivers/vendorradio/sim/sim-radio.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type VendorradioLab, vendorradioLab } from '../../../support/drivers/vendorradio-lab.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { readGrants } from '../../../../drivers/vendorradio/ubus/grants.ts';
+import { readGrants } from '../../../../drivers/vendorradio/ubus/ubus.ts';
 import { vendorradio } from '../../../../drivers/vendorradio/vendorradio.ts';
 
 const readme = readFileSync(new URL('../../../../drivers/vendorradio/README.md', import.meta.url), 'utf8');

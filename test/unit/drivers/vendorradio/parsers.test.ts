@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { meshMessage } from '../../../../drivers/vendorradio/assets/feeds.ts';
-import { isMatch, readGrants } from '../../../../drivers/vendorradio/ubus/grants.ts';
+import { isMatch, readGrants } from '../../../../drivers/vendorradio/ubus/ubus.ts';
 import {
   boardReply,
   channelsOf,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { full_acls } from '../../../../drivers/vendorradio/sim/sessions.ts';
+import { full_acls } from '../../../../drivers/vendorradio/sim/sim-radio.ts';
 import { FakeRadio } from '../../../fakes/fake-radio.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -1,6 +1,7 @@
 /** Which asset a technician means. */
 import { describe, expect, it } from 'vitest';
 import { findAsset, isMeant } from '../../../../src/kit/local/find-asset.ts';
+import { asset_words_max, assetRequest, taskRequest } from '../../../../src/kit/local/api.ts';
 
 const gate = { id: 'id-1', key: 'onvif:gate', name: 'Gate' };
 const mast = { id: 'id-2', key: 'onvif:mast', name: 'Mast' };
@@ -40,4 +41,12 @@ describe('isMeant', () => {
     ]);
     expect(isMeant(null, 'Gate')).toBe(false);
   });
+});
+
+it('refuses longer words for an asset than any name needs', () => {
+  const [longest, longer] = [asset_words_max, asset_words_max + 1].map((chars) => 'x'.repeat(chars));
+  for (const schema of [assetRequest, taskRequest.omit({ command: true })]) {
+    expect(schema.safeParse({ asset: longest }).success).toBe(true);
+    expect(schema.safeParse({ asset: longer }).success).toBe(false);
+  }
 });

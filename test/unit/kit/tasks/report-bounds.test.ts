@@ -8,7 +8,7 @@ import {
   result_chars_max,
   sentence_chars_max,
 } from '../../../../src/kit/tasks/limits.ts';
-import { pacedProgress, type Progress } from '../../../../src/kit/tasks/progress.ts';
+import { pacedProgress, type Progress } from '../../../../src/kit/tasks/task-recorder.ts';
 import { readResult, reportable } from '../../../../src/kit/tasks/result.ts';
 import {
   bounded,

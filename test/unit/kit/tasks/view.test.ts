@@ -1,7 +1,7 @@
 /** Tasks as the tools of the gateway show them: from the journal and from memory, the newest first. */
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../../src/kit/outbox/protocol.ts';
-import { newestViews, openView, viewOf } from '../../../../src/kit/tasks/view.ts';
+import { newestViews, openView, viewOf } from '../../../../src/kit/tasks/runner.ts';
 
 const origin = { via: 'cloud', user: 'ada', uid: null, requested_by: null };
 const asset_id = 'b7e23ec2-9b1a-4d7e-8a55-0c6a1d2f3e44';

@@ -1,9 +1,8 @@
 /** Orders that may end what answers them, on a real message bus. */
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openBus } from '../../../../src/toolkit/device/dbus/bus.ts';
+import { openBus, texts } from '../../../../src/toolkit/device/dbus/bus.ts';
 import { orderOnce } from '../../../../src/toolkit/device/dbus/order-once.ts';
-import { texts } from '../../../../src/toolkit/device/dbus/texts.ts';
 import { type FakeLogind, startFakeLogind } from '../../../fakes/services/fake-logind.ts';
 import { makeMessageBus } from '../../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../../support/peers.ts';

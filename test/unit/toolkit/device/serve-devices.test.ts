@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { SessionState } from '../../../../src/toolkit/device/device-session.ts';
-import { serveDevices } from '../../../../src/toolkit/device/serve-devices.ts';
+import { serveDevices } from '../../../../src/toolkit/device/configured-devices.ts';
 import { DeviceRejected } from '../../../../src/platform/errors.ts';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
 import type { DriverHost } from '../../../../src/toolkit/driver/driver.ts';

@@ -10,9 +10,9 @@ import { assetId } from '../../../../../src/contract/identity.ts';
 import { FakeDrone, field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
-import { autopilots } from './commands-lab.ts';
+import { autopilots, near } from './commands-lab.ts';
 import { no_logs } from '../vehicles/registry-lab.ts';
-import { drone_key, withDrone, withLab } from '../mavlink-lab.ts';
+import { drone_key, withDrone, withLab, type MavlinkLab } from '../mavlink-lab.ts';
 
 const close_by = { lat: field.lat + 0.0008, lon: field.lon, alt_m: 40 };
 
@@ -340,3 +340,42 @@ function offeredTo(about: About): readonly string[] {
   );
   return command_names.filter((name) => offered.has(name));
 }
+
+const aside = { lat: field.lat + 0.0005, lon: field.lon + 0.0005, height_m: 30 };
+const elsewhere = { lat: field.lat + 0.001, lon: field.lon + 0.001, height_m: 30 };
+
+describe.concurrent('goto_waypoint around an obstacle', () => {
+  it('is completed when distance and direction of the target are reported', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.flight.around = aside;
+      expect(await lab.command('goto_waypoint', near)).toMatchObject({
+        lat: near.lat,
+        going_around: true,
+        acknowledged: true,
+      });
+    });
+  });
+
+  it('is not completed when they lead elsewhere', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.flight.around = aside;
+      drone.react = () => {
+        drone.flight.mode = 'GUIDED';
+        drone.flight.target = elsewhere;
+        return { result: 0 };
+      };
+      await expect(lab.command('goto_waypoint', near)).rejects.toThrow(
+        /was not observed .*; outcome unknown$/u,
+      );
+    });
+  });
+
+  it('does not concern a PX4, which reports its target', async () => {
+    await withDrone({ airborne: true, autopilot: 'px4' }, async (lab, drone) => {
+      await lab.command('goto_waypoint', near);
+      expect(drone.requests).not.toContain(62);
+      const result: Awaited<ReturnType<MavlinkLab['command']>> = await lab.command('goto_waypoint', near);
+      expect(result).not.toHaveProperty('going_around');
+    });
+  });
+});

@@ -1,6 +1,6 @@
 /** Commands that may be sent again: only while the vehicle is as it was when the first copy was sent. */
 import { describe, expect, it } from 'vitest';
-import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { withDrone } from '../mavlink-lab.ts';

@@ -1,7 +1,6 @@
 /** Stations behind endpoints, with real sockets and a simulated vehicle. */
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Socket, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { common, MavLinkProtocolV2 } from 'node-mavlink';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../../support/eventually.ts';
@@ -9,6 +8,7 @@ import { FakeStation } from '../../../../fakes/fake-station.ts';
 import { drone_key } from '../mavlink-lab.ts';
 import { foreignFrame, pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
+import { mayReceive, Stations } from '../../../../../drivers/mavlink/forward/udp.ts';
 
 const return_home = 20;
 
@@ -289,5 +289,57 @@ describe.concurrent('An endpoint', () => {
     receiver.stop();
     for (const socket of sockets) socket.destroy();
     server.close();
+  });
+});
+
+it('The loss of the pilot behind an endpoint starts the failsafe, which the heartbeats of the kit do not hide', async () => {
+  const port = await freePort();
+  await withEndpoints([{ kind: 'udp_listen', port, name: 'gcs' }], async ({ lab, drone, station }) => {
+    drone.gcs_failsafe_ms = 1_500;
+    const pilot = await station({ kind: 'udp', port });
+    await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'AUTO');
+    pilot.beat();
+    await eventually('the vehicle receives the pilot', () => drone.beats.some(({ sysid }) => sysid === 255));
+    // Then the pilot's station is lost, and the kit goes on.
+    await eventually('the vehicle returns home', () => drone.flight.mode === 'RTL');
+    await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'RTL');
+    await eventually('the text is logged', () =>
+      lab.log.lines.some(({ facts }) => JSON.stringify(facts).includes('GCS Failsafe')),
+    );
+    const beats = drone.beats.length;
+    await eventually('the kit goes on', () => drone.beats.length > beats);
+    expect(new Set(drone.beats.slice(beats).map(({ sysid }) => sysid))).toEqual(new Set([245]));
+    expect(drone.commands).toEqual([]);
+    expect(drone.flight.mode).toBe('RTL');
+  });
+});
+
+const frame_bytes = 21;
+
+function stationAt(address: string) {
+  const stations = new Stations({ peers_max: 4, joined: () => undefined, left: () => undefined });
+  const from = { address, port: 14_550, family: 'IPv4', size: frame_bytes } as const;
+  const hears = (): void => stations.received(from, frame_bytes, 0);
+  const receives = (frames: number): number =>
+    Array.from({ length: frames }, () =>
+      stations.recent(0).filter((each) => mayReceive(each, frame_bytes)),
+    ).flat().length;
+  hears();
+  return { hears, receives };
+}
+
+describe('A station of a UDP endpoint', () => {
+  it.each(['203.0.113.5', '::ffff:203.0.113.5'])(
+    'in the internet, at %s, receives three times the bytes that came from it',
+    (address) => {
+      const { hears, receives } = stationAt(address);
+      expect(receives(100)).toBe(3);
+      hears();
+      expect(receives(100)).toBe(3);
+    },
+  );
+
+  it.each(['192.168.1.20', '100.101.102.103', '127.0.0.1'])('at %s receives all', (address) => {
+    expect(stationAt(address).receives(100)).toBe(100);
   });
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runTcpListen as listenForStations } from '../../../../../drivers/mavlink/forward/tcp.ts';
-import { EndpointTally } from '../../../../../drivers/mavlink/forward/tally.ts';
+import { EndpointTally, type EndpointHost } from '../../../../../drivers/mavlink/forward/endpoint-host.ts';
 import { runUdpListen as receiveFromStations } from '../../../../../drivers/mavlink/forward/udp.ts';
 import type { MediumHost } from '../../../../../drivers/mavlink/links/medium.ts';
 import { runTcpListen } from '../../../../../drivers/mavlink/links/tcp.ts';
@@ -12,7 +12,6 @@ import { runUdpListen } from '../../../../../drivers/mavlink/links/udp.ts';
 import { turn_bytes_max, TurnBudget } from '../../../../../drivers/mavlink/links/sockets.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
-import type { EndpointHost } from '../../../../../drivers/mavlink/forward/endpoint-host.ts';
 
 const flood_bytes = 4_000_000;
 /** Three of them fit into the buffer of a socket. */

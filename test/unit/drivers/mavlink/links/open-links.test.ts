@@ -4,6 +4,10 @@ import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { mavlinkOptions, openLinks } from '../../../../../drivers/mavlink/options.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withLab } from '../mavlink-lab.ts';
+import { linkLog, mavlink } from '../../../../../drivers/mavlink/mavlink.ts';
+import { recordingLog } from '../../../../support/recording-log.ts';
+import { hubLab } from '../../../../support/kit/hub-lab.ts';
+import { freePort } from '../../../../support/ports.ts';
 
 const links = [
   { kind: 'udp_listen', name: 'field', port: 14_550 },
@@ -49,4 +53,60 @@ describe('An open link', () => {
       expect(lab.log.at('warn')).toEqual([]);
     });
   });
+});
+
+describe('Link log', () => {
+  it('logs each failed opening, opening, loss and restoration of a link once at info or warn', () => {
+    const log = recordingLog();
+    const report = linkLog(log, '/dev/ttyACM0');
+    report(false, 'no such file');
+    report(false, 'no such file');
+    report(true, undefined);
+    report(false, 'gone');
+    report(false, 'gone');
+    report(true, undefined);
+    expect(log.lines.map(({ level, sentence }) => `${level} ${sentence}`)).toEqual([
+      `warn ${texts.open_failed}`,
+      `debug ${texts.still_down}`,
+      `info ${texts.opened}`,
+      `warn ${texts.lost}`,
+      `debug ${texts.still_down}`,
+      `info ${texts.reopened}`,
+    ]);
+    expect(log.lines[0]?.facts).toEqual({ link: '/dev/ttyACM0', reason: 'no such file' });
+    expect(log.lines[3]?.facts).toMatchObject({ reason: 'gone', up_s: expect.any(Number) as number });
+    expect(log.lines[5]?.facts).toMatchObject({ down_s: expect.any(Number) as number });
+  });
+
+  it('logs no duration when a link opens at the first attempt', () => {
+    const log = recordingLog();
+    linkLog(log, 'udp')(true, undefined);
+    expect(log.lines).toEqual([{ level: 'info', facts: { link: 'udp' }, sentence: texts.opened }]);
+  });
+});
+
+it('reports of each link what was tried, the answer and the next attempt', async () => {
+  const hub = hubLab({ configured: ['drones'] });
+  const [closed, open] = [await freePort(), await freePort()];
+  const links = [
+    { kind: 'tcp_client', host: '127.0.0.1', port: closed, name: 'bench' },
+    { kind: 'udp_listen', host: '127.0.0.1', port: open },
+  ];
+  void hub.run(mavlink, 'drones', { options: { links } });
+  try {
+    const devices = () => hub.hub.drivers()[0]?.devices ?? [];
+    await eventually(
+      'both links are reported',
+      () => devices().length === 2 && devices().every(({ state }) => state !== 'starting'),
+    );
+    expect(devices()).toMatchObject([
+      { name: 'bench', tried: `tcp client 127.0.0.1:${closed}`, state: 'offline', asset_key: null },
+      { name: `udp listen 127.0.0.1:${open}`, state: 'online', reason: null, next_try_at: null },
+    ]);
+    const [bench] = devices();
+    expect(bench?.reason).toMatch(/refuses the connection/u);
+    expect(Date.parse(bench?.next_try_at ?? '')).toBeGreaterThanOrEqual(Date.parse(bench?.tried_at ?? ''));
+  } finally {
+    await hub.stop();
+  }
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { heartbeat } from '../frames.ts';
 import { listen } from './test-link.ts';
-import { linkOptions } from '../../../../../drivers/mavlink/link-options.ts';
+import { linkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { openLink } from '../../../../../drivers/mavlink/links/link.ts';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { type Libc, libc } from '../../../../../src/platform/linux/libc.ts';

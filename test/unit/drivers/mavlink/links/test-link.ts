@@ -1,5 +1,5 @@
 /** Opens a link for a test and records its frames, states and failures. */
-import { linkOptions } from '../../../../../drivers/mavlink/link-options.ts';
+import { linkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { type LinkNeeds, openLink } from '../../../../../drivers/mavlink/links/link.ts';
 import { eventually } from '../../../../support/eventually.ts';
 

@@ -1,6 +1,6 @@
 /** Uploading missions, fences and rally points over real sockets that lose frames, read back by an independent client. */
 import { describe, expect, it } from 'vitest';
-import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { ackText, texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import type { MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { openRawClient, type RawItem } from '../../../../support/mavlink-raw-client.ts';

@@ -1,6 +1,9 @@
 /** What the clock of an autopilot shows: a restart, two clocks that go on by turns, or nothing. */
 import { describe, expect, it } from 'vitest';
 import { BootClock } from '../../../../../drivers/mavlink/reports/boot-clock.ts';
+import { SameStart } from '../../../../../drivers/mavlink/vehicles/vehicle.ts';
+import type { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
+import { Burst } from '../../../../../drivers/mavlink/reports/own-heartbeats.ts';
 
 const still = { roll: 0, pitch: 0, yaw: 0, rollspeed: 0, pitchspeed: 0, yawspeed: 0 };
 const there = { lat: 0, lon: 0, alt: 0, relative_alt: 0, vx: 0, vy: 0, vz: 0, hdg: 0 };
@@ -101,4 +104,34 @@ describe('The clock of an autopilot', () => {
     expect(here?.hasSameStart(other)).toBe(false);
     expect(here?.hasSameStart(new BootClock())).toBeUndefined();
   });
+});
+
+function contactOf(booted_at_ms: number, isPresumed: boolean): Contact {
+  const about: Partial<Contact> = { boots: 0, booted_at_ms, isPresumed };
+  return about as Contact;
+}
+
+it.for([
+  { who: 'the vehicle', booted_at_ms: 51_000, isPresumed: true, isOver: false },
+  { who: 'a vehicle that started later', booted_at_ms: 60_000, isPresumed: true, isOver: true },
+  { who: 'a vehicle that started earlier', booted_at_ms: 40_000, isPresumed: true, isOver: true },
+  { who: 'a faster link of the vehicle', booted_at_ms: 40_000, isPresumed: false, isOver: false },
+])(
+  'What was begun before a silence goes on only with the vehicle that began it: $who',
+  ({ booted_at_ms, isPresumed, isOver }) => {
+    const start = new SameStart([contactOf(50_000, false)], 70_000);
+    expect(start.isOver([contactOf(booted_at_ms, isPresumed)])).toBe(isOver);
+  },
+);
+
+it('A burst is so many times within the window, and goes on while they keep coming', () => {
+  const burst = new Burst(3, 1_000);
+  expect([0, 400, 900, 1_300, 2_301].map((ms) => burst.note(ms))).toEqual([false, false, true, true, false]);
+});
+
+it('A burst of a million costs no more for the last time than for the first', () => {
+  const burst = new Burst(8, 5_000);
+  let noticed = 0;
+  for (let n = 0; n < 1_000_000; n += 1) if (burst.note(n / 1_000)) noticed += 1;
+  expect(noticed).toBe(1_000_000 - 7);
 });

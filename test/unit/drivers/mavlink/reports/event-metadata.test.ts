@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { EventMetadata } from '../../../../../drivers/mavlink/reports/event-metadata.ts';
+import { EventMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { eventId, type VehicleEvent } from '../../../../../drivers/mavlink/reports/px4-events.ts';
 import { unpackXz } from '../../../../../drivers/mavlink/wire/xz.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';

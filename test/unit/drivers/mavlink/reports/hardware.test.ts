@@ -1,7 +1,7 @@
 /** Which vehicle sends from an address, by the hardware ids that it reports. */
 import { expect, it } from 'vitest';
 import { Hardware } from '../../../../../drivers/mavlink/reports/hardware.ts';
-import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 
 const none = '0000000000000000';
 const [a, b] = ['00000000c0ffee01', '00000000c0ffee02'];

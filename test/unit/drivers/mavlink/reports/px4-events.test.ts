@@ -1,7 +1,7 @@
 /** Numbered events of PX4: failed checks, and requests for lost events. */
 import { describe, expect, it } from 'vitest';
-import { EventIntake } from '../../../../../drivers/mavlink/reports/event-intake.ts';
 import {
+  EventIntake,
   armingReasons,
   eventId,
   eventLevel,

@@ -1,7 +1,7 @@
 /** The limit of a vehicle's commands follows its hardware, whatever its key is made of and whichever system id it has. */
 import { describe, expect, it } from 'vitest';
 import { commandsOf, mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
-import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import {
   assets,

@@ -1,6 +1,6 @@
 /** One vehicle that seems to be two: its numbers, its clocks and its MAVLink version change. It stays one asset that is served. */
 import { describe, expect, it } from 'vitest';
-import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { eventually } from '../../../../support/eventually.ts';

@@ -7,7 +7,7 @@ import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
 import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
-import { autopilotVersion } from '../../../../../drivers/mavlink/sim/autopilot-version.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { droneFeeds } from '../../../../../src/contract/drone-feeds.ts';
 import { defineDriver, type DriverHost } from '../../../../../src/toolkit/driver/driver.ts';
 import { aborted } from '../../../../../src/platform/time.ts';

@@ -4,6 +4,8 @@ import { expect, it } from 'vitest';
 import { checksum } from '../../../../../drivers/mavlink/wire/checksum.ts';
 import { bytesOf, excerpt, framesOfDatagram, framesOfStream, heartbeat, pieces } from '../frames.ts';
 import { forAll } from '../../../../support/for-all.ts';
+import { frame_length_max } from '../../../../../drivers/mavlink/wire/frame.ts';
+import { fuzz } from './fuzz.ts';
 
 const recordings = ['arducopter', 'px4'] as const;
 
@@ -135,3 +137,14 @@ function mavlink1(msgid: number, payload: Buffer, crc_extra: number): Buffer {
   frame.writeUInt16LE(checksum(frame, 1, frame.length - 2, crc_extra), frame.length - 2);
   return frame;
 }
+
+it.each([1, 2, 3])(
+  '300,000 bytes of frames, spoiled frames and noise (seed %i) cost no intact frame',
+  (seed) => {
+    const { intact, found, invented, pending_max } = fuzz({ seed, bytes: 300_000 });
+    expect(intact).toBeGreaterThan(1_000);
+    expect(found).toBe(intact);
+    expect(invented).toBeLessThan(3);
+    expect(pending_max).toBeLessThan(frame_length_max);
+  },
+);

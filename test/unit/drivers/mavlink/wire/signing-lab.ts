@@ -1,5 +1,5 @@
 /** A signing clock without a file, for tests that sign and verify. */
-import type { SigningClock } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
+import type { SigningClock } from '../../../../../drivers/mavlink/wire/signing.ts';
 
 /** Opens one at `ticks`, as at a first start. */
 export function clockAt(ticks: number): SigningClock {

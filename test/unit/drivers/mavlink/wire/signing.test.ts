@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import { MavLinkPacketSignature, MavLinkProtocolV2, minimal } from 'node-mavlink';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
-import { keyOfPassphrase, openSigning, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
-import { openSigningClock, ticks_per_s } from '../../../../../drivers/mavlink/wire/signing-clock.ts';
+import {
+  keyOfPassphrase,
+  openSigning,
+  signingWith,
+  openSigningClock,
+  ticks_per_s,
+} from '../../../../../drivers/mavlink/wire/signing.ts';
 import { DeviceUnreachable } from '../../../../../src/platform/errors.ts';
 import { texts as secretTexts } from '../../../../../src/platform/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/wire/texts.ts';
