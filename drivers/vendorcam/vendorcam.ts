@@ -3,16 +3,11 @@ import { vendorcamFeeds } from '../../src/contract/feeds.ts';
 import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
 import { texts } from '../../src/toolkit/device/texts.ts';
 import { isOwnHost } from '../../src/toolkit/device/own-host.ts';
-import {
-  defineDriver,
-  type Driver,
-  type DriverHost,
-  type OnOptions,
-} from '../../src/toolkit/driver/driver.ts';
+import { defineDriver, type Driver } from '../../src/toolkit/driver/driver.ts';
 import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
 import { serveHost } from './host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
+import { entryOf, portOf, vendorcamOptions } from './options.ts';
 
 export const vendorcam = vendorcamWith(usual_limits);
 
@@ -23,55 +18,46 @@ export function vendorcamWith(limits: Limits): Driver {
     feeds: vendorcamFeeds,
     options: vendorcamOptions,
     devices: 'hosts',
-    run: async (options, host, onOptions) => runVendorcam({ options, host, onOptions, limits }),
-  });
-}
-
-interface VendorcamRun {
-  readonly options: VendorcamOptions;
-  readonly host: DriverHost<typeof vendorcamFeeds>;
-  readonly onOptions: OnOptions<VendorcamOptions>;
-  readonly limits: Limits;
-}
-
-/** Rejects with DeviceRejected when every host rejects the connector; runs while at least one does not. */
-async function runVendorcam({ options, host, onOptions, limits }: VendorcamRun): Promise<void> {
-  /** Which host serves which asset. */
-  const owners = new Map<string, string>();
-  await serveConfiguredDevices({
-    host,
-    options,
-    onOptions,
-    devicesOf: ({ hosts }) => hosts,
-    entryOf,
-    about: (camera) => ({
-      tried: `${camera.host}:${portOf(camera)}`,
-      weakness: camera.tls && camera.legacy_tls ? texts.legacy_tls(camera.name) : undefined,
-    }),
-    onEnd({ name }) {
-      for (const [asset_key, owner] of owners) if (owner === name) owners.delete(asset_key);
-    },
-    serve: async ({ device: camera, devices, host: member, entry, bindings, onState, showStatus }) =>
-      serveHost({
-        host: member,
+    /** Rejects with DeviceRejected when every host rejects the connector; runs while at least one does not. */
+    async run(options, host, onOptions) {
+      /** Which host serves which asset. */
+      const owners = new Map<string, string>();
+      await serveConfiguredDevices({
+        host,
         options,
-        camera,
-        is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
-        limits,
-        onState,
-        showStatus,
-        identify(asset_keys) {
-          const bound = bindings.keyOf(entry);
-          const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];
-          const refusal = bindings.claim(entry, asset_key);
-          return refusal === undefined ? { asset_key } : { refusal };
+        onOptions,
+        devicesOf: ({ hosts }) => hosts,
+        entryOf,
+        about: (camera) => ({
+          tried: `${camera.host}:${portOf(camera)}`,
+          weakness: camera.tls && camera.legacy_tls ? texts.legacy_tls(camera.name) : undefined,
+        }),
+        onEnd({ name }) {
+          for (const [asset_key, owner] of owners) if (owner === name) owners.delete(asset_key);
         },
-        claim(asset_key) {
-          if (bindings.isOthers(entry, asset_key)) return false;
-          const owner = owners.get(asset_key) ?? camera.name;
-          owners.set(asset_key, owner);
-          return owner === camera.name;
-        },
-      }),
+        serve: async ({ device: camera, devices, host: member, entry, bindings, onState, showStatus }) =>
+          serveHost({
+            host: member,
+            options,
+            camera,
+            is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
+            limits,
+            onState,
+            showStatus,
+            identify(asset_keys) {
+              const bound = bindings.keyOf(entry);
+              const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];
+              const refusal = bindings.claim(entry, asset_key);
+              return refusal === undefined ? { asset_key } : { refusal };
+            },
+            claim(asset_key) {
+              if (bindings.isOthers(entry, asset_key)) return false;
+              const owner = owners.get(asset_key) ?? camera.name;
+              owners.set(asset_key, owner);
+              return owner === camera.name;
+            },
+          }),
+      });
+    },
   });
 }

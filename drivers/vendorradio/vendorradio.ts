@@ -1,14 +1,9 @@
 /** Radios of a mesh or a link, over ubus or SNMP: many of them, each served independently. */
 import { vendorradioFeeds } from '../../src/contract/feeds.ts';
 import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
-import {
-  defineDriver,
-  type Driver,
-  type DriverHost,
-  type OnOptions,
-} from '../../src/toolkit/driver/driver.ts';
+import { defineDriver, type Driver } from '../../src/toolkit/driver/driver.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { portOf, type VendorradioOptions, vendorradioOptions } from './options.ts';
+import { portOf, vendorradioOptions } from './options.ts';
 import { serveRadio } from './radio-session.ts';
 import { assetKeyOf } from './reading.ts';
 import { Registry } from './assets/radio-asset.ts';
@@ -22,41 +17,32 @@ export function vendorradioWith(limits: Limits): Driver {
     feeds: vendorradioFeeds,
     options: vendorradioOptions,
     devices: 'radios',
-    run: async (options, host, onOptions) => runVendorradio({ options, host, onOptions, limits }),
-  });
-}
-
-interface VendorradioRun {
-  readonly options: VendorradioOptions;
-  readonly host: DriverHost<typeof vendorradioFeeds>;
-  readonly onOptions: OnOptions<VendorradioOptions>;
-  readonly limits: Limits;
-}
-
-/** Rejects with DeviceRejected when every radio rejects the connector; runs while at least one does not. */
-async function runVendorradio({ options, host, onOptions, limits }: VendorradioRun): Promise<void> {
-  const registry = new Registry();
-  await serveConfiguredDevices({
-    host,
-    options,
-    onOptions,
-    devicesOf: ({ radios }) => radios,
-    entryOf: (radio) => ({
-      name: radio.name,
-      place: `${radio.host}:${portOf(radio)} ${radio.identity ?? ''}`.trim(),
-    }),
-    about: (radio) => ({ tried: `${radio.host}:${portOf(radio)}` }),
-    onEnd: ({ name }) => registry.forget(name),
-    serve: async ({ device: radio, host: member, entry, bindings, onState, showStatus }) =>
-      serveRadio({
-        host: member,
-        radio,
+    /** Rejects with DeviceRejected when every radio rejects the connector; runs while at least one does not. */
+    async run(options, host, onOptions) {
+      const registry = new Registry();
+      await serveConfiguredDevices({
+        host,
         options,
-        limits,
-        registry,
-        onState,
-        showStatus,
-        identify: (mac) => bindings.claim(entry, assetKeyOf(mac)),
-      }),
+        onOptions,
+        devicesOf: ({ radios }) => radios,
+        entryOf: (radio) => ({
+          name: radio.name,
+          place: `${radio.host}:${portOf(radio)} ${radio.identity ?? ''}`.trim(),
+        }),
+        about: (radio) => ({ tried: `${radio.host}:${portOf(radio)}` }),
+        onEnd: ({ name }) => registry.forget(name),
+        serve: async ({ device: radio, host: member, entry, bindings, onState, showStatus }) =>
+          serveRadio({
+            host: member,
+            radio,
+            options,
+            limits,
+            registry,
+            onState,
+            showStatus,
+            identify: (mac) => bindings.claim(entry, assetKeyOf(mac)),
+          }),
+      });
+    },
   });
 }

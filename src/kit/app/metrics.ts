@@ -8,59 +8,43 @@ import { linkType } from '../../contract/kit.ts';
 import { every } from '../../platform/time.ts';
 import type { Acknowledged } from '../uplink/sender.ts';
 
-export const prefix = 'kit_connector_';
+const prefix = 'kit_connector_';
 
-export interface Sample {
+interface Sample {
   readonly value: number;
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface About {
-  /** Without the prefix; with its unit, and `_total` for a counter. */
-  readonly name: string;
-  readonly help: string;
-  readonly labels?: readonly string[];
+/** Nothing is shown for what is not known, nor for what is not among the samples. */
+type Value = number | null | undefined | readonly Sample[];
+
+/** `name`: without the prefix; with its unit, and `_total` for a counter. */
+type Show = (name: string, help: string, read: () => Value | Promise<Value>, ...labels: string[]) => void;
+
+interface Figures {
+  readonly registry: Registry;
+  /** A figure that goes up and down. */
+  readonly gauge: Show;
+  /** A figure that only grows until the process ends, counted elsewhere. */
+  readonly counter: Show;
 }
 
-type Read = () => readonly Sample[] | Promise<readonly Sample[]>;
-
-/** A figure that goes up and down. What is not in the answer of `read` is not shown. */
-export function gauge(registry: Registry, { name, help, labels = [] }: About, read: Read): void {
-  const metric: Gauge = new Gauge({
-    name: prefix + name,
-    help,
-    labelNames: labels,
-    registers: [registry],
-    async collect() {
-      const samples = await read();
-      metric.reset();
-      for (const { labels: of = {}, value } of samples) metric.set(of, value);
-    },
-  });
-}
-
-/** A figure that only grows until the process ends, counted elsewhere. */
-export function counter(registry: Registry, { name, help, labels = [] }: About, read: Read): void {
-  const metric: Counter = new Counter({
-    name: prefix + name,
-    help,
-    labelNames: labels,
-    registers: [registry],
-    async collect() {
-      const samples = await read();
-      metric.reset();
-      for (const { labels: of = {}, value } of samples) metric.inc(of, value);
-    },
-  });
-}
-
-export function one(value: number): readonly Sample[] {
-  return [{ value }];
-}
-
-/** Nothing is shown for what is not known. */
-export function known(value: number | null | undefined): readonly Sample[] {
-  return value === null || value === undefined ? [] : one(value);
+function openFigures(): Figures {
+  const registry = new Registry();
+  const show =
+    (kind: 'gauge' | 'counter'): Show =>
+    (name, help, read, ...labelNames) => {
+      const settings = { name: prefix + name, help, labelNames, registers: [registry] };
+      const collect = async (): Promise<void> => {
+        const now = await read();
+        metric.reset();
+        if (typeof now === 'number') metric.inc(now);
+        else for (const { labels, value } of now ?? []) metric.inc(labels, value);
+      };
+      const metric: Pick<Counter, 'inc' | 'reset'> =
+        kind === 'gauge' ? new Gauge({ ...settings, collect }) : new Counter({ ...settings, collect });
+    };
+  return { registry, gauge: show('gauge'), counter: show('counter') };
 }
 
 export interface Metrics {
@@ -71,53 +55,46 @@ export interface Metrics {
 
 /** Counts from now until `signal` aborts. */
 export function openMetrics(parts: ReportParts, signal: AbortSignal): Metrics {
-  const registry = new Registry();
-  processMetrics(registry, parts);
-  bufferMetrics(registry, parts);
-  uplinkMetrics(registry, parts, signal);
-  fleetMetrics(registry, parts);
-  fileMetrics(registry, parts);
+  const figures = openFigures();
+  processMetrics(figures, parts);
+  bufferMetrics(figures, parts);
+  laneMetrics(figures, parts);
+  uplinkMetrics(figures, parts, signal);
+  driverMetrics(figures, parts);
+  linkMetrics(figures, parts);
+  workMetrics(figures, parts);
+  fileMetrics(figures, parts);
+  const { registry } = figures;
   return { content_type: registry.contentType, scrape: async () => registry.metrics() };
 }
 
-// Figures of the process: what it costs the gateway and its flash.
+/** One sample for each value, by its name as the label. */
+function by(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
+  return Object.entries(values).map(([of, value]) => ({ value, labels: { [label]: of } }));
+}
 
-export function processMetrics(
-  registry: Registry,
-  { version, config, started, lag, clock }: ReportParts,
-): void {
-  gauge(registry, { name: 'info', help: 'Always 1; what runs here', labels: ['version', 'kit_id'] }, () => [
-    { value: 1, labels: { version, kit_id: config.kit_id } },
-  ]);
-  gauge(registry, { name: 'start_time_seconds', help: 'UTC of the start, seconds since 1970' }, () =>
-    one(startTime({ clock, started }) / 1_000),
-  );
-  gauge(registry, { name: 'clock_synchronized', help: '1: the clock was set from the network' }, () =>
-    one(clock.stamp().synced ? 1 : 0),
-  );
-  gauge(registry, { name: 'resident_memory_bytes', help: 'Memory of the process in RAM' }, () =>
-    one(memoryUsage.rss()),
-  );
-  counter(registry, { name: 'cpu_seconds_total', help: 'CPU time of the process, all threads' }, () => {
-    const { user, system } = cpuUsage();
-    return one((user + system) / 1e6);
-  });
+/** What the process costs the gateway and its flash. */
+function processMetrics({ gauge, counter }: Figures, parts: ReportParts): void {
+  const { version, config, started, lag, clock } = parts;
+  const about = { value: 1, labels: { version, kit_id: config.kit_id } };
+  gauge('info', 'Always 1; what runs here', () => [about], 'version', 'kit_id');
   gauge(
-    registry,
-    { name: 'event_loop_lag_seconds', help: 'How late the event loop is, lately', labels: ['figure'] },
-    () => {
-      const { mean_ms, p99_ms, max_ms } = lag.figures();
-      return Object.entries({ mean: mean_ms, p99: p99_ms, max: max_ms }).map(([figure, ms]) => ({
-        value: ms / 1_000,
-        labels: { figure },
-      }));
-    },
+    'start_time_seconds',
+    'UTC of the start, seconds since 1970',
+    () => startTime({ clock, started }) / 1_000,
   );
-  counter(
-    registry,
-    { name: 'disk_written_bytes_total', help: 'Bytes that the process caused to be written to disks' },
-    async () => known(await writtenBytes()),
-  );
+  gauge('clock_synchronized', '1: the clock was set from the network', () => Number(clock.stamp().synced));
+  gauge('resident_memory_bytes', 'Memory of the process in RAM', () => memoryUsage.rss());
+  counter('cpu_seconds_total', 'CPU time of the process, all threads', () => {
+    const { user, system } = cpuUsage();
+    return (user + system) / 1e6;
+  });
+  const lagNow = (): Value => {
+    const { mean_ms, p99_ms, max_ms } = lag.figures();
+    return by('figure', { mean: mean_ms / 1_000, p99: p99_ms / 1_000, max: max_ms / 1_000 });
+  };
+  gauge('event_loop_lag_seconds', 'How late the event loop is, lately', lagNow, 'figure');
+  counter('disk_written_bytes_total', 'Bytes that the process caused to be written to disks', writtenBytes);
 }
 
 /** Absent where the kernel does not count. */
@@ -127,113 +104,63 @@ async function writtenBytes(): Promise<number | undefined> {
   return written === undefined ? undefined : Number(written);
 }
 
-// Figures of the buffer: the books (accepted = delivered + buffered + quarantined + dropped), its lanes and its disk.
-
-export function bufferMetrics(registry: Registry, parts: ReportParts): void {
-  books(registry, parts);
-  lanesAndDisk(registry, parts);
-}
-
 const none_dropped = Object.fromEntries(dropReason.options.map((reason) => [reason, 0]));
 
-function books(registry: Registry, { outbox }: ReportParts): void {
-  counter(
-    registry,
-    {
-      name: 'messages_accepted_total',
-      help: 'Messages of this run, and what an earlier one left in the buffer',
-    },
-    () => one(outbox.ledgerOfRun().accepted),
-  );
-  counter(registry, { name: 'messages_delivered_total', help: 'Messages that the broker has' }, () =>
-    one(outbox.ledgerOfRun().delivered),
-  );
-  counter(
-    registry,
-    { name: 'messages_dropped_total', help: 'Messages that were given up', labels: ['reason'] },
-    // Every reason from the start on: an increase from nothing would not be seen by those who watch.
-    () => {
-      const dropped = { ...none_dropped, ...outbox.ledgerOfRun().dropped };
-      return Object.entries(dropped).map(([reason, value]) => ({ value, labels: { reason } }));
-    },
-  );
-  gauge(registry, { name: 'messages_buffered', help: 'Messages that wait for delivery' }, () =>
-    one(outbox.ledgerOfRun().buffered),
-  );
-  gauge(registry, { name: 'messages_quarantined', help: 'Messages that the broker refuses for good' }, () =>
-    one(outbox.ledgerOfRun().quarantined),
-  );
-  gauge(
-    registry,
-    { name: 'books_balanced', help: '1: accepted = delivered + buffered + quarantined + dropped' },
-    () => one(outbox.ledgerOfRun().balanced ? 1 : 0),
-  );
+/** The books: accepted = delivered + buffered + quarantined + dropped. */
+function bufferMetrics({ gauge, counter }: Figures, { outbox }: ReportParts): void {
+  const books = (): ReturnType<typeof outbox.ledgerOfRun> => outbox.ledgerOfRun();
+  const accepted = 'Messages of this run, and what an earlier one left in the buffer';
+  counter('messages_accepted_total', accepted, () => books().accepted);
+  counter('messages_delivered_total', 'Messages that the broker has', () => books().delivered);
+  // Every reason from the start on: an increase from nothing would not be seen by those who watch.
+  const dropped = (): Value => by('reason', { ...none_dropped, ...books().dropped });
+  counter('messages_dropped_total', 'Messages that were given up', dropped, 'reason');
+  gauge('messages_buffered', 'Messages that wait for delivery', () => books().buffered);
+  gauge('messages_quarantined', 'Messages that the broker refuses for good', () => books().quarantined);
+  const balanced = '1: accepted = delivered + buffered + quarantined + dropped';
+  gauge('books_balanced', balanced, () => Number(books().balanced));
 }
 
-function lanesAndDisk(registry: Registry, { outbox, clock }: ReportParts): void {
-  const byLane = (figure: 'rows' | 'bytes') => (): readonly Sample[] =>
+/** The lanes of the buffer and its disk. */
+function laneMetrics({ gauge }: Figures, { outbox, clock }: ReportParts): void {
+  const byLane = (figure: 'rows' | 'bytes') => (): Value =>
     Array.from(outbox.depth(), ([lane, depth]) => ({ value: depth[figure], labels: { lane } }));
-  const lanes = { labels: ['lane'] };
-  gauge(registry, { name: 'buffer_messages', help: 'Messages that wait, on disk', ...lanes }, byLane('rows'));
-  gauge(registry, { name: 'buffer_bytes', help: 'Bytes of their bodies', ...lanes }, byLane('bytes'));
+  gauge('buffer_messages', 'Messages that wait, on disk', byLane('rows'), 'lane');
+  gauge('buffer_bytes', 'Bytes of their bodies', byLane('bytes'), 'lane');
   // While the file cannot be read, its figures are not known.
   const inspect = async () => outbox.inspect().catch(() => undefined);
-  gauge(
-    registry,
-    { name: 'buffer_oldest_age_seconds', help: 'Age of the oldest message that waits on disk', ...lanes },
-    async () => {
-      const now_ms = clock.stamp().time_ms;
-      return Object.entries((await inspect())?.lanes ?? {}).flatMap(([lane, { oldest_ms }]) =>
-        oldest_ms === null ? [] : [{ value: Math.max(0, now_ms - oldest_ms) / 1_000, labels: { lane } }],
-      );
-    },
-  );
-  gauge(registry, { name: 'buffer_file_bytes', help: 'Size of the buffer file' }, async () => {
-    const found = await inspect();
-    return found ? one(found.file_bytes) : [];
-  });
-  gauge(registry, { name: 'disk_free_bytes', help: 'Free on the disk of the buffer' }, async () => {
-    const found = await inspect();
-    return found ? one(found.disk_free_bytes) : [];
-  });
-  gauge(registry, { name: 'disk_ok', help: '1: the disk takes messages; 0: they are kept in memory' }, () =>
-    one(outbox.health().state === 'ok' ? 1 : 0),
-  );
+  const ages = async (): Promise<Value> => {
+    const now_ms = clock.stamp().time_ms;
+    return Object.entries((await inspect())?.lanes ?? {}).flatMap(([lane, { oldest_ms }]) =>
+      oldest_ms === null ? [] : [{ value: Math.max(0, now_ms - oldest_ms) / 1_000, labels: { lane } }],
+    );
+  };
+  gauge('buffer_oldest_age_seconds', 'Age of the oldest message that waits on disk', ages, 'lane');
+  gauge('buffer_file_bytes', 'Size of the buffer file', async () => (await inspect())?.file_bytes);
+  gauge('disk_free_bytes', 'Free on the disk of the buffer', async () => (await inspect())?.disk_free_bytes);
+  const disk_ok = '1: the disk takes messages; 0: they are kept in memory';
+  gauge('disk_ok', disk_ok, () => Number(outbox.health().state === 'ok'));
 }
-
-// Figures of the connection to the broker: whether it is there, how fast it answers, and what it carried over which link.
 
 /** From a broker on the same network to one behind a geostationary satellite that is congested. */
 const puback_buckets_s = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const look_every_ms = 1_000;
 
-export function uplinkMetrics(
-  registry: Registry,
+/** The connection to the broker: whether it is there, how fast it answers, and what it carried over which link. */
+function uplinkMetrics(
+  { registry, gauge, counter }: Figures,
   { uplink, uplink_events, hub }: ReportParts,
   signal: AbortSignal,
 ): void {
-  gauge(registry, { name: 'uplink_connected', help: '1: the broker is connected' }, () =>
-    one(uplink.online ? 1 : 0),
-  );
-  gauge(
-    registry,
-    { name: 'uplink_in_flight', help: 'Messages that were sent and are not yet acknowledged' },
-    () => one(uplink.status().in_flight),
-  );
-  gauge(
-    registry,
-    { name: 'uplink_round_trip_seconds', help: 'Shortest time between message and PUBACK lately' },
-    () => {
-      const { rtt_ms } = uplink.status();
-      return known(rtt_ms === null ? null : rtt_ms / 1_000);
-    },
-  );
+  gauge('uplink_connected', '1: the broker is connected', () => Number(uplink.online));
+  const in_flight = 'Messages that were sent and are not yet acknowledged';
+  gauge('uplink_in_flight', in_flight, () => uplink.status().in_flight);
+  gauge('uplink_round_trip_seconds', 'Shortest time between message and PUBACK lately', () => {
+    const { rtt_ms } = uplink.status();
+    return rtt_ms === null ? null : rtt_ms / 1_000;
+  });
   const offlineSeconds = offlineMeter(() => uplink.online, signal);
-  counter(
-    registry,
-    { name: 'uplink_offline_seconds_total', help: 'Time without the broker since the start' },
-    () => one(offlineSeconds()),
-  );
+  counter('uplink_offline_seconds_total', 'Time without the broker since the start', offlineSeconds);
   const puback = new Histogram({
     name: `${prefix}puback_seconds`,
     help: 'Time between a message and its PUBACK',
@@ -272,116 +199,74 @@ function offlineMeter(isOnline: () => boolean, signal: AbortSignal): () => numbe
   };
 }
 
-// Figures of the files for the cloud.
-
-function fileMetrics(registry: Registry, { files }: ReportParts): void {
-  gauge(registry, { name: 'files', help: 'Files that wait for the cloud' }, () =>
-    one(files.view().kept.files),
-  );
-  gauge(registry, { name: 'files_bytes', help: 'Their size' }, () => one(files.view().kept.bytes));
-  counter(
-    registry,
-    { name: 'files_ended_total', help: 'Files that wait no longer, by how they ended', labels: ['how'] },
-    () => {
-      const { uploaded, dropped } = files.view();
-      const ends = Object.entries({ uploaded, ...dropped });
-      return ends.map(([how, value]) => ({ value, labels: { how } }));
-    },
-  );
-  counter(registry, { name: 'files_sent_bytes_total', help: 'Bytes of files that were sent' }, () =>
-    one(files.view().sent_bytes),
-  );
+/** What the kit serves and does: assets and tasks. */
+function workMetrics({ gauge, counter }: Figures, { hub, tasks }: ReportParts): void {
+  const assets = (): Value => countBy(hub.assets(), ({ type, status }) => ({ type, status }));
+  gauge('assets', 'Assets of the kit', assets, 'type', 'status');
+  const open = (): Value => {
+    const { pending, running } = tasks.stats();
+    return by('state', { pending, running });
+  };
+  gauge('tasks_open', 'Tasks that are not over', open, 'state');
+  const ended = (): Value => {
+    const { completed, failed, unreadable } = tasks.stats();
+    return by('state', { completed, failed, unreadable });
+  };
+  counter('tasks_ended_total', 'Tasks that are over, since the start', ended, 'state');
 }
 
-// Figures of what the kit serves: drivers, assets, links and tasks.
-
-export function fleetMetrics(registry: Registry, parts: ReportParts): void {
-  driverMetrics(registry, parts);
-  linkMetrics(registry, parts);
-  gauge(registry, { name: 'assets', help: 'Assets of the kit', labels: ['type', 'status'] }, () =>
-    countBy(parts.hub.assets(), ({ type, status }) => ({ type, status })),
-  );
-  gauge(registry, { name: 'tasks_open', help: 'Tasks that are not over', labels: ['state'] }, () => {
-    const { pending, running } = parts.tasks.stats();
-    return [
-      { value: pending, labels: { state: 'pending' } },
-      { value: running, labels: { state: 'running' } },
-    ];
-  });
-  counter(
-    registry,
-    { name: 'tasks_ended_total', help: 'Tasks that are over, since the start', labels: ['state'] },
-    () => {
-      const { completed, failed, unreadable } = parts.tasks.stats();
-      return [
-        { value: completed, labels: { state: 'completed' } },
-        { value: failed, labels: { state: 'failed' } },
-        { value: unreadable, labels: { state: 'unreadable' } },
-      ];
-    },
-  );
+/** The files for the cloud. */
+function fileMetrics({ gauge, counter }: Figures, { files }: ReportParts): void {
+  gauge('files', 'Files that wait for the cloud', () => files.view().kept.files);
+  gauge('files_bytes', 'Their size', () => files.view().kept.bytes);
+  const ends = (): Value => {
+    const { uploaded, dropped } = files.view();
+    return by('how', { uploaded, ...dropped });
+  };
+  counter('files_ended_total', 'Files that wait no longer, by how they ended', ends, 'how');
+  counter('files_sent_bytes_total', 'Bytes of files that were sent', () => files.view().sent_bytes);
 }
 
-function driverMetrics(registry: Registry, { hub, clock }: ReportParts): void {
-  const labels = ['name', 'driver'];
-  const each = (figure: (view: ReturnType<typeof hub.drivers>[number]) => number) => (): readonly Sample[] =>
+function driverMetrics({ gauge, counter }: Figures, { hub, clock }: ReportParts): void {
+  const each = (figure: (view: ReturnType<typeof hub.drivers>[number]) => number) => (): Value =>
     hub.drivers().map((view) => ({ value: figure(view), labels: { name: view.name, driver: view.driver } }));
-  gauge(
-    registry,
-    { name: 'driver_up', help: '1: the driver receives data from its devices', labels },
-    each(({ state }) => (state === 'up' ? 1 : 0)),
-  );
-  gauge(
-    registry,
-    { name: 'driver_state_seconds', help: 'Since the driver went up or down', labels },
-    each(({ since }) => Math.max(0, clock.stamp().time_ms - Date.parse(since)) / 1_000),
-  );
-  counter(
-    registry,
-    { name: 'driver_failures_total', help: 'Runs of the driver that ended with an error', labels },
-    each(({ failures }) => failures),
-  );
-  counter(
-    registry,
-    { name: 'driver_starts_total', help: 'Runs of the driver, the first one counted', labels },
-    each(({ runs }) => runs),
-  );
+  const labels = ['name', 'driver'];
+  const up = each(({ state }) => Number(state === 'up'));
+  const since_s = each(({ since }) => Math.max(0, clock.stamp().time_ms - Date.parse(since)) / 1_000);
+  const failures = each((view) => view.failures);
+  const runs = each((view) => view.runs);
+  gauge('driver_up', '1: the driver receives data from its devices', up, ...labels);
+  gauge('driver_state_seconds', 'Since the driver went up or down', since_s, ...labels);
+  counter('driver_failures_total', 'Runs of the driver that ended with an error', failures, ...labels);
+  counter('driver_starts_total', 'Runs of the driver, the first one counted', runs, ...labels);
 }
 
-function linkMetrics(registry: Registry, { hub }: ReportParts): void {
-  const labels = ['link', 'type'];
+function linkMetrics({ gauge }: Figures, { hub }: ReportParts): void {
   type Link = ReturnType<typeof hub.links>[number];
-  const each = (figure: (link: Link) => number | null | undefined) => (): readonly Sample[] =>
-    hub.links().flatMap((link) => {
-      const value = figure(link);
-      const of = { link: link.name, type: link.type ?? 'unknown' };
-      return value === null || value === undefined ? [] : [{ value, labels: of }];
-    });
-  gauge(
-    registry,
-    { name: 'link_up', help: '1: the link carries traffic or could', labels },
-    each(({ status }) => (status === undefined || status === null ? null : status === 'offline' ? 0 : 1)),
+  const show = (name: string, help: string, figure: (link: Link) => number | null | undefined): void =>
+    gauge(
+      name,
+      help,
+      () =>
+        hub.links().flatMap((link) => {
+          const value = figure(link);
+          const labels = { link: link.name, type: link.type ?? 'unknown' };
+          return value === null || value === undefined ? [] : [{ value, labels }];
+        }),
+      'link',
+      'type',
+    );
+  show('link_up', '1: the link carries traffic or could', ({ status }) =>
+    status === undefined || status === null ? null : Number(status !== 'offline'),
   );
-  gauge(
-    registry,
-    { name: 'link_latency_seconds', help: 'Round trip over the link', labels },
-    each(({ latency_ms }) => (typeof latency_ms === 'number' ? latency_ms / 1_000 : null)),
+  show('link_latency_seconds', 'Round trip over the link', ({ latency_ms }) =>
+    typeof latency_ms === 'number' ? latency_ms / 1_000 : null,
   );
-  gauge(
-    registry,
-    { name: 'link_loss_ratio', help: 'Probes over the link that were lost, 0 to 1', labels },
-    each(({ packet_loss_pct }) => (typeof packet_loss_pct === 'number' ? packet_loss_pct / 100 : null)),
+  show('link_loss_ratio', 'Probes over the link that were lost, 0 to 1', ({ packet_loss_pct }) =>
+    typeof packet_loss_pct === 'number' ? packet_loss_pct / 100 : null,
   );
-  gauge(
-    registry,
-    { name: 'link_receive_bits_per_second', help: 'Rate of the link', labels },
-    each(({ rx_bps }) => rx_bps),
-  );
-  gauge(
-    registry,
-    { name: 'link_transmit_bits_per_second', help: 'Rate of the link', labels },
-    each(({ tx_bps }) => tx_bps),
-  );
+  show('link_receive_bits_per_second', 'Rate of the link', ({ rx_bps }) => rx_bps);
+  show('link_transmit_bits_per_second', 'Rate of the link', ({ tx_bps }) => tx_bps);
 }
 
 function countBy<T>(
