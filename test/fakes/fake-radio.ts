@@ -7,7 +7,7 @@ import {
   type SimError,
   type SimReply,
   type SimRequest,
-} from '../../drivers/vendorradio/sim/wire.ts';
+} from '../../drivers/vendorradio/sim/wifi.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { freePort } from '../support/ports.ts';
 

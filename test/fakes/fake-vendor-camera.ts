@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import { channelOf, SimHost, type SimHostOptions } from '../../drivers/vendorcam/sim/sim-host.ts';
-import { errorReply, type SimCommand, type SimReply } from '../../drivers/vendorcam/sim/wire.ts';
+import { errorReply, type SimCommand, type SimReply } from '../../drivers/vendorcam/sim/channel.ts';
 import { sleep } from '../../src/platform/time.ts';
 import { freePort } from '../support/ports.ts';
 

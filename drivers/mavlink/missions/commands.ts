@@ -8,7 +8,7 @@ import { report_reserve_ms } from '../commands/exchange.ts';
 import { texts as command_texts } from '../commands/texts.ts';
 import { type Situation, situationOf } from '../vehicles/situation.ts';
 import { checkPlan, type Limits } from './check-plan.ts';
-import { digestOf } from './digest.ts';
+import { digestOf } from './compare.ts';
 import { downloadAgain } from './download.ts';
 import { enforcementOf } from './fence.ts';
 import type { MissionItem, PlannedItem } from './item.ts';

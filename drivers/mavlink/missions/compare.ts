@@ -8,6 +8,9 @@ import {
   plainFrame,
   type StoredItem,
 } from './item.ts';
+import { createHash } from 'node:crypto';
+import type { Autopilot } from '../reports/kind.ts';
+import { type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
 
 /** ArduPilot stores centimetres, and whole metres for rally points. */
 const altitude_tolerance_m = 0.02;
@@ -135,4 +138,16 @@ function usesOf(command: number): Uses {
 function isNear(a: number, b: number, tolerance: number): boolean {
   const [sent, stored] = [Number.isFinite(a) ? a : 0, Number.isFinite(b) ? b : 0];
   return Math.abs(sent - stored) <= tolerance;
+}
+
+// A digest of what a vehicle has stored: equal items have equal digests. Pure.
+
+/** Returns the SHA-256 of the items without the vehicle's own ones, as hexadecimal digits. */
+export function digestOf(kind: MissionKind, autopilot: Autopilot, items: readonly StoredItem[]): string {
+  const listed = items
+    .slice(ownItems(kind, autopilot))
+    .map(({ command, frame, param1, param2, param3, param4, x, y, z }) =>
+      [command, plainFrame(frame), param1, param2, param3, param4, x, y, z].map(String).join(' '),
+    );
+  return createHash('sha256').update(listed.join('\n')).digest('hex');
 }

@@ -7,7 +7,7 @@ import type { Addressee } from '../vehicles/addressee.ts';
 import { distance_m, isInside, offset, type Place } from '../vehicles/geo.ts';
 import { isSupported } from '../vehicles/mission-kinds.ts';
 import { isFenceEnabled, type Situation } from '../vehicles/situation.ts';
-import { digestOf } from './digest.ts';
+import { digestOf } from './compare.ts';
 import { download } from './download.ts';
 import {
   command_exclusion_circle,

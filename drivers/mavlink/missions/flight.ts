@@ -20,7 +20,7 @@ import type { MavlinkOptions } from '../options.ts';
 import type { Kind } from '../reports/kind.ts';
 import { modeNumbers } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
-import { digestOf } from './digest.ts';
+import { digestOf } from './compare.ts';
 import { download } from './download.ts';
 import { itemNumber, ownItems } from '../vehicles/mission-kinds.ts';
 import { obstacleToPause, obstacleToReposition, obstacleToStart } from './obstacles.ts';

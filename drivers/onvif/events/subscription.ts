@@ -1,8 +1,15 @@
 /** Subscriptions to a camera's events (ONVIF Core section 9, WS-BaseNotification): create, renew, end. */
 import { randomUUID } from 'node:crypto';
-import { cameraTime as readTime } from '../soap/camera-clock.ts';
-import type { SoapOutcome } from '../soap/soap.ts';
-import { describe, namespaces, type Operation, operation, reachable, type Soap } from '../soap/soap.ts';
+import { cameraTime as readTime } from '../soap/line.ts';
+import {
+  type SoapOutcome,
+  describe,
+  namespaces,
+  type Operation,
+  operation,
+  reachable,
+  type Soap,
+} from '../soap/soap.ts';
 import { escapeXml, everywhere, textAt, type XmlNode } from '../soap/xml.ts';
 import { texts } from '../texts.ts';
 

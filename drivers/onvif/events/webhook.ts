@@ -7,7 +7,7 @@ import { limitConnections } from '../../../src/platform/limit-connections.ts';
 import { gather } from '../../../src/platform/gathered-bytes.ts';
 import { plainIp } from '../../../src/platform/networks.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { replyText } from '../soap/reply-text.ts';
+import { replyText } from '../soap/transport.ts';
 import { texts } from '../texts.ts';
 
 export interface WebhookOptions {

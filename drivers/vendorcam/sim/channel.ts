@@ -1,6 +1,5 @@
 /** One channel of a simulated vendor camera or recorder, with what its firmware has and ignores. */
 import { z } from 'zod';
-import { errorReply, okReply, type SimReply } from './wire.ts';
 
 export interface Firmware {
   /** How motion is reported: GetEvents, or the two older commands, or those with plain numbers. */
@@ -250,4 +249,21 @@ export class SimMotor {
     this.#velocity = [0, 0];
     this.#since_ms = performance.now();
   }
+}
+
+// The shapes of the vendor's replies.
+
+export type SimReply = Readonly<Record<string, unknown>>;
+
+export interface SimCommand {
+  readonly cmd: string;
+  readonly param?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export function okReply(cmd: string, value: unknown): SimReply {
+  return { cmd, code: 0, value };
+}
+
+export function errorReply(cmd: string, rspCode: number, detail = ''): SimReply {
+  return { cmd, code: 1, error: { detail, rspCode } };
 }

@@ -1,6 +1,6 @@
 /** Logins of a simulated vendor camera: leases, their greatest number, and the lock after wrong passwords. */
 import { randomBytes } from 'node:crypto';
-import { errorReply, type SimReply, okReply } from './wire.ts';
+import { errorReply, type SimReply, okReply } from './channel.ts';
 
 export class SimSessions {
   readonly username = 'admin';

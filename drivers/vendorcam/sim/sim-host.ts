@@ -4,10 +4,17 @@ import { z } from 'zod';
 import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
 import { SimServer } from '../../../src/toolkit/device/sim-server.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
-import { type Firmware, new_firmware, SimChannel } from './channel.ts';
+import {
+  type Firmware,
+  new_firmware,
+  SimChannel,
+  errorReply,
+  okReply,
+  type SimCommand,
+  type SimReply,
+} from './channel.ts';
 import { SimPush } from './push.ts';
 import { SimSessions } from './sessions.ts';
-import { errorReply, okReply, type SimCommand, type SimReply } from './wire.ts';
 
 export interface SimHostOptions {
   readonly firmware?: Partial<Firmware>;

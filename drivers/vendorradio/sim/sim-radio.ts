@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { SimServer } from '../../../src/toolkit/device/sim-server.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
-import { SimWifi } from './wifi.ts';
 import {
+  SimWifi,
   type Args,
   callParams,
   no_session,
@@ -13,7 +13,7 @@ import {
   simRequest,
   type SimRequest,
   type SimResult,
-} from './wire.ts';
+} from './wifi.ts';
 import { randomBytes } from 'node:crypto';
 
 export interface SimRadioOptions {

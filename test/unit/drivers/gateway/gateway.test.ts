@@ -1,13 +1,13 @@
 /** The gateway driver as a whole, on a fake machine and on this one. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import {
+  gateway,
   deviceTreeModel,
   gatewayKey,
   kernelFacts,
   machineFacts,
   machine_facts_timeout_ms,
-} from '../../../../drivers/gateway/identity.ts';
+} from '../../../../drivers/gateway/gateway.ts';
 import { kitTelemetry } from '../../../../src/contract/kit.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { driverConformance } from '../../../support/drivers/driver-conformance.ts';

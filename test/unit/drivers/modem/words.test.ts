@@ -1,10 +1,9 @@
 /** What ModemManager's numbers mean: links by ports, operators, reasons, technologies, fixes and their age. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Fixes } from '../../../../drivers/modem/position/positions.ts';
+import { Fixes, statusFacts } from '../../../../drivers/modem/modem.ts';
 import { linksOf } from '../../../../drivers/modem/links.ts';
 import { bearerProperties, type Modem, modemProperties } from '../../../../drivers/modem/dbus/properties.ts';
-import { statusFacts } from '../../../../drivers/modem/modem.ts';
 import { causeOf, reasonOf, technologyOf } from '../../../../drivers/modem/words.ts';
 import { forAll } from '../../../support/for-all.ts';
 

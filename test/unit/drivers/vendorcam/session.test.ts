@@ -1,7 +1,6 @@
 /** Sessions and certificates: no storm of logins, nothing left behind, and no password for a stranger. */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { chmod, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { elapse } from '../../../support/elapse.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -12,7 +11,7 @@ import {
   type VendorcamLab,
 } from '../../../support/cameras/vendorcam-lab.ts';
 import { limits as usual_limits } from '../../../../drivers/vendorcam/limits.ts';
-import { okReply } from '../../../../drivers/vendorcam/sim/wire.ts';
+import { okReply } from '../../../../drivers/vendorcam/sim/channel.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
 let lab: VendorcamLab | undefined;

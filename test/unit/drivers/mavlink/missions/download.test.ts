@@ -1,6 +1,6 @@
 /** Reading the mission of a vehicle, over a real socket that loses frames. */
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../../../../drivers/mavlink/missions/digest.ts';
+import { digestOf } from '../../../../../drivers/mavlink/missions/compare.ts';
 import { planOf } from '../../../../../drivers/mavlink/missions/plan.ts';
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
