@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../contract/json.ts';
 import { alarmSeverities, type AlarmSeverity } from '../severity.ts';
+import { backOf } from '../api/views.ts';
 import type { StoredAlarm } from '../stored/stored.ts';
 
 /** An alarm that comes back within this time is the same: a flapping link is one alarm with a count (alerta#156). */
@@ -10,6 +11,8 @@ export const again_ms = 600_000;
 const open_max = 1_024;
 /** Assets that go offline within this time are one alarm, whatever their parents. */
 const together_ms = 60_000;
+
+const unseen = { acknowledged_by: null, acknowledged_ms: null };
 
 /** What begins. */
 export interface Beginning extends Pick<StoredAlarm, 'what' | 'thing' | 'severity'> {
@@ -27,7 +30,7 @@ export interface OfflineAsset {
   readonly time_ms: number;
 }
 
-/** `raised`: it became graver. */
+/** `raised`: it became graver, or what has taken the others with it became known. */
 export interface Transition {
   readonly kind: 'opened' | 'raised' | 'closed';
   readonly alarm: StoredAlarm;
@@ -38,7 +41,7 @@ export class KitAlarms {
   readonly #now_ms: number;
   readonly #all: Map<string, StoredAlarm>;
   readonly #changed = new Set<string>();
-  readonly transitions: Transition[] = [];
+  readonly #transitions: Transition[] = [];
 
   /** `stored`: those that are open, muted, or were closed lately. */
   constructor(kit_id: string, stored: readonly StoredAlarm[], now_ms: number) {
@@ -49,6 +52,14 @@ export class KitAlarms {
 
   get changed(): readonly StoredAlarm[] {
     return [...this.#changed].flatMap((id) => this.#all.get(id) ?? []);
+  }
+
+  /** Each names all assets that its alarm has taken in by now. */
+  get transitions(): readonly Transition[] {
+    return this.#transitions.map(({ kind, alarm }) => {
+      const { assets } = this.#all.get(alarm.alarm_id) ?? alarm;
+      return { kind, alarm: { ...alarm, assets } };
+    });
   }
 
   get open(): readonly StoredAlarm[] {
@@ -84,17 +95,24 @@ export class KitAlarms {
     if (open) return this.#renew(open, fields, time_ms);
     const before = same.find((alarm) => this.#isSame(alarm, time_ms));
     if (before) {
-      const { count, last_ms } = before;
-      const again = { count: count + 1, last_ms: Math.max(last_ms, time_ms), closed_ms: null };
-      const alarm = this.#put(before, { ...fields, assets, ...again, ...graver(before, severity) });
-      this.#note('opened', alarm);
+      const again = { ...againOf(before, time_ms), ...fields, assets, ...graver(before, severity) };
+      this.#note('opened', this.#put(before, again));
       return true;
     }
     if (this.open.length >= open_max) return false;
-    const unseen = { acknowledged_by: null, acknowledged_ms: null, muted_until_ms: null, note: null };
     const ids = { kit_id: this.#kit_id, alarm_id: randomUUID(), what, thing };
     const times = { since_ms: time_ms, last_ms: time_ms, closed_ms: null, changed_ms: this.#now_ms };
-    const made = { ...ids, ...fields, ...times, ...unseen, assets, count: 1, revision: 0 };
+    const made = {
+      ...ids,
+      ...fields,
+      ...times,
+      ...unseen,
+      muted_until_ms: null,
+      note: null,
+      assets,
+      count: 1,
+      revision: 0,
+    };
     this.#note('opened', this.#put(made, {}));
     return true;
   }
@@ -125,18 +143,19 @@ export class KitAlarms {
   followAssets(offline: readonly OfflineAsset[], { mayBegin, backAt }: AssetRules): void {
     const byId = new Map(offline.map((asset) => [asset.asset_id, asset]));
     for (const alarm of this.#ofAssets()) {
-      const left = alarm.assets.filter((id) => byId.has(id) || backAt(id) === undefined);
-      if (left.length === alarm.assets.length) continue;
-      const back_ms = Math.max(...alarm.assets.map((id) => (byId.has(id) ? 0 : (backAt(id) ?? 0))));
-      if (left.length === 0) this.end(alarm, back_ms);
-      else this.#put(alarm, { assets: left });
+      const turned = awayOf(alarm).filter((id) => !byId.has(id) && backAt(id) !== undefined);
+      if (turned.length === 0) continue;
+      const back = [...backOf(alarm), ...turned];
+      const back_ms = Math.max(...turned.map((id) => backAt(id) ?? 0));
+      if (back.length === alarm.assets.length) this.end({ ...alarm, message: null }, back_ms);
+      else this.#put(alarm, { message: { back } });
     }
     const above = (id: string, seen: ReadonlySet<string> = new Set()): readonly string[] => {
       const parent = byId.get(id)?.parent_id ?? undefined;
       if (parent === undefined || !byId.has(parent) || seen.has(parent)) return [];
       return [parent, ...above(parent, new Set([...seen, parent]))];
     };
-    const known = new Set(this.#ofAssets().flatMap(({ assets }) => assets));
+    const known = new Set(this.#ofAssets().flatMap(awayOf));
     const depth = new Map(offline.map(({ asset_id }) => [asset_id, above(asset_id).length]));
     const depthOf = ({ asset_id }: OfflineAsset): number => depth.get(asset_id) ?? 0;
     const lost = offline
@@ -145,21 +164,61 @@ export class KitAlarms {
     for (const asset of lost) this.#lose(asset, above);
   }
 
-  #lose({ asset_id, time_ms }: OfflineAsset, above: (id: string) => readonly string[]): void {
+  #lose(asset: OfflineAsset, above: (id: string) => readonly string[]): void {
+    const { asset_id, time_ms } = asset;
     const causes = above(asset_id);
     const isCauseOf = (id: string): boolean => above(id).includes(asset_id);
-    const joined = this.#ofAssets().find(
-      ({ assets, last_ms }) =>
-        assets.some((id) => causes.includes(id) || isCauseOf(id)) ||
-        Math.abs(time_ms - last_ms) <= together_ms,
-    );
+    const of = this.#ofAssets();
+    const around = of.find(({ assets }) => assets.some((id) => causes.includes(id)));
+    if (around) {
+      this.#take(around, asset, { merged: [], isCauseOf });
+      return;
+    }
+    // What is away for longer was not lost with it, and may be known to somebody: it would hide this.
+    const below = of
+      .filter(({ assets, last_ms }) => assets.some(isCauseOf) && time_ms - last_ms <= again_ms)
+      .sort((a, b) => a.since_ms - b.since_ms);
+    const before = this.#lostBefore(asset);
+    const again = before && this.#put(before, againOf(before, time_ms));
+    const joined = again ?? below[0] ?? of.find(({ last_ms }) => Math.abs(time_ms - last_ms) <= together_ms);
     if (!joined) {
       this.begin({ what: 'asset', thing: asset_id, severity: 'warning', assets: [asset_id], time_ms });
       return;
     }
-    const isCause = joined.assets.some(isCauseOf);
-    const assets = isCause ? [asset_id, ...joined.assets] : [...joined.assets, asset_id];
-    this.#put(joined, { assets, last_ms: Math.max(joined.last_ms, time_ms) });
+    const merged = below.filter(({ alarm_id }) => alarm_id !== joined.alarm_id);
+    for (const alarm of merged) this.end(alarm, time_ms);
+    const alarm = this.#take(joined, asset, { merged, isCauseOf });
+    if (again) this.#note('opened', alarm);
+    else if (alarm.assets[0] === asset_id) this.#note('raised', alarm);
+  }
+
+  /** Adds an asset to an alarm, before what it has taken with it. */
+  #take(
+    alarm: StoredAlarm,
+    { asset_id, time_ms }: OfflineAsset,
+    { merged, isCauseOf }: { merged: readonly StoredAlarm[]; isCauseOf: (id: string) => boolean },
+  ): StoredAlarm {
+    const isOther = (id: string): boolean => id !== asset_id;
+    const others = [alarm, ...merged].flatMap(({ assets }) => assets).filter(isOther);
+    const back = [alarm, ...merged].flatMap(backOf).filter(isOther);
+    const isCause = others.some(isCauseOf);
+    return this.#put(alarm, {
+      ...(isCause && { thing: asset_id }),
+      assets: isCause ? [asset_id, ...others] : [...others, asset_id],
+      message: back.length === 0 ? null : { back },
+      last_ms: Math.max(alarm.last_ms, time_ms),
+    });
+  }
+
+  /** The alarm of an asset that is lost again, or of the one above it, whichever of them is missed first. */
+  #lostBefore({ asset_id, parent_id, time_ms }: OfflineAsset): StoredAlarm | undefined {
+    return [...this.#all.values()].find(
+      (alarm) =>
+        alarm.what === 'asset' &&
+        (alarm.closed_ms === null
+          ? alarm.thing === asset_id && backOf(alarm).includes(asset_id)
+          : [asset_id, parent_id].includes(alarm.thing) && this.#isSame(alarm, time_ms)),
+    );
   }
 
   #ofAssets(): readonly StoredAlarm[] {
@@ -200,7 +259,7 @@ export class KitAlarms {
   }
 
   #note(kind: Transition['kind'], alarm: StoredAlarm): void {
-    if ((alarm.muted_until_ms ?? 0) <= this.#now_ms) this.transitions.push({ kind, alarm });
+    if ((alarm.muted_until_ms ?? 0) <= this.#now_ms) this.#transitions.push({ kind, alarm });
   }
 }
 
@@ -209,10 +268,27 @@ export interface AssetRules {
   readonly backAt: (asset_id: string) => number | undefined;
 }
 
+function awayOf(alarm: StoredAlarm): readonly string[] {
+  const back = new Set(backOf(alarm));
+  return alarm.assets.filter((id) => !back.has(id));
+}
+
+/** Of one that has not ended, somebody may know only what was left of it. */
+function againOf({ count, last_ms, closed_ms, assets }: StoredAlarm, time_ms: number): Partial<StoredAlarm> {
+  const isOver = closed_ms !== null;
+  return {
+    count: count + 1,
+    last_ms: Math.max(last_ms, time_ms),
+    closed_ms: null,
+    assets: isOver ? [] : assets,
+    ...(!isOver && time_ms - last_ms > again_ms && unseen),
+  };
+}
+
 /** Somebody who knows of it knows of its return, but not that it is graver (alerta#263). */
 function graver({ severity }: StoredAlarm, now: AlarmSeverity): Partial<StoredAlarm> {
   const isGraver = alarmSeverities.indexOf(now) > alarmSeverities.indexOf(severity);
-  return isGraver ? { acknowledged_by: null, acknowledged_ms: null } : {};
+  return isGraver ? unseen : {};
 }
 
 /** What distinguishes two reports of one state: not their time. */

@@ -29,6 +29,10 @@ export const alarm = z
     assets: z
       .array(z.uuid())
       .describe('assets it is about; with `what` `asset` all that went offline together, the cause first'),
+    back: z
+      .array(z.uuid())
+      .optional()
+      .describe('with `what` `asset`, while it is not closed: those of `assets` that are online again'),
     severity: alarmSeverity,
     state: alarmState.describe(
       'closed: it has ended by itself; else muted: until `muted_until`; else acknowledged, or open',

@@ -1,4 +1,5 @@
 /** Converts stored values into the resources of the API. Pure functions. */
+import { z } from 'zod';
 import type { CommandDefinition } from '../../contract/assets.ts';
 import { type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
 import type { AlarmResource, AlarmState } from './alarm-resources.ts';
@@ -301,6 +302,14 @@ function alarmStateOf(
   return acknowledged_ms === null ? 'open' : 'acknowledged';
 }
 
+/** Of an alarm of assets that are offline: those that are not any more. It has no event whose data it could have. */
+export function backOf({ what, message }: Pick<StoredAlarm, 'what' | 'message'>): readonly string[] {
+  return z
+    .array(z.string())
+    .catch([])
+    .parse(what === 'asset' && message?.['back']);
+}
+
 export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResource {
   const { kit_id, alarm_id, what, subject, assets, severity: level, since_ms, last_ms, count } = stored;
   const { closed_ms, value, message, acknowledged_by, acknowledged_ms, muted_until_ms, note } = stored;
@@ -317,7 +326,7 @@ export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResourc
     count,
     ...(closed_ms !== null && { closed_at: iso(closed_ms) }),
     ...(value !== null && { value }),
-    ...(message && { message }),
+    ...(message && (what === 'asset' ? { back: [...backOf(stored)] } : { message })),
     ...(acknowledged_by !== null &&
       acknowledged_ms !== null && { acknowledged: { by: acknowledged_by, at: iso(acknowledged_ms) } }),
     ...((muted_until_ms ?? 0) > now_ms && { muted_until: iso(muted_until_ms ?? 0) }),

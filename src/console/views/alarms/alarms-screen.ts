@@ -62,14 +62,17 @@ function filterChip(state: (typeof states)[number], { choices, act }: View) {
 }
 
 /** What is wrong, as a sentence; names in it are not sanitised yet. */
-function alarmText({ what, subject = '', value = 0, kit_id, assets, message }: Alarm, view: View): string {
+function alarmText(
+  { what, subject = '', value = 0, kit_id, assets, back = [], message }: Alarm,
+  view: View,
+): string {
   const [first = ''] = assets;
   const asset = assetName(view, kit_id, first);
   if (what === 'offline') return t.attention.kitOffline;
   if (what === 'asset')
     return assets.length === 1 && asset !== ''
       ? t.attention.assetOffline(asset)
-      : t.kits.assetsOffline(assets.length);
+      : t.kits.assetsOffline(assets.length - back.length);
   if (assets.length === 0) return conditionText({ key: what, subject, value });
   const text = detectionText(what, message);
   return asset === '' ? text : `${asset}: ${text}`;

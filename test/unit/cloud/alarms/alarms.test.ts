@@ -2,7 +2,11 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { alarmStates, lasting_states } from '../../../../src/cloud/api/alarm-resources.ts';
+import {
+  type AlarmResource,
+  alarmStates,
+  lasting_states,
+} from '../../../../src/cloud/api/alarm-resources.ts';
 import { silent_after_ms, alarmResource } from '../../../../src/cloud/api/views.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
@@ -63,6 +67,23 @@ function kitOn(store: Store) {
   };
 }
 
+const radio = 1;
+const time_of = (minute: number): string => new Date(start_ms + minute * minute_ms).toISOString();
+
+/** A radio and 45 assets behind it, all lost in one minute. */
+async function lose(kit: ReturnType<typeof kitOn>, minute: number): Promise<void> {
+  for (let n = 1; n <= 46; n += 1) await kit.asset(n, n === radio ? null : radio, 'online');
+  for (let n = 1; n <= 46; n += 1) await kit.status(n, 'offline', { at_ms: start_ms + minute * minute_ms });
+}
+
+function awayOf(alarm: AlarmResource | undefined): readonly string[] | undefined {
+  return alarm?.assets.filter((each) => !alarm.back?.includes(each));
+}
+
+async function open_alarms(kit: ReturnType<typeof kitOn>) {
+  return (await kit.alarms()).filter(({ state: its }) => its === 'open');
+}
+
 onEachDatabase('Alarms', (open) => {
   const start = async () => {
     const store = sqlStore(await open());
@@ -106,7 +127,6 @@ onEachDatabase('Alarms', (open) => {
 
   it('are one for all assets that a lost radio takes with it', async () => {
     const { kit } = await start();
-    const radio = 1;
     await kit.asset(radio, null, 'online');
     for (let n = 2; n <= 46; n += 1) await kit.asset(n, n % 2 === 0 ? radio : n - 1, 'online');
     await kit.asset(50, null, 'online');
@@ -119,6 +139,86 @@ onEachDatabase('Alarms', (open) => {
     expect(alarms.map(({ assets }) => assets.length).sort((a, b) => a - b)).toEqual([1, 46]);
     for (let n = 1; n <= 46; n += 1) await kit.status(n, 'online', { at_ms: start_ms + 10 * minute_ms });
     expect((await kit.alarms()).map(({ state: its }) => its).sort()).toEqual(['closed', 'open']);
+  });
+
+  it('are one for a lost radio, however far apart the assets behind it are missed', async () => {
+    const { kit } = await start();
+    await kit.asset(radio, null, 'online');
+    for (let n = 2; n <= 46; n += 1) await kit.asset(n, radio, 'online');
+    // Each device has a time-out of its own.
+    for (let n = 2; n <= 5; n += 1) await kit.status(n, 'offline', { at_ms: start_ms + n * 2 * minute_ms });
+    expect(await open_alarms(kit)).toHaveLength(4);
+    await kit.status(radio, 'offline', { at_ms: start_ms + 11 * minute_ms });
+    for (let n = 6; n <= 46; n += 1) await kit.status(n, 'offline', { at_ms: start_ms + n * 2 * minute_ms });
+    const [alarm, ...others] = await open_alarms(kit);
+    expect(others).toEqual([]);
+    expect(alarm).toMatchObject({ what: 'asset', since: time_of(4), count: 1 });
+    expect(alarm?.assets[0]).toBe(id(radio));
+    expect(alarm?.assets).toHaveLength(46);
+  });
+
+  it('of a lost radio are not hidden by one of an asset behind it that is away for long', async () => {
+    const { store, kit } = await start();
+    await kit.asset(radio, null, 'online');
+    for (let n = 2; n <= 46; n += 1) await kit.asset(n, radio, 'online');
+    await kit.status(7, 'offline', { at_ms: start_ms + minute_ms });
+    const [known] = await open_alarms(kit);
+    const edit = { acknowledged: { by: 'ops', at_ms: start_ms + 2 * minute_ms } };
+    await store.changeAlarm(kit_id, known?.id ?? '', { edit, revision: undefined });
+    for (let n = 1; n <= 46; n += 1) await kit.status(n, 'offline', { at_ms: start_ms + 600 * minute_ms });
+    expect((await kit.alarms()).map(({ state: its, assets }) => [its, assets.length])).toEqual([
+      ['acknowledged', 1],
+      ['open', 45],
+    ]);
+    // All but one come back, and are lost again.
+    for (let n = 1; n <= 45; n += 1) await kit.status(n, 'online', { at_ms: start_ms + 700 * minute_ms });
+    const [left] = await open_alarms(kit);
+    expect(awayOf(left)).toEqual([id(46)]);
+    await store.changeAlarm(kit_id, left?.id ?? '', { edit, revision: undefined });
+    await kit.status(radio, 'offline', { at_ms: start_ms + 800 * minute_ms });
+    const [again, ...others] = await open_alarms(kit);
+    expect([again?.count, awayOf(again), others]).toEqual([2, [id(radio), id(46)], []]);
+  });
+
+  it('of a lost radio name those that are back, and close with the last one', async () => {
+    const { kit } = await start();
+    await lose(kit, 1);
+    for (let n = 1; n <= 23; n += 1) await kit.status(n, 'online', { at_ms: start_ms + 2 * minute_ms });
+    const [half] = await open_alarms(kit);
+    expect([half?.assets.length, half?.assets[0]]).toEqual([46, id(radio)]);
+    expect(half?.back).toEqual(Array.from({ length: 23 }, (_, n) => id(n + 1)));
+    // One of them is lost on its own.
+    await kit.status(5, 'offline', { at_ms: start_ms + 20 * minute_ms });
+    await kit.status(5, 'online', { at_ms: start_ms + 21 * minute_ms });
+    for (let n = 24; n <= 46; n += 1) await kit.status(n, 'online', { at_ms: start_ms + 23 * minute_ms });
+    const [closed, single] = await kit.alarms();
+    expect(closed).toMatchObject({ state: 'closed', closed_at: time_of(23), count: 1 });
+    expect(closed?.assets).toEqual(half?.assets);
+    expect(closed).not.toHaveProperty('back');
+    expect(single).toMatchObject({ state: 'closed', since: time_of(20), assets: [id(5)] });
+  });
+
+  it('of a radio that is lost again within ten minutes are the same, whoever is missed first', async () => {
+    const { kit } = await start();
+    await lose(kit, 1);
+    for (let n = 1; n <= 46; n += 1) await kit.status(n, 'online', { at_ms: start_ms + 2 * minute_ms });
+    for (let n = 46; n >= 1; n -= 1) await kit.status(n, 'offline', { at_ms: start_ms + 4 * minute_ms });
+    const alarms = await kit.alarms();
+    expect(alarms).toMatchObject([{ state: 'open', count: 2, since: time_of(1) }]);
+    expect(alarms[0]?.assets[0]).toBe(id(radio));
+    expect(alarms[0]?.assets).toHaveLength(46);
+  });
+
+  it('are one for each asset again once the radio is back', async () => {
+    const { kit } = await start();
+    await lose(kit, 1);
+    for (let n = 1; n <= 46; n += 1) await kit.status(n, 'online', { at_ms: start_ms + 2 * minute_ms });
+    await kit.status(7, 'offline', { at_ms: start_ms + 20 * minute_ms });
+    await kit.status(9, 'offline', { at_ms: start_ms + 30 * minute_ms });
+    const alarms = await open_alarms(kit);
+    expect(alarms.map(({ assets }) => assets)).toEqual([[id(7)], [id(9)]]);
+    await kit.status(7, 'online', { at_ms: start_ms + 31 * minute_ms });
+    expect((await open_alarms(kit)).map(({ assets }) => assets)).toEqual([[id(9)]]);
   });
 
   it('follow the presence of the kit, and leave the others alone while it is away', async () => {
