@@ -181,6 +181,8 @@ export class BrokerLink implements CloudLink {
   async #serve(session: Session, signal: AbortSignal): Promise<'later'> {
     const { broker, share, log } = this.#parts;
     try {
+      // Its answer to the subscription that it has kept stands behind all that it has queued: tasks need not wait for that.
+      if (session.session_present) this.#session = session;
       await subscribe(session, share === undefined ? upFilter : `$share/${share}/${upFilter}`);
       this.#session = session;
       this.#isDownLogged = false;
@@ -190,11 +192,11 @@ export class BrokerLink implements CloudLink {
       if (share !== undefined) void this.#followShare(session, AbortSignal.any([signal, ends.signal]));
       await Promise.race([session.closed, aborted(signal)]);
       ends.abort();
-      this.#session = undefined;
       if (!signal.aborted) this.#logDown(await session.closed);
     } catch (error) {
       if (!signal.aborted) this.#logDown(messageOf(error));
     }
+    this.#session = undefined;
     await session.end();
     return 'later';
   }

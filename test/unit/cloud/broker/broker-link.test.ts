@@ -6,6 +6,7 @@ import { kit_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import {
   type Script,
+  framed,
   type ScriptedBroker,
   startScriptedBroker,
   suback,
@@ -82,6 +83,23 @@ describe('BrokerLink', () => {
     const script: Script = { onSubscribe: () => undefined };
     await withLink(script, {}, async ({ broker }) => {
       await eventually('a second attempt was made', () => broker.peers.length >= 2);
+    });
+  });
+
+  it('sends tasks while a broker that has kept the session answers the subscription behind all that it has queued', async () => {
+    const session_present = framed(0x20, Buffer.from([1, 0, 0]));
+    let answer: (() => void) | undefined;
+    const script: Script = {
+      onConnect: (peer) => peer.write(session_present),
+      onSubscribe: (packet_id, _, peer) => (answer = () => peer.suback(packet_id, [1])),
+    };
+    await withLink(script, {}, async ({ broker, link, logged }) => {
+      await eventually('it has subscribed', () => answer !== undefined);
+      await link.dispatch(order);
+      expect(broker.published).toHaveLength(1);
+      expect({ isUp: link.isUp, logged }).toEqual({ isUp: true, logged: [] });
+      answer?.();
+      await eventually('it is connected', () => logged.length === 1);
     });
   });
 
