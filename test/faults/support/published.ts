@@ -78,6 +78,8 @@ export class PublishingKit {
   readonly #under_way = new Map<number, UnderWay>();
   /** Names of alarms that began, and whether they have ended since. */
   readonly alarms = new Map<string, 'begun' | 'ended'>();
+  /** Monotonic times at which they began. */
+  readonly begun_ms = new Map<string, number>();
   #seq = 0;
   #packet = 0;
   #last: Buffer | undefined;
@@ -145,13 +147,14 @@ export class PublishingKit {
     if (!this.#hasLeft) await this.#open(ports[this.#at % ports.length] ?? 0).catch(() => undefined);
   }
 
-  /** So many messages a second, until the signal aborts. */
-  publish(per_second: number, signal: AbortSignal): void {
+  /** So many messages a second, until the signal aborts; none while `waits`. */
+  publish(per_second: number, signal: AbortSignal, waits = (): boolean => false): void {
     const begin_ms = performance.now();
     let sent = 0;
     every(tick_ms, signal, () => {
       const due = ((performance.now() - begin_ms) / 1_000) * per_second;
-      for (; sent < due && this.#under_way.size < under_way_max; sent += 1) this.#publishNext(sent);
+      for (; sent < due && this.#under_way.size < under_way_max && !waits(); sent += 1)
+        this.#publishNext(sent);
       sent = Math.max(sent, Math.floor(due));
     });
   }
@@ -205,6 +208,7 @@ export class PublishingKit {
       ? last
       : String(this.alarms.size).replaceAll(/\d/gu, (digit) => 'abcdefghij'.charAt(Number(digit)));
     this.alarms.set(name, isEnd ? 'ended' : 'begun');
+    if (!isEnd) this.begun_ms.set(name, performance.now());
     const channel = channels.event(assetId(this.kit_id, 'asset-0'), alarm_feed);
     return { channel, seq: this.#nextSeq(), data: { detected: !isEnd, name } };
   }
