@@ -10,6 +10,7 @@ import { keepConnected, ProtocolChoice, service_retry } from '../../mqtt/reconne
 import { wayTo } from '../../mqtt/proxy.ts';
 import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
 import type { OpenTransport } from '../../mqtt/socket.ts';
+import { Semaphore } from '../../platform/semaphore.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
@@ -55,6 +56,8 @@ export class BrokerLink implements CloudLink {
   readonly #parts: BrokerLinkParts;
   readonly #receiver: Receiver;
   #session: Session | undefined;
+  /** What the broker takes at once. Its answers stand behind all that kits publish: on a busy machine they come late. */
+  #room = new Semaphore(1);
   #isDownLogged = false;
 
   constructor(parts: BrokerLinkParts) {
@@ -138,10 +141,13 @@ export class BrokerLink implements CloudLink {
     await this.#publish({ topic: downTopic(kit_id, { kind: 'sync' }), payload: '{}', retain: false });
   }
 
-  /** Resolves with the reason code. Rejects with `MessageRefused`, and with `OutcomeUnknown` when no PUBACK comes. */
+  /** Resolves with the reason code. Rejects with `MessageRefused`, when it was not sent in time, and with `OutcomeUnknown` when no PUBACK comes. */
   async #publish(message: Outgoing): Promise<number> {
-    if (!this.#session) throw new Error(texts.service_not_connected);
-    const puback = await within(puback_ms, this.#session.publishAndWait(message));
+    const session = this.#session;
+    if (!session) throw new Error(texts.service_not_connected);
+    const leave = await this.#room.take();
+    const answered = session.publishAndWait(message).finally(leave);
+    const puback = await within(puback_ms, answered);
     if (!puback) throw new OutcomeUnknown(texts.broker_silent);
     if (puback.code >= 0x80) throw new MessageRefused(puback.code, puback.reason);
     return puback.code;
@@ -180,6 +186,8 @@ export class BrokerLink implements CloudLink {
   /** Serves one session until it ends or `signal` aborts. */
   async #serve(session: Session, signal: AbortSignal): Promise<'later'> {
     const { broker, share, log } = this.#parts;
+    const refusal = (): Error => new Error(texts.broker_silent);
+    this.#room = new Semaphore(session.receive_maximum, { wait_max_ms: puback_ms, refusal });
     try {
       // Its answer to the subscription that it has kept stands behind all that it has queued: tasks need not wait for that.
       if (session.session_present) this.#session = session;

@@ -1,5 +1,6 @@
 /** The link of the service to its broker, against a broker that also does what no real one may. */
 import { describe, expect, it } from 'vitest';
+import type { CloudAck } from '../../../../src/contract/tasks.ts';
 import { upFilter } from '../../../../src/contract/topics.ts';
 import { BrokerLink, type BrokerLinkParts } from '../../../../src/cloud/broker/broker-link.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
@@ -7,6 +8,7 @@ import { eventually } from '../../../support/eventually.ts';
 import {
   type Script,
   framed,
+  property,
   type ScriptedBroker,
   startScriptedBroker,
   suback,
@@ -135,6 +137,32 @@ describe('BrokerLink', () => {
       await expect(refused_ack).rejects.toMatchObject({ name: 'MessageRefused', isTooLarge: true });
       await link.acknowledge(kit_id, { epoch: 17, ranges: ranges.slice(0, 10) }, true);
       expect(broker.published).toHaveLength(1);
+    });
+  });
+
+  it('keeps a connection whose broker takes few messages at once, and answers late', async () => {
+    const two_at_once = property(0x21, Buffer.from([0, 2]));
+    const unanswered: (() => void)[] = [];
+    let isLate = true;
+    const script: Script = {
+      onConnect: (peer) => peer.connack(0, two_at_once),
+      onPublish: ({ packet_id }, peer) => {
+        if (isLate) unanswered.push(() => peer.puback(packet_id));
+        else peer.puback(packet_id);
+      },
+    };
+    await withLink(script, {}, async ({ broker, link }) => {
+      await eventually('it is connected', () => link.isUp);
+      const ack = { epoch: 17, ranges: [[1, 2]] } satisfies CloudAck;
+      const all = Promise.all(Array.from({ length: 300 }, async () => link.acknowledge(kit_id, ack, false)));
+      await eventually('as many came as it takes', () => unanswered.length === 2);
+      isLate = false;
+      for (const answer of unanswered) answer();
+      await all;
+      expect({ published: broker.published.length, peers: broker.peers.length }).toEqual({
+        published: 300,
+        peers: 1,
+      });
     });
   });
 
