@@ -7,6 +7,7 @@ import type { Dropping } from '../outbox/live/drops.ts';
 import type { LedgerReport } from '../outbox/live/ledger.ts';
 import type { DiskHealth, Salvage } from '../outbox/protocol.ts';
 import type { RefusedKind } from '../outbox/live/gate.ts';
+import { reasonOf } from '../../mqtt/codes.ts';
 import { texts } from './texts.ts';
 
 export interface DegradedFacts {
@@ -82,7 +83,8 @@ function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {
   if (unheard.length > 0) {
     reasons.push(texts.no_subscriber(unheard.join(', ')));
   }
-  for (const { kind, reason } of refused) reasons.push(texts.kind_refused(kind, reason));
+  for (const { kind, code, reason } of refused)
+    reasons.push(texts.kind_refused(kind, reason, reasonOf(code).remedy));
   if (!ledger.balanced) reasons.push(texts.accounting_mismatch);
   return reasons;
 }

@@ -50,8 +50,8 @@ export const texts = {
     `${messages} messages are refused by the broker; see kit-connector buffer quarantine list`,
   no_subscriber: (kinds: string) =>
     `no client of the broker is subscribed to ${kinds}: these messages wait in the buffer; check the cloud's subscriptions`,
-  kind_refused: (kind: string, reason: string) =>
-    `broker refuses messages of kind ${kind} (${reason}): they wait in the buffer; check its access rules`,
+  kind_refused: (kind: string, reason: string, remedy: string) =>
+    `broker refuses messages of kind ${kind} (${reason}): they wait in the buffer; ${remedy}`,
   accounting_mismatch:
     'the accounting of the buffer does not balance: report this with the output of status --json',
   not_delivered: {

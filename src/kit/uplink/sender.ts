@@ -24,14 +24,6 @@ const kit_expiry_s = 3_600;
 /** Fixed header, packet identifier, lengths and properties, at most. */
 const packet_overhead_bytes = 32;
 
-/** By the code of the PUBACK (MQTT 5 section 3.4.2.1), for brokers that send no reason with it. */
-const refusals: ReadonlyMap<number, string> = new Map([
-  [0x87, texts.not_authorised],
-  [0x90, texts.topic_invalid],
-  [0x95, texts.packet_too_large],
-  [0x97, texts.quota_exceeded],
-  [0x99, texts.format_invalid],
-]);
 const too_large = 0x95;
 
 export interface Pace {
@@ -56,7 +48,7 @@ interface SenderOptions {
     | 'receive_maximum'
     | 'packet_bytes_max'
   >;
-  readonly dispatch: Pick<Dispatch, 'next' | 'acknowledged' | 'refused' | 'setBatchRows'>;
+  readonly dispatch: Pick<Dispatch, 'next' | 'acknowledged' | 'refused' | 'requeue' | 'setBatchRows'>;
   readonly pace: Pace;
   readonly suspicion: Suspicion;
   readonly throttle: Throttle;
@@ -66,8 +58,8 @@ interface SenderOptions {
   readonly now: () => number;
   /** Receives every PUBACK. */
   readonly onAcknowledged: (message: Acknowledged) => void;
-  /** Receives the code of each refusal, before the outbox does. */
-  readonly onRefused: (code: number) => void;
+  /** Receives the code of each refusal. True: the broker takes it at a lower rate. */
+  readonly onRefused: (code: number) => boolean;
   /** The broker took it. */
   readonly onDelivered: (outgoing: OutgoingMessage) => void;
 }
@@ -255,8 +247,8 @@ export class Sender {
       dispatch.setBatchRows(this.window.batch_rows);
       return;
     }
-    this.#options.onRefused(code);
-    dispatch.refused(outgoing, code, reason || (refusals.get(code) ?? texts.no_reason));
+    if (this.#options.onRefused(code)) dispatch.requeue(outgoing);
+    else dispatch.refused(outgoing, code, reason);
   }
 
   #watch(): void {

@@ -51,12 +51,4 @@ export const texts = {
   not_stored: 'broker accepted messages that the cloud never stored',
   another_client: 'another client used this kit_id; reconnecting',
   short_connections: 'broker ended several connections; another client may use this kit_id',
-
-  // Why the broker refused a message, where it sends no reason
-  not_authorised: 'not authorised to publish here',
-  topic_invalid: 'topic name invalid',
-  packet_too_large: 'packet too large',
-  quota_exceeded: 'quota exceeded',
-  format_invalid: 'payload format invalid',
-  no_reason: 'no reason given',
 } as const;

@@ -37,6 +37,8 @@ interface ThrottleOptions {
 export class Throttle {
   readonly #options: ThrottleOptions;
   #learnt: { readonly messages_per_s: number; readonly at_ms: number } | undefined;
+  /** The broker took some since the limit was learnt. */
+  #takesSome = false;
   readonly #acknowledged = new PerSecond();
   /** Messages that left, each of a packet. */
   readonly #sent = new PerSecond();
@@ -78,24 +80,27 @@ export class Throttle {
   }
 
   acknowledged(): void {
+    this.#takesSome = true;
     this.#acknowledged.count(this.#options.now(), 1);
   }
 
-  /** The broker did not take what was sent. */
-  exceeded(): void {
+  /** The broker did not take what was sent. False: its rate is not why, since it takes none or next to none. */
+  exceeded(): boolean {
     const { now, problems } = this.#options;
     const now_ms = now();
-    if (this.#learnt && now_ms - this.#learnt.at_ms < lesson_pause_ms) return;
+    if (this.#learnt && now_ms - this.#learnt.at_ms < lesson_pause_ms) return true;
     const { best } = this.#acknowledged;
-    if (best < lesson_messages_min) return;
+    if (best < lesson_messages_min || (this.#learnt && !this.#takesSome)) return false;
     const messages_per_s = Math.max(1, Math.floor(Math.min(best, this.limit ?? Infinity) * share));
     this.#learnt = { messages_per_s, at_ms: now_ms };
+    this.#takesSome = false;
     problems.note('rate', {
       sentence: texts.rate_limited(messages_per_s),
       line: texts.rate_learnt,
       facts: { messages_per_s },
       lasts: 'for_a_while',
     });
+    return true;
   }
 }
 

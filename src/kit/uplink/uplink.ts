@@ -374,11 +374,11 @@ export class Uplink {
     return isAccepted;
   }
 
-  /** Learns from the code of a refused message, or of a DISCONNECT. True: it says nothing against the message itself. */
+  /** Learns from the code of a refused message, or of a DISCONNECT. True: fewer messages a second are sent from now on. */
   #learn(code: number): boolean {
-    if (rate_codes.has(code)) this.#known.throttle.exceeded();
-    if (code === retain_not_supported) this.#known.limits.refusedRetained();
-    return rate_codes.has(code) || code === retain_not_supported;
+    const { throttle, limits } = this.#known;
+    if (code === retain_not_supported) limits.refusedRetained();
+    return rate_codes.has(code) && throttle.exceeded();
   }
 
   /** Resolves with the reason. */
@@ -402,8 +402,10 @@ export class Uplink {
       return messageOf(error);
     } finally {
       ended.abort();
-      const isLesson = session.disconnect_code !== undefined && this.#learn(session.disconnect_code);
-      if (!signal.aborted && !session.ended_by_us && !isLesson) this.#blame(session);
+      const code = session.disconnect_code ?? 0;
+      this.#learn(code);
+      const mayBeMessage = !session.ended_by_us && !rate_codes.has(code) && code !== retain_not_supported;
+      if (!signal.aborted && mayBeMessage) this.#blame(session);
       dispatch.disconnected();
       this.#sender = undefined;
       this.#session = undefined;
@@ -488,8 +490,8 @@ export class Uplink {
         throttle,
         onWithheld: () => (this.#is_next_due = true),
         onRefused: (code) => {
-          this.#learn(code);
           if (code === retain_not_supported) session.retains = false;
+          return this.#learn(code);
         },
         now: this.#now,
         onAcknowledged: (message) => onAcknowledged?.(message),

@@ -2,6 +2,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { backlog_min, DrainMeter, sample_every_ms, waitReason } from '../../../../src/kit/app/drain-meter.ts';
 import { texts } from '../../../../src/kit/app/texts.ts';
+import { reasonOf } from '../../../../src/mqtt/codes.ts';
 
 const lines: [object, string][] = [];
 const kit: { at_ms: number; waiting: number; connected: boolean; reason?: string } = {
@@ -101,7 +102,11 @@ it('claims no reason that is not known, and no draining while the backlog grows'
 
 it.for([
   ['nobody is subscribed', { unheard: ['feed'] }, texts.no_subscriber('feed')],
-  ['the broker refuses it', { refused: true }, texts.kind_refused('feed', 'not authorised')],
+  [
+    'the broker refuses it',
+    { refused: true },
+    texts.kind_refused('feed', 'not authorised', reasonOf(0x87).remedy),
+  ],
   ['the broker cannot take it', { problems: ['broker supports QoS 0 only'] }, 'broker supports QoS 0 only'],
   ['the cloud acknowledges nothing', { to: 'cloud', silent_ms: 60_000 }, texts.waits_for_cloud],
   ['the cloud acknowledges', { to: 'cloud', silent_ms: 1_000 }, undefined],

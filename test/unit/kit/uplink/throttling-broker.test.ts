@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { texts as outbox_texts } from '../../../../src/kit/outbox/texts.ts';
 import { type Peer, type Published, startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startConnector } from '../../../support/kit/connector.ts';
@@ -58,11 +59,29 @@ describe('a broker that limits messages a second', () => {
 
   it('by a code in its answer keeps its connection', async () => {
     const { onPublish, counts } = limited((message, peer) => peer.puback(message.packet_id, 0x97));
-    const { connections, problems } = await deliverThrough(onPublish);
-    expect(counts.beyond).toBeGreaterThan(0);
+    const { connections, problems, lines } = await deliverThrough(onPublish);
+    expect(counts.beyond).toBeGreaterThan(2);
     expect(connections).toBe(1);
     expect(problems.join()).toContain('messages_per_s_max');
+    expect(lines).not.toContain(outbox_texts.kind_refused);
   }, 120_000);
+
+  it('is told from one whose quota has run out, which refuses them all', async () => {
+    await withDirectory(async (dir) => {
+      let taken = 0;
+      const broker = await startScriptedBroker({
+        onPublish: ({ packet_id }, peer) => peer.puback(packet_id, (taken += 1) <= limit ? 0 : 0x97),
+      });
+      onTestFinished(async () => broker.close());
+      const file = join(dir, 'buffer.db');
+      const kit = await startConnector({ file, url: broker.url, batch_rows: 1, ack: 'broker' });
+      onTestFinished(async () => kit.stop());
+      await eventually('connected', () => kit.uplink.online);
+      for (let n = 0; n < messages; n += 1) kit.send('alarm', n, { n });
+      const refused = [{ kind: 'event', code: 0x97, reason: 'quota exceeded (0x97)' }];
+      await expect.poll(() => kit.outbox.dispatch.refusedKinds(), { timeout: 20_000 }).toEqual(refused);
+    });
+  }, 60_000);
 
   it('by ending the connection gets fewer after it', async () => {
     const { onPublish } = limited((_message, peer) => peer.disconnect(0x96));
