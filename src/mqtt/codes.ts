@@ -22,7 +22,12 @@ const reasons: Readonly<Record<number, Reason>> = {
   0x82: { words: 'protocol error', remedy: report },
   0x83: { words: 'implementation specific error', remedy: log },
   0x84: { words: 'unsupported protocol version', remedy: 'set broker.protocol to 3.1.1' },
-  0x85: { words: 'client identifier not valid', remedy: 'allow this client id at the broker' },
+  // eclipse-mosquitto/mosquitto#2309: 3.1.1 has no other code for it.
+  0x85: {
+    words: 'client identifier not valid',
+    remedy:
+      'allow this client id at the broker; in MQTT 3.1.1 brokers answer so, too, to a broker.keepalive_s above their limit',
+  },
   0x86: { words: 'bad user name or password', remedy: 'correct the user name and the password' },
   0x87: { words: 'not authorized', remedy: rules },
   0x88: { words: 'server unavailable', remedy: wait },

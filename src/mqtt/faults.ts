@@ -1,7 +1,10 @@
 /** Errors of sockets and TLS in words: what is wrong and what to do, without the text of a library. */
 import { texts } from './texts.ts';
 
-const check_ca = 'install the certificate of its authority on this machine, or name it as broker.ca_file';
+/** Azure/iotedge#6877, Azure/azure-iot-explorer#604: filters that read TLS answer with certificates of their own. */
+const pass =
+  'unless a filter or a login page of this network answers in its place, which must let the broker pass';
+const check_ca = `install the certificate of its authority on this machine, or name it as broker.ca_file, ${pass}`;
 const untrusted = `the authority that signed the certificate of the broker is not trusted; ${check_ca}`;
 
 const by_code: Readonly<Record<string, string>> = {
@@ -29,8 +32,7 @@ const by_code: Readonly<Record<string, string>> = {
   CA_MD_TOO_WEAK: 'the certificate of the broker has a signature that is too weak; renew it',
   EE_KEY_TOO_SMALL: 'the key of the broker is too small; renew its certificate',
   CA_KEY_TOO_SMALL: 'the key of the authority is too small; renew it',
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    'the certificate of the broker is for another name; write the name that it has into broker.url',
+  ERR_TLS_CERT_ALTNAME_INVALID: `the certificate of the broker is for another name; write the name that it has into broker.url, ${pass}`,
 };
 
 /** What the broker wants of this machine's own certificate. */

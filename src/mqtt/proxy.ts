@@ -2,17 +2,20 @@
  * Proxies between this machine and the broker: HTTP CONNECT (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928). The proxy looks up the
  * name of the broker.
  */
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SocksClient } from 'socks';
 import type { Place } from '../platform/broker-address.ts';
 import { messageOf } from '../platform/errors.ts';
+import { cleanText } from '../platform/foreign-text.ts';
 import { nameOfProxy, type Proxy, proxyOfEnvironment, readProxy } from '../platform/proxy.ts';
 import type { BrokerOptions } from './broker.ts';
 import { texts } from './texts.ts';
 
-const http_ok = 200;
+const login_required = 407;
+const schemes_max = 4;
+const scheme_chars_max = 20;
 /** The deadline of the whole attempt is shorter. */
 const no_timeout_ms = 3_600_000;
 
@@ -63,23 +66,31 @@ async function connectTo(
     createConnection: () => stream,
     signal,
   });
-  const answered = Promise.withResolvers<{
-    readonly status: number;
-    readonly reason: string;
-    readonly rest: Buffer;
-  }>();
-  asking.once('connect', ({ statusCode = 0, statusMessage = '' }, _socket, rest) =>
-    answered.resolve({ status: statusCode, reason: `${statusCode} ${statusMessage}`.trim(), rest }),
-  );
+  const answered = Promise.withResolvers<{ readonly answer: IncomingMessage; readonly rest: Buffer }>();
+  asking.once('connect', (answer, _socket, rest) => answered.resolve({ answer, rest }));
   asking.on('error', (error) =>
     answered.reject(new ProxyFailed(texts.proxy_unclear(nameOfProxy(proxy), messageOf(error)))),
   );
   asking.end();
-  const { status, reason, rest } = await answered.promise;
-  if (status !== http_ok)
-    throw new ProxyFailed(texts.proxy_refused(nameOfProxy(proxy), authority, reason, status));
+  const { answer, rest } = await answered.promise;
+  const { statusCode: status = 0, statusMessage = '', headers } = answer;
+  if (status < 200 || status >= 300) {
+    const isLogin = status === login_required;
+    const remedy = isLogin ? remedyOfLogin(proxy, headers['proxy-authenticate']) : texts.proxy_remedy(status);
+    const reason = `${status} ${statusMessage}`.trim();
+    throw new ProxyFailed(texts.proxy_refused(nameOfProxy(proxy), authority, reason, remedy));
+  }
   if (rest.length > 0) stream.unshift(rest);
   return stream;
+}
+
+/** `offered`: the schemes that the proxy takes a login by (RFC 9110 section 11.7.1). */
+function remedyOfLogin({ username }: Proxy, offered = ''): string {
+  const challenges = offered.split(/,\s*(?=[\w-]+(?:\s|,|$))/u).filter(Boolean);
+  const schemes = challenges.map((each) => cleanText((each.split(' ')[0] ?? '').slice(0, scheme_chars_max)));
+  const isOther = schemes.length > 0 && !schemes.some((each) => /^basic$/iu.test(each));
+  if (isOther) return texts.proxy_login_unknown(schemes.slice(0, schemes_max).join(' or '));
+  return username === undefined ? texts.proxy_login_missing : texts.proxy_login_refused;
 }
 
 async function socksTo(stream: Duplex, proxy: Proxy, destination: Place): Promise<Duplex> {

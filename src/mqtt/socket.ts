@@ -119,7 +119,8 @@ async function opened(
     return { stream, tcp };
   } catch (error) {
     tcp.destroy();
-    throw failure ?? error;
+    // The library ends the socket with its own error.
+    throw error instanceof NoWebSocket ? error : (failure ?? error);
   } finally {
     signal.removeEventListener('abort', stop);
   }
@@ -186,6 +187,10 @@ async function upgraded(stream: Duplex, endpoint: BrokerEndpoint, signal: AbortS
     socket.emit('error', new NoWebSocket(texts.no_websocket(statusCode, location)));
   });
   socket.on('error', () => undefined);
-  await once(socket, 'open', { signal });
+  await once(socket, 'open', { signal }).catch((error: unknown) => {
+    // Errors of the library have no code; those of sockets and ours have.
+    const isOfLibrary = error instanceof Error && !('code' in error);
+    throw isOfLibrary ? new NoWebSocket(texts.websocket_unclear(error.message)) : error;
+  });
   return createWebSocketStream(socket);
 }

@@ -1,6 +1,5 @@
 /** Sentences about the connection to the broker that people read; those of reason codes stand in codes.ts and those of errors in faults.ts; tests refer to them by name. */
 const proxy_remedies: Readonly<Record<number, string>> = {
-  407: 'it requires a login; set broker.proxy_username and broker.proxy_password_file',
   502: 'it does not reach the broker; check the host and port in broker.url',
   503: 'it does not reach the broker; check the host and port in broker.url',
   504: 'it does not reach the broker; check the host and port in broker.url',
@@ -20,14 +19,24 @@ export const texts = {
   no_web_server:
     'no HTTP server answers on this port, as WebSocket needs; check the port in broker.url, or write mqtt://',
   attempt_aborted: 'the attempt was aborted',
-  proxy_refused: (proxy: string, place: string, reason: string, status: number) =>
-    `the proxy ${proxy} answered ${reason} to the request for ${place}; ${proxy_remedies[status] ?? 'ask who runs it to allow connections to this host and port'}`,
+  proxy_refused: (proxy: string, place: string, reason: string, remedy: string) =>
+    `the proxy ${proxy} answered ${reason} to the request for ${place}: ${remedy}`,
+  proxy_remedy: (status: number) =>
+    proxy_remedies[status] ??
+    'it does not allow it; ask who runs it to allow connections to this host and port',
+  proxy_login_missing: 'it requires a login; set broker.proxy_username and broker.proxy_password_file',
+  proxy_login_refused:
+    'it does not accept the login; correct broker.proxy_username and the password in broker.proxy_password_file',
+  proxy_login_unknown: (schemes: string) =>
+    `it requires a login by ${schemes}, and kits have Basic alone; ask who runs it to allow Basic, or the broker without a login`,
   environment_proxy:
     'https_proxy, http_proxy or all_proxy of the environment is not the address of a proxy; correct it, or set broker.proxy (none: no proxy)',
   proxy_unclear: (proxy: string, reason: string) =>
     `the proxy ${proxy} did not answer as an HTTP proxy does (${reason}); check its address and kind in broker.proxy`,
   socks_refused: (proxy: string, place: string, reason: string) =>
     `the proxy ${proxy} made no connection to ${place} (${reason}); check broker.proxy, its login, and that it allows this host and port`,
+  websocket_unclear: (reason: string) =>
+    `the server does not open a WebSocket as MQTT needs it (${reason}); check the path in broker.url and broker.websocket, and the proxy before the broker`,
   no_websocket: (status: number, location: string | undefined) =>
     location === undefined
       ? `the server answered HTTP status ${status} instead of opening a WebSocket; check the path in broker.url`

@@ -1,6 +1,7 @@
 /** Addresses of proxies, and which one the environment names: the variables and exceptions of curl. */
 import { BlockList, isIP } from 'node:net';
 import { env as environment } from 'node:process';
+import { unescape } from 'node:querystring';
 import { brokerPlace, isTls } from './broker-address.ts';
 import { isThisMachine } from './networks.ts';
 
@@ -27,7 +28,8 @@ export function readProxy(text: string): Proxy | undefined {
   const { protocol, hostname, port, username, password } = new URL(address);
   const kind = kinds[protocol];
   if (kind === undefined || hostname === '') return undefined;
-  const login = { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+  // Takes a percent sign that is not encoded as it is.
+  const login = { username: unescape(username), password: unescape(password) };
   return {
     kind,
     host: hostname.replace(/^\[(.*)\]$/u, '$1'),

@@ -10,6 +10,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
 import type { BrokerOptions } from '../../../src/mqtt/broker.ts';
 import { type Proxy, proxyOfEnvironment, readProxy } from '../../../src/platform/proxy.ts';
 import { openSession, type Session } from '../../../src/mqtt/session.ts';
@@ -144,6 +145,34 @@ describe.skipIf(peerMissing('mosquitto', 'openssl', 'tinyproxy', 'microsocks'))(
   });
 });
 
+describe('a proxy', () => {
+  const proxyThat = async (answer: string): Promise<number> =>
+    listening(
+      createServer((socket) => {
+        socket.on('error', () => undefined).once('data', () => socket.end(`HTTP/1.1 ${answer}\r\n\r\n`));
+      }),
+    );
+
+  // Azure/iotedge#857: NTLM; aws/aws-iot-device-sdk-cpp-v2#365: Digest
+  it.each([
+    ['Basic realm="p"', {}, 'it requires a login; set broker.proxy_username'],
+    ['Basic realm="p"', { username: 'kit', password: 'x' }, 'it does not accept the login; correct'],
+    ['NTLM\r\nProxy-Authenticate: Negotiate', { username: 'kit', password: 'x' }, 'by NTLM or Negotiate,'],
+    ['Digest realm="p", nonce="1", qop="auth"', {}, 'by Digest,'],
+  ])('that asks for a login by %s is not asked again with %j', async (asked, login, words) => {
+    const port = await proxyThat(
+      `407 Proxy Authentication Required\r\nProxy-Authenticate: ${asked}\r\nContent-Length: 0`,
+    );
+    const proxy = proxyAt('http', port, login);
+    await expect(session('mqtt://b.example:1883', { proxy })).rejects.toThrow(words);
+  });
+
+  it('has made the connection with any status of success', async () => {
+    const proxy = proxyAt('http', await proxyThat('201 Established'));
+    await expect(session('mqtt://b.example:1883', { proxy })).rejects.toThrow(texts.closed_early);
+  });
+});
+
 describe('a server that is not the broker', () => {
   const answering = async (listener: RequestListener): Promise<string> => {
     const server = createHttpServer(listener);
@@ -158,6 +187,16 @@ describe('a server that is not the broker', () => {
     const login = 'http://login.hotel.example/';
     const portal = await answering((_asked, answer) => answer.writeHead(302, { location: login }).end());
     await expect(session(`ws://${portal}/mqtt`)).rejects.toThrow(texts.no_websocket(302, login));
+  });
+
+  // nori0428/mod_websocket#33, moquette-io/moquette#90: proxies before a broker drop the subprotocol
+  it('is named where it opens a WebSocket of another subprotocol', async () => {
+    const http = createHttpServer();
+    const web = new WebSocketServer({ server: http, handleProtocols: () => false });
+    onTestFinished(() => web.close());
+    await expect(session(`ws://127.0.0.1:${await listening(http)}/mqtt`)).rejects.toThrow(
+      texts.websocket_unclear('Server sent no subprotocol'),
+    );
   });
 
   it('is named where it speaks HTTP on the port of MQTT', async () => {
@@ -256,6 +295,8 @@ describe('the proxy of the environment', () => {
     ['p:3128', { kind: 'http', host: 'p', port: 3128 }],
     ['https://p', { kind: 'https', host: 'p', port: 443 }],
     ['socks5h://u:p%40w@[::1]:9', { kind: 'socks5', host: '::1', port: 9, username: 'u', password: 'p@w' }],
+    // apify/proxy-chain#89, delvedor/hpagent#120: a percent sign that was not encoded
+    ['http://u:100%@p', { kind: 'http', host: 'p', port: 80, username: 'u', password: '100%' }],
     ['ftp://p', undefined],
     ['::', undefined],
   ])('is read from %s', (text, proxy) => {
