@@ -167,7 +167,10 @@ function refusalFinding(failure: ConnectFailed, broker: BrokerOptions, places: P
   if (!bad_credentials.has(codeOfMqtt5(code))) return fail(what, reason, reasonOf(code).remedy);
   const refusal = texts.broker_rejected(nameOf(broker), reason);
   if (places.isBlind) return warn(what, refusal, look_as_root);
-  return fail(what, refusal, texts.correct_login(places.password));
+  const { password, certificate } = places;
+  const remedy =
+    certificate === undefined ? texts.correct_login(password) : texts.register_certificate(certificate);
+  return fail(what, refusal, remedy);
 }
 
 /** Rights that are missing may be those of another name: thin-edge/thin-edge.io 3855. */

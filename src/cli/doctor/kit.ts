@@ -5,10 +5,14 @@ import { duration } from '../terminal/shell.ts';
 import { balance } from '../status/view.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, type Places } from './places.ts';
+import { reasonOf } from '../../mqtt/codes.ts';
 import { texts } from './texts.ts';
 import { texts as cli_texts } from '../texts.ts';
 import { localTime } from '../../platform/local-time.ts';
 import { texts as vendorcamTexts } from '../../../drivers/vendorcam/texts.ts';
+
+/** MQTT 5 section 2.4. */
+const bad_client_id = 0x85;
 
 /** `refused`: the messages in quarantine. */
 export function kitFindings(
@@ -60,19 +64,14 @@ function brokerFindings(degraded: readonly string[]): readonly Finding[] {
     });
 }
 
-/** Matches the messages of brokers and OpenSSL, since they carry no code here. */
-function sessionRemedy(reason: string, { password, ca }: Places): string {
-  if (/another name|altname|does not match/iu.test(reason)) return texts.use_certificate_name;
-  if (/expired|not valid yet|not yet valid/iu.test(reason)) {
-    return texts.renew_broker_certificate;
-  }
-  if (/certificate|self.signed/iu.test(reason)) {
-    return texts.set_ca_and_restart(ca);
-  }
-  if (/not authori[sz]ed|bad user ?name|password|banned|identifier/iu.test(reason)) {
-    return texts.correct_login_and_restart(password);
-  }
-  return texts.messages_buffered;
+/** Matches the words of reason codes, since the code is not here; what is said of TLS, sockets and proxies has its remedy already. */
+function sessionRemedy(reason: string, { password, certificate }: Places): string {
+  if (reason.includes('; ')) return texts.messages_buffered;
+  if (reason.includes(reasonOf(bad_client_id).words)) return reasonOf(bad_client_id).remedy;
+  if (!/not authori[sz]ed|bad user ?name|banned/iu.test(reason)) return texts.messages_buffered;
+  return certificate === undefined
+    ? texts.correct_login_and_restart(password)
+    : texts.register_certificate(certificate);
 }
 
 function rightsFindings(

@@ -173,9 +173,10 @@ function distrust(
       remedy: texts.use_certificate_name,
     };
   }
+  const { issuer } = socket.getPeerCertificate();
   return {
     isUnknown: true,
-    why: texts.ca_not_trusted,
+    why: texts.ca_not_trusted(plain(String(issuer.CN ?? ''))),
     remedy: texts.set_ca(ca),
   };
 }

@@ -8,6 +8,8 @@ import { texts } from './texts.ts';
 export interface Places {
   readonly password: string;
   readonly ca: string;
+  /** Of the kit itself; undefined: it logs in without, as far as the configuration shows. */
+  readonly certificate?: string | undefined;
   /** The service has secrets that this user cannot read: a login that fails without them may succeed with them. */
   readonly isBlind: boolean;
 }
@@ -22,7 +24,11 @@ export const keys_only: Places = {
 };
 
 const named = z.looseObject({
-  broker: z.looseObject({ password_file: z.string().optional(), ca_file: z.string().optional() }),
+  broker: z.looseObject({
+    password_file: z.string().optional(),
+    ca_file: z.string().optional(),
+    cert_file: z.string().optional(),
+  }),
 });
 
 /** `file_value`: the configuration file as parsed. */
@@ -33,6 +39,7 @@ export function placesOf(file_value: unknown, store: Store, unit = service_name)
   return {
     password: broker?.password_file ?? (hasStore ? stored('mqtt-password') : keys_only.password),
     ca: broker?.ca_file ?? (hasStore ? texts.ca_place(stored('mqtt-ca')) : keys_only.ca),
+    certificate: broker?.cert_file,
     isBlind: store === 'closed',
   };
 }

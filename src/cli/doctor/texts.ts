@@ -87,12 +87,11 @@ export const texts = {
   not_connected: (broker: string, since: string, last_error: string) =>
     `not connected to ${broker} since ${since}: ${last_error}`,
   use_certificate_name: 'set broker.url to a name in the certificate',
-  renew_broker_certificate:
-    'ask the operator of the broker to renew its certificate; check the clock of this kit too',
-  set_ca_and_restart: (ca: string) =>
-    `set ${ca} to the CA certificate of the broker, then restart kit-connector`,
   correct_login_and_restart: (password: string) =>
     `correct broker.username and the password in ${password}, or register this kit at the broker; then restart kit-connector`,
+  ca_place: (stored: string) => `broker.ca_file or ${stored}`,
+  register_certificate: (certificate: string) =>
+    `register the certificate in ${certificate} at the broker, or replace it: the new one is used at the next attempt`,
   messages_buffered: 'messages are buffered; see dns, broker tcp and broker tls',
   broker_rejected_messages: (quarantined: number, kinds: string) =>
     `the broker rejected ${quarantined} messages permanently${kinds}`,
@@ -178,8 +177,9 @@ export const texts = {
   not_yet_valid: 'it is not valid yet by the clock of this machine',
   check_clock: 'check the clock of this machine',
   other_name: (names: string, host: string) => `it is for ${names}, not for ${host}`,
-  ca_not_trusted: 'its CA is not trusted by this machine',
-  set_ca: (ca: string) => `set ${ca} to the CA certificate of the broker`,
+  ca_not_trusted: (issuer: string) => `its CA${issuer && ` ${issuer}`} is not trusted by this machine`,
+  set_ca: (ca: string) =>
+    `set ${ca} to the CA certificate of the broker, unless a filter of this network signs in its place, which must let the broker pass`,
   valid_until: (valid_to: string) => `valid until ${valid_to}`,
   certificate_unreadable: (reason: string) => `not readable: ${reason}`,
   write_as_pem: 'write it as PEM, beginning with -----BEGIN',
@@ -208,7 +208,6 @@ export const texts = {
   allow_icmp:
     'run "sysctl -w net.ipv4.ping_group_range=\'0 2147483647\'", as /usr/lib/sysctl.d/50-kit-connector.conf of the package does at each boot; meanwhile links are probed by TCP',
   run_with_sudo: 'run the doctor with sudo; this user cannot read the secrets of the service',
-  ca_place: (stored: string) => `broker.ca_file or ${stored}`,
   serial_port: (driver: string) => `serial port of ${driver}`,
   ports_connected: (others: string) => `; connected ports are ${others}`,
   port_not_found: (path: string, seen: string) => `${path} not found${seen}`,

@@ -7,9 +7,12 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { degradedReasons } from '../../../../src/kit/app/degraded.ts';
 import { kitFindings } from '../../../../src/cli/doctor/kit.ts';
+import { keys_only } from '../../../../src/cli/doctor/places.ts';
 import { withStoredSecrets } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
+import { reasonOf } from '../../../../src/mqtt/codes.ts';
+import { plainFault } from '../../../../src/mqtt/faults.ts';
 import { serveLocal } from '../../../../src/kit/local/server.ts';
 import { well } from '../../../support/kit/troubles.ts';
 import { freePort } from '../../../support/ports.ts';
@@ -233,6 +236,19 @@ test('each fault that the daemon reports has a line with its remedy', () => {
     level: 'warn',
     finding: texts.no_broker_configured,
   });
+});
+
+test.each([
+  ['not authorized (0x87)', {}, texts.correct_login_and_restart(keys_only.password)],
+  ['not authorized (0x87)', { certificate: 'kit.pem' }, texts.register_certificate('kit.pem')],
+  ['client identifier not valid (0x85)', {}, reasonOf(0x85).remedy],
+  // The sentence names a remedy of its own, which is not about the login at the broker.
+  ['the proxy p answered 407 to it: it requires a login; set its password', {}, texts.messages_buffered],
+  [plainFault(Object.assign(new Error(), { code: 'CERT_HAS_EXPIRED' })), {}, texts.messages_buffered],
+])('a broker that is not reached (%s) has the remedy of its cause', (last_error, places, remedy) => {
+  const { uplink } = statusOf();
+  const report = statusOf({ uplink: { ...uplink, state: 'waiting', last_error } });
+  expect(kitFindings(report, [], { ...keys_only, ...places })[1]).toMatchObject({ remedy });
 });
 
 test('secrets in the credential store of systemd are found, and those of the configuration take precedence', async () => {
