@@ -152,11 +152,15 @@ type Range = readonly [min: number, max: number];
  * GSM: TS 45.008 section 8.1.4. UMTS: TS 25.133 sections 9.1.1 to 9.1.3. LTE: TS 36.133 sections 9.1.4, 9.1.7 and 9.1.17 with the extended
  * ranges. NR: TS 38.133 sections 10.1.6, 10.1.11 and 10.1.16. +CESQ has the same ends, TS 27.007 section 8.69 (for LTE without the
  * extended ranges). RSSI reaches down to that of +CSQ, section 8.5.
+ *
+ * Checked against what is public: github.com/ftk1000/5G lte_notes.md (tables 9.1.4-1 and 9.1.7-1), txrjy.com thread 1290014 and Android's
+ * CellSignalStrengthNr (the three of NR), CarrierConfigManager KEY_LTE_RSRQ_THRESHOLDS (-34 to 3) and CellSignalStrengthWcdma (Ec/No -24),
+ * WcdmaNmrObj of AWS IoT Wireless (RSCP -120 to -25), ModemManager mm-modem-helpers.c (+CESQ) and mm-modem-helpers-mbim.c (-156, -23 to 40).
  */
 const ranges: Readonly<Record<Technology, Readonly<Partial<Record<Figure, Range>>>>> = {
   Nr5g: { rsrp: [-156, -31], rsrq: [-43, 20], snr: [-23, 40], rssi: [-113, -25] },
   Lte: { rsrp: [-156, -44], rsrq: [-34, 2.5], snr: [-23, 40], rssi: [-113, -25] },
-  Umts: { rscp: [-120, -24], ecio: [-24, 0], rssi: [-113, -25] },
+  Umts: { rscp: [-120, -25], ecio: [-24, 0], rssi: [-113, -25] },
   Gsm: { rssi: [-113, -48] },
 };
 type Technology = 'Nr5g' | 'Lte' | 'Umts' | 'Gsm';
