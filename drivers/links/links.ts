@@ -166,7 +166,7 @@ class Reporter {
     if (before === undefined) log.info(facts, texts.link_added);
     else if (status === 'offline') log.warn(facts, texts.link_lost);
     else if (before.status === 'offline')
-      log.info({ ...facts, down_s: (since_ms - before.since_ms) / 1_000 }, texts.link_back);
+      log.info({ ...facts, down_s: Math.round((since_ms - before.since_ms) / 100) / 10 }, texts.link_back);
     else log.info(facts, texts.status_changed);
   }
 }

@@ -86,6 +86,8 @@ export interface WanLab {
   unplug(wan: LabWan): Promise<void>;
   /** A new device of that name appears and is configured like the old one. */
   plug(wan: LabWan): Promise<void>;
+  /** Of wwan0, which has to have IPv6 alone: IPv4 in a tunnel to the internet, which has the default route. */
+  dsLite(): Promise<void>;
   /** The provider drops echo requests. */
   filterIcmp(wan: LabWan, state: 'on' | 'off'): Promise<void>;
   /**
@@ -140,7 +142,7 @@ export async function startWanLab(): Promise<WanLab> {
       await startReady([...inside_isp, script('fake-portal-process.ts'), String(portal.http)], children);
       startNameServer(spaces[wan], [`--address=/#/${portal.address}`, `--port=${portal.dns}`], children);
     }
-    return { ...handles(spaces, relay), stop };
+    return { ...handles(spaces, relay), dsLite: async () => startDsLite(spaces, children), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -159,7 +161,7 @@ async function removeOrphans(): Promise<void> {
 type Spaces = Readonly<Record<'gateway' | LabWan | 'internet', string>>;
 type Relay = (order: RelayOrder) => Promise<void>;
 
-function handles(spaces: Spaces, relay: Relay): Omit<WanLab, 'stop'> {
+function handles(spaces: Spaces, relay: Relay): Omit<WanLab, 'dsLite' | 'stop'> {
   const namespace = spaces.gateway;
   return {
     gateway: { namespace, prefix: [program('ip'), 'netns', 'exec', namespace] },
@@ -209,6 +211,22 @@ function handles(spaces: Spaces, relay: Relay): Omit<WanLab, 'stop'> {
       await nft(isp, 'add', 'rule', 'inet', 'lab', 'forward', 'drop');
     },
   };
+}
+
+/** RFC 6333 section 5.7 has the addresses within the tunnel. */
+async function startDsLite({ gateway, internet }: Spaces, children: ChildProcess[]): Promise<void> {
+  const [kit, translator] = [`${lab_wans.wwan0.prefix}:2`, lab_targets_v6[0]];
+  const ends = [
+    { namespace: gateway, device: 'ds0', own: '192.0.0.2/29', ways: [kit, translator] },
+    { namespace: internet, device: 'aftr', own: '192.0.0.1/29', ways: [translator, kit] },
+  ];
+  for (const { namespace, device, own, ways } of ends) {
+    const enter = [program('ip'), 'netns', 'exec', namespace, process.execPath];
+    await startReady([...enter, script('ds-lite-process.ts'), device, ...ways], children);
+    await address(namespace, device, own);
+  }
+  await inside(gateway, 'link', 'set', 'ds0', 'mtu', '1400');
+  await inside(gateway, 'route', 'add', 'default', 'dev', 'ds0');
 }
 
 /** The provider's side of a WAN, its wire to the internet, and the gateway's side. */

@@ -2,10 +2,11 @@
  * Carries Ethernet frames between virtual devices of two namespaces, late, lossy or not at all, as it is told: what
  * netem does where the kernel has it. Arguments: the wires as JSON. Orders come on standard input; it ends with that.
  */
-import koffi, { type KoffiFunc } from 'koffi';
+import koffi from 'koffi';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { enterNamespace } from './enter-namespace.ts';
+import { ioctl, openTun, type TunDevice } from './tun-device.ts';
 import {
   type RelayOrder,
   relayOrder,
@@ -15,39 +16,17 @@ import {
   wireSettings,
 } from './wan-relay.ts';
 
-const o_rdwr = 0o2;
-const o_nonblock = 0o4000;
-const tunsetiff = 0x4004_54ca;
 const tunsetcarrier = 0x4004_54e2;
-const iff_tap = 0x0002;
-const iff_no_pi = 0x1000;
-const name_bytes = 16;
-const ifreq_bytes = 40;
-const frame_bytes_max = 65_536;
 /** Of Ethernet. */
 const header_bytes = 14;
 /** Timers are no finer than this. */
 const tick_ms = 0.5;
 
-const self = koffi.load(null);
-const open: KoffiFunc<(path: string, flags: number) => number> = self.func('int open(const char *, int)');
-const close: KoffiFunc<(fd: number) => number> = self.func('int close(int)');
-const ioctl: KoffiFunc<(fd: number, request: number, value: Uint8Array) => number> = self.func(
-  'int ioctl(int, unsigned long, void *)',
-);
-const read: KoffiFunc<(fd: number, data: Uint8Array, bytes: number) => number> = self.func(
-  'long read(int, void *, size_t)',
-);
-const write: KoffiFunc<(fd: number, data: Uint8Array, bytes: number) => number> = self.func(
-  'long write(int, const void *, size_t)',
-);
-
-/** One end of a wire. The device exists as long as its descriptor is open. */
+/** One end of a wire. */
 class Tap {
   readonly #end: RelayWire['near'];
   readonly #onFrame: (frame: Buffer) => void;
-  #fd = -1;
-  #unwatch: () => void = () => undefined;
+  #device: TunDevice | undefined;
 
   constructor(end: RelayWire['near'], onFrame: (frame: Buffer) => void) {
     this.#end = end;
@@ -57,37 +36,26 @@ class Tap {
 
   plug(): void {
     const leave = enterNamespace(this.#end.namespace);
-    this.#fd = open('/dev/net/tun', o_rdwr | o_nonblock);
-    const request = Buffer.alloc(ifreq_bytes);
-    request.write(this.#end.device);
-    request.writeUInt16LE(iff_tap | iff_no_pi, name_bytes);
-    const failed = this.#fd < 0 || ioctl(this.#fd, tunsetiff, request) !== 0;
-    const errno = koffi.errno();
-    leave();
-    if (failed) throw new Error(`no TAP device ${this.#end.device}: errno ${errno}`);
-    const chunk = Buffer.alloc(frame_bytes_max);
-    const poll = koffi.node.poll(this.#fd, { readable: true }, () => {
-      for (let bytes = 1; bytes > 0;) {
-        bytes = read(this.#fd, chunk, chunk.length);
-        if (bytes > 0) this.#onFrame(Buffer.from(chunk.subarray(0, bytes)));
-      }
-    });
-    this.#unwatch = () => poll.close();
+    try {
+      this.#device = openTun(this.#end.device, 'tap', this.#onFrame);
+    } finally {
+      leave();
+    }
   }
 
   unplug(): void {
-    this.#unwatch();
-    close(this.#fd);
-    this.#fd = -1;
+    this.#device?.close();
+    this.#device = undefined;
   }
 
   carrier({ on }: { readonly on: boolean }): void {
     const value = new Uint8Array(new Int32Array([on ? 1 : 0]).buffer);
-    if (ioctl(this.#fd, tunsetcarrier, value) !== 0) throw new Error(`carrier: errno ${koffi.errno()}`);
+    if (this.#device === undefined || ioctl(this.#device.fd, tunsetcarrier, value) !== 0)
+      throw new Error(`carrier: errno ${koffi.errno()}`);
   }
 
   send(frame: Buffer): void {
-    if (this.#fd >= 0) write(this.#fd, frame, frame.length);
+    this.#device?.send(frame);
   }
 }
 

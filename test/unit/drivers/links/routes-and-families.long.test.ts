@@ -16,6 +16,8 @@ interface Row {
   readonly commands: readonly string[];
   readonly targets?: readonly string[];
   readonly wan?: object;
+  /** IPv4 goes through a tunnel over the IPv6 of wwan0, as does a connection of this process; `filtered`: no probe is answered. */
+  readonly ds_lite?: 'open' | 'filtered';
   readonly verdicts: Readonly<Partial<Record<LabWan, 'online' | 'standby'>>>;
 }
 
@@ -46,10 +48,11 @@ const rows: readonly Row[] = [
     commands: [...modem_alone, ...tunnel('clat', '192.0.0.1/32'), 'route add default dev clat mtu 1260'],
     verdicts: { wwan0: 'online' },
   },
-  // RFC 6333 section 5.7: the addresses of the tunnel of DS-Lite
+  { name: 'DS-Lite', commands: modem_alone, ds_lite: 'open', verdicts: { wwan0: 'online' } },
   {
-    name: 'DS-Lite',
-    commands: [...modem_alone, ...tunnel('ds0', '192.0.0.2/29'), 'route add default dev ds0'],
+    name: 'DS-Lite with filtered probes',
+    commands: modem_alone,
+    ds_lite: 'filtered',
     verdicts: { wwan0: 'online' },
   },
   { name: 'NAT64 and DNS64', commands: modem_alone, targets: lab_targets, verdicts: { wwan0: 'online' } },
@@ -136,7 +139,7 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
     const table: Record<string, object> = {};
     afterAll(() => console.table(table));
 
-    it.each(rows)('is right with $name', async ({ name, commands, targets, wan, verdicts }) => {
+    it.each(rows)('is right with $name', async ({ name, commands, targets, wan, ds_lite, verdicts }) => {
       const lab = await startWanLab();
       onTestFinished(async () => lab.stop());
       const etc = `/etc/netns/${lab.gateway.namespace}`;
@@ -144,6 +147,8 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
       await mkdir(etc, { recursive: true });
       await writeFile(join(etc, 'resolv.conf'), `nameserver ${lab_targets_v6[0]}\n`);
       for (const command of commands) await lab.ip(...command.split(' '));
+      if (ds_lite !== undefined) await lab.dsLite();
+      if (ds_lite === 'filtered') await lab.filterIcmp('wwan0', 'on');
       await withDirectory(async (dir) => {
         const options = {
           interval_s: 0.5,
@@ -152,9 +157,11 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'dnsmasq'))(
             targets: targets ?? [...lab_targets, ...lab_targets_v6],
             interval_s: 0.1,
             timeout_ms: 500,
+            tcp: ds_lite !== 'filtered',
           },
         };
-        const links = startLinks(lab.gateway.prefix, options, dir);
+        const session_ip = ds_lite === undefined ? undefined : lab_targets[0];
+        const links = startLinks(lab.gateway.prefix, options, dir, session_ip);
         onTestFinished(async () => links.stop());
         await expect.poll(() => links.statuses(), { timeout: within_ms }).toEqual(verdicts);
         const seen = links.reports.length;
