@@ -50,7 +50,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(small).toEqual([]);
   });
 
-  it('needs less than 66 kB for its first view', async () => {
+  it('needs less than 70 kB for its first view', async () => {
     const { index, files } = await loadPage();
     const first = index.bodies.identity.toString();
     let bytes = index.bodies.gzip.length;
