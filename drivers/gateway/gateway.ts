@@ -5,7 +5,7 @@ import { gatewayFeeds } from '../../src/contract/feeds.ts';
 import type { Gateway } from '../../src/contract/kit.ts';
 import { type Command, defineCommand, noInput } from '../../src/toolkit/driver/command.ts';
 import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
-import { DeviceUnreachable } from '../../src/platform/errors.ts';
+import { CommandRefused, DeviceUnreachable, notSent } from '../../src/platform/errors.ts';
 import { sleep, within } from '../../src/platform/time.ts';
 import { StateFile } from '../../src/toolkit/device/state-file.ts';
 import { readTextSync, readNamesSync, readNumberSync } from '../../src/toolkit/device/system-files.ts';
@@ -17,6 +17,8 @@ import { createHmac } from 'node:crypto';
 
 /** Stop, firmware, start, and a clock that is set again. */
 const reboot_timeout_ms = 600_000;
+/** The doctor asks everything that the kit needs, also what does not answer. */
+const bundle_timeout_ms = 180_000;
 
 export const gateway = defineDriver({
   name: 'gateway',
@@ -45,11 +47,29 @@ async function runGateway(options: GatewayOptions, host: DriverHost<typeof gatew
   }
 }
 
-/** The code of the bus is loaded by the first command that needs it. */
 function commandsOf(options: GatewayOptions, host: DriverHost<typeof gatewayFeeds>): readonly Command[] {
-  if (!options.commands.includes('reboot')) return [];
+  const offered = { reboot: () => rebootCommand(options, host), support_bundle: () => bundleCommand(host) };
+  return [...new Set(options.commands)].map((name) => offered[name]());
+}
+
+function bundleCommand({ files }: DriverHost<typeof gatewayFeeds>): Command {
+  return defineCommand({
+    name: 'support_bundle',
+    description: texts.support_bundle,
+    risk_level: 'low',
+    timeout_ms: bundle_timeout_ms,
+    input: noInput,
+    handle: async (_input, { signal }) => {
+      if (!files.addBundle) throw new CommandRefused(notSent(texts.no_bundles));
+      return { file_id: await files.addBundle(signal) };
+    },
+  });
+}
+
+/** The code of the bus is loaded by the first command that needs it. */
+function rebootCommand(options: GatewayOptions, host: DriverHost<typeof gatewayFeeds>): Command {
   const order = new StateFile(host.stateFile('reboot.json'), rebootOrder);
-  const reboot = defineCommand({
+  return defineCommand({
     name: 'reboot',
     description: texts.reboot,
     risk_level: 'high',
@@ -62,7 +82,6 @@ function commandsOf(options: GatewayOptions, host: DriverHost<typeof gatewayFeed
       return rebootGateway({ options, order }, context);
     },
   });
-  return [reboot];
 }
 
 interface Reading {

@@ -11,10 +11,12 @@ export const gatewayOptions = z.strictObject({
     .describe("shown name of the gateway; the machine's host name when left out"),
   model: z.string().min(1).optional().describe('hardware model; read from the machine when left out'),
   commands: z
-    .array(z.enum(['reboot']))
-    .max(1)
+    .array(z.enum(['reboot', 'support_bundle']))
+    .max(2)
     .default([])
-    .describe('reboot: lets operators restart this machine; none by default'),
+    .describe(
+      'reboot: lets operators restart this machine; support_bundle: lets them order the bundle of `kit-connector support-bundle` into the cloud; none by default',
+    ),
   bus: busAddress.describe('D-Bus address on which systemd-logind is found, for reboot'),
   roots: z
     .strictObject({

@@ -2,6 +2,10 @@
 export const texts = {
   proc_unreadable: (path: string) => `${path} cannot be read; check options.roots.proc`,
 
+  support_bundle:
+    'Collects diagnostic data of the kit without secrets, as `kit-connector support-bundle` does, and sends it to the cloud as a file.',
+  no_bundles: 'this process cannot make support bundles',
+
   // Restart
   reboot:
     'Restarts the gateway. The kit is offline for a minute or more; the task is completed after the restart.',

@@ -8,6 +8,7 @@ import { logOutput, nameProcess, refuseUnverifiedTls } from './daemon/process.ts
 import { settleIdentity } from './kit-identity.ts';
 import type { Shell } from './terminal/shell.ts';
 
+const nowhere = { write: () => true };
 /** In lists of processes, and in the journal. */
 const identifier = 'kit-connector';
 
@@ -23,10 +24,21 @@ export async function run(file: string, shell: Shell): Promise<number> {
     ...config.log,
     ...(await logOutput({ identifier, kit_id: config.kit_id }, shell)),
   });
+  const writeBundle = async (output: string, signal: AbortSignal): Promise<void> => {
+    // Loaded only now: what the doctor needs, the daemon does not.
+    const { supportBundle } = await import('./support-bundle.ts');
+    await supportBundle({ config: file, output }, { ...shell, out: nowhere, err: nowhere, signal });
+  };
   for (const warning of config.warnings) log.warn({ file }, warning);
   try {
     return await runDaemon(
-      { config, log, onReady: () => undefined, reloads: { ...hangups, readAgain } },
+      {
+        config,
+        log,
+        writeBundle,
+        onReady: () => undefined,
+        reloads: { ...hangups, readAgain },
+      },
       shell,
     );
   } finally {

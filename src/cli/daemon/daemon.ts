@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pid } from 'node:process';
 import { mkdir } from 'node:fs/promises';
-import { startApp, type App } from '../../kit/app/app.ts';
+import { startApp, type App, type AppDeps } from '../../kit/app/app.ts';
 import { texts as app_texts } from '../../kit/app/texts.ts';
 import type { Config } from '../../kit/config/config.ts';
 import { refuseSecond, serveLocal } from '../../kit/local/server.ts';
@@ -29,7 +29,7 @@ export interface Running {
   readonly broker_url: string;
 }
 
-interface DaemonParts {
+interface DaemonParts extends Pick<AppDeps, 'writeBundle'> {
   readonly config: Config;
   readonly log: LogRoot;
   /** Called when every part has started. */
@@ -42,7 +42,7 @@ interface DaemonParts {
 
 /** Returns the exit code. Rejects when the daemon cannot start. */
 export async function runDaemon(
-  { config, log, onReady, onStopping, reloads }: DaemonParts,
+  { config, log, writeBundle, onReady, onStopping, reloads }: DaemonParts,
   shell: Shell,
 ): Promise<number> {
   await refuseSecond(config.control_socket);
@@ -64,6 +64,7 @@ export async function runDaemon(
       broker: broker.options,
       onSalvage: salvageProgress({ out: shell.out, log, notifier, now_ms: () => performance.now() }),
       routes: kernelRoutes,
+      writeBundle,
     });
     const running = { app, broker_url: broker.options.url };
     try {

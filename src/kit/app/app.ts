@@ -18,7 +18,7 @@ import type { Config } from '../config/config.ts';
 import { no_broker, renewed } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
 import type { LinkType } from '../../contract/kit.ts';
-import { KitFiles } from '../files/kit-files.ts';
+import { KitFiles, type KitFilesOptions } from '../files/kit-files.ts';
 import { Uploader } from '../files/uploader.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
@@ -68,6 +68,8 @@ export interface AppDeps {
   readonly onSalvage?: OutboxOptions['onSalvage'];
   /** The kernel's routing; left out: a changed route is noticed by the silence of the broker. */
   readonly routes?: Routes;
+  /** Writes a support bundle to this path; left out: the kit offers none. */
+  readonly writeBundle?: KitFilesOptions['writeBundle'];
   /** How the broker is reached; left out: over a socket of the operating system. */
   readonly openTransport?: OpenTransport;
   /** The stalls of the process, for kits that share one; default: a record for this kit alone. */
@@ -268,7 +270,7 @@ function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): Rep
     ...telemetryPace(config),
     cityOf: cityAt,
     allow: allowed(live, low_battery),
-    streams: video.streams,
+    ...video.ofCameras,
     observe(activity) {
       activity_log.asset(activity);
       tasks.assetsChanged();
@@ -354,7 +356,12 @@ function dayOf(clock: Clock): string | undefined {
   return synced ? new Date(time_ms).toISOString().slice(0, 10) : undefined;
 }
 
-function openFiles(live: LiveConfig, { clock, log }: AppDeps, outbox: Outbox, signal: AbortSignal): KitFiles {
+function openFiles(
+  live: LiveConfig,
+  { clock, log, writeBundle }: AppDeps,
+  outbox: Outbox,
+  signal: AbortSignal,
+): KitFiles {
   const { config } = live;
   return new KitFiles({
     kit_id: config.kit_id,
@@ -362,6 +369,7 @@ function openFiles(live: LiveConfig, { clock, log }: AppDeps, outbox: Outbox, si
     limits: () => live.config.files,
     outbox,
     now: () => clock.stamp().time_ms,
+    writeBundle,
     log: log.child({ part: 'files' }),
     signal,
   });

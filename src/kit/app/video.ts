@@ -4,9 +4,11 @@ import type { Config } from '../config/config.ts';
 import type { WhepAnswer, WhepRequest } from '../../contract/whep.ts';
 import type { Hub } from '../hub/hub.ts';
 import type { Streams } from '../hub/assets/assets.ts';
+import type { Recordings } from '../hub/assets/clips.ts';
 import { go2rtc } from '../media/go2rtc.ts';
 import { createMedia, type MediaOptions, streamName, templateMedia, templateServer } from '../media/media.ts';
 import { mediaMtx } from '../media/mediamtx.ts';
+import { recordedClip } from '../media/recordings.ts';
 import { texts as media_texts } from '../media/texts.ts';
 import { type VideoUse, Viewers, type ViewersOptions } from '../media/viewers.ts';
 import type { Log } from '../../platform/log/log.ts';
@@ -17,7 +19,11 @@ import { texts } from './texts.ts';
 const usage_file = 'video.json';
 
 export interface Video {
-  readonly streams: Streams;
+  readonly ofCameras: {
+    readonly streams: Streams;
+    /** Undefined: the media server does not record. */
+    readonly recordings: Recordings | undefined;
+  };
   /** A request of the cloud; undefined: it needs no answer. `queued`: the broker may have kept it while the kit was away. */
   readonly receive: (
     request: WhepRequest,
@@ -41,7 +47,7 @@ export function openVideo({ config, low_battery, hub, ...parts }: VideoParts): V
   const { media } = config;
   if (!media) {
     return {
-      streams: low_battery.streams(no_streams),
+      ofCameras: { streams: low_battery.streams(no_streams), recordings: undefined },
       receive: async (request) =>
         request.offer !== null ? { refused: 'no_stream', reason: media_texts.no_media_server } : undefined,
       use: () => undefined,
@@ -58,12 +64,23 @@ export function openVideo({ config, low_battery, hub, ...parts }: VideoParts): V
   };
   const viewers = new Viewers({ ...parts, server, streamOf, file: join(config.state_dir, usage_file) });
   return {
-    streams,
+    ofCameras: { streams, recordings: recordingsOf(media) },
     async receive(request, { queued }) {
       const isOld = queued && request.offer !== null;
       return isOld ? { refused: 'unavailable', reason: media_texts.reconnected } : viewers.receive(request);
     },
     use: () => viewers.use,
+  };
+}
+
+function recordingsOf(media: NonNullable<Config['media']>): Recordings | undefined {
+  if (media.server !== 'mediamtx' || !media.recording) return undefined;
+  const { playback_url: api_url, ...recording } = media.recording;
+  const { username, password } = media;
+  return {
+    ...recording,
+    clip: async (asset_key, when, signal) =>
+      recordedClip({ api_url, username, password }, { ...when, name: streamName(asset_key) }, signal),
   };
 }
 

@@ -19,6 +19,25 @@ export const mediaSection = z.discriminatedUnion('server', [
     server: z.literal('mediamtx'),
     api_url: httpUrl.default('http://127.0.0.1:9997').describe('the control API; api: yes in mediamtx.yml'),
     ...server,
+    recording: z
+      .strictObject({
+        playback_url: httpUrl
+          .default('http://127.0.0.1:9996')
+          .describe('the playback server; playback: yes in mediamtx.yml'),
+        kept_minutes: z
+          .int()
+          .min(5)
+          .max(1_440)
+          .default(30)
+          .describe('how long the server keeps what it records; 30 minutes of 4 Mbit/s are 900 MB a camera'),
+        before_s: z.number().min(1).max(60).default(10).describe('seconds of a clip before its moment'),
+        after_s: z.number().min(1).max(60).default(10).describe('seconds of a clip after it'),
+        alarms: z.boolean().default(true).describe('alarms get clips without an order'),
+      })
+      .optional()
+      .describe(
+        'the server records all cameras, and clips of them are files for the cloud; left out: it records nothing',
+      ),
     ice_servers: z
       .array(
         z.strictObject({
@@ -64,6 +83,7 @@ export type MediaServerConfig =
   | Extract<MediaSection, { server: 'template' }>
   | (Omit<Exclude<MediaSection, { server: 'template' }>, 'password_file' | 'ice_servers'> & {
       readonly password: string | undefined;
+      readonly recording?: Extract<MediaSection, { server: 'mediamtx' }>['recording'];
       readonly ice_servers: readonly {
         readonly url: string;
         readonly username: string;

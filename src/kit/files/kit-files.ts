@@ -1,9 +1,11 @@
 /** Files for the cloud: takes them from drivers, announces them, and does what the cloud asks for. */
+import { rm } from 'node:fs/promises';
 import { type FileAnswer, type FileReport, thumbnail_bytes_max } from '../../contract/files.ts';
 import { assetId } from '../../contract/identity.ts';
 import { jsonObject } from '../../contract/json.ts';
 import { channels } from '../../contract/topics.ts';
 import { cut, name_chars_max } from '../../contract/limits.ts';
+import { CommandRefused, messageOf, StorageUnavailable } from '../../platform/errors.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
 import type { DriverLog, NewFile } from '../../toolkit/driver/driver.ts';
 import type { Appender } from '../outbox/api.ts';
@@ -17,6 +19,8 @@ export interface KitFilesOptions {
   readonly outbox: Appender & { readonly committed: () => Promise<void> };
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Writes a support bundle to this path, where there is no file yet. Left out: this process cannot. */
+  readonly writeBundle?: ((path: string, signal: AbortSignal) => Promise<void>) | undefined;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
 }
@@ -30,10 +34,13 @@ export interface FilesView extends FileBooks {
 export class KitFiles {
   readonly #options: KitFilesOptions;
   readonly store: FileStore;
+  readonly addBundle: ((signal: AbortSignal) => Promise<string>) | undefined;
 
   constructor(options: KitFilesOptions) {
     this.#options = options;
     this.store = new FileStore({ ...options, onDropped: (file, reason) => this.#dropped(file, reason) });
+    const { writeBundle } = options;
+    this.addBundle = writeBundle && (async (signal) => this.#addBundle(writeBundle, signal));
   }
 
   /** Reads what an earlier run left; what it did not announce is announced now. Never rejects. */
@@ -99,6 +106,23 @@ export class KitFiles {
       kept: { files: files.length, bytes: store.bytes, ordered },
       bytes_max: this.#options.limits().bytes_max,
     };
+  }
+
+  async #addBundle(write: NonNullable<KitFilesOptions['writeBundle']>, signal: AbortSignal): Promise<string> {
+    await this.store.open();
+    const at_ms = this.#options.now();
+    const path = this.store.pathOf(`bundle-${at_ms}`);
+    try {
+      await write(path, signal);
+      const name = `support ${new Date(at_ms).toISOString().slice(0, 19).replaceAll(/[:T]/gu, '-')}.tar.gz`;
+      const about = { kind: 'support_bundle', asset_key: null, content_type: 'application/gzip' } as const;
+      return await this.add({ ...about, name, at_ms, content: { path } });
+    } catch (error) {
+      if (error instanceof CommandRefused || error instanceof StorageUnavailable) throw error;
+      throw new CommandRefused(texts.bundle_failed(messageOf(error)), { cause: error });
+    } finally {
+      await rm(path, { force: true });
+    }
   }
 
   async #announce(file: FileEntry, thumbnail?: Uint8Array): Promise<void> {

@@ -6,6 +6,7 @@ export const texts = {
   file_too_large: (bytes_max: number) =>
     `larger than the ${Math.floor(bytes_max / 1e6)} MB for files; raise files.bytes_max_mb`,
   file_empty: 'the file is empty',
+  bundle_failed: (reason: string) => `the support bundle was not made: ${reason}`,
   disk_full: 'no free space for another file on the disk',
   dropped: {
     evicted: 'given up for newer files; raise files.bytes_max_mb',

@@ -24,6 +24,7 @@ import { Assets, type Streams } from './assets/assets.ts';
 import type { Allow, FoundCommand } from './commands.ts';
 import { type DriverState, openHost, type StatusFacts, supervise } from './host.ts';
 import { Kit, type KnownLink, type TelemetryPace } from './kit/kit.ts';
+import { Clips, type Recordings } from './assets/clips.ts';
 import { type Picture, Pictures } from './assets/pictures.ts';
 import { texts } from './texts.ts';
 import { type FeedRates, Pacer } from './rate.ts';
@@ -62,6 +63,8 @@ export interface HubOptions extends TelemetryPace {
   readonly files: DriverHost<FeedSet>['files'];
   /** Whether stills of cameras are such files too. */
   readonly keepsStills: () => boolean;
+  /** The media server's; undefined: it does not record. */
+  readonly recordings?: Recordings | undefined;
   /** Called when a part contradicts itself: the process has to start again. */
   readonly broken: (error: unknown) => void;
   readonly observe: ObserveAssets;
@@ -164,7 +167,9 @@ export function createHub(options: HubOptions): Hub {
     ? new Pictures({ clock, pathOf, files, keepsStills, onOutcome, signal })
     : undefined;
   const alarm_pictures = new AlarmPictures({ ...options, pictures });
-  const assets: Assets = new Assets({ ...options, pacer, observe, pictures, alarm_pictures });
+  const { recordings } = options;
+  const clips = recordings && new Clips({ ...options, recordings });
+  const assets: Assets = new Assets({ ...options, pacer, observe, pictures, alarm_pictures, clips });
   const kit = openKit(options, assets);
   const drivers = new Map<string, DriverView>();
   const takers = new Map<string, TakeOptions>();

@@ -24,6 +24,11 @@ export const texts = {
   alarm_pictures_on: 'alarms have pictures again',
   alarm_picture_missing: 'alarm has no picture',
   alarm_still_missing: 'alarm has no whole still',
+  alarm_clip_missing: 'alarm has no clip',
+  clip_times: (seconds: number) =>
+    `a clip has more than 0 and at most ${seconds} s, around a moment of the last 24 hours`,
+  clips_busy: 'clips of other cameras are being fetched; ask again',
+  stopped: 'stopped before the clip was complete',
   alarm_picture_gap: (seconds: number) => `the camera had a picture of an alarm ${seconds} s before`,
   alarm_pictures_many: 'alarms of this kit had too many pictures; one more follows each minute',
   alarm_picture_large: (bytes: number, max: number) =>

@@ -37,6 +37,13 @@ const answer_bytes_max = 1_000_000;
 
 /** Rejects when there is no whole answer in time. Redirects are not followed. */
 export async function askApi(access: ApiAccess, request: ApiRequest): Promise<ApiAnswer> {
+  const response = await openApi(access, request);
+  const text = await boundedText(response);
+  return { status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) };
+}
+
+/** As `askApi`, before the body: that is the caller's, and fails when it is not whole in time. */
+export async function openApi(access: ApiAccess, request: ApiRequest): Promise<IncomingMessage> {
   const url = new URL(request.path, access.api_url);
   const isSdp = typeof request.body === 'string';
   const body = typeof request.body === 'object' ? JSON.stringify(request.body) : request.body;
@@ -60,9 +67,7 @@ export async function askApi(access: ApiAccess, request: ApiRequest): Promise<Ap
   asked.on('error', answered.reject);
   asked.once('response', answered.resolve);
   asked.end(body);
-  const response = await answered.promise;
-  const text = await boundedText(response);
-  return { status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) };
+  return answered.promise;
 }
 
 function authorization({ username, password }: ApiAccess): Record<string, string> {

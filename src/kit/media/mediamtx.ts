@@ -10,6 +10,8 @@ export interface MediaServerOptions extends ApiAccess {
   readonly viewer_url: string;
   /** STUN and TURN servers for its own side of the connections; left out, or none: those of its own configuration stay. */
   readonly ice_servers?: readonly IceServer[] | undefined;
+  /** Left out: it records nothing, and connects to a camera only for viewers. */
+  readonly recording?: { readonly kept_minutes: number } | undefined;
 }
 
 /** As `webrtcICEServers2` of MediaMTX. */
@@ -19,7 +21,11 @@ export interface IceServer {
   readonly password: string;
 }
 
-const pathConfig = z.looseObject({ source: z.string(), sourceOnDemand: z.boolean().optional() });
+const pathConfig = z.looseObject({
+  source: z.string(),
+  sourceOnDemand: z.boolean().optional(),
+  record: z.boolean().optional(),
+});
 const iceConfig = z.looseObject({
   webrtcICEServers2: z
     .array(z.looseObject({ url: z.string(), username: z.string().nullish(), password: z.string().nullish() }))
@@ -48,8 +54,15 @@ const on_demand = {
   sourceOnDemand: true,
   sourceOnDemandStartTimeout: '10s',
   sourceOnDemandCloseAfter: '10s',
-  rtspTransport: 'tcp',
-} as const;
+};
+/** Always, where it records: a recording alone is no reader. Only fMP4 can be played back. */
+const recorded = ({ kept_minutes }: { readonly kept_minutes: number }) => ({
+  sourceOnDemand: false,
+  record: true,
+  recordFormat: 'fmp4',
+  recordSegmentDuration: '60s',
+  recordDeleteAfter: `${kept_minutes}m`,
+});
 
 export function mediaMtx(options: MediaServerOptions): MediaServer {
   const ask = async (
@@ -73,14 +86,20 @@ export function mediaMtx(options: MediaServerOptions): MediaServer {
       if (status === 404) return false;
       expectOk(status, body);
       const { data } = pathConfig.safeParse(body);
-      return data?.source === rtsp_url && data.sourceOnDemand === true;
+      if (data?.source !== rtsp_url) return false;
+      // Its own configuration may record whatever is watched.
+      return options.recording ? data.record === true && !data.sourceOnDemand : data.sourceOnDemand === true;
     },
     async put({ name, rtsp_url }, signal) {
       // `add` refuses what is there and `patch` what is not; `replace` takes both.
       const { status, body } = await ask('POST', 'replace', {
         name,
         signal,
-        body: { source: rtsp_url, ...on_demand },
+        body: {
+          source: rtsp_url,
+          rtspTransport: 'tcp',
+          ...(options.recording ? recorded(options.recording) : on_demand),
+        },
       });
       if (status === 400) throw new StreamRefused(refusal.safeParse(body).data?.error ?? texts.no_reason);
       expectOk(status, body);

@@ -14,6 +14,12 @@ export const texts = {
   api_refused_login: (status: number) =>
     `the API refused the login (HTTP ${status}); check username and password in the media section`,
   address_rejected: 'it rejected the stream address',
+  no_recording: 'the media server has no recording of this time',
+  clip_too_large: (bytes_max: number) =>
+    `the clip is larger than ${Math.floor(bytes_max / 1e6)} MB; order a shorter one`,
+  playback_refused_login:
+    'the playback server refused the login; give the user of the media section the permission for playback',
+  playback_failed: (status: number) => `the playback server answered ${status}`,
   no_reason: 'without a reason',
   http_status: (status: number, error: string) => `HTTP ${status} ${error}`.trim(),
   codec: (words: string) =>

@@ -29,6 +29,8 @@ export const texts = {
   not_tls: 'does not use TLS on this port; check port and tls',
 
   // Pictures
+  clip_command:
+    'Takes a piece of the recording of the media server and sends it to the cloud as a file. Without `at` it ends now.',
   snapshot_command:
     'Takes a picture; completed once the kit has it, with the path where its service serves it.',
   no_type: 'data without a type',

@@ -172,7 +172,11 @@ export interface DriverHost<F extends FeedSet> {
    * Rejects with `CommandRefused` for a file that is empty or larger than all files may be, and with `StorageUnavailable` while the
    * disk takes none; a file named by its path stays the driver's then.
    */
-  readonly files: { readonly add: (file: NewFile) => Promise<string> };
+  readonly files: {
+    readonly add: (file: NewFile) => Promise<string>;
+    /** Makes a support bundle of the kit, as the command does, and adds it. Left out: this process cannot. */
+    readonly addBundle?: ((signal: AbortSignal) => Promise<string>) | undefined;
+  };
   /** Path of a small file of this driver instance that outlives restarts, in a folder that only the daemon reads. */
   readonly stateFile: (name: string) => string;
   /**

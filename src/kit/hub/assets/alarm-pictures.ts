@@ -1,5 +1,5 @@
 /** Small pictures of what cameras see at an alarm (decision 0048): one at a time for each camera, and not too many of a kit. */
-import { alarm_picture_bytes_max, feed_behind, type FeedSet, laneOfFeed } from '../../../contract/feeds.ts';
+import { alarm_picture_bytes_max, feed_behind, type FeedSet } from '../../../contract/feeds.ts';
 import { CommandRefused, messageOf } from '../../../platform/errors.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { TokenBucket } from '../../../platform/token-bucket.ts';
@@ -7,6 +7,7 @@ import { snapshotCommand } from '../../../toolkit/device/pictures/picture.ts';
 import type { DriverHost, DriverLog } from '../../../toolkit/driver/driver.ts';
 import type { Allow } from '../commands.ts';
 import { texts } from '../texts.ts';
+import { type Alarm, alarmIn } from './alarms.ts';
 import type { Asset } from './asset.ts';
 import { type Pictures, stillFile, takeInTime } from './pictures.ts';
 
@@ -32,11 +33,6 @@ const cameras_max = 4;
 const alarms_max = 16;
 /** Of a kit, so that they fill neither the link nor the buffer: 33 kB a minute, and a series of them. */
 const rate = { perSecond: 1 / 60, burst: 30 } as const;
-
-interface Alarm {
-  readonly feed: string;
-  readonly timestamp: string;
-}
 
 export class AlarmPictures {
   readonly #parts: AlarmPicturesParts;
@@ -134,12 +130,4 @@ export class AlarmPictures {
       throw new CommandRefused(texts.alarm_picture_large(jpeg.length, alarm_picture_bytes_max));
     return jpeg;
   }
-}
-
-/** Undefined for what is no alarm, and for the end of one. */
-function alarmIn(feed: string, message: unknown): Alarm | undefined {
-  if (laneOfFeed(feed) !== 'alarm' || typeof message !== 'object' || message === null) return undefined;
-  const isDetected = 'detected' in message && message.detected === true;
-  const timestamp = 'timestamp' in message ? message.timestamp : undefined;
-  return isDetected && typeof timestamp === 'string' ? { feed, timestamp } : undefined;
 }

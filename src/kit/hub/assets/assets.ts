@@ -31,6 +31,7 @@ import {
 import { type Allow, definitionsOf, findAmong, type FoundCommand, usableCommands } from '../commands.ts';
 import { createFeedGate } from '../feed-gate.ts';
 import type { AlarmPictures } from './alarm-pictures.ts';
+import type { Clips } from './clips.ts';
 import type { Pictures } from './pictures.ts';
 import type { Pacer } from '../rate.ts';
 import { texts } from '../texts.ts';
@@ -45,6 +46,8 @@ interface AssetsParts extends AssetParts {
   /** Undefined where no service could serve them. */
   readonly pictures: Pictures | undefined;
   readonly alarm_pictures: AlarmPictures;
+  /** Undefined where the media server does not record. */
+  readonly clips: Clips | undefined;
   readonly pacer: Pacer;
   readonly broken: (error: unknown) => void;
   readonly log: DriverLog;
@@ -132,8 +135,7 @@ export class Assets {
     asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
     asset.takePicture = about.takePicture;
     asset.takeAlarmPicture = about.takeAlarmPicture;
-    const snapshot = this.#parts.pictures?.commandOf(asset) ?? [];
-    asset.commands = usableCommands([...commands, ...snapshot], owner.log);
+    asset.commands = usableCommands([...commands, ...this.#pictureCommands(asset)], owner.log);
     if (asset.gate?.feeds !== owner.feeds) {
       asset.gate?.close();
       asset.gate = createFeedGate({ ...this.#parts, asset_id: facts.id, feeds: owner.feeds });
@@ -221,6 +223,7 @@ export class Assets {
     if (asset.gate?.publish(feed, message, log) !== true) return;
     asset.touch();
     this.#parts.alarm_pictures.published(asset, feed, message, log);
+    this.#parts.clips?.published(asset, feed, message, log);
   }
 
   remove(asset: Asset, reason: string): void {
@@ -350,6 +353,11 @@ export class Assets {
 
   view(): readonly AssetView[] {
     return [...this.#assets.values()].map(viewOf);
+  }
+
+  #pictureCommands(asset: Asset): readonly Command[] {
+    const { pictures, clips } = this.#parts;
+    return [...(pictures?.commandOf(asset) ?? []), ...(clips?.commandOf(asset) ?? [])];
   }
 
   #takeStreamHealth(asset: Asset): void {

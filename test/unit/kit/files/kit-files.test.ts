@@ -1,15 +1,18 @@
 /** Files that drivers hand over: announced when they are on disk, and what the cloud asks for. */
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { thumbnail_bytes_max } from '../../../../src/contract/files.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
-import { KitFiles } from '../../../../src/kit/files/kit-files.ts';
+import { KitFiles, type KitFilesOptions } from '../../../../src/kit/files/kit-files.ts';
 import { texts } from '../../../../src/kit/files/texts.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { drone, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { fakeMachine } from '../../../support/gateway/fake-machine.ts';
 import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { recordingOutbox } from '../../../support/recording-outbox.ts';
@@ -20,7 +23,7 @@ afterEach(async () => {
   for (const dir of dirs.splice(0)) await rm(dir, { recursive: true });
 });
 
-async function lab(dir?: string) {
+async function lab(dir?: string, more: Partial<KitFilesOptions> = {}) {
   const place = dir ?? (await makeDirectory());
   if (dir === undefined) dirs.push(place);
   const outbox = recordingOutbox();
@@ -32,6 +35,7 @@ async function lab(dir?: string) {
     now: () => 5_000,
     log: recordingLog(),
     signal: AbortSignal.abort(),
+    ...more,
   });
   await files.open();
   return {
@@ -50,6 +54,60 @@ const still = {
   at_ms: 1_764_000_000_000,
   content: { bytes: Buffer.from('jpeg') },
 } as const;
+
+describe('A support bundle', () => {
+  const ordered = AbortSignal.timeout(60_000);
+
+  it('is made where no other file is, announced, and nothing of it is left beside the files', async () => {
+    const paths: string[] = [];
+    const { files, outbox, dir } = await lab(undefined, {
+      writeBundle: async (path) => {
+        paths.push(path);
+        await writeFile(path, 'an archive', { flag: 'wx' });
+      },
+    });
+    const ids = [await files.addBundle?.(ordered), await files.addBundle?.(ordered)];
+    expect(ids[0]).not.toBe(ids[1]);
+    await eventually('both are announced', () => outbox.drafts.length === 2);
+    expect(outbox.drafts[0]?.data).toMatchObject({
+      id: ids[0],
+      kind: 'support_bundle',
+      asset_id: null,
+      content_type: 'application/gzip',
+      name: 'support 1970-01-01-00-00-05.tar.gz',
+      state: 'stored',
+    });
+    expect((await readdir(join(dir, 'files'))).toSorted()).toEqual([...ids, 'journal'].toSorted());
+    expect(paths).toHaveLength(2);
+  });
+
+  it('that cannot be made fails the command with the reason, and leaves nothing', async () => {
+    const { files, dir } = await lab(undefined, {
+      writeBundle: async (path) => {
+        await writeFile(path, 'half of');
+        throw new Error('the disk is full');
+      },
+    });
+    await expect(files.addBundle?.(ordered)).rejects.toThrow(texts.bundle_failed('the disk is full'));
+    expect(await readdir(join(dir, 'files'))).toEqual(['journal']);
+  });
+
+  it('is ordered by a command of the gateway, where the configuration offers it', async () => {
+    const machine = await fakeMachine();
+    const { files } = await lab(undefined, { writeBundle: async (path) => writeFile(path, 'an archive') });
+    const hub = hubLab({ files });
+    const { roots } = machine;
+    void hub.run(gateway, 'gateway', { options: { roots, commands: ['support_bundle'] } });
+    await eventually('the gateway is announced', () => hub.hub.assets().length === 1);
+    const gateway_id = hub.hub.assets()[0]?.id ?? '';
+    expect(hub.hub.commandsOf(gateway_id).map(({ name }) => name)).toEqual(['support_bundle']);
+    const found = hub.hub.findCommand(gateway_id, 'support_bundle');
+    const done = await startCommand('command' in found ? found.command : undefined).done;
+    expect(done).toEqual({ file_id: files.store.files[0]?.id });
+    await hub.stop();
+    await machine.remove();
+  });
+});
 
 describe('Files of a kit', () => {
   it('come from a driver through its host, and are announced with hash and thumbnail', async () => {

@@ -57,6 +57,16 @@ describe('streams on MediaMTX', () => {
     expect(told.join(' ')).not.toContain('s3cret');
   });
 
+  it('records where that is wanted, for as long as it is told, and then connects to the camera at all times', async () => {
+    const { media } = keep(mediaMtx({ ...access(), recording: { kept_minutes: 30 } }));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(media.urlOf(asset_key)).not.toBeNull());
+    const recorded = { record: true, recordFormat: 'fmp4', recordDeleteAfter: '30m', sourceOnDemand: false };
+    expect(server.paths.get(name)).toMatchObject({ source: rtsp_url, ...recorded });
+    await soon(() => expect(server.requests.filter((r) => r.startsWith('GET')).length).toBeGreaterThan(2));
+    expect(server.requests.filter((r) => r.startsWith('POST'))).toHaveLength(1);
+  });
+
   it('serves video to a WebRTC viewer of that address', { timeout: 20_000 }, async () => {
     const { media } = keep(mediaMtx(access()));
     media.want(asset_key, rtsp_url);
