@@ -149,6 +149,7 @@ it('answers every request with a status and a type that the document has for it'
       if (text === '') return;
       const [type = ''] = (response.headers.get('content-type') ?? '').split(';');
       expect(Object.keys(known.content ?? {})).toContain(type);
+      if (type.endsWith('+xml')) return;
       const values = type === 'application/x-ndjson' ? text.trim().split('\n') : [text];
       for (const value of values) expect(() => JSON.parse(value) as unknown).not.toThrow();
     }),
