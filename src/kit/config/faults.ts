@@ -258,6 +258,12 @@ function wrongFormat(issue: z.core.$ZodIssueInvalidStringFormat, value: unknown)
   if (issue.format === 'starts_with' && 'prefix' in issue) {
     return `is ${show(value)}; write a text that begins with ${show(issue.prefix)}`;
   }
+  if (issue.format === 'url') {
+    const remedy = issue.message.startsWith('write ')
+      ? issue.message
+      : 'write an address such as https://kits.example.com';
+    return `is ${show(value)}; ${remedy}`;
+  }
   return `is ${show(value)}, which is not a valid ${issue.format}; correct it`;
 }
 

@@ -5,7 +5,7 @@ import { linkType } from '../../contract/kit.ts';
 import { readSecret } from './secrets.ts';
 import type { FaultList, KeyPath, Source } from './source.ts';
 
-const httpUrl = z.url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' });
+const httpUrl = z.url({ protocol: /^https?$/u, error: 'write an http:// or https:// address' });
 const path = z.string().min(1);
 
 const server = {

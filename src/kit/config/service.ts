@@ -107,12 +107,11 @@ function isProxy(text: string): boolean {
   return isIP(text) !== 0 || isNetwork(text, 1);
 }
 
-const origin = z
-  .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' })
-  .refine(
-    (text) => new URL(text).origin === text,
-    'write scheme, host and port only, without a "/" at the end',
-  );
+export const origin = z.url({ protocol: /^https?$/u, error: 'write an http:// or https:// address' }).refine(
+  // Also called for what is no address.
+  (text) => !URL.canParse(text) || new URL(text).origin === text,
+  'write scheme, host and port only, without a "/" at the end',
+);
 
 export const listenAddress = z
   .string()

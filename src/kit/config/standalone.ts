@@ -10,7 +10,7 @@ import type { BrokerContext } from './broker-secrets.ts';
 import { addIssues } from './faults.ts';
 import { type MetricsConfig, readMetrics } from './metrics.ts';
 import { configFile, type LogLevel } from './schema.ts';
-import { checkService, listenAt, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
+import { checkService, listenAt, origin, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
 import { isThisMachine } from '../../platform/networks.ts';
 import { readSecret, readCertificates } from './secrets.ts';
 import { type FaultList, faultList, parseSource, readSource } from './source.ts';
@@ -153,15 +153,9 @@ const videoSection = z
 
 const file_days = z.number().positive().max(4_000);
 const filesSection = z.strictObject({
-  url: z
-    .url({ protocol: /^https?$/u, error: 'must be an https:// address' })
-    .refine(
-      (text) => new URL(text).origin === text,
-      'write scheme, host and port only, without a "/" at the end',
-    )
-    .describe(
-      'where kits reach this service, such as https://kits.example.com; they take http for their own machine only',
-    ),
+  url: origin.describe(
+    'where kits reach this service, such as https://kits.example.com; they take http for their own machine only',
+  ),
   dir: z
     .string()
     .min(1)

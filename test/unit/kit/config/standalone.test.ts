@@ -38,6 +38,10 @@ it.each([
   ['listen: kit.example.com:80', 'listen', 'ADDRESS:PORT'],
   ['listen: 127.0.0.1:99999', 'listen', 'ADDRESS:PORT'],
   ['media_origins: ["http://10.0.0.1:8889/x"]', 'media_origins[0]', 'host and port only'],
+  ['media_origins: ["video"]', 'media_origins[0]', 'http://'],
+  ['files: { url: kits.example.com }', 'files.url', 'write an http:// or https:// address'],
+  ['files: { url: "ftp://kits.example.com" }', 'files.url', 'write an http:// or https:// address'],
+  ['files: { url: "https://kits.example.com/" }', 'files.url', 'host and port only'],
   ['lisen: 127.0.0.1:80', 'lisen', 'listen'],
 ])('names the fault of "%s"', async (line, key, remedy) => {
   const faults = await read(`broker: { url: 'mqtt://127.0.0.1:1883' }\n${line}\n`);
