@@ -31,6 +31,7 @@ const pages = [
   'src/{kit/config,cloud,contract}/README.md',
   'drivers/*/README.md',
   'systemd/README.md',
+  'systemd/broker/clouds.md',
 ];
 
 /** What takes time, in this order; then the tree is packed. */

@@ -8,6 +8,8 @@ import { answerFile, fileOf, type PageFile } from './page-files.ts';
 const help_dir = new URL('../../../help/', import.meta.url);
 /** Where the repository has the pages, from which their links to others begin. */
 const help_path = 'src/help';
+/** Where the packages have the rest of the pages. */
+const doc_dir = '/usr/share/doc/kit-connector-runtime';
 const first_page = 'README.md';
 const styles = `:root { color-scheme: light dark; }
 body { font: 17px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
@@ -60,7 +62,7 @@ async function htmlOf(markdown: string): Promise<string> {
         const text = this.parser.parseInline(tokens);
         const to = linkTo(href);
         return to === undefined
-          ? `${text} (<code>${escaped(pathOf(href))}</code>)`
+          ? `${text} (<code>${escaped(`${doc_dir}/${pathOf(href)}`)}</code>)`
           : `<a href="${escaped(to)}">${text}</a>`;
       },
     },
@@ -82,7 +84,7 @@ ${body}
 `;
 }
 
-/** Within the pages; undefined: a file of the repository, which the packages have in /usr/share/doc. */
+/** Within the pages; undefined: a file of the repository, which is not served. */
 function linkTo(href: string): string | undefined {
   if (/^(?:https?:|#)/u.test(href)) return href;
   const [path = '', anchor] = pathOf(href).split('#');

@@ -38,10 +38,10 @@ test('every page, picture and link of the help is served without a key, and noth
   expect((await get('/help/..%2FREADME.md')).status).toBe(404);
 });
 
-test('a page has its title, its tables and the names of files that only the packages have', async () => {
+test('a page has its title, its tables, and the place of what is not served', async () => {
   const { text } = await get('/help/troubleshooting.md');
   expect(text).toContain('<title>Troubleshooting</title>');
   expect(text).toContain('<th>symptom</th>');
   expect(text).toContain('<a href="/help/degraded.md">');
-  expect(text).toContain('<code>systemd/README.md#the-id-of-a-kit</code>');
+  expect(text).toContain('<code>/usr/share/doc/kit-connector-runtime/systemd/README.md#the-id-of-a-kit</code>');
 });
