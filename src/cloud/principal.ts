@@ -1,9 +1,10 @@
 /** The principal of a request: an API key and its rights. */
-import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { RequestProblem } from './api/problem.ts';
 import type { Scope } from './scopes.ts';
 import type { ApiKey } from './stored/stored.ts';
 import { texts } from './texts.ts';
+import { hashOf } from './hash.ts';
 
 const secret_bytes = 24;
 const id_bytes = 6;
@@ -95,8 +96,4 @@ export function hasRightsOf({ scopes: held, kits }: Rights, other: Rights): bool
   if (kits === '*' || other.kits === '*') return kits === '*';
   const seen = new Set(kits);
   return other.kits.every((kit_id) => seen.has(kit_id));
-}
-
-function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
 }

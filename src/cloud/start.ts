@@ -116,7 +116,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       store,
       send: options.files.send,
       changes,
-      onStored: (bytes) => meter?.file(bytes),
+      onStored(bytes) {
+        meter?.file(bytes);
+        wake();
+      },
       log,
       now: Date.now,
       signal,

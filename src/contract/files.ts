@@ -57,7 +57,11 @@ export const fileReport = z.strictObject({
     .describe(
       '`stored`: the kit keeps it. `requesting`: it asks to send it. `uploaded`: the cloud has it, and the kit no longer does. `dropped`: it keeps it no longer and never sent it whole',
     ),
-  reason: z.string().max(sentence_chars_max).nullable().describe('why it was dropped; else null'),
+  reason: z
+    .string()
+    .max(sentence_chars_max)
+    .nullable()
+    .describe('why it was dropped, or why it waits, as for an order; else null'),
 });
 export type FileReport = z.output<typeof fileReport>;
 

@@ -1,5 +1,5 @@
 /** Identifies the client of a request by API key or session cookie, and checks whether the request comes from a page of this service. */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import type { KeyRing } from './keys.ts';
@@ -9,6 +9,7 @@ import { KeyedTokenBuckets, type TokenBucket } from '../../platform/token-bucket
 import { networkOf, TrustedProxies } from './proxies.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
+import { hashOf } from '../hash.ts';
 
 export const session_s = 12 * 3_600;
 const cookie_name = 'kit_session';
@@ -200,8 +201,4 @@ function isOverTls(headers: Readonly<IncomingHttpHeaders>, isSecure: boolean): b
 
 function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
-}
-
-function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
 }

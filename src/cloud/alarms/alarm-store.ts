@@ -31,6 +31,7 @@ const columns = [
   'acknowledged_ms',
   'muted_until_ms',
   'note',
+  'files',
   'revision',
   'changed_ms',
 ] as const satisfies readonly (keyof StoredAlarm)[];
@@ -76,6 +77,7 @@ const alarmRow = z.object({
   acknowledged_ms: numberOrNull,
   muted_until_ms: numberOrNull,
   note: z.string().nullable(),
+  files: jsonText.pipe(z.array(z.string())),
   revision: number,
   changed_ms: number,
 });

@@ -109,6 +109,7 @@ export class KitAlarms {
       ...unseen,
       muted_until_ms: null,
       note: null,
+      files: [],
       assets,
       count: 1,
       revision: 0,

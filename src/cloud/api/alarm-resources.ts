@@ -49,6 +49,12 @@ export const alarm = z
     acknowledged: z.strictObject({ by: z.string().describe('label of the key'), at: timestamp }).optional(),
     muted_until: timestamp.optional(),
     note: z.string().optional(),
+    files: z
+      .array(z.uuid())
+      .optional()
+      .describe(
+        'what shows it, such as the still of a camera, the newest first: `/api/kits/{kit_id}/files/{file_id}`, 404 once it was deleted',
+      ),
   })
   .openapi('Alarm');
 export type AlarmResource = z.output<typeof alarm>;

@@ -152,6 +152,7 @@ const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
     webhookBodies.alarm,
     event('alarm', { asset_id, feed: 'motion', severity: 'info', message: { detected: true } }),
   ],
+  [webhookBodies.file, event('file', { file: aFile, alarms: [anAlarm.id] })],
   [webhookBodies.asset, alarmEvent('asset', { what: 'asset', assets: [asset_id] })],
   [webhookBodies.link, alarmEvent('link', { subject: 'eth3' })],
   [webhookBodies.battery, alarmEvent('battery', { what: 'battery', value: 18 })],

@@ -24,7 +24,7 @@ export const fileResource = z
     state: fileState.describe(
       '`at_kit`: it waits there. `stored`: its content is here. `dropped`: the kit gave it up',
     ),
-    reason: z.string().optional().describe('why the kit gave it up'),
+    reason: z.string().optional().describe('why the kit gave it up, or why it waits there'),
     received_bytes: z.int().nonnegative().describe('of its content, here'),
     ordered: z.boolean(),
     stored_at: timestamp.optional(),

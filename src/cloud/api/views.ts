@@ -312,7 +312,7 @@ export function backOf({ what, message }: Pick<StoredAlarm, 'what' | 'message'>)
 
 export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResource {
   const { kit_id, alarm_id, what, subject, assets, severity: level, since_ms, last_ms, count } = stored;
-  const { closed_ms, value, message, acknowledged_by, acknowledged_ms, muted_until_ms, note } = stored;
+  const { closed_ms, value, message, acknowledged_by, acknowledged_ms, muted_until_ms, note, files } = stored;
   return {
     id: alarm_id,
     kit_id,
@@ -331,6 +331,7 @@ export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResourc
       acknowledged_ms !== null && { acknowledged: { by: acknowledged_by, at: iso(acknowledged_ms) } }),
     ...((muted_until_ms ?? 0) > now_ms && { muted_until: iso(muted_until_ms ?? 0) }),
     ...(note !== null && { note }),
+    ...(files.length > 0 && { files: [...files] }),
   };
 }
 

@@ -3,12 +3,14 @@ import { z } from '@hono/zod-openapi';
 import { jsonObject } from '../../contract/json.ts';
 import { alarmSeverity } from '../severity.ts';
 import { alarm } from './alarm-resources.ts';
+import { fileResource } from './file-resources.ts';
 import { label } from './requests.ts';
 import { task } from './resources.ts';
 
 export const webhookTypes = [
   'task.ended',
   'alarm',
+  'file',
   'asset',
   'link',
   'battery',
@@ -34,7 +36,7 @@ export const old_secret_ms = 24 * 3_600_000;
 const timestamp = z.iso.datetime();
 const count = z.int().nonnegative();
 const types_text =
-  'task.ended: a task completed or failed; alarm: an event of an asset began or ended, such as motion; asset, link: went offline or came back; battery: low; queue: messages wait, or were dropped or refused; kit.degraded: the kit, or its position; kit.online, kit.offline: its presence changed';
+  'task.ended: a task completed or failed; alarm: an event of an asset began or ended, such as motion; file: the content of a file is here, such as the still of an alarm; asset, link: went offline or came back; battery: low; queue: messages wait, or were dropped or refused; kit.degraded: the kit, or its position; kit.online, kit.offline: its presence changed';
 const kits_max = 1_000;
 export const dead_ids_max = 100;
 
@@ -185,6 +187,18 @@ const assetAlarm = z
     }),
   })
   .openapi('AlarmEvent');
+const fileHere = z
+  .strictObject({
+    type: z.literal('file' satisfies WebhookType),
+    timestamp: observed_at,
+    data: z.strictObject({
+      kit_id,
+      file: fileResource,
+      alarms: z.array(z.uuid()).describe('ids of alarms that it shows'),
+      shortened,
+    }),
+  })
+  .openapi('FileEvent');
 const ofKit = <T extends WebhookType>(type: T, name: string) =>
   z
     .strictObject({
@@ -221,6 +235,7 @@ const kitOffline = z
 export const webhookBodies = {
   'task.ended': taskEnded,
   alarm: assetAlarm,
+  file: fileHere,
   asset: ofKit('asset', 'AssetEvent'),
   link: ofKit('link', 'LinkEvent'),
   battery: ofKit('battery', 'BatteryEvent'),

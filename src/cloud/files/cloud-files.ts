@@ -11,11 +11,12 @@ import type { FileAnswer, FileKind } from '../../contract/files.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { day_ms, everyInTurn } from '../../platform/time.ts';
 import { RequestProblem } from '../api/problem.ts';
+import { hashOf } from '../hash.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Change, Committed } from '../stored/stored.ts';
 import type { Changes } from '../changes.ts';
 import { texts } from '../texts.ts';
-import { file_kinds, type FilePlace, type FilesStore, type StoredFile } from './file-store.ts';
+import { file_kinds, type FilePlace, type FilesStore, type Permit, type StoredFile } from './file-store.ts';
 
 export interface FileSettings {
   /** Absolute; made when it is missing. */
@@ -43,6 +44,10 @@ interface CloudFilesParts {
 
 const permit_ms = 3_600_000;
 const full_retry_s = 3_600;
+/** The room is promised to others. */
+const promised_retry_s = 60;
+/** What came of a file is kept so long for the rest of it. */
+const part_kept_ms = 7 * day_ms;
 const trim_every_ms = 60_000;
 /** Contents that are deleted for the room of one. */
 const evicted_max = 1_000;
@@ -66,20 +71,21 @@ export class CloudFiles {
     );
   }
 
-  /** Answers what the kits of a commit asked for, and repeats orders to those that connected. */
+  /** Answers what the kits of a commit asked for, names what they need not keep, and repeats orders to those that connected. */
   note({ files, births }: Pick<Committed, 'files' | 'births'>): void {
-    for (const place of files) void this.#answer(place).catch((error: unknown) => this.#failed(place, error));
+    for (const file of files) void this.#answer(file).catch((error: unknown) => this.#failed(file, error));
     for (const kit_id of births) void this.#repeatOrders(kit_id).catch(() => undefined);
   }
 
   /** Asks the kit for a file, also over a link on which it sends none by itself. An offline kit is asked when it connects. */
   async order(place: FilePlace): Promise<void> {
-    this.#publish(await this.#parts.store.orderFile(place, this.#parts.now()));
+    this.#publish([await this.#parts.store.orderFile(place, this.#parts.now())]);
     await this.#parts.send(place.kit_id, place.file_id, { want: 'order' }).catch(() => undefined);
   }
 
   async remove(place: FilePlace): Promise<void> {
-    this.#publish(await this.#parts.store.deleteFile(place));
+    this.#publish([await this.#parts.store.deleteFile(place)]);
+    await this.#forget(place);
     await this.trim();
     await this.#parts
       .send(place.kit_id, place.file_id, { want: 'deletion', reason: texts.file_deleted })
@@ -95,12 +101,15 @@ export class CloudFiles {
     const { store, now } = this.#parts;
     for (const kind of file_kinds) {
       const days = this.#settings.days[kind] ?? this.#settings.days.default;
-      await store.expireFiles(kind, now() - days * day_ms);
+      this.#publish(await store.expireFiles(kind, now() - days * day_ms));
     }
-    for (const file of await store.deletedFiles()) {
-      for (const end of ['', '.part']) await rm(this.pathOf(file) + end, { force: true });
-      await store.fileRemoved(file);
-    }
+    for (const file of await store.deletedFiles(now() - part_kept_ms)) await this.#forget(file);
+  }
+
+  /** Deletes its content, and what came of it before a cut. */
+  async #forget(place: FilePlace): Promise<void> {
+    for (const end of ['', '.part']) await rm(this.pathOf(place) + end, { force: true });
+    await this.#parts.store.fileRemoved(place);
   }
 
   /** The file that the permit is for. Throws `unauthorised` for any other permit, and for one that has expired. */
@@ -130,8 +139,8 @@ export class CloudFiles {
     this.#writing.set(file.file_id, { over, done });
     try {
       const offset = await this.#write(file, { path, at, body, signal: over.signal });
-      await this.#parts.store.fileProgress(file, offset);
       if (offset === file.data.bytes) await this.#finish(file, path);
+      else this.#publish([await this.#parts.store.fileProgress(file, offset, this.#parts.now())]);
       return offset;
     } finally {
       this.#writing.delete(file.file_id);
@@ -139,8 +148,8 @@ export class CloudFiles {
     }
   }
 
-  #publish(change: Change): void {
-    this.#parts.changes.publish([change]);
+  #publish(changes: readonly Change[]): void {
+    this.#parts.changes.publish(changes);
   }
 
   async #write(
@@ -177,14 +186,14 @@ export class CloudFiles {
     const { kit_id, file_id } = file;
     if (hash.digest('hex') !== sha256) {
       await rm(path, { force: true });
-      await store.fileProgress(file, 0);
+      this.#publish([await store.fileProgress(file, 0, now())]);
       log.warn({ kit_id, file_id }, texts.log_file_hash);
       throw new HashMismatch(texts.upload_hash);
     }
     await rename(path, this.pathOf(file));
     await using folder = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
     await folder.sync();
-    this.#publish(await store.fileStored(file, now()));
+    this.#publish([await store.fileStored(file, now())]);
     this.#parts.onStored(bytes);
     log.info({ kit_id, file_id, kind, bytes }, texts.log_file_stored);
     // If this is lost the kit asks again.
@@ -197,9 +206,12 @@ export class CloudFiles {
     await writing?.done;
   }
 
-  async #answer(place: FilePlace): Promise<void> {
+  async #answer({ state: reported, ...place }: Committed['files'][number]): Promise<void> {
     const { store, send } = this.#parts;
     const file = await store.file(place);
+    if (file?.state === 'dropped') return this.#forget(place);
+    const isOver = file?.state === 'deleted' || file?.state === 'stored';
+    if (reported !== 'requesting' && !(reported === 'stored' && isOver)) return;
     const answer: FileAnswer = file
       ? await this.#answerTo(file)
       : { want: 'later', retry_s: full_retry_s, reason: texts.file_unknown };
@@ -207,32 +219,32 @@ export class CloudFiles {
   }
 
   async #answerTo(file: StoredFile): Promise<FileAnswer> {
-    const { store, now } = this.#parts;
+    const { now } = this.#parts;
     const { sha256, bytes } = file.data;
     if (file.state === 'deleted') return { want: 'deletion', reason: texts.file_deleted };
     if (file.state === 'stored') return { want: 'nothing', sha256 };
-    if (!(await this.#hasRoom(bytes)))
-      return { want: 'later', retry_s: full_retry_s, reason: texts.files_full };
     const token = randomBytes(24).toString('base64url');
     const until_ms = now() + permit_ms;
-    await store.permitFile(file, hashOf(token), until_ms);
+    const retry_s = await this.#permit(file, { hash: hashOf(token), until_ms, now_ms: now(), bytes });
+    if (retry_s !== undefined) return { want: 'later', retry_s, reason: texts.files_full };
     const url = `${this.#settings.url}/uploads/${file.kit_id}/${file.file_id}`;
     return { want: 'upload', url, token, expires_at: new Date(until_ms).toISOString() };
   }
 
-  /** Deletes the oldest contents for it. */
-  async #hasRoom(bytes: number): Promise<boolean> {
+  /** Deletes the oldest contents for it. Returns when it may be asked for again; undefined: it is permitted. */
+  async #permit(file: StoredFile, permit: Omit<Permit, 'bytes_max'>): Promise<number | undefined> {
     const { store } = this.#parts;
     const { bytes_max } = this.#settings;
-    if (bytes > bytes_max) return false;
+    if (permit.bytes > bytes_max) return full_retry_s;
     for (let left = evicted_max; left > 0; left -= 1) {
-      if ((await store.fileBytes()) + bytes <= bytes_max) return true;
-      const oldest = await store.oldestFile();
-      if (!oldest) return false;
-      this.#publish(await store.deleteFile(oldest));
+      const { kept, promised } = await store.permitFile(file, { ...permit, bytes_max });
+      if (kept + promised + permit.bytes <= bytes_max) return undefined;
+      const oldest = promised + permit.bytes <= bytes_max ? await store.oldestFile() : undefined;
+      if (!oldest) return promised_retry_s;
+      this.#publish([await store.deleteFile(oldest)]);
       await this.trim();
     }
-    return false;
+    return promised_retry_s;
   }
 
   async #repeatOrders(kit_id: string): Promise<void> {
@@ -244,10 +256,6 @@ export class CloudFiles {
   #failed({ kit_id, file_id }: FilePlace, error: unknown): void {
     this.#parts.log.warn({ kit_id, file_id, reason: messageOf(error) }, texts.log_files_failed);
   }
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
 }
 
 async function sizeOf(path: string): Promise<number> {

@@ -20,6 +20,6 @@ export function fileResourceOf({
     ...(reason !== null && { reason }),
     received_bytes: file.received,
     ordered: file.ordered_ms !== null,
-    ...(file.stored_ms !== null && { stored_at: iso(file.stored_ms) }),
+    ...(state === 'stored' && file.stored_ms !== null && { stored_at: iso(file.stored_ms) }),
   };
 }

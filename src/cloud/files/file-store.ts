@@ -1,7 +1,8 @@
 /** Files of kits in the tables: what the kits report of them, and what became of them here. Their contents are in a folder. */
 import { z } from 'zod';
-import { fileKind, type FileKind, fileReport } from '../../contract/files.ts';
+import { fileKind, type FileKind, type FileReport, fileReport } from '../../contract/files.ts';
 import { readLenient } from '../lenient.ts';
+import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
 import type { Queries, Row, SqlValue } from '../sql/database.ts';
 import { places } from '../sql/many-rows.ts';
 import type { Applied, Arrival, Change, Erasure, StoreContext } from '../stored/stored.ts';
@@ -47,25 +48,38 @@ export interface FileQuery {
   readonly limit: number;
 }
 
+/** A permit, and what it needs room for. */
+export interface Permit {
+  readonly hash: string;
+  readonly until_ms: number;
+  readonly now_ms: number;
+  readonly bytes: number;
+  readonly bytes_max: number;
+}
+
 export interface FilePlace {
   readonly kit_id: string;
   readonly file_id: string;
 }
 
-/** Takes a report. What the cloud has deleted stays so, and what it has needs no kit. */
+/** Takes a report. What the cloud has deleted, or is of an erased time, stays deleted, and what it has needs no kit. */
 export async function applyFile(
   queries: Queries,
-  { kit_id, message }: Arrival,
+  { kit_id, message, now_ms }: Arrival,
   file_id: string,
 ): Promise<Applied> {
   const read = readLenient(fileReport, message.data);
   if ('fault' in read) return read;
   const { state: reported, reason, thumbnail = null, ...data } = read.data;
   if (data.id !== file_id) return { fault: texts.other_id('id', data.id) };
-  const state = reported === 'dropped' ? 'dropped' : 'at_kit';
-  const { epoch, seq } = message;
+  const { epoch, seq, unsynced } = message;
+  const { asset_id } = data;
+  const at_ms = Date.parse(data.at);
+  const observed_ms = observedMs({ time_ms: at_ms, unsynced }, now_ms);
+  const isGone = isOfErased(await readErased(queries, [kit_id]), { kit_id, asset_id, observed_ms });
+  const state = stateOf(reported, isGone);
   const [before] = await queries.all(
-    'SELECT state FROM files WHERE kit_id = ? AND file_id = ?',
+    'SELECT state, reason FROM files WHERE kit_id = ? AND file_id = ?',
     kit_id,
     file_id,
   );
@@ -79,10 +93,10 @@ export async function applyFile(
     file_id,
     data.kind,
     data.asset_id,
-    Date.parse(data.at),
+    at_ms,
     data.bytes,
     JSON.stringify(data),
-    thumbnail,
+    isGone ? null : thumbnail,
     state,
     reason,
     epoch,
@@ -95,23 +109,79 @@ export async function applyFile(
     kit_id,
     kit_files_max,
   );
-  // What is asked for, or announced once more, changes nothing that is shown.
-  const isSame = [state, 'stored', 'deleted'].some((each) => each === before?.['state']);
-  return isSame ? [] : [{ kind: 'file', kit_id, file_id }];
+  return isGone || isShownAlready(before, { state, reason }) ? [] : [{ kind: 'file', kit_id, file_id }];
+}
+
+/** What is asked for, or announced once more, changes nothing that is shown. */
+function isShownAlready(before: Row | undefined, { state, reason }: Pick<StoredFile, 'state' | 'reason'>) {
+  const { state: known, reason: why } = before ?? {};
+  return known === 'stored' || known === 'deleted' || (known === state && why === reason);
+}
+
+function stateOf(reported: FileReport['state'], isGone: boolean): FileState {
+  if (isGone) return 'deleted';
+  return reported === 'dropped' ? 'dropped' : 'at_kit';
 }
 
 /** The contents are deleted from the folder afterwards (`deletedFiles`). */
-export async function eraseFiles(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
-  await queries.all(
+export async function eraseFiles(
+  queries: Queries,
+  { kit_id, asset_id, before_ms }: Erasure,
+): Promise<readonly Change[]> {
+  const rows = await queries.all(
     `UPDATE files SET state = 'deleted', thumbnail = NULL, reason = NULL, token_hash = NULL
-     WHERE kit_id = ? AND at_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}`,
+     WHERE kit_id = ? AND at_ms < ? AND state <> 'deleted' ${asset_id === undefined ? '' : 'AND asset_id = ?'} RETURNING kit_id, file_id`,
     kit_id,
     before_ms,
     ...(asset_id === undefined ? [] : [asset_id]),
   );
+  return rows.map(changeOf);
 }
 
-export function fileStore({ database, announce }: StoreContext) {
+function changeOf(row: Row): Change {
+  return { kind: 'file', kit_id: String(row['kit_id']), file_id: String(row['file_id']) };
+}
+
+/**
+ * Gives a file its permit where contents that are here, and others that have one, leave room for it. Returns how many bytes
+ * these take: more than `bytes_max` less its own, and there is none.
+ */
+async function permitFile(
+  queries: Queries,
+  { kit_id, file_id }: FilePlace,
+  { hash, until_ms, now_ms, bytes, bytes_max }: Permit,
+): Promise<{ readonly kept: number; readonly promised: number }> {
+  // One after the other, also of several replicas.
+  await queries.all(
+    `INSERT INTO service (name, value) VALUES ('files', '') ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+  );
+  const [row] = await queries.all(
+    `SELECT COALESCE(SUM(CASE WHEN state = 'stored' THEN bytes ELSE 0 END), 0) AS kept,
+       COALESCE(SUM(CASE WHEN state <> 'at_kit' THEN 0
+         WHEN token_hash IS NOT NULL AND token_ms > CAST(? AS BIGINT) THEN bytes ELSE received END), 0) AS promised
+     FROM files WHERE (stored_ms IS NOT NULL OR token_hash IS NOT NULL) AND NOT (kit_id = ? AND file_id = ?)`,
+    now_ms,
+    kit_id,
+    file_id,
+  );
+  const taken = { kept: Number(row?.['kept']), promised: Number(row?.['promised']) };
+  if (taken.kept + taken.promised + bytes <= bytes_max)
+    await queries.all(
+      'UPDATE files SET token_hash = ?, token_ms = ? WHERE kit_id = ? AND file_id = ?',
+      hash,
+      until_ms,
+      kit_id,
+      file_id,
+    );
+  return taken;
+}
+
+interface FileStoreContext extends StoreContext {
+  /** The content of a file is here: for webhooks. */
+  readonly enqueueFile: (queries: Queries, file: StoredFile, now_ms: number) => Promise<void>;
+}
+
+export function fileStore({ database, announce, enqueueFile }: FileStoreContext) {
   const change = async ({ kit_id, file_id }: FilePlace, set: string, ...values: readonly SqlValue[]) => {
     await database.all(
       `UPDATE files SET ${set} WHERE kit_id = ? AND file_id = ?`,
@@ -159,16 +229,31 @@ export function fileStore({ database, announce }: StoreContext) {
       );
     },
 
-    permitFile: async (place: FilePlace, hash: string, until_ms: number) =>
-      change(place, 'token_hash = ?, token_ms = ?', hash, until_ms),
-    fileProgress: async (place: FilePlace, received: number) => change(place, 'received = ?', received),
+    permitFile: async (place: FilePlace, permit: Permit) =>
+      database.transaction(async (queries) => permitFile(queries, place, permit)),
+    /** A part of it is in the folder since now. */
+    fileProgress: async (place: FilePlace, received: number, now_ms: number) =>
+      shown(place, 'received = ?, stored_ms = ?', received, received > 0 ? now_ms : null),
     orderFile: async (place: FilePlace, now_ms: number) => shown(place, 'ordered_ms = ?', now_ms),
     deleteFile: async (place: FilePlace) =>
       shown(place, `state = 'deleted', thumbnail = NULL, token_hash = NULL`),
-    fileStored: async (place: FilePlace, now_ms: number) =>
-      shown(place, `state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?`, now_ms),
+    fileStored: async ({ kit_id, file_id }: FilePlace, now_ms: number): Promise<Change> => {
+      const done: Change = { kind: 'file', kit_id, file_id };
+      await database.transaction(async (queries) => {
+        const [row] = await queries.all(
+          `UPDATE files SET state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?
+           WHERE kit_id = ? AND file_id = ? AND state <> 'deleted' RETURNING *`,
+          now_ms,
+          kit_id,
+          file_id,
+        );
+        if (row) await enqueueFile(queries, fileRow.parse(row), now_ms);
+        await announce(queries, [done]);
+      });
+      return done;
+    },
     /** The content is deleted from the folder. */
-    fileRemoved: async (place: FilePlace) => change(place, 'stored_ms = NULL'),
+    fileRemoved: async (place: FilePlace) => change(place, 'stored_ms = NULL, received = 0'),
 
     /** Ordered, and not here yet. */
     orderedFiles: async (kit_id: string) =>
@@ -176,27 +261,34 @@ export function fileStore({ database, announce }: StoreContext) {
         `SELECT * FROM files WHERE kit_id = ? AND state = 'at_kit' AND ordered_ms IS NOT NULL LIMIT 100`,
         kit_id,
       ),
-    /** Deleted, with a content in the folder. */
-    deletedFiles: async () =>
-      rows(`SELECT * FROM files WHERE state = 'deleted' AND stored_ms IS NOT NULL LIMIT 100`),
+    /** With a content, or a part of one, in the folder that is not wanted: deleted, given up, or not continued since. */
+    deletedFiles: async (before_ms: number) =>
+      rows(
+        `SELECT * FROM files WHERE stored_ms IS NOT NULL
+           AND (state IN ('deleted', 'dropped') OR (state = 'at_kit' AND stored_ms < ?)) LIMIT 100`,
+        before_ms,
+      ),
     /** With a content in the folder, the one that came first. */
     oldestFile: async (): Promise<StoredFile | undefined> =>
       (await rows(`SELECT * FROM files WHERE state = 'stored' ORDER BY stored_ms LIMIT 1`))[0],
 
     async fileBytes(): Promise<number> {
       const [row] = await database.all(
-        `SELECT COALESCE(SUM(bytes), 0) AS bytes FROM files WHERE state = 'stored'`,
+        `SELECT COALESCE(SUM(bytes), 0) AS bytes FROM files WHERE state = 'stored' AND stored_ms IS NOT NULL`,
       );
       return Number(row?.['bytes'] ?? 0);
     },
 
     /** Deletes those of a kind that came before. */
-    async expireFiles(kind: FileKind, before_ms: number): Promise<void> {
-      await database.all(
-        `UPDATE files SET state = 'deleted', thumbnail = NULL WHERE state = 'stored' AND kind = ? AND stored_ms < ?`,
+    async expireFiles(kind: FileKind, before_ms: number): Promise<readonly Change[]> {
+      const expired = await database.all(
+        `UPDATE files SET state = 'deleted', thumbnail = NULL WHERE state = 'stored' AND kind = ? AND stored_ms < ? RETURNING kit_id, file_id`,
         kind,
         before_ms,
       );
+      const changes = expired.map(changeOf);
+      if (changes.length > 0) await announce(database, changes);
+      return changes;
     },
   };
 }

@@ -8,10 +8,10 @@ import { eraseLosses } from '../stored/losses.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
 import { dayOf, history_classes } from './message.ts';
 import { arrivedMessages, bodyOf, openSegment } from './segment.ts';
-import type { Erasure, StoredErasure } from '../stored/stored.ts';
+import type { Change, Erasure, StoredErasure } from '../stored/stored.ts';
 
-/** Erases alarms that wait for webhooks. */
-export type EraseMessages = (queries: Queries, erasure: Erasure) => Promise<void>;
+/** Erases alarms that wait for webhooks, and files. Returns what changed. */
+export type EraseMessages = (queries: Queries, erasure: Erasure) => Promise<readonly Change[]>;
 
 /** Segments of one transaction. */
 const portion = 8;
@@ -22,7 +22,7 @@ export async function erase(
   database: Database,
   asked: Erasure,
   { now_ms, eraseMessages }: { readonly now_ms: number; readonly eraseMessages: EraseMessages },
-): Promise<void> {
+): Promise<readonly Change[]> {
   // What is yet to come belongs to no erasure: a bound ahead would silence the kit until then.
   const erasure = { ...asked, before_ms: Math.min(asked.before_ms, now_ms) };
   const { kit_id } = erasure;
@@ -35,8 +35,9 @@ export async function erase(
   await eraseSegments(database, erasure, { tombstones, now_ms });
   await eraseFigures(database, erasure);
   await eraseRemoved(database, erasure);
-  await database.transaction(async (queries) => eraseMessages(queries, erasure));
+  const changes = await database.transaction(async (queries) => eraseMessages(queries, erasure));
   await database.forget();
+  return changes;
 }
 
 /**

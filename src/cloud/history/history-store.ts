@@ -14,7 +14,14 @@ import { type KitRecord, readRecord, readSince, since_name, writeRecord } from '
 import { limitLanded, trim } from './trim.ts';
 import type { Message, Reception } from '../read-message.ts';
 import type { Queries, Row } from '../sql/database.ts';
-import type { Committed, StoreContext, Erasure, StoredErasure, ErasureQuery } from '../stored/stored.ts';
+import type {
+  Change,
+  Committed,
+  StoreContext,
+  Erasure,
+  StoredErasure,
+  ErasureQuery,
+} from '../stored/stored.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
@@ -382,10 +389,10 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
 
     /**
      * Erases, and keeps what comes later of the time before the bound out of the history; a bound ahead of now counts as now. Resolves
-     * when nothing of it is left in the tables.
+     * with what changed when nothing of it is left in the tables.
      */
-    async eraseHistory(erasure: Erasure, now_ms: number): Promise<void> {
-      await erase(database, erasure, { now_ms, eraseMessages });
+    async eraseHistory(erasure: Erasure, now_ms: number): Promise<readonly Change[]> {
+      return erase(database, erasure, { now_ms, eraseMessages });
     },
 
     /**

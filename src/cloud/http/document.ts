@@ -146,6 +146,13 @@ const deliveries = [
     description:
       'An event of an asset began or ended, such as motion. States that are repeated are none; events from the buffer of a kit have `late`.',
   },
+  {
+    type: 'file',
+    operationId: 'file',
+    summary: 'A file of a kit is here',
+    description:
+      'Its content came whole: `/api/kits/{kit_id}/files/{file_id}/content`. `data.file` is as Get a file returns it; with `alarms` it shows these.',
+  },
   ...(
     [
       ['asset', 'An asset went offline or came back', 'What goes offline together is one alarm.'],

@@ -90,7 +90,7 @@ export function httpApp(parts: HttpParts): OpenAPIHono<Env> {
     pictureRoutes(service, parts.pictures),
     locationRoutes(service),
     taskRoutes(service, store),
-    ...historyRoutes({ service, store, access: gate, log }),
+    ...historyRoutes({ service, store, access: gate, changes: parts.changes, log }),
     retentionRoutes(parts.retention),
     mapRoutes(parts.map),
     webhookRoutes(parts.webhooks),

@@ -1,5 +1,4 @@
 /** `Idempotency-Key`: a repeated request with the same key is carried out once. */
-import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { json, type Json } from '../../contract/json.ts';
@@ -8,6 +7,7 @@ import type { RepeatableRequest } from '../stored/stored.ts';
 import type { Env } from './context.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
+import { hashOf } from '../hash.ts';
 
 export type AnswerStore = Pick<Store, 'claim' | 'answer' | 'unclaim'>;
 
@@ -60,8 +60,4 @@ export async function once<T extends z.ZodType>(
 /** The value without the keys that are undefined. */
 export function toJson(value: unknown): Json {
   return json.parse(JSON.parse(JSON.stringify(value)));
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -16,6 +16,7 @@ import { connectionOf, type PostgresOptions } from '../sql/postgres.ts';
 import { latestTasks } from '../task-pages.ts';
 import type { Change } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
+import { file_states } from '../files/file-store.ts';
 import type { Store } from '../store/sql-store.ts';
 
 /** Answers to viewers of video, which are of use for seconds. */
@@ -32,6 +33,8 @@ const end_ms = 1_000;
 const notices_max = 1_000;
 /** Tasks of a kit that are sent again after a gap, as many as in a snapshot. */
 const tasks_resent = 50;
+/** The newest files of a kit, also deleted ones. */
+const files_resent = 50;
 /** Alarms that changed within this time are sent again after a gap. */
 const alarms_resent_ms = 3_600_000;
 const alarms_resent = 1_000;
@@ -273,6 +276,8 @@ async function publishEverything({ changes, store }: ReplicaNotificationsParts):
     }
     const tasks = await latestTasks(store, kit_id, tasks_resent);
     all.push(...tasks.map((task): Change => ({ kind: 'task', kit_id, task })));
+    const files = await store.files(kit_id, { states: file_states, limit: files_resent });
+    all.push(...files.map(({ file_id }): Change => ({ kind: 'file', kit_id, file_id })));
     changes.publish(all);
   }
 }

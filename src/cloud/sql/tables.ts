@@ -303,7 +303,7 @@ const arrivals: readonly Addition[] = [
   index('history_by_arrival', 'history', `(kit_id, arrived_hi_ms, arrived_lo_ms)`),
 ];
 
-/** Files of kits. `stored_ms`: when the content came into the folder; null: it is not there. */
+/** Files of kits. `stored_ms`: when the content, or the newest part of it, came into the folder; null: nothing is there. */
 const files: readonly Addition[] = [
   table(
     'files',
@@ -319,6 +319,12 @@ const files: readonly Addition[] = [
 /** The newest event of each thing of a kit that alarms are about, as JSON (`alarms/follow.ts`). */
 const things: readonly Addition[] = [column('kits', 'things', 'TEXT')];
 
+/** Files that show an alarm, and permits that promise room. */
+const shown: readonly Addition[] = [
+  column('alarms', 'files', `TEXT NOT NULL DEFAULT '[]'`),
+  index('files_permitted', 'files', `(token_ms) WHERE token_hash IS NOT NULL`),
+];
+
 /** A new database takes all of them, one of an earlier version what it lacks. */
 export const steps: readonly Step[] = [
   { version: 1, writers_from: 1, adds: newest_values },
@@ -332,4 +338,5 @@ export const steps: readonly Step[] = [
   { version: 5, writers_from: 2, adds: arrivals },
   { version: 6, writers_from: 2, adds: files },
   { version: 7, writers_from: 2, adds: things },
+  { version: 8, writers_from: 2, adds: shown },
 ];

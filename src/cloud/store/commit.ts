@@ -20,6 +20,8 @@ import { allSettled } from '../sql/many-rows.ts';
 import type { Change, Committed, Arrival, FeedArrival } from '../stored/stored.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
 import { alarmEvents, eventsOf } from '../webhooks/events.ts';
+import { attachFiles } from '../alarms/alarm-files.ts';
+import { changeOf } from '../alarms/alarm-store.ts';
 import { followAlarms, isLate, type KitNews } from '../alarms/follow.ts';
 import { type Erased, isOfErased, observedMs, readErased } from '../history/erasure.ts';
 
@@ -71,6 +73,16 @@ export async function commitReceptions(
     results.map((result) => newsOfKit(result, stored, { now_ms, erased })),
     now_ms,
   );
+  const attached = await attachFiles(
+    queries,
+    {
+      changes: results.flatMap(({ done }) => done.changes),
+      begun: alarms.transitions.flatMap(({ kind, alarm }) =>
+        kind === 'closed' || !alarm.message ? [] : [alarm],
+      ),
+    },
+    now_ms,
+  );
   const events = [
     ...results.flatMap(({ delivery, done }) => (delivery.isImported ? [] : eventsOf(delivery.kit_id, done))),
     ...alarmEvents(alarms),
@@ -80,7 +92,7 @@ export async function commitReceptions(
     .filter(({ kit_id, isLive, messages }) => isLive && not_online.has(kit_id) && !messages.some(isState))
     .map(({ kit_id }) => kit_id);
   return {
-    changes: [...changesOf(results, stored, reasons.flat()), ...alarms.changes],
+    changes: [...changesOf(results, stored, reasons.flat()), ...alarms.changes, ...attached.map(changeOf)],
     refused: reasons.flat(),
     acks: results.flatMap(({ delivery: { kit_id }, separated }) =>
       separated.acks.map((ack) => ({ kit_id, ack })),
@@ -89,7 +101,7 @@ export async function commitReceptions(
     new_kits,
     without_presence,
     hasEvents: events.length > 0,
-    files: results.flatMap(filesAsked),
+    files: results.flatMap(filesReported),
   };
 }
 
@@ -180,13 +192,13 @@ function newsOfKit(
   };
 }
 
-/** Also of a request that came before: the kit asks again when it gets no answer. */
-function filesAsked({ delivery: { kit_id, isImported }, separated }: Result): Committed['files'] {
+/** Also of a report that came before: the kit asks again when it gets no answer. */
+function filesReported({ delivery: { kit_id, isImported }, separated }: Result): Committed['files'] {
   if (isImported) return [];
   return separated.fresh.flatMap(({ channel, data }) => {
-    const isAsked =
-      typeof data === 'object' && data !== null && 'state' in data && data['state'] === 'requesting';
-    return 'file_id' in channel && isAsked ? [{ kit_id, file_id: channel.file_id }] : [];
+    if (!('file_id' in channel) || typeof data !== 'object' || data === null) return [];
+    const state: unknown = Reflect.get(data, 'state');
+    return typeof state === 'string' ? [{ kit_id, file_id: channel.file_id, state }] : [];
   });
 }
 

@@ -6,14 +6,14 @@ import { commitReceptions } from './commit.ts';
 import { keyStore, requestStore } from './keys.ts';
 import { kitStore } from './kits.ts';
 import { partnerStore } from './partners.ts';
-import type { Database } from '../sql/database.ts';
+import type { Database, Queries } from '../sql/database.ts';
 import type { Change, Committed, StoreContext } from '../stored/stored.ts';
 import { taskStore } from './tasks.ts';
 import { enqueue, eraseMessages } from '../webhooks/enqueue.ts';
-import { alarmEvents } from '../webhooks/events.ts';
+import { alarmEvents, fileEvent } from '../webhooks/events.ts';
 import { alarmStore, eraseAlarms } from '../alarms/alarm-store.ts';
 import { hasAlarmsToLookAt, lookAtAlarms } from '../alarms/follow.ts';
-import { eraseFiles, fileStore } from '../files/file-store.ts';
+import { eraseFiles, fileStore, type StoredFile } from '../files/file-store.ts';
 import type { EraseMessages } from '../history/erase.ts';
 
 export type StoreOptions = Partial<Omit<StoreContext, 'database'>>;
@@ -31,11 +31,19 @@ export function sqlStore(
     ...keyStore(context),
     ...historyReads(context),
     ...arrivalReads(context),
-    ...historyUpkeep({ ...context, commit: commitReceptions, eraseMessages: eraseEvents }),
+    ...historyUpkeep({
+      ...context,
+      commit: commitReceptions,
+      async eraseMessages(queries, erasure) {
+        const changes = await eraseEvents(queries, erasure);
+        if (changes.length > 0) await announce(queries, changes);
+        return changes;
+      },
+    }),
     ...webhookRegistry(context),
     ...webhookQueue(context),
     ...alarmStore(context),
-    ...fileStore(context),
+    ...fileStore({ ...context, enqueueFile }),
 
     /** Stores what was received, each message once, whatever the order. Resolves when it is on disk. */
     async commit(receptions: readonly Reception[], now_ms: number): Promise<Committed> {
@@ -64,11 +72,21 @@ export function sqlStore(
   };
 }
 
+async function enqueueFile(queries: Queries, file: StoredFile, now_ms: number): Promise<void> {
+  const alarms = await queries.all(
+    'SELECT alarm_id FROM alarms WHERE kit_id = ? AND files LIKE ? ORDER BY since_ms DESC',
+    file.kit_id,
+    `%${file.file_id}%`,
+  );
+  const ids = alarms.map(({ alarm_id }) => String(alarm_id));
+  await enqueue(queries, [fileEvent(file, ids)], now_ms);
+}
+
 /** Alarms, and those that wait for webhooks. */
 const eraseEvents: EraseMessages = async (queries, erasure) => {
   await eraseMessages(queries, erasure);
   await eraseAlarms(queries, erasure);
-  await eraseFiles(queries, erasure);
+  return eraseFiles(queries, erasure);
 };
 
 /** Every method may reject with `StorageUnavailable`; nothing of a rejected commit is kept. */

@@ -114,6 +114,8 @@ export interface StoredAlarm {
   readonly acknowledged_ms: number | null;
   readonly muted_until_ms: number | null;
   readonly note: string | null;
+  /** Ids of files that show it, the newest first. */
+  readonly files: readonly string[];
   readonly revision: number;
   /** By the clock of the service. */
   readonly changed_ms: number;
@@ -153,8 +155,8 @@ export interface Committed {
   readonly without_presence: readonly string[];
   /** Kinds of messages that were refused: `what` is the channel. */
   readonly refused: readonly (News & { readonly kit_id: string })[];
-  /** Files that their kits ask to send. */
-  readonly files: readonly { readonly kit_id: string; readonly file_id: string }[];
+  /** Reports of files, with the state at the kit. */
+  readonly files: readonly { readonly kit_id: string; readonly file_id: string; readonly state: string }[];
   /** Messages may have been queued for webhooks. */
   readonly hasEvents: boolean;
 }

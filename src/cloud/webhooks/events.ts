@@ -4,6 +4,8 @@ import type { JsonObject } from '../../contract/json.ts';
 import { taskResource, alarmResource } from '../api/views.ts';
 import type { Followed, NewEvent } from '../alarms/follow.ts';
 import type { Transition } from '../alarms/kit-alarms.ts';
+import { fileResourceOf } from '../files/file-resource.ts';
+import type { StoredFile } from '../files/file-store.ts';
 import type { AlarmSeverity } from '../severity.ts';
 import type { Change, StoredTask } from '../stored/stored.ts';
 import { type WebhookType, body_bytes_max } from '../api/webhook-resources.ts';
@@ -41,6 +43,20 @@ export function alarmEvents({
   transitions,
 }: Pick<Followed, 'events' | 'transitions'>): readonly WebhookEvent[] {
   return [...events.map(assetEvent), ...transitions.flatMap(conditionEvent)];
+}
+
+/** The content of a file is here, whole. `alarms`: ids of those that it shows. */
+export function fileEvent(file: StoredFile, alarms: readonly string[]): WebhookEvent {
+  const { kit_id, file_id, data, stored_ms } = file;
+  const { thumbnail: _, ...short } = fileResourceOf(file);
+  return event(`${kit_id}/file/${file_id}/${stored_ms ?? 0}`, {
+    type: 'file',
+    kit_id,
+    asset_id: data.asset_id,
+    time_ms: Date.parse(data.at),
+    data: { file: fileResourceOf(file), alarms },
+    shorter: { file: short, alarms, shortened: true },
+  });
 }
 
 /** A task that has ended; none while it has not. */

@@ -76,7 +76,15 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     await writeFile(database_password_file, `${postgres.password}\n`, { mode: 0o600 });
     const listen = `127.0.0.1:${port}`;
     const broker_section = { url: broker.url };
-    const text = { broker: broker_section, database: at, database_password_file, share: 'all', listen };
+    const files = { url: `http://${listen}`, dir: join(dir, 'files') };
+    const text = {
+      broker: broker_section,
+      database: at,
+      database_password_file,
+      share: 'all',
+      listen,
+      files,
+    };
     await writeFile(config, JSON.stringify(text));
     return config;
   }
@@ -117,15 +125,15 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
       headers: { 'x-api-key': key },
     });
     sockets.push(socket);
-    const found = new Map<string, { id: string; state: string; at_ms: number }>();
+    const found = new Map<string, { id: string; state: string; at_ms: number; files: readonly string[] }>();
     const subscribed = Promise.withResolvers<undefined>();
     socket.on('open', () => socket.send('{"type":"subscribe","alarms":true}'));
     socket.on('message', (raw: Buffer) => {
       const frame = fleetServerFrame.parse(JSON.parse(raw.toString('utf8')));
       if (frame.type !== 'alarms') return;
       subscribed.resolve(undefined);
-      for (const { id, state, subject = '' } of frame.alarms)
-        found.set(subject, { id, state, at_ms: found.get(subject)?.at_ms ?? performance.now() });
+      for (const { id, state, subject = '', files = [] } of frame.alarms)
+        found.set(subject, { id, state, files, at_ms: found.get(subject)?.at_ms ?? performance.now() });
     });
     await subscribed.promise;
     return found;
@@ -226,6 +234,30 @@ describe.skipIf(peerMissing('mosquitto', 'postgres', 'initdb', 'setpriv'))('repl
     await eventually('the other one has it', () => seen[1]?.get(first)?.state === 'acknowledged');
   });
 
+  it('show files on the sockets of both, the alarms that they show on those of the fleet, and that they are deleted', async () => {
+    await kit.introduce();
+    for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
+    const [mine, theirs] = [await watch(replicas[0]), await watch(replicas[1])];
+    const fleets = await Promise.all(replicas.map(watchAlarms));
+    const timestamp = new Date().toISOString();
+    const id = randomUUID();
+    // The broker gives them to the replicas in turn: either may be stored first.
+    await kit.alarm('gate', timestamp);
+    await kit.file(id, { alarms: [{ feed: 'relay_fault', timestamp }] });
+    const isShown = (state: string): boolean =>
+      [mine, theirs].every((frames) => {
+        const last = frames.findLast((each) => each.type === 'file' && each.file.id === id);
+        return last?.type === 'file' && last.file.state === state;
+      });
+    await eventually('both show it', () => isShown('at_kit'));
+    await eventually('both show it at the alarm', () =>
+      fleets.every((alarms) => alarms.get('gate')?.files.includes(id) === true),
+    );
+    const path = `${replicas[0]?.url}/api/kits/${kit.kit_id}/files/${id}`;
+    expect((await fetch(path, { method: 'DELETE', headers: { 'x-api-key': key } })).status).toBe(204);
+    await eventually('both show that it is gone', () => isShown('dropped'));
+  });
+
   it('continue with one when the other is killed, and a task of the killed one ends', async () => {
     await kit.introduce();
     for (const replica of replicas) await eventually('the kit is known', async () => isKnown(replica));
@@ -271,7 +303,8 @@ interface PlayedKit {
   introduce(): Promise<void>;
   telemetry(): Promise<void>;
   move(lat: number): Promise<void>;
-  alarm(name: string): Promise<void>;
+  alarm(name: string, timestamp?: string): Promise<void>;
+  file(id: string, about: JsonObject): Promise<void>;
   report(task_id: string, status: string, revision: number): Promise<void>;
   leave(): Promise<void>;
 }
@@ -314,7 +347,14 @@ async function playKit(url: string): Promise<PlayedKit> {
       await telemetry();
     },
     move: async (lat) => publish(channels.feed(asset_id, 'gps'), { lat, lon: 8.5, alt_m: null }, false),
-    alarm: async (name) => publish(channels.event(asset_id, 'relay_fault'), { detected: true, name }, false),
+    alarm: async (name, timestamp = new Date().toISOString()) =>
+      publish(channels.event(asset_id, 'relay_fault'), { detected: true, name, timestamp }, false),
+    file: async (id, about) =>
+      publish(
+        channels.file(id),
+        { ...samples['fileReport'], at: new Date().toISOString(), id, ...about },
+        false,
+      ),
     report: async (task_id, status, revision) =>
       publish(
         channels.task(task_id),

@@ -30,7 +30,7 @@ import { readTrack, type Track, type TrackQuery } from './track.ts';
 import type { Zone } from './zone.ts';
 import { texts } from '../../texts.ts';
 import type { CloudAck } from '../../../contract/tasks.ts';
-import type { Erasure, ErasureQuery } from '../../stored/stored.ts';
+import type { Change, Erasure, ErasureQuery } from '../../stored/stored.ts';
 
 export interface Span {
   readonly from_ms: number;
@@ -228,8 +228,8 @@ export class HistoryOperations {
     };
   }
 
-  async erase(erasure: Erasure, now_ms: number): Promise<void> {
-    await this.#store.eraseHistory(erasure, now_ms);
+  async erase(erasure: Erasure, now_ms: number): Promise<readonly Change[]> {
+    return this.#store.eraseHistory(erasure, now_ms);
   }
 
   async erasures({ kit_id, after, limit }: ErasureQuery): Promise<ErasureList> {

@@ -3,6 +3,7 @@ import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import { demandScope, type Principal } from '../../principal.ts';
 import { erasureList, erasureResource, historyRetention, setRetention } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
+import type { Changes } from '../../changes.ts';
 import type { HistoryOperations } from '../../history/reading/operations.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
@@ -60,10 +61,11 @@ const listErasures = createRoute({
 interface Parts {
   readonly service: Service;
   readonly history: HistoryOperations;
+  readonly changes: Changes;
   readonly log: ServiceLog;
 }
 
-export function erasureRoutes({ service, history, log }: Parts): OpenAPIHono<Env> {
+export function erasureRoutes({ service, history, changes, log }: Parts): OpenAPIHono<Env> {
   const routes = newRoutes();
   const erase = async (principal: Principal, erasure: Asked): Promise<void> => {
     demandScope(principal, 'history:erase');
@@ -72,7 +74,7 @@ export function erasureRoutes({ service, history, log }: Parts): OpenAPIHono<Env
     const now_ms = Date.now();
     const before_ms = boundOf(erasure.before, now_ms);
     if (asset_id !== undefined) await history.demandErasable(kit_id, asset_id);
-    await history.erase({ kit_id, asset_id, before_ms }, now_ms);
+    changes.publish(await history.erase({ kit_id, asset_id, before_ms }, now_ms));
     const facts = erasureResource({ kit_id, asset_id, before_ms, erased_ms: now_ms });
     log.info(
       { kit_id, ...facts, requested_by_name: principal.label, key_id: principal.key_id },

@@ -9,6 +9,7 @@ import { trackCsv, trackGeoJson, trackGpx, trackKml } from '../../history/readin
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
+import type { Changes } from '../../changes.ts';
 import { erasureRoutes } from './erasures.ts';
 import { exportRoutes } from './export.ts';
 import { HistoryGate } from './gate.ts';
@@ -134,17 +135,24 @@ export interface HistoryParts {
   readonly service: Service;
   readonly store: Store;
   readonly access: Gate;
+  readonly changes: Changes;
   readonly log: ServiceLog;
 }
 
-export function historyRoutes({ service, store, access, log }: HistoryParts): readonly OpenAPIHono<Env>[] {
+export function historyRoutes({
+  service,
+  store,
+  access,
+  changes,
+  log,
+}: HistoryParts): readonly OpenAPIHono<Env>[] {
   const history = new HistoryOperations(store);
   const gate = new HistoryGate();
   return [
     messageRoutes(service, history, gate),
     figureRoutes(service, history, gate),
     exportRoutes(service, history, gate, access),
-    erasureRoutes({ service, history, log }),
+    erasureRoutes({ service, history, changes, log }),
   ];
 }
 

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../../src/cloud/api/frames.ts';
+import { hashOf } from '../../../../src/cloud/hash.ts';
 import type { FileAnswer } from '../../../../src/contract/files.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
+import { day_ms } from '../../../../src/platform/time.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
@@ -91,7 +93,28 @@ async function lab({ bytes_max = 1e6 } = {}) {
     await upload(await permit(id), 'PATCH', 0, content);
     await answerTo(id, 2);
   };
-  return { service, dir, sent, report, answerTo, permit, upload, api, bring };
+  const erase = async (): Promise<void> => {
+    const erased = await fetch(`${service.url}/api/kits/${kit_id}/history?before=2026-11-22T00:00:00Z`, {
+      method: 'DELETE',
+      headers: { 'x-api-key': service.key },
+    });
+    expect(erased.status).toBe(204);
+  };
+  /** Follows the kit on a socket. Returns what was shown of files: their states, and whether they are ordered. */
+  const follow = async (): Promise<() => readonly (readonly unknown[])[]> => {
+    const socket = new WebSocket(`${service.url.replace('http', 'ws')}/api/kits/${kit_id}/ws`, {
+      headers: { 'x-api-key': service.key },
+    });
+    ends.push(async () => socket.terminate());
+    const frames: ServerFrame[] = [];
+    socket.on('message', (raw: Buffer) => frames.push(serverFrame.parse(JSON.parse(raw.toString('utf8')))));
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'subscribe', assets: [asset_id] }));
+    await eventually('the snapshot', () => frames.length > 0);
+    return () =>
+      frames.flatMap((frame) => (frame.type === 'file' ? [[frame.file.state, frame.file.ordered]] : []));
+  };
+  return { service, dir, sent, report, answerTo, permit, upload, api, bring, erase, follow };
 }
 
 describe('A file of a kit at the cloud', () => {
@@ -159,18 +182,8 @@ describe('A file of a kit at the cloud', () => {
   });
 
   it('is shown on the sockets when it is announced, ordered, here and deleted', async () => {
-    const { report, api, permit, upload, service } = await lab();
-    const socket = new WebSocket(`${service.url.replace('http', 'ws')}/api/kits/${kit_id}/ws`, {
-      headers: { 'x-api-key': service.key },
-    });
-    ends.push(async () => socket.terminate());
-    const frames: ServerFrame[] = [];
-    socket.on('message', (raw: Buffer) => frames.push(serverFrame.parse(JSON.parse(raw.toString('utf8')))));
-    await once(socket, 'open');
-    socket.send(JSON.stringify({ type: 'subscribe', assets: [asset_id] }));
-    await eventually('the snapshot', () => frames.length > 0);
-    const states = (): unknown[] =>
-      frames.flatMap((frame) => (frame.type === 'file' ? [[frame.file.state, frame.file.ordered]] : []));
+    const { report, api, permit, upload, follow } = await lab();
+    const states = await follow();
     const shown = async (count: number): Promise<void> =>
       eventually('it is shown', () => states().length === count);
     await report();
@@ -199,8 +212,7 @@ describe('A file of a kit at the cloud', () => {
     expect(await statusOf('')).toBe(401);
     await service.store.permitFile(
       { kit_id, file_id },
-      createHash('sha256').update('old').digest('hex'),
-      Date.now() - 1,
+      { hash: hashOf('old'), until_ms: Date.now() - 1, now_ms: Date.now(), bytes: 1, bytes_max: 1e9 },
     );
     expect(await statusOf('old')).toBe(401);
     await bring('6c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48');
@@ -240,16 +252,72 @@ describe('A file of a kit at the cloud', () => {
   });
 
   it('goes with an erasure of what was before, and never comes again', async () => {
-    const { bring, api, service, answerTo, report } = await lab();
+    const { bring, api, erase, answerTo, report } = await lab();
     await bring();
-    const erased = await fetch(`${service.url}/api/kits/${kit_id}/history?before=2026-11-22T00:00:00Z`, {
-      method: 'DELETE',
-      headers: { 'x-api-key': service.key },
-    });
-    expect(erased.status).toBe(204);
+    await erase();
     expect((await api(`/${file_id}/content`)).status).toBe(404);
     await report({ state: 'requesting' });
     expect(await answerTo(file_id, 3)).toMatchObject({ want: 'deletion' });
+  });
+
+  it('is not taken when it is announced first after an erasure of its time', async () => {
+    const { api, erase, answerTo, report } = await lab();
+    await report({ id: other_id, at: '2026-11-22T10:00:00.000Z' });
+    await erase();
+    await report();
+    expect(await answerTo(file_id, 1)).toMatchObject({ want: 'deletion' });
+    expect((await api(`/${file_id}`)).status).toBe(404);
+    await report({ id: other_id, at: '2026-11-22T10:00:00.000Z', state: 'requesting' });
+    expect(await answerTo(other_id, 1)).toMatchObject({ want: 'upload' });
+  });
+
+  it('is shown on the sockets when it is erased, and when it was kept for its days', async () => {
+    const { bring, erase, follow, service, report, api } = await lab();
+    await bring();
+    const states = await follow();
+    await service.store.fileStored({ kit_id, file_id }, Date.now() - 91 * day_ms);
+    await report({ id: other_id });
+    await api(`/${other_id}`, { method: 'DELETE' });
+    await eventually('they are shown', () => states().length === 3);
+    await report({ id: '6c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48' });
+    await erase();
+    await eventually('the third is shown', () => states().length === 5);
+    expect(states().map(([state]) => state)).toEqual(['at_kit', 'dropped', 'dropped', 'at_kit', 'dropped']);
+  });
+
+  it('waits while the room is promised to another, and deletes nothing for it in vain', async () => {
+    const { report, permit, answerTo, bring, api, upload } = await lab({ bytes_max: 250_000 });
+    await bring();
+    const to = await permit(other_id);
+    const third = '6c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48';
+    await report({ id: third, bytes: 180_000, state: 'requesting' });
+    expect(await answerTo(third, 1)).toMatchObject({ want: 'later', retry_s: 60 });
+    expect((await api(`/${file_id}`)).status).toBe(200);
+    await upload(to, 'PATCH', 0, content);
+    await report({ id: third, bytes: 180_000, state: 'requesting' });
+    expect(await answerTo(third, 2)).toMatchObject({ want: 'upload' });
+    expect((await api(`/${other_id}`)).status).toBe(404);
+  });
+
+  it('is permitted once for the same room when two are asked for together', async () => {
+    const { report, answerTo, sent } = await lab({ bytes_max: 150_000 });
+    await Promise.all([report({ state: 'requesting' }), report({ id: other_id, state: 'requesting' })]);
+    await answerTo(file_id, 1);
+    await answerTo(other_id, 1);
+    expect(sent.map(({ answer }) => answer.want).toSorted()).toEqual(['later', 'upload']);
+  });
+
+  it('leaves nothing in the folder when it is given up or deleted before it was whole', async () => {
+    const { report, permit, upload, api, dir, service } = await lab();
+    await upload(await permit(), 'PATCH', 0, content.subarray(0, 10));
+    await upload(await permit(other_id), 'PATCH', 0, content.subarray(0, 10));
+    await report({ state: 'dropped', reason: 'too old' });
+    await api(`/${other_id}`, { method: 'DELETE' });
+    await eventually('the folder is empty', async () => (await readdir(join(dir, kit_id))).length === 0);
+    await eventually(
+      'nothing is counted',
+      async () => (await service.store.file({ kit_id, file_id }))?.received === 0,
+    );
   });
 
   it('makes room by the oldest contents, and waits where it is larger than all may be', async () => {

@@ -41,8 +41,9 @@ onEachDatabase('files of a kit', (open) => {
     await report(2, second, { kind: 'flight_log', asset_id: null, at: '2026-11-22T10:00:00.000Z' });
     const [place, other] = [first, second].map((file_id) => ({ kit_id, file_id }));
     if (!place || !other) throw new Error('two files');
-    await store.permitFile(place, 'hash', now_ms + 1);
-    await store.fileProgress(place, 5);
+    const permit = { hash: 'hash', until_ms: now_ms + 1, now_ms, bytes: 10, bytes_max: 20 };
+    expect(await store.permitFile(place, permit)).toEqual({ kept: 0, promised: 0 });
+    await store.fileProgress(place, 5, now_ms);
     expect(await store.orderFile(place, now_ms)).toEqual({ kind: 'file', ...place });
     expect(await store.orderedFiles(kit_id)).toMatchObject([
       { file_id: first, received: 5, token_hash: 'hash', token_ms: now_ms + 1 },
@@ -57,12 +58,12 @@ onEachDatabase('files of a kit', (open) => {
     expect(await idsOf({ assets: [asset_id], from_ms: 0, to_ms: now_ms })).toEqual([first]);
     const after = { at_ms: Date.UTC(2026, 10, 22, 10), file_id: second };
     expect(await idsOf({ after })).toEqual([first]);
-    await store.expireFiles('flight_log', now_ms + 1);
+    expect(await store.expireFiles('flight_log', now_ms + 1)).toEqual([{ kind: 'file', ...other }]);
     expect([await stateOf(second), await stateOf(first)]).toEqual(['deleted', 'stored']);
     expect(await store.oldestFile()).toMatchObject({ file_id: first });
-    expect(await store.deletedFiles()).toMatchObject([{ file_id: second }]);
+    expect(await store.deletedFiles(0)).toMatchObject([{ file_id: second }]);
     await store.fileRemoved(other);
-    expect(await store.deletedFiles()).toEqual([]);
+    expect(await store.deletedFiles(0)).toEqual([]);
     // What was deleted stays so, whatever the kit says.
     await report(3, second);
     expect(await stateOf(second)).toBe('deleted');
