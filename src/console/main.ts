@@ -38,6 +38,7 @@ const choices: Choices = {
   alarms: [],
   alarm_filter: 'open',
   alarm_fault: '',
+  file_fault: '',
   aligned: '',
   together: [],
   search: '',
@@ -142,6 +143,7 @@ function followAddress() {
   if (!isOther) return;
   choices.sheet = null;
   choices.target = null;
+  choices.file_fault = '';
   choices.moment_ms = null;
   choices.map = { zoom: 0, center: null, pan: null };
   choices.together = [];

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { CommandDefinition } from '../contract/assets.ts';
 import type { Link } from '../contract/kit.ts';
 import type { AlarmResource } from '../cloud/api/alarm-resources.ts';
+import type { FileResource } from '../cloud/api/file-resources.ts';
 import type { FleetServerFrame, ServerFrame } from '../cloud/api/frames.ts';
 import type { KitResource, QueueResource, TaskResource } from '../cloud/api/resources.ts';
 import type { Settings } from './settings.ts';
@@ -15,6 +16,7 @@ export type Snapshot = Frame<'snapshot'>;
 export type KitNow = Snapshot['kit'];
 export type LiveAsset = Snapshot['assets'][number];
 export type FeedMessage = Frame<'feed'>['message'];
+export type KitFile = FileResource;
 export type JsonValue = z.core.util.JSONType;
 
 /** A place where an asset was, and when. */
@@ -28,6 +30,14 @@ export interface Fix {
 export interface Sample {
   readonly time_ms: number;
   readonly value: number | null;
+}
+
+/** What was asked of the files of an asset or a kit. */
+export interface FileList {
+  readonly isLoading: boolean;
+  readonly fault: string;
+  /** Cursor of the next page; null: there is none. */
+  readonly next: string | null;
 }
 
 /** One report of the kit on its queue. */
@@ -47,6 +57,9 @@ export interface World {
   readonly feeds: Map<string, Readonly<Record<string, FeedMessage>>>;
   readonly commands: Map<string, readonly CommandDefinition[]>;
   readonly tasks: Map<string, TaskResource>;
+  readonly files: Map<string, KitFile>;
+  /** By asset; empty: of the whole kit. */
+  readonly fileLists: Map<string, FileList>;
   readonly trails: Map<string, readonly Fix[]>;
   /** How long the answers of each link took, by the name of the link. */
   readonly latencies: Map<string, readonly Sample[]>;
@@ -129,6 +142,7 @@ export type Screen =
   | 'overview'
   | 'map'
   | 'assets'
+  | 'files'
   | 'asset'
   | 'links'
   | 'align'
@@ -230,11 +244,13 @@ export interface Choices {
   alarm_filter: 'open' | 'acknowledged' | 'muted';
   /** Why the last change was refused. */
   alarm_fault: string;
+  /** Why the last request for a file was refused. */
+  file_fault: string;
   /** The signal by which an antenna is aligned. */
   aligned: string;
   /** Kits of one place that are listed on the map. */
   together: readonly string[];
-  /** The open sheet: `kits`, `register`, or `command NAME` of the asset that is shown. */
+  /** The open sheet: `kits`, `register`, `file ID`, or `command NAME` of the asset that is shown. */
   sheet: string | null;
   /** Where a person has tapped the map to send a drone. */
   target: { readonly asset_id: string; readonly lat: number; readonly lon: number } | null;

@@ -1,4 +1,5 @@
 /** The frame of the page around the screen: rail, bar, tabs, login, open sheets, the question before a risky command; and the screens by name. */
+import { own } from '../json.ts';
 import { t } from '../words/words.ts';
 import { html } from './parts/html.ts';
 import { barView, type Heading } from './shell/bar-view.ts';
@@ -36,9 +37,14 @@ function frame(view: View, { heading, body }: Shown) {
       <main>${body}</main>
       ${hasTabs && tabsView(view)}
     </div>
-    ${choices.sheet === 'kits' && shown(chooser, view)}
-    ${choices.sheet === 'shortcuts' && shown(shortcuts, view)}
-    ${choices.sheet === 'register' && shown(register, view)} ${choices.confirming && shown(question, view)}`;
+    ${sheet(view)} ${choices.confirming && shown(question, view)}`;
+}
+
+/** The open sheet; those of commands belong to their asset. */
+function sheet(view: View) {
+  const [name = ''] = view.choices.sheet?.split(' ') ?? [];
+  const part = own(sheets, name);
+  return part && shown(part, view);
 }
 
 function shown(part: Lazy<(view: View) => unknown>, view: View) {
@@ -55,16 +61,26 @@ type ScreenView = (view: View) => Shown;
 
 const here: Partial<Record<Screen, ScreenView>> = { overview, assets: assetsScreen };
 
+async function activity() {
+  const [screen] = await Promise.all([import('./activity/activity-screen.ts'), loadStyles('files.css')]);
+  return screen.activityScreen;
+}
+
 const rest = {
   asset: lazy(async () => {
     const [screen] = await Promise.all([
       import('./asset/asset-view.ts'),
+      loadStyles('files.css'),
       // Its commands ask before they are sent.
       import('./command/confirm.ts'),
       loadStyles('asset.css'),
       loadStyles('controls.css'),
     ]);
     return screen.assetScreen;
+  }),
+  files: lazy(async () => {
+    const [screen] = await Promise.all([import('./files/files-view.ts'), loadStyles('files.css')]);
+    return screen.filesScreen;
   }),
   map: lazy(async () => (await import('./map/map-box.ts')).mapScreen),
   links: lazy(async () => {
@@ -79,16 +95,20 @@ const rest = {
     ]);
     return screen.alignScreen;
   }),
-  activity: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
+  activity: lazy(activity),
   alarms: lazy(async () => {
-    const [screen] = await Promise.all([import('./alarms/alarms-screen.ts'), loadStyles('fleet.css')]);
+    const [screen] = await Promise.all([
+      import('./alarms/alarms-screen.ts'),
+      loadStyles('fleet.css'),
+      loadStyles('files.css'),
+    ]);
     return screen.alarmsScreen;
   }),
   manage: lazy(async () => {
     const [screen] = await Promise.all([import('./manage/manage-screen.ts'), loadStyles('fleet.css')]);
     return screen.manageScreen;
   }),
-  log: lazy(async () => (await import('./activity/activity-screen.ts')).activityScreen),
+  log: lazy(activity),
   kits: lazy(async () => {
     const [screen] = await Promise.all([import('./fleet/fleet-screen.ts'), loadStyles('fleet.css')]);
     return screen.fleetScreen;
@@ -105,8 +125,21 @@ const chooser = lazy(async () => (await import('./shell/kit-chooser.ts')).kitCho
 /** The shortcuts of the keyboard. */
 const shortcuts = lazy(async () => (await import('./shell/shortcuts-sheet.ts')).shortcutsSheet);
 
+/** A picture of a file, large. */
+const picture = lazy(async () => {
+  const [screen] = await Promise.all([import('./files/files-view.ts'), loadStyles('files.css')]);
+  return screen.fileSheet;
+});
+
 /** The registration of partner assets. */
 const register = lazy(async () => (await import('./assets/register-view.ts')).registerSheet);
+
+const sheets: Readonly<Record<string, Lazy<(view: View) => unknown>>> = {
+  kits: chooser,
+  shortcuts,
+  file: picture,
+  register,
+};
 
 /** The screen of the address; undefined while its module is fetched. */
 function screenOf(view: View): Shown | undefined {
@@ -120,7 +153,8 @@ function screenOf(view: View): Shown | undefined {
 
 /** Fetches the other screens in idle time, so that they are there when the link is not. */
 export function fetchScreens(act: Actions) {
-  for (const part of [...Object.values(rest), question, chooser, shortcuts, register]) part.load(act);
+  for (const part of [...Object.values(rest), question, chooser, shortcuts, picture, register])
+    part.load(act);
 }
 
 /** Asks for the API key. It is sent to the service once and not stored: the service answers with a cookie. */

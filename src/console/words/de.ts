@@ -2,6 +2,7 @@
 import { duration, clock, number, size } from '../units.ts';
 import type { Words } from './en.ts';
 import { devices } from './de/devices.ts';
+import { files } from './de/files.ts';
 import { history } from './de/history.ts';
 import { manage } from './de/manage.ts';
 import { tasks } from './de/tasks.ts';
@@ -12,6 +13,7 @@ export const de: Words = {
   ...devices,
   ...tasks,
   ...manage,
+  files,
   history,
   yes: 'ja',
   no: 'nein',
@@ -61,6 +63,7 @@ export const de: Words = {
     overview: 'Übersicht',
     map: 'Karte',
     assets: 'Geräte',
+    files: 'Dateien',
     align: 'Antenne ausrichten',
     links: 'Links',
     activity: 'Verlauf',

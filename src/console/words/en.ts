@@ -1,6 +1,7 @@
 /** The English sentences of the console: whole sentences, as texts or as functions of their parameters. */
 import { duration, clock, number, size } from '../units.ts';
 import { devices } from './en/devices.ts';
+import { files } from './en/files.ts';
 import { history } from './en/history.ts';
 import { manage } from './en/manage.ts';
 import { tasks } from './en/tasks.ts';
@@ -18,6 +19,7 @@ export const en = {
   ...devices,
   ...tasks,
   ...manage,
+  files,
   history,
   yes: 'yes',
   no: 'no',
@@ -67,6 +69,7 @@ export const en = {
     overview: 'Overview',
     map: 'Map',
     assets: 'Assets',
+    files: 'Files',
     align: 'Align an antenna',
     links: 'Links',
     activity: 'Activity',

@@ -1,10 +1,10 @@
 /** Addresses of the screens, in the fragment (`#`) of the page's address, which no server receives. */
 import type { FleetScreen, Route, Screen } from '../types.d.ts';
 
-const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|links|align|activity|settings)|\/a\/([\w-]+))?$/u;
+const kit_form = /^\/k\/([\w-]+)(?:\/(map|assets|files|links|align|activity|settings)|\/a\/([\w-]+))?$/u;
 
 const screens: ReadonlySet<string> = new Set(
-  'overview map assets asset links align activity settings'.split(' '),
+  'overview map assets files asset links align activity settings'.split(' '),
 );
 export const fleet_screens = ['kits', 'alarms', 'log', 'manage'] as const;
 

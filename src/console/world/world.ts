@@ -1,5 +1,6 @@
 /** Holds the state of the kit as the frames of the service report it. */
 import { field, own } from '../json.ts';
+import { takeFile } from './files.ts';
 import { byName } from './text.ts';
 import type {
   FeedMessage,
@@ -36,6 +37,8 @@ export function emptyWorld(): World {
     feeds: new Map(),
     commands: new Map(),
     tasks: new Map(),
+    files: new Map(),
+    fileLists: new Map(),
     trails: new Map(),
     latencies: new Map(),
     periods: new Map(),
@@ -71,8 +74,10 @@ export function takeFrame(world: World, frame: ServerFrame) {
     case 'task':
       takeTask(world, frame.task);
       break;
-    case 'alarm':
     case 'file':
+      takeFile(world, frame.file);
+      break;
+    case 'alarm':
     case 'heartbeat':
     default:
   }
@@ -89,6 +94,8 @@ function takeSnapshot(world: World, { kit, queue, assets, feeds, commands, tasks
   }
   for (const [id, list] of Object.entries(commands)) world.commands.set(id, list);
   world.tasks.clear();
+  // What became of files meanwhile is asked for when they are shown.
+  world.fileLists.clear();
   for (const task of tasks) takeTask(world, task);
 }
 

@@ -10,7 +10,7 @@ import {
   type PageLab,
   widths_px,
 } from '../../support/service/page-lab.ts';
-import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import { more_ids, playFiles, playMore } from '../../support/service/page-kit.ts';
 import { playPast } from '../../support/service/page-past.ts';
 import { brokenWords } from '../../support/service/page-text.ts';
 import { pageScene } from '../../support/service/page-scene.ts';
@@ -35,6 +35,7 @@ const screens = {
   overview: kit,
   map: `${kit}/map`,
   assets: `${kit}/assets`,
+  files: `${kit}/files`,
   drone: `${kit}/a/${ids.drone}`,
   camera: `${kit}/a/${more_ids.camera}`,
   radio: `${kit}/a/${more_ids.radio}`,
@@ -60,6 +61,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
   ): Promise<readonly string[]> => {
     await playMore(lab.lab);
     await playPast(lab.lab);
+    await playFiles(lab.lab, new Date().toISOString());
     // The service of the scene has them switched off.
     await lab.page.route('**/api/webhooks', async (route) => route.fulfill({ json: { webhooks: [] } }));
     const found: string[] = [];
@@ -68,6 +70,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
       await lab.page.locator('main .card, main .mapbox').first().waitFor();
       if (screen === 'links') await lab.page.locator('#completeness, #clients').nth(1).waitFor();
       if (screen === 'alarms') await lab.page.locator('.alarm').first().waitFor();
+      if (screen === 'files') await lab.page.locator('.file').nth(3).waitFor();
       if (screen === 'manage') await lab.page.locator('#keys .managed').nth(1).waitFor();
       if (screen === 'activity') await lab.page.locator('#log .event').first().waitFor();
       for (const colorScheme of color_schemes) {

@@ -1,8 +1,10 @@
 /** Assets of every type for the kit of the page's tests, beside the drones that it has anyway. */
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '../../../src/contract/json.ts';
 import { samplePicture } from '../../../src/toolkit/device/pictures/sample-picture.ts';
 import { channels } from '../../../src/contract/topics.ts';
 import { samples } from '../contract-samples.ts';
-import { announce, ids } from './page-lab.ts';
+import { announce, ids, page_kit_id } from './page-lab.ts';
 import type { ServiceLab } from './service-lab.ts';
 
 export const more_ids = {
@@ -88,6 +90,44 @@ const radio_commands = [
     'medium',
   ),
 ];
+
+export const file_ids = {
+  alarm: '1e7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f41',
+  log: '2e7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f42',
+  coming: '3e7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f43',
+  given_up: '4e7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f44',
+} as const;
+
+/** Announces the still of the alarm of the camera, which waits at the kit, and three flight logs: one waits, one comes, one was given up. */
+export async function playFiles(lab: ServiceLab, at: string, still: Buffer = samplePicture()): Promise<void> {
+  const report = async (id: string, about: JsonObject): Promise<void> =>
+    lab.publish(channels.file(id), { ...samples['fileReport'], id, at, ...about });
+  await report(file_ids.alarm, {
+    asset_id: more_ids.camera,
+    bytes: still.length,
+    sha256: createHash('sha256').update(still).digest('hex'),
+    thumbnail: samplePicture().toString('base64'),
+    alarms: [{ feed: 'ai_detection', timestamp: at }],
+  });
+  const log = {
+    kind: 'flight_log',
+    asset_id: ids.drone,
+    content_type: 'application/octet-stream',
+    bytes: 8e6,
+  };
+  const { thumbnail: _, alarms: __, ...plain } = samples['fileReport'] ?? {};
+  for (const [id, about] of [
+    [file_ids.log, { name: '00000042.BIN', reason: 'the link sends files on order only' }],
+    [file_ids.coming, { name: '00000043.BIN' }],
+    [
+      file_ids.given_up,
+      { name: '00000041.BIN', state: 'dropped', reason: 'the space for files was used up' },
+    ],
+  ] as const)
+    await lab.publish(channels.file(id), { ...plain, ...log, id, at, ...about });
+  const coming = { kit_id: page_kit_id, file_id: file_ids.coming };
+  lab.changes.publish([await lab.store.fileProgress(coming, 3.4e6, Date.now())]);
+}
 
 /** Announces a camera that moves, a radio with a peer, and the gateway. */
 export async function playMore(lab: ServiceLab): Promise<void> {

@@ -66,6 +66,8 @@ export interface PageLabOptions {
   readonly media_origins?: readonly string[];
   readonly video?: ServiceOptions['video'];
   readonly video_settings?: ServiceOptions['video_settings'];
+  /** The service keeps contents of files. */
+  readonly files?: ServiceOptions['files'];
   /** The service keeps history. */
   readonly hasHistory?: boolean;
   /** The operator's map. */
@@ -95,6 +97,7 @@ export async function openPage(browser: Browser, options: PageLabOptions = {}): 
     hasHistory,
     video: options.video,
     video_settings: options.video_settings,
+    files: options.files,
     page: source,
     ...(map_file !== undefined && { map_file }),
   });

@@ -22,7 +22,9 @@ import {
   pastOf,
   type Past,
 } from './past.ts';
-import type { TaskResource, View } from '../../types.d.ts';
+import { thumbnail } from '../files/files-view.ts';
+import { eventKey, listOf, picturesByEvent } from '../../world/files.ts';
+import type { KitFile, TaskResource, View } from '../../types.d.ts';
 
 interface Note {
   readonly key: string;
@@ -35,6 +37,7 @@ interface Note {
   readonly until_ms: number | null;
   readonly isOpen: boolean;
   readonly href: string;
+  readonly picture?: KitFile | undefined;
 }
 type Row =
   | {
@@ -170,10 +173,15 @@ function rowsOf(view: View, past: readonly Event[] | undefined): readonly Row[] 
       (!past || (kind === 'alarm' && !kept_keys.test(key) && log_asset === '')),
   );
   const events = (past ?? []).filter(isShown);
+  if (past && !isFleet(view)) listOf(view, '');
+  const pictures = picturesByEvent(world);
   const rows: Row[] = [
     ...tasks.map(({ task, times }) => ({ time_ms: Date.parse(task.created_at), task, times })),
     ...entries.map((entry) => ({ time_ms: entry.since_ms, note: noteOfEntry(entry) })),
-    ...events.map((event) => ({ time_ms: event.time_ms, note: noteOfEvent(event, view) })),
+    ...events.map((event) => {
+      const picture = pictures.get(eventKey(event.asset_id, event.type, event.data['timestamp']));
+      return { time_ms: event.time_ms, note: { ...noteOfEvent(event, view), picture } };
+    }),
   ];
   return rows.sort((a, b) => b.time_ms - a.time_ms);
 }
@@ -218,10 +226,14 @@ function rowView(row: Row, view: View) {
       ${taskRow(row.task, view, asset)}${row.times > 1 ? html`<p class="cap">${t.activity.times(row.times)}</p>` : ''}
     </li>`;
   }
-  const { key, kit, level, title, since_ms, until_ms, isOpen, href } = row.note;
+  return noteRow(row.note, view);
+}
+
+function noteRow(note: Note, view: View) {
+  const { key, kit, level, title, since_ms, until_ms, isOpen, href, picture } = note;
   const lasted = until_ms === null ? (isOpen ? t.activity.lasts : '') : t.lasted(until_ms - since_ms);
-  return html`<li key=${`${key} ${since_ms}`}>
-    <a class="event" href=${href}
+  return html`<li key=${`${key} ${since_ms}`} class=${picture ? 'with-picture' : undefined}>
+    ${picture && thumbnail(picture, view)}<a class="event" href=${href}
       ><time datetime=${new Date(since_ms).toISOString()}
         >${clock(since_ms, { isExact: true, isTime: true })}</time
       ><span class=${level === 'bad' ? 'state bad' : level === 'warn' ? 'state warn' : 'state'}

@@ -1,5 +1,6 @@
 /** The alarms of all kits that are not over: acknowledged, muted and noted on here. */
 import { clock, duration, number } from '../../units.ts';
+import { pictureOf } from '../../world/files.ts';
 import { addressOf } from '../../world/route.ts';
 import { assetName } from '../../world/names.ts';
 import { detectionText } from '../../world/history/log.ts';
@@ -8,6 +9,7 @@ import { t } from '../../words/words.ts';
 import { lostBox, name, chip } from '../parts/marks.ts';
 import { html } from '../parts/html.ts';
 import { shape } from '../parts/icon.ts';
+import { thumbnail } from '../files/files-view.ts';
 import { conditionText } from '../judge.ts';
 import type { Alarm, JsonValue, View } from '../../types.d.ts';
 
@@ -94,13 +96,15 @@ function factsOf({ since, last, count, acknowledged, muted_until }: Alarm, now_m
 const levels: Readonly<Record<string, 'bad' | 'warn'>> = { critical: 'bad', warning: 'warn' };
 
 function alarmRow(alarm: Alarm, view: View) {
-  const { id, kit_id, severity, note, assets } = alarm;
+  const { id, kit_id, severity, note, assets, files } = alarm;
   const { choices, time_ms } = view;
   const kit = choices.kits.find((each) => each.id === kit_id);
   const [first] = assets;
   const href = first === undefined ? addressOf('overview', kit_id) : addressOf('asset', kit_id, first);
   const level = levels[severity];
+  const picture = pictureOf(view, kit_id, files);
   return html`<li key=${id} class="alarm">
+    ${picture && thumbnail(picture, view)}
     <a href=${href}
       ><span class=${`state ${level ?? ''}`}
         >${shape(level ? 'warn' : 'ring')}<span class="unseen">${t.alarms.severity[severity]}</span></span

@@ -15,6 +15,7 @@ import { hasTrack, historyCard } from '../history/asset-history.ts';
 import { pastBox, rangeChips, scrubber } from '../history/range.ts';
 import { lostBox, card, fact, name, sentence, state, age, isWideNow } from '../parts/marks.ts';
 import { mapBox } from '../map/map-box.ts';
+import { filesCard } from '../files/files-view.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { cameraBody } from './camera-view.ts';
@@ -60,7 +61,7 @@ function bodyOf(asset: LiveAsset, view: View) {
     way: trackBar(asset, view),
     past: html`${hasTrack(asset) ? '' : rangeChips(view)}${historyCard(asset, view)}`,
     commands: commandsCard(asset, view),
-    rest: html`${tasksCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
+    rest: html`${tasksCard(asset, view)}${filesCard(asset, view)}${childrenCard(asset, view)}${aboutCard(asset, view)}${metadataCard(asset, view)}${feedsCard(asset, view)}`,
   };
   if (asset.type === 'drone' && asset.protocol !== 'partner') return droneBody(asset, view, shared);
   if (asset.type === 'camera' || asset.whep_url) return cameraBody(asset, view, shared);

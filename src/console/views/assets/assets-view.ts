@@ -2,6 +2,7 @@
 import { own } from '../../json.ts';
 import { plain } from '../../world/text.ts';
 import { missingOf } from '../../world/age.ts';
+import { addressOf } from '../../world/route.ts';
 import { assetTree } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { lostBox, chip } from '../parts/marks.ts';
@@ -25,7 +26,10 @@ export function assetsScreen(view: View) {
     body: html`<div class="page">
       ${lostBox(view)}
       <h1 class="hero only-phone">${t.nav.assets}</h1>
-      <div class="head">${filters(view)}${registerButton(view)}</div>
+      <div class="head">
+        ${filters(view)}<a class="btn small" href=${addressOf('files', choices.kit_id)}>${t.files.open}</a
+        >${registerButton(view)}
+      </div>
       <section class="card" id="assets" aria-label=${t.nav.assets}>${list}</section>
     </div>`,
   };

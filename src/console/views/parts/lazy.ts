@@ -31,23 +31,29 @@ export function lazy<T>(fetchModule: () => Promise<T>): Lazy<T> {
   };
 }
 
+const sheets: Map<string, Promise<void>> = new Map();
+
 /**
- * Loads a style sheet that the first view does not need. Resolves when it applies.
+ * Loads a style sheet that the first view does not need, once. Resolves when it applies.
  * @param file in `styles/`
  */
 export async function loadStyles(file: string) {
+  const known = sheets.get(file);
+  if (known) return known;
   const link = document.createElement('link');
   const { promise, resolve, reject }: PromiseWithResolvers<void> = Promise.withResolvers();
+  sheets.set(file, promise);
   link.rel = 'stylesheet';
   link.href = pageFile(`styles/${file}`);
   link.onload = () => resolve();
   link.onerror = () => {
     link.remove();
+    sheets.delete(file);
     reject(new Error(`${file} was not loaded`));
   };
   // The last sheet adapts the others to the width: it stays last.
   [...document.querySelectorAll('link[rel="stylesheet"]')].at(-1)?.before(link);
-  await promise;
+  return promise;
 }
 
 /**

@@ -28,7 +28,7 @@ const fleetPlaces: readonly (readonly [FleetScreen, Icon])[] = [
 ];
 
 function placeOf(screen: Screen): Screen {
-  return screen === 'asset' ? 'assets' : screen === 'align' ? 'links' : screen;
+  return screen === 'asset' || screen === 'files' ? 'assets' : screen === 'align' ? 'links' : screen;
 }
 
 export function tabsView(view: View) {

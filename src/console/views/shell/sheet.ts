@@ -8,6 +8,8 @@ interface Props {
   title: unknown;
   content: unknown;
   aside?: unknown;
+  /** As large as the screen allows, for a picture. */
+  isLarge?: boolean;
   onClose: () => void;
 }
 
@@ -39,9 +41,10 @@ export class Sheet extends Component<Props, {}> {
   };
 
   override render() {
-    const { title, content, aside, onClose } = this.props;
+    const { title, content, aside, isLarge, onClose } = this.props;
     return html`<dialog
       ref=${this.#keep}
+      class=${isLarge ? 'large' : undefined}
       aria-labelledby="sheet-title"
       onCancel=${this.#cancel}
       onClick=${this.#tap}
