@@ -234,7 +234,9 @@ export function fileStore({ database, announce, enqueueFile }: FileStoreContext)
     /** A part of it is in the folder since now. */
     fileProgress: async (place: FilePlace, received: number, now_ms: number) =>
       shown(place, 'received = ?, stored_ms = ?', received, received > 0 ? now_ms : null),
-    orderFile: async (place: FilePlace, now_ms: number) => shown(place, 'ordered_ms = ?', now_ms),
+    /** Why it waited is over, until the kit reports another reason. */
+    orderFile: async (place: FilePlace, now_ms: number) =>
+      shown(place, 'ordered_ms = ?, reason = NULL', now_ms),
     deleteFile: async (place: FilePlace) =>
       shown(place, `state = 'deleted', thumbnail = NULL, token_hash = NULL`),
     fileStored: async ({ kit_id, file_id }: FilePlace, now_ms: number): Promise<Change> => {

@@ -71,10 +71,9 @@ function list(view: View, asset_id: string, shown: readonly KitFile[]) {
 }
 
 function fileRow(file: KitFile, view: View, hasAsset: boolean) {
-  const { id, kind, name: title, at, bytes, asset_id, state, ordered } = file;
-  const { choices, world } = view;
+  const { id, kind, name: title, at, bytes, asset_id, state } = file;
+  const { world } = view;
   const asset = asset_id === null ? t.nav.label : (world.assets.get(asset_id)?.name ?? t.task.removedAsset);
-  const may = choices.session?.scopes.includes('commands') === true;
   const facts = [hasAsset ? plain(asset) : '', clock(Date.parse(at)), size(bytes)].filter(
     (text) => text !== '',
   );
@@ -97,7 +96,7 @@ function fileRow(file: KitFile, view: View, hasAsset: boolean) {
         : ''
     }
     ${
-      state === 'at_kit' && !ordered && may
+      mayRequest(file, view)
         ? html`<button
             type="button"
             class="btn small"
@@ -109,6 +108,11 @@ function fileRow(file: KitFile, view: View, hasAsset: boolean) {
         : ''
     }
   </li>`;
+}
+
+function mayRequest({ state, ordered, received_bytes }: KitFile, { choices }: View) {
+  const waits = state === 'at_kit' && !ordered && received_bytes === 0;
+  return waits && choices.session?.scopes.includes('commands') === true;
 }
 
 /** A small picture that opens large, or the sign of its kind. */

@@ -4,7 +4,7 @@ import type { files as english } from '../en/files.ts';
 export const files: typeof english = {
   title: 'Dateien',
   logs: 'Flugprotokolle und Bilder',
-  all: 'Alle Dateien des Kits',
+  all: 'Alle Dateien',
   open: 'Dateien des Kits',
   kind: {
     still: 'Bild',
@@ -21,9 +21,9 @@ export const files: typeof english = {
   onItsWay: (pct) => `Unterwegs, ${pct}\u00a0%`,
   dropped: 'Nicht mehr zu haben',
   download: 'Herunterladen',
-  downloadOf: (name) => `${name} herunterladen`,
+  downloadOf: (name) => `Herunterladen: ${name}`,
   request: 'Jetzt anfordern',
-  requestOf: (name) => `${name} jetzt anfordern`,
+  requestOf: (name) => `Jetzt anfordern: ${name}`,
   openOf: ({ kind, time }) => `${kind}, ${time}`,
   notHere: 'Das Bild ist noch am Kit.',
   none: {

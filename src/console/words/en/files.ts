@@ -2,7 +2,7 @@
 export const files = {
   title: 'Files',
   logs: 'Flight logs and pictures',
-  all: 'All files of the kit',
+  all: 'All files',
   open: 'Files of the kit',
   kind: {
     still: 'Picture',
@@ -19,9 +19,9 @@ export const files = {
   onItsWay: (pct: string) => `On its way, ${pct}\u00a0%`,
   dropped: 'Not to be had',
   download: 'Download',
-  downloadOf: (name: string) => `Download ${name}`,
+  downloadOf: (name: string) => `Download: ${name}`,
   request: 'Request now',
-  requestOf: (name: string) => `Request ${name} now`,
+  requestOf: (name: string) => `Request now: ${name}`,
   openOf: ({ kind, time }: { kind: string; time: string }) => `${kind}, ${time}`,
   notHere: 'The picture is still at the kit.',
   none: {

@@ -20,7 +20,7 @@ import { everything, gps, received, start_ms, story } from '../story.ts';
 const added_columns = schema.steps
   .flatMap(({ adds }) => adds)
   .filter((each) => each.kind === 'column')
-  .filter(({ table }) => !/^(?:webhooks|history)/u.test(table));
+  .filter(({ table }) => !/^(?:webhooks|history|alarms)/u.test(table));
 
 /** Takes away what later versions have added. */
 function makeOld(file: string): void {
