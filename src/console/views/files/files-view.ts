@@ -141,7 +141,7 @@ export function pictureSheet(file: KitFile, asset: string, { act }: View) {
   const src = state === 'stored' ? contentOf(file) : sourceOf(file);
   const content = html`<figure class="large-picture">
       ${src === '' ? html`<p class="empty">${t.files.notHere}</p>` : html`<img src=${src} alt=${t.files.openOf({ kind: title, time })} />`}
-      <figcaption>${asset && html`${name(asset)}, `}${time} ${stateText(file)}</figcaption>
+      <figcaption><span>${asset && html`${name(asset)}, `}${time}</span> ${stateText(file)}</figcaption>
     </figure>
     ${
       state === 'stored' &&
