@@ -24,7 +24,7 @@ const shownFile = z.object({
 });
 type ShownFile = z.output<typeof shownFile>;
 
-export interface ToAttach {
+interface ToAttach {
   /** Of the commit. */
   readonly changes: readonly Change[];
   /** Alarms of events that began in it. */

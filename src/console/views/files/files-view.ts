@@ -134,7 +134,7 @@ function sourceOf(file: KitFile): string {
 }
 
 /** The picture as large as the screen allows: the whole one where it is here, else the small one. */
-export function pictureSheet(file: KitFile, asset: string, { act }: View) {
+function pictureSheet(file: KitFile, asset: string, { act }: View) {
   const { at, state } = file;
   const title = t.files.kind[file.kind];
   const time = clock(Date.parse(at), { isExact: true });
