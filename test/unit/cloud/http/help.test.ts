@@ -43,5 +43,7 @@ test('a page has its title, its tables, and the place of what is not served', as
   expect(text).toContain('<title>Troubleshooting</title>');
   expect(text).toContain('<th>symptom</th>');
   expect(text).toContain('<a href="/help/degraded.md">');
-  expect(text).toContain('<code>/usr/share/doc/kit-connector-runtime/systemd/README.md#the-id-of-a-kit</code>');
+  expect(text).toContain(
+    '<code>/usr/share/doc/kit-connector-runtime/systemd/README.md#the-id-of-a-kit</code>',
+  );
 });
