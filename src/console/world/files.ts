@@ -9,6 +9,10 @@ const page_size = 50;
 const again_ms = 10_000;
 const shown_max = 500;
 
+function isFile(value: unknown): value is KitFile {
+  return ['id', 'kit_id', 'at', 'state', 'content_type'].every((key) => textIn(field(value, key)) !== '');
+}
+
 /** Takes a frame. What was deleted at the service is not shown any more; what the kit has given up is, with the reason. */
 export function takeFile({ files }: World, file: KitFile) {
   if (file.state === 'dropped' && file.reason === undefined) files.delete(file.id);
@@ -46,7 +50,7 @@ export async function loadFiles({ world, choices, act }: View, asset_id: string,
   let after: FileList = { ...asked, isLoading: false };
   try {
     const answer = await ask('GET', `/api/kits/${choices.kit_id}/files?${query}`);
-    takePage(world, asset_id, { found: listIn(field(answer, 'files')) as readonly KitFile[], cursor });
+    takePage(world, asset_id, { found: listIn(field(answer, 'files')).filter(isFile), cursor });
     const next = textIn(field(answer, 'next'));
     after = { ...after, next: next === '' || files.size >= shown_max ? null : next };
   } catch (error) {
@@ -73,7 +77,8 @@ function takePage(
 /** Orders the content from the kit; the frame shows what became of it. */
 export async function requestFile({ world, choices, act }: View, { id, kit_id }: KitFile) {
   try {
-    world.files.set(id, (await ask('POST', `/api/kits/${kit_id}/files/${id}/request`)) as KitFile);
+    const ordered = await ask('POST', `/api/kits/${kit_id}/files/${id}/request`);
+    if (isFile(ordered)) world.files.set(id, ordered);
     choices.file_fault = '';
   } catch (error) {
     choices.file_fault = t.order.refused(reasonOf(error, t.order.noAnswer));
@@ -136,7 +141,8 @@ async function loadFile(kit_id: string, id: string, onNews: () => void) {
   const asked_ms = performance.now();
   let file = single.get(id)?.file;
   try {
-    file = (await ask('GET', `/api/kits/${kit_id}/files/${id}`)) as KitFile;
+    const found = await ask('GET', `/api/kits/${kit_id}/files/${id}`);
+    if (isFile(found)) file = found;
   } catch {
     // It was deleted, or the service does not answer: asked again later.
   }
