@@ -310,9 +310,16 @@ export function backOf({ what, message }: Pick<StoredAlarm, 'what' | 'message'>)
     .parse(what === 'asset' && message?.['back']);
 }
 
+/** Of an alarm of assets: those that are back; else the newest event. */
+function dataOf(stored: StoredAlarm): Pick<AlarmResource, 'back' | 'message'> {
+  const { what, message } = stored;
+  if (!message) return {};
+  return what === 'asset' ? { back: [...backOf(stored)] } : { message };
+}
+
 export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResource {
   const { kit_id, alarm_id, what, subject, assets, severity: level, since_ms, last_ms, count } = stored;
-  const { closed_ms, value, message, acknowledged_by, acknowledged_ms, muted_until_ms, note, files } = stored;
+  const { closed_ms, value, acknowledged_by, acknowledged_ms, muted_until_ms, note, files } = stored;
   return {
     id: alarm_id,
     kit_id,
@@ -326,7 +333,7 @@ export function alarmResource(stored: StoredAlarm, now_ms: number): AlarmResourc
     count,
     ...(closed_ms !== null && { closed_at: iso(closed_ms) }),
     ...(value !== null && { value }),
-    ...(message && (what === 'asset' ? { back: [...backOf(stored)] } : { message })),
+    ...dataOf(stored),
     ...(acknowledged_by !== null &&
       acknowledged_ms !== null && { acknowledged: { by: acknowledged_by, at: iso(acknowledged_ms) } }),
     ...((muted_until_ms ?? 0) > now_ms && { muted_until: iso(muted_until_ms ?? 0) }),
