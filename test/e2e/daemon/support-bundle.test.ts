@@ -36,8 +36,8 @@ it.skipIf(peerMissing('mosquitto'))('a support bundle becomes a file for the clo
       const created_at = new Date().toISOString();
       const order = { task_id, asset_id, command_name: 'support_bundle', payload: {}, created_at };
       await cloud.send({ kind: 'task', task_id }, order);
-      const end = await cloud.until('the task ends', (each) =>
-        /completed|failed/u.test(String(each.data?.['status'])),
+      const end = await cloud.until('the task ends', ({ data }) =>
+        ['completed', 'failed'].some((status) => status === data?.['status']),
       );
       expect(end.data).toMatchObject({ status: 'completed' });
       const announced = await cloud.until('it is announced', (each) => each.channel.startsWith('file/'));

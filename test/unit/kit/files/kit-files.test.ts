@@ -77,7 +77,7 @@ describe('A support bundle', () => {
       name: 'support 1970-01-01-00-00-05.tar.gz',
       state: 'stored',
     });
-    expect((await readdir(join(dir, 'files'))).toSorted()).toEqual([...ids, 'journal'].toSorted());
+    expect(new Set(await readdir(join(dir, 'files')))).toEqual(new Set([...ids, 'journal']));
     expect(paths).toHaveLength(2);
   });
 

@@ -88,7 +88,9 @@ it('makes one clip of the alarms that come until it is complete, and names them'
   camera.alarm(2);
   camera.open();
   await eventually('it is a file', () => camera.files.length === 1);
-  const [{ from_ms = 0, event_ms = 0, to_ms = 0 } = {}] = camera.orders;
+  const [order] = camera.orders;
+  if (!order) throw new Error('nothing was ordered');
+  const { from_ms, event_ms, to_ms } = order;
   expect([event_ms - from_ms, to_ms - event_ms]).toEqual([10_000, 5_000]);
   expect(camera.files[0]).toMatchObject({
     kind: 'clip',
