@@ -13,12 +13,6 @@ function isFile(value: unknown): value is KitFile {
   return ['id', 'kit_id', 'at', 'state', 'content_type'].every((key) => textIn(field(value, key)) !== '');
 }
 
-/** Takes a frame. What was deleted at the service is not shown any more; what the kit has given up is, with the reason. */
-export function takeFile({ files }: World, file: KitFile) {
-  if (file.state === 'dropped' && file.reason === undefined) files.delete(file.id);
-  else files.set(file.id, file);
-}
-
 /** The files of an asset, or of the whole kit, newest first. */
 export function filesOf({ files }: World, asset_id: string): readonly KitFile[] {
   return [...files.values()]

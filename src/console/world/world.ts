@@ -1,10 +1,10 @@
 /** Holds the state of the kit as the frames of the service report it. */
 import { field, own } from '../json.ts';
-import { takeFile } from './files.ts';
 import { byName } from './text.ts';
 import type {
   FeedMessage,
   Fix,
+  KitFile,
   KitNow,
   LiveAsset,
   QueueResource,
@@ -81,6 +81,12 @@ export function takeFrame(world: World, frame: ServerFrame) {
     case 'heartbeat':
     default:
   }
+}
+
+/** Takes a frame. What was deleted at the service is not shown any more; what the kit has given up is, with the reason. */
+function takeFile({ files }: World, file: KitFile) {
+  if (file.state === 'dropped' && file.reason === undefined) files.delete(file.id);
+  else files.set(file.id, file);
 }
 
 function takeSnapshot(world: World, { kit, queue, assets, feeds, commands, tasks }: Snapshot) {
