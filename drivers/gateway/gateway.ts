@@ -1,4 +1,5 @@
 /** The gateway itself: load, memory and uptime, read from /proc. */
+import { createHmac } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { gatewayFeeds } from '../../src/contract/feeds.ts';
@@ -13,7 +14,6 @@ import { type GatewayOptions, gatewayOptions } from './options.ts';
 import { cpuPct, type CpuTimes, groupMemPct, memPct, parseCpu, uptime_s } from './proc.ts';
 import { rebootOrder } from './reboot-order.ts';
 import { texts } from './texts.ts';
-import { createHmac } from 'node:crypto';
 
 /** Stop, firmware, start, and a clock that is set again. */
 const reboot_timeout_ms = 600_000;

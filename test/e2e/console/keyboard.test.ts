@@ -104,7 +104,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The console by the keyb
 
   const sheets = [
     ['', '.rail .kit-btn'],
-    ['/assets', '.head .btn'],
+    ['/assets', '.head button.btn'],
     [`/a/${ids.drone}`, '.command-row button'],
     [`/a/${more_ids.camera}`, '.command-row button'],
   ] as const;
