@@ -135,7 +135,8 @@ async function gathered(peer: RTCPeerConnection, signal: AbortSignal, hasTurn: b
   if (peer.iceGatheringState === 'complete') return;
   const done = new AbortController();
   peer.addEventListener('icecandidate', ({ candidate }) => {
-    if (candidate?.type === 'relay') done.abort();
+    // Picture and sound go over the transport of the first of them (BUNDLE, RFC 9143): a candidate of the other is of no use.
+    if (candidate?.type === 'relay' && candidate.sdpMLineIndex === 0) done.abort();
   });
   peer.addEventListener('icegatheringstatechange', () => {
     if (peer.iceGatheringState === 'complete') done.abort();

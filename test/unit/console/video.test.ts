@@ -124,6 +124,39 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera e
     expect(lab.strangers).toEqual([]);
   });
 
+  it('offers once the transport that picture and sound share has a relay, not the other one', async () => {
+    const { page } = lab;
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    await page.evaluate(() => {
+      const offered: boolean[] = [];
+      let isReady = false;
+      const send = globalThis.fetch;
+      globalThis.fetch = async (input, init) => {
+        if (init?.method === 'POST') offered.push(isReady);
+        return send(input, init);
+      };
+      const relayed = (sdpMLineIndex: number): Event =>
+        Object.assign(new Event('icecandidate'), { candidate: { type: 'relay', sdpMLineIndex } });
+      globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+        override get iceGatheringState(): RTCIceGatheringState {
+          return 'gathering';
+        }
+        override async setLocalDescription(description?: RTCLocalSessionDescriptionInit): Promise<void> {
+          await super.setLocalDescription(description);
+          setTimeout(() => this.dispatchEvent(relayed(1)));
+          setTimeout(() => {
+            isReady = true;
+            this.dispatchEvent(relayed(0));
+          }, 300);
+        }
+      };
+      Object.assign(globalThis, { offered });
+    });
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.camera}`);
+    await page.locator('.video .rec').waitFor();
+    expect(await page.evaluate((): unknown => Reflect.get(globalThis, 'offered'))).toEqual([true]);
+  });
+
   it.each<[WhepAnswer, string]>([
     [
       { refused: 'link', reason: 'not over satellite' },
