@@ -34,7 +34,9 @@ function markOf({ id, geometry, properties }: AssetFeature): string {
     value === null ? [] : [`<Data name="${key}"><value>${escaped(String(value))}</value></Data>`],
   );
   // An id of XML begins with a letter.
-  return `<Placemark id="a-${id}"><name>${escaped(name)}</name><styleUrl>#${about.status}</styleUrl><ExtendedData>${data.join('')}</ExtendedData><Point><coordinates>${geometry.coordinates.map(decimal).join(',')}</coordinates></Point></Placemark>`;
+  const shown = `<styleUrl>#${about.status}</styleUrl><ExtendedData>${data.join('')}</ExtendedData>`;
+  const point = `<Point><coordinates>${geometry.coordinates.map(decimal).join(',')}</coordinates></Point>`;
+  return `<Placemark id="a-${id}"><name>${escaped(name)}</name>${shown}${point}</Placemark>`;
 }
 
 /** @param name escaped */

@@ -115,9 +115,10 @@ export function layerRoutes(
     const { refresh_s, ...wanted } = c.req.valid('query');
     const features = await featuresFor(c.var.principal, wanted);
     if (refresh_s === undefined) return c.body(layerKml(features), 200, { 'content-type': kml_type });
-    const href = new URL(c.req.url, gate.originFor(askerOf(c)));
-    href.searchParams.delete('refresh_s');
-    return c.body(linkKml(`${gate.originFor(askerOf(c))}${href.pathname}${href.search}`, refresh_s), 200, {
+    const url = new URL(c.req.url);
+    url.searchParams.delete('refresh_s');
+    const href = `${gate.originFor(askerOf(c))}${url.pathname}${url.search}`;
+    return c.body(linkKml(href, refresh_s), 200, {
       'content-type': kml_type,
       'content-disposition': 'attachment; filename="kits.kml"',
     });

@@ -75,6 +75,10 @@ export function droppingReasons(dropping: readonly Dropping[]): string[] {
   return dropping.map(({ cause, lanes }) => texts.dropping[cause](lanes.join(', ')));
 }
 
+export function refusedReasons(refused: readonly RefusedKind[]): string[] {
+  return refused.map(({ kind, code, reason }) => texts.kind_refused(kind, reason, reasonOf(code).remedy));
+}
+
 function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {
   const reasons: string[] = [];
   if (ledger.quarantined > 0) {
@@ -83,8 +87,7 @@ function bufferReasons({ ledger, unheard, refused }: DegradedFacts): string[] {
   if (unheard.length > 0) {
     reasons.push(texts.no_subscriber(unheard.join(', ')));
   }
-  for (const { kind, code, reason } of refused)
-    reasons.push(texts.kind_refused(kind, reason, reasonOf(code).remedy));
+  reasons.push(...refusedReasons(refused));
   if (!ledger.balanced) reasons.push(texts.accounting_mismatch);
   return reasons;
 }

@@ -1,6 +1,6 @@
 /** How fast the backlog drains, from what is on disk each second. Pure but for the clock that is passed in. */
 import type { Outbox } from '../outbox/live/outbox.ts';
-import { reasonOf } from '../../mqtt/codes.ts';
+import { refusedReasons } from './degraded.ts';
 import { texts } from './texts.ts';
 
 /** Below this many messages a backlog is gone before a person has read of it. */
@@ -118,9 +118,7 @@ export function waitReason(
   const unheard = dispatch.withoutSubscribers();
   const reasons = [
     ...(unheard.length > 0 ? [texts.no_subscriber(unheard.join(', '))] : []),
-    ...dispatch
-      .refusedKinds()
-      .map(({ kind, code, reason }) => texts.kind_refused(kind, reason, reasonOf(code).remedy)),
+    ...refusedReasons(dispatch.refusedKinds()),
     ...problems,
   ];
   if (reasons.length > 0) return reasons.join('. ');
