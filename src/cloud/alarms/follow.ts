@@ -295,7 +295,7 @@ function followConditions(alarms: KitAlarms, kit: Evidence, { isPassing, now_ms 
     const thing = thingOf(condition);
     found.add(`${what} ${thing}`);
     const observed_ms = observedAt(what, kit, now_ms);
-    if (observed_ms === undefined || (what === 'fix' && !saysStale(kit))) continue;
+    if (observed_ms === undefined) continue;
     const time_ms = Math.min(observed_ms, now_ms);
     if (isPassing(time_ms) && !alarms.isOpen({ what, thing })) continue;
     alarms.begin({ what, thing, severity: level, subject, value, time_ms });
@@ -318,11 +318,6 @@ const condition_kinds: readonly Exclude<ConditionKind, 'asset'>[] = [
   'dropped',
   'refused',
 ];
-
-/** The kit has lost its position. A fix that is old because nothing moved is stale as well, but no alarm. */
-function saysStale({ parts }: Evidence): boolean {
-  return jsonObject.safeParse(parts['location']?.data).data?.['stale'] === true;
-}
 
 interface Following {
   readonly things: Things;

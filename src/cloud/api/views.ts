@@ -41,7 +41,7 @@ export function isOnline(kit: Pick<StoredKit, 'state' | 'heard_ms' | 'vouched_ms
   return kit.state?.online === true && now_ms - present_ms < silent_after_ms;
 }
 
-/** Returns when the view of the kit changes without a new message: it times out, or its fix becomes stale. Undefined: never. */
+/** Returns when the view of the kit changes without a new message: it times out, or, offline, its fix becomes stale. Undefined: never. */
 export function turnsAt(
   kit: {
     readonly online: boolean;
@@ -59,7 +59,7 @@ export function turnsAt(
     turns.push(silent_ms > now_ms ? silent_ms : now_ms + look_again_ms);
   }
   const fix = times['location'];
-  const canAge = location !== undefined && !location.stale && location.source !== 'manual';
+  const canAge = !online && location !== undefined && !location.stale && location.source !== 'manual';
   if (canAge && fix !== undefined) turns.push(Date.parse(fix) + stale_after_ms + 1);
   return turns.length === 0 ? undefined : Math.min(...turns);
 }
@@ -112,7 +112,7 @@ export function telemetrySnapshot(kit: Reported, now_ms: number): KitTelemetrySn
 
 type Telemetry = Omit<KitTelemetrySnapshot, 'online' | 'kit_id' | 'kit_name'>;
 
-/** Returns the reported parts; the location becomes stale with time. */
+/** Returns the reported parts; the location of a kit that is offline becomes stale with time. */
 function telemetryOf(kit: Reported, now_ms: number): Telemetry {
   const values = Object.fromEntries(Object.entries(kit.parts).map(([part, { data }]) => [part, data]));
   const { location, wans, battery, battery_charging, gateway, clients, speedtest } =
@@ -124,12 +124,15 @@ function telemetryOf(kit: Reported, now_ms: number): Telemetry {
     clients: (clients ?? []).map(clientOf),
     ...(gateway && { gateway: gatewayOf(gateway) }),
     ...(speedtest && { speedtest: speedtestOf(speedtest) }),
-    ...(location && { location: locationOf(aged(location, kit.parts['location']?.time_ms, now_ms)) }),
+    ...(location && { location: locationOf(aged(location, kit, now_ms)) }),
   };
 }
 
-function aged(location: Location, time_ms = 0, now_ms = 0): Location {
-  if (location.source === 'manual' || now_ms - time_ms <= stale_after_ms) return location;
+/** An online kit says at once when its fix becomes stale, and repeats nothing while it stands still: until then the fix is as it said. */
+function aged(location: Location, kit: Reported, now_ms: number): Location {
+  const time_ms = kit.parts['location']?.time_ms ?? 0;
+  if (location.source === 'manual' || isOnline(kit, now_ms) || now_ms - time_ms <= stale_after_ms)
+    return location;
   const source = location.source === 'satellite' ? ('satellite_cached' as const) : location.source;
   return { ...location, source, stale: true };
 }

@@ -109,7 +109,7 @@ function position(now: Now): readonly Attention[] {
       key: 'fix',
       level: 'warn',
       icon: 'locate-fixed',
-      title: t.attention.positionOld(age_ms),
+      title: t.attention.positionOld,
       detail: t.attention.positionOldWhy,
       href: addressOf('map', kit.kit_id),
     },

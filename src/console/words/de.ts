@@ -148,7 +148,7 @@ export const de: Words = {
     since: ({ time_ms, age_ms, reason }) => `Seit ${clock(time_ms)}, ${duration(age_ms)}${because(reason)}`,
     noReason: 'Kein Grund gemeldet',
     kitBattery: (pct) => `Akku des Kits ${pct}\u00a0%`,
-    positionOld: (ms) => `Position des Kits ist ${duration(ms)} alt`,
+    positionOld: 'Position des Kits ist älter als 30 s',
     positionOldWhy: 'Das Kit meldet keine neuere Position.',
     linkOffline: (name) => `${name} ist offline`,
     assetOffline: (name) => `${name} ist offline`,

@@ -151,7 +151,7 @@ export const en = {
       `Since ${clock(time_ms)}, ${duration(age_ms)}${because(reason)}`,
     noReason: 'No reason reported',
     kitBattery: (pct: number) => `Kit battery ${pct}\u00a0%`,
-    positionOld: (ms: number) => `Kit position is ${duration(ms)} old`,
+    positionOld: 'Kit position is older than 30 s',
     positionOldWhy: 'The kit reports no newer fix.',
     linkOffline: (name: string) => `${name} is offline`,
     assetOffline: (name: string) => `${name} is offline`,

@@ -2,8 +2,6 @@
 import { detection_feeds } from './detections.ts';
 import type { FeedMessage, Freshness, LiveAsset, Now, World } from '../types.d.ts';
 
-/** A kit's fix that is older is stale (interface, Limits). */
-export const fix_old_ms = 30_000;
 /** A kit repeats all telemetry every 300 s and sends changes in between: a value not repeated by then is old. */
 export const kit_old_ms = 330_000;
 /** A drone or vehicle without a fix may have moved by then. */
@@ -78,7 +76,8 @@ export function partFreshness(part: string, now: Now): Freshness {
 
 function partLimit(part: string, { kit }: World) {
   if (part !== 'location') return kit_old_ms;
-  return kit?.location?.source === 'manual' ? Number.POSITIVE_INFINITY : fix_old_ms;
+  if (kit?.location?.source === 'manual') return Number.POSITIVE_INFINITY;
+  return kit?.location?.stale ? 0 : kit_old_ms;
 }
 
 /** Returns when the last message of an asset was observed. */

@@ -105,6 +105,7 @@ describe('The age of a value', () => {
     readonly period_ms?: number;
     readonly part?: Readonly<Record<string, number>>;
     readonly source?: string;
+    readonly stale?: boolean;
     readonly online?: boolean;
     readonly link?: 'live' | 'lost';
   }
@@ -113,6 +114,7 @@ describe('The age of a value', () => {
     period_ms,
     part = {},
     source = 'satellite',
+    stale = false,
     online = true,
     link = 'live',
   }: Scene): Now {
@@ -122,7 +124,7 @@ describe('The age of a value', () => {
     );
     const periods = Object.keys(feed).map((name) => [`a ${name}`, period_ms] as const);
     const world = {
-      kit: { online, times, location: { source } },
+      kit: { online, times, location: { source, stale } },
       feeds: new Map([['a', feeds]]),
       periods: new Map(period_ms === undefined ? [] : periods),
     };
@@ -164,10 +166,12 @@ describe('The age of a value', () => {
     expect(ages.partFreshness('location', now({}))).toEqual({ age_ms: null, isOld: true });
   });
 
-  it('of a fix has the limit of the interface, unless a person entered it', () => {
-    const part = { location: ages.fix_old_ms + 1 };
+  it('of a fix is what the kit says, as long as it repeats it, unless a person entered it', () => {
+    const part = { location: ages.kit_old_ms + 1 };
     expect(ages.partFreshness('location', now({ part })).isOld).toBe(true);
     expect(ages.partFreshness('location', now({ part, source: 'manual' })).isOld).toBe(false);
+    expect(ages.partFreshness('location', now({ part: { location: 60_000 } })).isOld).toBe(false);
+    expect(ages.partFreshness('location', now({ part: { location: 10 }, stale: true })).isOld).toBe(true);
     expect(ages.partFreshness('gateway', now({ part: { gateway: ages.kit_old_ms } })).isOld).toBe(false);
     expect(ages.partFreshness('gateway', now({ part: { gateway: ages.kit_old_ms + 1 } })).isOld).toBe(true);
   });

@@ -130,19 +130,23 @@ it('gives a reader that was slow the newest of each thing and not all that was b
   expect(of(client.frames, 'feed').length).toBeLessThan(400);
 });
 
-it('reports without a message when a fix grows stale and when a kit falls silent, though nothing more is received', async () => {
+it('reports without a message when a kit falls silent and its fix grows stale; until then a kit that stands still has a fresh one', async () => {
   const client = connect({ key: lab.key });
   await once(client.socket, 'open');
   client.send({ type: 'subscribe', assets: [] });
   await eventually('the snapshot', () => client.frames.length > 0);
   const fix = { latitude: 47, longitude: 8, source: 'satellite', kit_location: null, stale: false };
-  await lab.publish(channels.telemetry, { location: fix }, { said_ms: Date.now() - 29_000 });
-  await eventually('the fresh fix', () => of(client.frames, 'kit').length > 0);
-  expect(of(client.frames, 'kit')).toMatchObject([{ kit: { location: { stale: false } } }]);
-  await eventually('the stale fix', () => of(client.frames, 'kit').length > 1);
-  expect(of(client.frames, 'kit')[1]).toMatchObject({
-    kit: { online: true, location: { stale: true, source: 'satellite_cached' } },
-  });
+  const said_ms = Date.now() - 28_000;
+  await lab.publish(
+    channels.telemetry,
+    { location: { ...fix, longitude: 9 } },
+    { said_ms: said_ms - 60_000 },
+  );
+  await eventually('an older fix', () => of(client.frames, 'kit').length > 0);
+  await lab.publish(channels.telemetry, { location: fix }, { said_ms });
+  await eventually('the fix', () => of(client.frames, 'kit').length > 1);
+  const fresh = { kit: { online: true, location: { stale: false, source: 'satellite' } } };
+  expect(of(client.frames, 'kit')).toMatchObject([fresh, fresh]);
   // What was heard an hour ago, as the database has it after a restart of the service.
   await lab.heardAt(Date.now() - silent_after_ms + 1_500);
   await eventually('it is still online', () => of(client.frames, 'kit').length > 2);
@@ -150,6 +154,11 @@ it('reports without a message when a fix grows stale and when a kit falls silent
   await eventually('it is offline', () => of(client.frames, 'queue').length > 3);
   expect(of(client.frames, 'kit')[3]).toMatchObject({ kit: { online: false } });
   expect(of(client.frames, 'queue')[3]).toMatchObject({ queue: { online: false } });
+  await eventually('the stale fix', () =>
+    of(client.frames, 'kit').some(
+      ({ kit }) => !kit.online && kit.location?.stale && kit.location.source === 'satellite_cached',
+    ),
+  );
 });
 
 it('closes with a reason when the service stops', async () => {
