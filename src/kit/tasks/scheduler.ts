@@ -82,6 +82,8 @@ export class Scheduler {
 
   #advance(line: Line): void {
     if (this.#halted) return;
+    for (const task of line.waiting.filter((each) => this.#mayLeaveLine(each)))
+      this.#advance(this.queue.setApart(task));
     this.#preempt(line);
     while (!line.running) {
       const [first] = line.waiting;
@@ -91,6 +93,12 @@ export class Scheduler {
       if (turn.kind === 'end') this.#end(first, turn.event);
       else this.#begin(first, line, turn.reading);
     }
+  }
+
+  #mayLeaveLine(task: Task): boolean {
+    if (task.apart || !task.admitted) return false;
+    const turn = this.#turn(task);
+    return turn.kind === 'run' && turn.reading.command.own_line;
   }
 
   /** The newest safety command takes the place of all that were received before it. */
@@ -163,11 +171,14 @@ interface Line {
   readonly waiting: readonly Task[];
 }
 
-/** The lines of tasks, one for each asset: who runs, who waits, in the order of reception, within limits. */
+/**
+ * The lines of tasks, one for each asset, and one more for each command that does not touch it: who runs, who waits, in the order of
+ * reception, within limits.
+ */
 export class TaskQueue {
   readonly #limits: TaskLimits;
   readonly #tasks = new Map<string, Task>();
-  /** By asset_id; an asset without tasks has no line. */
+  /** By `keyOf`; without tasks there is no line. */
   readonly #lines = new Map<string, { running: Task | undefined; readonly waiting: Task[] }>();
 
   constructor(limits: TaskLimits) {
@@ -199,9 +210,10 @@ export class TaskQueue {
   full(asset_id: string, is_safety: boolean): string | undefined {
     if (is_safety) return undefined;
     const { waiting_per_asset_max, waiting_max } = this.#limits;
-    const here = this.#lines.get(asset_id)?.waiting.length ?? 0;
+    const lines = this.lines();
+    const here = lines.flatMap(({ waiting }) => waiting).filter((task) => task.asset_id === asset_id).length;
     if (here >= waiting_per_asset_max) return notSent(texts.asset_full(here));
-    const all = this.lines().reduce((sum, { waiting }) => sum + waiting.length, 0);
+    const all = lines.reduce((sum, { waiting }) => sum + waiting.length, 0);
     return all >= waiting_max ? notSent(texts.kit_full(all)) : undefined;
   }
 
@@ -209,6 +221,14 @@ export class TaskQueue {
   add(task: Task): void {
     this.#tasks.set(task.id, task);
     this.#line(task).waiting.push(task);
+  }
+
+  /** Moves it from the line of its asset to the end of the line of its name, which is returned. */
+  setApart(task: Task): Line {
+    this.remove(task);
+    task.apart = true;
+    this.add(task);
+    return this.#line(task);
   }
 
   /** Makes the first of a line the running one. */
@@ -236,9 +256,9 @@ export class TaskQueue {
   }
 }
 
-function keyOf({ id, asset_id }: Task): string {
+function keyOf({ id, asset_id, apart, command_name }: Task): string {
   if (asset_id === null) throw new InvariantBroken(`task ${id} has no asset and cannot wait for one`);
-  return asset_id;
+  return apart ? `${asset_id} ${command_name}` : asset_id;
 }
 
 // Carries out one task: journals its start, calls the handler, and never waits for a handler that does not stop.

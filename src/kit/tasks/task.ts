@@ -43,6 +43,8 @@ export interface Task extends TaskFacts {
   updated_ms: number;
   /** The journal has it. Until then it keeps its place in the line and does not start. */
   admitted: boolean;
+  /** It has left the line of its asset, since its command does not touch the device (`own_line`). */
+  apart: boolean;
   /** The payload as its command read it last; undefined while no command was found. */
   reading: Reading | undefined;
   /** The last reason to stop it; undefined while there is none. */
@@ -68,6 +70,7 @@ export function createTask(facts: TaskFacts, { state = received, reading }: Task
     started_mono_ms: undefined,
     updated_ms: facts.received_ms,
     admitted: false,
+    apart: false,
     ending: undefined,
     stop: new AbortController(),
     gone: new AbortController(),

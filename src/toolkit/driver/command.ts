@@ -42,6 +42,8 @@ export interface Command {
   readonly timeout_ms: number;
   /** May be run again when a restart interrupted it. Never true for what moves a machine. */
   readonly repeatable: boolean;
+  /** Does not touch the device: only tasks of the same name wait for each other, and no safety command ends them. */
+  readonly own_line: boolean;
   /** Validates the payload, without touching a device. Throws `z.ZodError` when it breaks the input schema. */
   readonly read: (payload: unknown) => Invocation;
 }
@@ -57,6 +59,7 @@ interface CommandSpec<S extends z.ZodObject> {
   /** A function where it depends on the input: to land is one of the modes that can be set. */
   readonly safety?: boolean | ((input: z.output<S>) => boolean);
   readonly repeatable?: boolean;
+  readonly own_line?: boolean;
   readonly input: S;
   readonly handle: (input: z.output<S>, context: CommandContext) => Promise<JsonObject>;
 }
@@ -75,6 +78,7 @@ export function defineCommand<S extends z.ZodObject>(spec: CommandSpec<S>): Comm
     input_schema: inputSchema(spec.input),
     timeout_ms: spec.timeout_ms ?? command_timeout_default_ms,
     repeatable: spec.repeatable ?? false,
+    own_line: spec.own_line ?? false,
     read: (payload) => invocationOf(spec, spec.input.parse(payload ?? {})),
   };
 }

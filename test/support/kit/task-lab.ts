@@ -238,6 +238,7 @@ export class Kit {
       command({ name: 'disarm', risk_level: 'high', safety: true }),
       command({ name: 'land', risk_level: 'high', safety: true }),
       command({ name: 'probe', repeatable: true }),
+      command({ name: 'record', own_line: true }),
       command({ name: 'set_speed', safety: ({ speed }) => speed === 0 }),
     ];
   }

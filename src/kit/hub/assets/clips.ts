@@ -99,7 +99,6 @@ export class Clips {
     return clipCommand(async ({ at, before_s = recordings.before_s, after_s }, signal) => {
       const now_ms = clock.stamp().time_ms;
       const event_ms = at === undefined ? now_ms : Date.parse(at);
-      // Other commands of the camera wait for this one.
       const moment = { event_ms, before_s, after_s: after_s ?? (at === undefined ? 0 : recordings.after_s) };
       const seconds = moment.before_s + moment.after_s;
       const isRecent = event_ms <= now_ms && event_ms > now_ms - age_max_ms;

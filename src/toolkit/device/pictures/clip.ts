@@ -26,6 +26,7 @@ export function clipCommand(take: (input: ClipInput, signal: AbortSignal) => Pro
     risk_level: 'low',
     timeout_ms,
     repeatable: true,
+    own_line: true,
     input: clipInput,
     handle: async (input, { signal }) => take(input, signal),
   });

@@ -154,6 +154,18 @@ describe('a dispatch right after a restart', () => {
     expect(lab.last(id)).toMatchObject({ status: 'completed' });
   });
 
+  it('lets no other wait when its command turns out not to touch the device', async () => {
+    const { lab, kit, reached } = early();
+    await lab.give({ n: 1, command: 'record' });
+    await lab.give({ n: 2 });
+    reached.yes = true;
+    lab.runner.assetsChanged();
+    await pass(commit_ms + 1);
+    expect(kit.invocations.map(({ n }) => n)).toEqual([1, 2]);
+    for (const call of kit.invocations) call.succeed();
+    await pass(commit_ms);
+  });
+
   it('expires at its deadline, and its payload is judged when the command is known', async () => {
     const { lab, kit, reached } = early();
     const id = await lab.give({ command: 'goto' });

@@ -56,6 +56,34 @@ describe('tasks of one asset', () => {
   });
 });
 
+describe('a command that does not touch the device', () => {
+  it('runs beside the others of its asset, one of its name at a time, and no safety command ends it', async () => {
+    const lab = startLab();
+    await lab.give({ n: 1, command: 'goto' });
+    await lab.give({ n: 2, command: 'record' });
+    const next = await lab.give({ n: 3, command: 'record' });
+    await lab.give({ n: 4, command: 'disarm' });
+    const called = (): readonly number[] => lab.kit.invocations.map(({ n }) => n);
+    expect(called()).toEqual([1, 2]);
+    lab.kit.invocations[0]?.fail(new Error('stopped'));
+    await pass(2 * commit_ms);
+    expect(called()).toEqual([1, 2, 4]);
+    expect(lab.kit.invocations[1]?.context.signal.aborted).toBe(false);
+    await finishAll(lab);
+    expect(called()).toEqual([1, 2, 4, 3]);
+    expect(lab.last(next)).toMatchObject({ status: 'completed' });
+  });
+
+  it('has its place among those that wait for the asset', async () => {
+    const lab = startLab({ limits: { waiting_per_asset_max: 2, waiting_max: 100 } });
+    for (const n of [1, 2, 3]) await lab.give({ n, command: 'record' });
+    expect(lab.error(await lab.give({ n: 4 }))).toBe(
+      'too many tasks waiting: 2 for this asset; command not sent',
+    );
+    await finishAll(lab);
+  });
+});
+
 describe('too many waiting tasks', () => {
   it('fail at once beyond the limit of the asset, and a safety command does not', async () => {
     const lab = startLab({ limits: { waiting_per_asset_max: 2, waiting_max: 100 } });
