@@ -164,8 +164,9 @@ export const texts = {
   series_names: (names: number, series: number) =>
     `"names" has ${names} names for ${series} series; give each series one name, other than "time"`,
   too_many_kits: (found: number, max: number) => `${found} kits; name at most ${max} in "kits"`,
-  export_broken: (reason: string) => `the export broke off: ${reason}`,
+  log_answer_cut: 'answer of the history cut off; its client has a part',
   key_ended: 'the key was revoked or has expired, or the session has ended',
+  client_left: 'the client closed the connection',
   client_stalled: (seconds: number) => `the client read nothing for ${seconds} s`,
   no_map: 'no map is configured; name a PMTiles file as "map"',
   map_bytes: (bytes: number) => `the file has ${bytes} bytes`,

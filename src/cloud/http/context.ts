@@ -16,6 +16,8 @@ export interface Env {
     /** Appears in the log and in problems. */
     request_id: string;
     principal: Principal;
+    /** Why the answer ends before its end. */
+    cut_by?: string;
     /** The body is a JSON Merge Patch (RFC 7396). */
     merges?: boolean;
   };

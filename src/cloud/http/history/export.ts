@@ -105,6 +105,11 @@ export function exportRoutes(
     const asker = askerOf(c);
     const mayRead = async (): Promise<boolean> => access.isStillKnown(principal, asker);
     const filler = format === 'ndjson' ? ndjson_filler : undefined;
+    const brokenOff = (error: unknown): Error | undefined => {
+      c.set('cut_by', messageOf(error));
+      // The server of node would print what its stream ends with.
+      return c.env.outgoing?.destroy() ? undefined : new Error(messageOf(error), { cause: error });
+    };
     return c.body(streamOf(lines(), { brokenOff, mayRead, filler }), 200, headersOf(format, kit_id));
   });
   return routes;
@@ -131,8 +136,6 @@ async function* portionsOf(
     await turn();
   }
 }
-
-const brokenOff = (error: unknown): Error => new Error(texts.export_broken(messageOf(error)));
 
 type Format = 'ndjson' | 'csv' | 'flat_csv';
 
@@ -182,8 +185,8 @@ export const quiet_max_ms = 15_000;
 export const look_every_ms = 5_000;
 
 export interface StreamParts {
-  /** Makes the error of the response from that of the portions. */
-  readonly brokenOff: (error: unknown) => Error;
+  /** Ends the response, or returns with what its stream is to end. */
+  readonly brokenOff: (error: unknown) => Error | undefined;
   /** Whether the client may still read: it can take hours over what it asked for. Rejects when that is not known. */
   readonly mayRead: () => Promise<boolean>;
   /** Sent while a portion is long in coming; means nothing between two portions. Left out: the format has no such text. */
@@ -205,10 +208,14 @@ export function streamOf(
     clearTimeout(timer);
     over.abort();
   };
-  const breakOff = (controller: Controller, reason: string): void => {
+  const fail = (controller: Controller, error: unknown): void => {
     end();
+    const failed = brokenOff(error);
+    if (failed) controller.error(failed);
+  };
+  const breakOff = (controller: Controller, reason: string): void => {
     void portions.return();
-    controller.error(brokenOff(new Error(reason)));
+    fail(controller, new Error(reason));
   };
   const look = async (controller: Controller): Promise<void> => {
     const isAllowed = await mayRead().catch(() => true);
@@ -241,8 +248,7 @@ export function streamOf(
             breakOff(controller, texts.client_stalled(portion_wait_max_ms / 1_000));
           }, portion_wait_max_ms).unref();
         } catch (error) {
-          end();
-          controller.error(brokenOff(error));
+          fail(controller, error);
         }
       },
       async cancel() {

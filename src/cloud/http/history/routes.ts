@@ -11,6 +11,7 @@ import type { ServiceLog } from '../../service-log.ts';
 import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
 import type { Changes } from '../../changes.ts';
 import { erasureRoutes } from './erasures.ts';
+import { cuttable_paths, noteCuts } from './cut.ts';
 import { exportRoutes } from './export.ts';
 import { HistoryGate } from './gate.ts';
 import {
@@ -149,11 +150,19 @@ export function historyRoutes({
   const history = new HistoryOperations(store);
   const gate = new HistoryGate();
   return [
+    cutRoutes(log),
     messageRoutes(service, history, gate),
     figureRoutes(service, history, gate),
     exportRoutes(service, history, gate, access),
     erasureRoutes({ service, history, changes, log }),
   ];
+}
+
+/** Before the routes that it is about. */
+function cutRoutes(log: ServiceLog): OpenAPIHono<Env> {
+  const routes = newRoutes();
+  routes.on('GET', cuttable_paths, noteCuts(log));
+  return routes;
 }
 
 function messageRoutes(service: Service, history: HistoryOperations, gate: HistoryGate): OpenAPIHono<Env> {
