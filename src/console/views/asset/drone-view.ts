@@ -147,7 +147,7 @@ function panel(
     ${
       old.length > 0 &&
       html`<p class="when-old">
-        ${age({ isOld: true, age_ms: Number.isFinite(oldest_ms) ? oldest_ms : null })}
+        ${age({ isOld: true, age_ms: Number.isFinite(oldest_ms) ? oldest_ms : null })}${' '}
         ${old.length === shown.length ? t.drone.instruments : old.map(({ term }) => term).join(', ')}
       </p>`
     }

@@ -18,6 +18,9 @@ const near_deg = 0.6;
 /** Room for what lies over the map there. */
 const edge = { side: 8, top: 58, bottom: 76, controls: 224 };
 
+/** Below are the degrees of the meridians, and the scale. */
+const foot_px = 44;
+
 /** Draws nothing where the operator's map covers the middle. */
 export function ground(frame: Mercator) {
   return isCovered(frame) ? '' : graticule(frame);
@@ -40,7 +43,7 @@ function graticule({ w, h, center: [lon, lat], zoom, toPicture, toPlace }: Merca
   const lines = [...xs.map(({ x }) => `M${x} 0V${h}`), ...ys.map(({ y }) => `M0 ${y}H${w}`)];
   return html`<g key="graticule" class="graticule">
     <path d=${lines.join('')} />
-    ${ys.map(({ y, text }) => html`<text key=${`y ${y}`} class="q" x="6" y=${y - 4}>${text}</text>`)}
+    ${ys.map(({ y, text }) => y < h - foot_px && html`<text key=${`y ${y}`} class="q" x="6" y=${y - 4}>${text}</text>`)}
     ${xs.map(({ x, text }) => html`<text key=${`x ${x}`} class="q" x=${x + 4} y=${h - 32}>${text}</text>`)}
   </g>`;
 }
