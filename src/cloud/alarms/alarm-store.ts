@@ -30,6 +30,7 @@ const columns = [
   'acknowledged_by',
   'acknowledged_ms',
   'muted_until_ms',
+  'unheard',
   'note',
   'files',
   'revision',
@@ -76,6 +77,7 @@ const alarmRow = z.object({
   acknowledged_by: z.string().nullable(),
   acknowledged_ms: numberOrNull,
   muted_until_ms: numberOrNull,
+  unheard: z.enum(['opened', 'raised']).nullable(),
   note: z.string().nullable(),
   files: jsonText.pipe(z.array(z.string())),
   revision: number,
@@ -188,6 +190,8 @@ export function alarmStore({ database, announce }: StoreContext) {
           revision: known.revision + 1,
         };
         await writeAlarms(queries, [changed]);
+        // What was not told while it was muted is told when it is not.
+        if (known.unheard !== null) await queries.all('UPDATE kits SET look_ms = 0 WHERE kit_id = ?', kit_id);
         await announce(queries, [changeOf(changed)]);
         return changed;
       });

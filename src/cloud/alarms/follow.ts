@@ -48,6 +48,8 @@ export interface KitNews {
   /** Something that conditions are made of has changed, beside its assets. */
   readonly isChanged: boolean;
   readonly hasAssets: boolean;
+  /** Assets that were removed. */
+  readonly gone: readonly string[];
 }
 
 /** An event that changed something, for webhooks. */
@@ -245,6 +247,8 @@ function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms
   const things = readThings(known);
   const events = followEvents(alarms, news, { things, now_ms });
   alarms.endDue();
+  alarms.endOfGone(news.gone, now_ms);
+  alarms.endMutes();
   const drained_ms = (kit?.late_ms ?? 0) + drain_ms;
   /** An observation that a later one may take back, which is on its way. */
   const isPassing = (time_ms: number): boolean => drained_ms > now_ms && now_ms - time_ms > late_after_ms;
@@ -252,7 +256,8 @@ function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms
   if (kit && hasAssets && isOnline(kit, now_ms)) followAssets(alarms, assets, { isPassing, now_ms });
   const turns = kit ? [turnsAt(kit, now_ms) ?? Infinity, drained_ms] : [];
   const ends = alarms.open.map(({ ends_ms }) => ends_ms ?? Infinity);
-  const to_come = [...turns, ...ends].filter((turn_ms) => turn_ms > now_ms);
+  const mutes = alarms.open.map(({ unheard, muted_until_ms }) => (unheard && muted_until_ms) ?? Infinity);
+  const to_come = [...turns, ...ends, ...mutes].filter((turn_ms) => turn_ms > now_ms);
   return {
     kit_id,
     kit,
@@ -345,9 +350,9 @@ function followEvents(
     const { edge } = event;
     if (edge !== 'happens' && !overtaken)
       things.set(key, { epoch, seq, edge, time_ms: notAheadMs(message, now_ms) });
+    const isTold = alarms.isTold(about, edge === 'ends');
     const isNews = followEvent(alarms, { message, event, asset_id, late, overtaken, now_ms });
-    if ((isNews || late) && !alarms.isMuted(about))
-      found.push({ kit_id, message, severity: event.severity, isLate: late });
+    if ((isNews || late) && isTold) found.push({ kit_id, message, severity: event.severity, isLate: late });
   }
   return found;
 }
@@ -417,6 +422,7 @@ export async function lookAtAlarms(queries: Queries, now_ms: number): Promise<Fo
     hasLate: false,
     isChanged: true,
     hasAssets: true,
+    gone: [],
   };
   return followAlarms(
     queries,

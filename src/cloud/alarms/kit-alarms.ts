@@ -34,6 +34,8 @@ export interface OfflineAsset {
 export interface Transition {
   readonly kind: 'opened' | 'raised' | 'closed';
   readonly alarm: StoredAlarm;
+  /** It lasts since it was muted, and is not muted any more. */
+  readonly wasMuted?: boolean;
 }
 
 export class KitAlarms {
@@ -56,9 +58,10 @@ export class KitAlarms {
 
   /** Each names all assets that its alarm has taken in by now. */
   get transitions(): readonly Transition[] {
-    return this.#transitions.map(({ kind, alarm }) => {
+    return this.#transitions.map((transition) => {
+      const { alarm } = transition;
       const { assets } = this.#all.get(alarm.alarm_id) ?? alarm;
-      return { kind, alarm: { ...alarm, assets } };
+      return { ...transition, alarm: { ...alarm, assets } };
     });
   }
 
@@ -70,10 +73,12 @@ export class KitAlarms {
     return this.open.some((alarm) => alarm.what === what && alarm.thing === thing);
   }
 
-  isMuted({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>): boolean {
-    return [...this.#all.values()].some(
-      (alarm) => alarm.what === what && alarm.thing === thing && (alarm.muted_until_ms ?? 0) > this.#now_ms,
+  /** Whether webhooks are told of an event now. While its alarm is muted only of its end, and only if they know that it began. */
+  isTold({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>, isEnd: boolean): boolean {
+    const muted = [...this.#all.values()].find(
+      (alarm) => alarm.what === what && alarm.thing === thing && this.#isMuted(alarm),
     );
+    return muted === undefined || (isEnd && muted.closed_ms === null && muted.unheard !== 'opened');
   }
 
   /** Opens an alarm, or makes the open one as grave and as new as this. Returns false where it was so. */
@@ -108,6 +113,7 @@ export class KitAlarms {
       ...times,
       ...unseen,
       muted_until_ms: null,
+      unheard: null,
       note: null,
       files: [],
       assets,
@@ -127,6 +133,18 @@ export class KitAlarms {
   endDue(): void {
     for (const alarm of this.open)
       if (alarm.ends_ms !== null && alarm.ends_ms <= this.#now_ms) this.end(alarm, alarm.ends_ms);
+  }
+
+  /** Tells what lasts and was muted until now. */
+  endMutes(): void {
+    for (const alarm of this.open)
+      if (alarm.unheard !== null && !this.#isMuted(alarm)) this.#note(alarm.unheard, alarm, true);
+  }
+
+  /** Ends events of assets that were removed: nothing else would. */
+  endOfGone(gone: readonly string[], time_ms: number): void {
+    for (const alarm of this.open)
+      if (alarm.what !== 'asset' && alarm.assets.some((id) => gone.includes(id))) this.end(alarm, time_ms);
   }
 
   /** Ends the open alarm of this thing. Returns false where there is none. */
@@ -226,8 +244,12 @@ export class KitAlarms {
     return this.open.filter(({ what }) => what === 'asset');
   }
 
-  #isSame({ closed_ms, muted_until_ms }: StoredAlarm, time_ms: number): boolean {
-    return time_ms - (closed_ms ?? 0) <= again_ms || (muted_until_ms ?? 0) > this.#now_ms;
+  #isSame(alarm: StoredAlarm, time_ms: number): boolean {
+    return time_ms - (alarm.closed_ms ?? 0) <= again_ms || this.#isMuted(alarm);
+  }
+
+  #isMuted({ muted_until_ms }: StoredAlarm): boolean {
+    return (muted_until_ms ?? 0) > this.#now_ms;
   }
 
   #renew(
@@ -259,8 +281,15 @@ export class KitAlarms {
     return put;
   }
 
-  #note(kind: Transition['kind'], alarm: StoredAlarm): void {
-    if ((alarm.muted_until_ms ?? 0) <= this.#now_ms) this.#transitions.push({ kind, alarm });
+  #note(kind: Transition['kind'], alarm: StoredAlarm, wasMuted = false): void {
+    if (kind !== 'closed' && this.#isMuted(alarm)) {
+      this.#put(alarm, { unheard: alarm.unheard ?? kind });
+      return;
+    }
+    const heard = alarm.unheard === null ? alarm : this.#put(alarm, { unheard: null });
+    // Who was not told that it began is not told that it ended.
+    if (kind !== 'closed' || alarm.unheard !== 'opened')
+      this.#transitions.push({ kind, alarm: heard, wasMuted });
   }
 }
 

@@ -339,4 +339,5 @@ export const steps: readonly Step[] = [
   { version: 6, writers_from: 2, adds: files },
   { version: 7, writers_from: 2, adds: things },
   { version: 8, writers_from: 2, adds: shown },
+  { version: 9, writers_from: 2, adds: [column('alarms', 'unheard', 'TEXT')] },
 ];

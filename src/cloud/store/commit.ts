@@ -176,7 +176,7 @@ function newsOfKit(
       observed_ms: observedMs(message, now_ms),
     });
   if (isImported)
-    return { kit_id, events: [], isHistorical, hasLate: false, isChanged: false, hasAssets: false };
+    return { kit_id, events: [], isHistorical, hasLate: false, isChanged: false, hasAssets: false, gone: [] };
   const events = done.kept
     .filter((message) => isEvent(message) && !isErased(message))
     .sort((a, b) => a.epoch - b.epoch || a.seq - b.seq);
@@ -189,6 +189,7 @@ function newsOfKit(
     hasLate: done.kept.some((message) => !isState(message) && isLate(message, now_ms, isHistorical(message))),
     isChanged: measured.has(kit_id) || kinds.has('kit') || reused.length + done.refused.length > 0,
     hasAssets: hasTurned || kinds.has('asset') || kinds.has('asset_gone'),
+    gone: done.changes.flatMap((change) => (change.kind === 'asset_gone' ? [change.asset_id] : [])),
   };
 }
 

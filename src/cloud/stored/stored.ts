@@ -113,6 +113,8 @@ export interface StoredAlarm {
   readonly acknowledged_by: string | null;
   readonly acknowledged_ms: number | null;
   readonly muted_until_ms: number | null;
+  /** What webhooks were not told since it was muted; null: they know. */
+  readonly unheard: 'opened' | 'raised' | null;
   readonly note: string | null;
   /** Ids of files that show it, the newest first. */
   readonly files: readonly string[];

@@ -7,7 +7,7 @@ import type { Transition } from '../alarms/kit-alarms.ts';
 import { fileResourceOf } from '../files/file-resource.ts';
 import type { StoredFile } from '../files/file-store.ts';
 import type { AlarmSeverity } from '../severity.ts';
-import type { Change, StoredTask } from '../stored/stored.ts';
+import type { Change, StoredAlarm, StoredTask } from '../stored/stored.ts';
 import { type WebhookType, body_bytes_max } from '../api/webhook-resources.ts';
 
 export interface WebhookEvent {
@@ -112,10 +112,27 @@ const types: Readonly<Record<string, WebhookType>> = {
   fix: 'kit.degraded',
 };
 
-function conditionEvent({ kind, alarm }: Transition): readonly WebhookEvent[] {
+/** An event that lasts since its alarm was muted. */
+function unmutedEvent(alarm: StoredAlarm): WebhookEvent {
+  const { kit_id, alarm_id, what: feed, severity, assets, last_ms, message, revision } = alarm;
+  const [asset_id = null] = assets;
+  const about = { asset_id, feed, severity };
+  return event(`${kit_id}/alarm/${alarm_id}/${revision}/unmuted`, {
+    type: 'alarm',
+    kit_id,
+    asset_id,
+    severity,
+    time_ms: last_ms,
+    data: { ...about, message },
+    shorter: { ...about, shortened: true },
+  });
+}
+
+function conditionEvent({ kind, alarm, wasMuted }: Transition): readonly WebhookEvent[] {
   const { kit_id, alarm_id, what, severity, assets, last_ms, closed_ms, revision, changed_ms } = alarm;
   const { [what]: type } = types;
-  if (!type) return [];
+  // Events of assets are announced as they come; the presence of kits has its own.
+  if (!type) return wasMuted && alarm.message ? [unmutedEvent(alarm)] : [];
   const resource = alarmResource(alarm, changed_ms);
   const [asset_id = null] = assets;
   const content = {

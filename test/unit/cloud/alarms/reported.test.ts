@@ -1,0 +1,213 @@
+/** What others reported of alarms elsewhere, played against the store of this service, on both databases. */
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import type { JsonObject } from '../../../../src/contract/json.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
+import { alarmResource } from '../../../../src/cloud/api/views.ts';
+import { makeKey } from '../../../../src/cloud/principal.ts';
+import type { Database } from '../../../../src/cloud/sql/database.ts';
+import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
+import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
+import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
+import { onEachDatabase } from '../each-database.ts';
+import { received, start_ms } from '../story.ts';
+
+const minute_ms = 60_000;
+const day_ms = 86_400_000;
+
+const told = z.object({
+  type: z.string(),
+  data: z.looseObject({
+    change: z.string().optional(),
+    feed: z.string().optional(),
+    message: z.looseObject({ detected: z.boolean() }).optional(),
+  }),
+});
+
+/** A kit, an operator, and a receiver of webhooks; times are minutes since the start. */
+async function startKit(database: Database) {
+  const store = sqlStore(database);
+  const rights = { label: 'ops', scopes: ['read'], kits: [kit_id], expires_ms: null };
+  const { key } = makeKey(rights, start_ms);
+  await store.addKey(key);
+  await store.addWebhook(
+    registeredWebhook({
+      webhook_id: 'ops',
+      url: 'https://ops.example.com/hook',
+      types: ['alarm', 'asset', 'link', 'battery', 'queue', 'kit.degraded'],
+      kits: [kit_id],
+      key_id: key.key_id,
+      created_ms: start_ms,
+    }),
+  );
+  let seq = 0;
+  const send = async (
+    minute: number,
+    channel: string,
+    data: JsonObject,
+    { said = minute, historical = false, epoch = 17 } = {},
+  ): Promise<void> => {
+    seq += 1;
+    const time_ms = start_ms + said * minute_ms;
+    const reception = received({ channel, seq, data, epoch, time_ms });
+    await store.commit([{ ...reception, historical }], start_ms + minute * minute_ms);
+  };
+  const alarms = async (minute: number) => {
+    const now_ms = start_ms + minute * minute_ms;
+    const found = await store.alarms({ kits: [kit_id], states: alarmStates, limit: 100, now_ms });
+    return found.map((alarm) => alarmResource(alarm, now_ms)).toReversed();
+  };
+  const online = { ...samples['kitState'], degraded: [], outbox: { rows: 0, bytes: 0, oldest: null } };
+  await send(0, channels.state, { ...online, online: true, reason: null });
+  await send(0, channels.asset(asset_id), samples['announcement'] ?? {});
+  return {
+    store,
+    send,
+    alarms,
+    link: async (minute: number, status: string) =>
+      send(minute, channels.telemetry, { wans: [{ name: 'eth3', status }] }),
+    battery: async (minute: number, battery: number) =>
+      send(minute, channels.telemetry, { battery, battery_charging: false }),
+    motion: async (minute: number, detected: boolean, options?: Parameters<typeof send>[3]) =>
+      send(minute, channels.event(asset_id, 'motion'), { detected }, options),
+    look: async (minute: number) => store.lookAtAlarms(start_ms + minute * minute_ms),
+    async edit(
+      minute: number,
+      about: { readonly muted_until?: number | null; readonly acknowledged?: true },
+    ) {
+      const [alarm] = await alarms(minute);
+      const { muted_until } = about;
+      const acknowledged = { by: 'ops', at_ms: start_ms + minute * minute_ms };
+      const muted_until_ms =
+        typeof muted_until === 'number' ? start_ms + muted_until * minute_ms : muted_until;
+      const edit = { muted_until_ms, ...(about.acknowledged && { acknowledged }) };
+      await store.changeAlarm(kit_id, alarm?.id ?? '', { edit, revision: undefined });
+    },
+    /** What the receiver was told, in order. */
+    async told() {
+      const rows = await database.all('SELECT body FROM webhook_messages ORDER BY queued_ms, time_ms');
+      return rows.map(({ body }) => {
+        const { type, data } = told.parse(JSON.parse(String(body)));
+        return `${type} ${data.change ?? `${data.feed} ${data.message?.detected}`}`;
+      });
+    },
+  };
+}
+
+onEachDatabase('Alarms that others reported', (open) => {
+  it('are told when they began while muted and still last as the mute ends (Icinga/icinga2#3779, prometheus/alertmanager#2896)', async () => {
+    const kit = await startKit(await open());
+    await kit.link(1, 'offline');
+    await kit.link(2, 'online');
+    await kit.edit(3, { muted_until: 60 });
+    await kit.link(30, 'offline');
+    await kit.look(59);
+    expect(await kit.told()).toEqual(['link opened', 'link closed']);
+    await kit.look(60);
+    await kit.look(61);
+    expect(await kit.told()).toEqual(['link opened', 'link closed', 'link opened']);
+    expect(await kit.alarms(61)).toMatchObject([{ state: 'open', count: 2 }]);
+  });
+
+  it('are told likewise once somebody ends the mute (prometheus/alertmanager#2896), also events of assets', async () => {
+    const kit = await startKit(await open());
+    await kit.motion(1, true);
+    await kit.motion(2, false);
+    await kit.edit(3, { muted_until: 60 });
+    await kit.motion(20, true);
+    await kit.look(21);
+    await kit.edit(30, { muted_until: null });
+    await kit.look(30);
+    await kit.motion(31, false);
+    expect(await kit.told()).toEqual([
+      'alarm motion true',
+      'alarm motion false',
+      'alarm motion true',
+      'alarm motion false',
+    ]);
+  });
+
+  it('are not told again when the mute ends and they were known before (louislam/uptime-kuma#2846)', async () => {
+    const kit = await startKit(await open());
+    await kit.link(1, 'offline');
+    await kit.edit(3, { muted_until: 60 });
+    await kit.look(61);
+    expect(await kit.told()).toEqual(['link opened']);
+  });
+
+  it('that close while muted are told, since nothing else would end them elsewhere, but not each time (prometheus/alertmanager#226, louislam/uptime-kuma#4004)', async () => {
+    const kit = await startKit(await open());
+    await kit.link(1, 'offline');
+    await kit.edit(3, { muted_until: 60 });
+    for (const minute of [10, 12, 14]) {
+      await kit.link(minute, 'online');
+      await kit.link(minute + 1, 'offline');
+    }
+    await kit.link(20, 'online');
+    await kit.look(61);
+    expect(await kit.told()).toEqual(['link opened', 'link closed']);
+  });
+
+  it('of a removed asset close with it (three-plus-three/hw_issues#1248, dgiot/dgiot#335)', async () => {
+    const kit = await startKit(await open());
+    await kit.motion(1, true);
+    await kit.send(5, channels.roster, { assets: [] });
+    expect(await kit.alarms(6)).toMatchObject([{ what: 'motion', state: 'closed' }]);
+  });
+
+  it('are open again when they become graver after somebody acknowledged them, and told (NagiosEnterprises/nagioscore#382)', async () => {
+    const kit = await startKit(await open());
+    await kit.battery(1, 18);
+    await kit.edit(2, { acknowledged: true });
+    await kit.battery(3, 17);
+    expect(await kit.alarms(3)).toMatchObject([{ state: 'acknowledged' }]);
+    await kit.battery(4, 8);
+    expect(await kit.alarms(4)).toMatchObject([{ state: 'open', severity: 'critical' }]);
+    expect(await kit.told()).toEqual(['battery opened', 'battery raised']);
+  });
+
+  it('are one that stays acknowledged while it flaps (roxy-wi/IncidentRelay#84, elastic/kibana#190609)', async () => {
+    const kit = await startKit(await open());
+    await kit.link(1, 'offline');
+    await kit.edit(2, { acknowledged: true });
+    for (const minute of [3, 7, 11]) {
+      await kit.link(minute, 'online');
+      await kit.link(minute + 2, 'offline');
+    }
+    expect(await kit.alarms(14)).toMatchObject([{ state: 'acknowledged', count: 4 }]);
+  });
+
+  it('close with an end that the kit could only send later (nerves-hub/nerves_hub_link#399)', async () => {
+    const kit = await startKit(await open());
+    await kit.motion(1, true);
+    await kit.send(2, channels.state, { ...samples['kitState'], online: false, reason: 'stopped' });
+    await kit.send(90, channels.state, { ...samples['kitState'], degraded: [], online: true, reason: null });
+    await kit.motion(91, false, { said: 10, historical: true });
+    expect((await kit.alarms(92)).find(({ what }) => what === 'motion')).toMatchObject({
+      state: 'closed',
+      closed_at: new Date(start_ms + 10 * minute_ms).toISOString(),
+    });
+  });
+
+  it('have times of the service where the clock of a kit is ahead by a day (Yeraze/meshmonitor#3363)', async () => {
+    const kit = await startKit(await open());
+    await kit.motion(1, true, { said: 1 + day_ms / minute_ms });
+    await kit.motion(4, false, { said: 4 + day_ms / minute_ms });
+    await kit.motion(30, true);
+    expect(await kit.alarms(31)).toMatchObject([
+      { state: 'closed', since: new Date(start_ms + minute_ms).toISOString() },
+      { state: 'open', since: new Date(start_ms + 30 * minute_ms).toISOString() },
+    ]);
+  });
+
+  it('stay muted over a restart of the service (prometheus/alertmanager#3457)', async () => {
+    const database = await open();
+    const kit = await startKit(database);
+    await kit.link(1, 'offline');
+    await kit.edit(2, { muted_until: 120 });
+    const again = sqlStore(database);
+    await again.lookAtAlarms(start_ms + 60 * minute_ms);
+    expect(await kit.alarms(61)).toMatchObject([{ state: 'muted' }]);
+  });
+});
