@@ -31,6 +31,9 @@ import type { Store } from './store/sql-store.ts';
 const check_unanswered_ms = 1_000;
 /** Alarms that begin or end with time alone. */
 const look_alarms_ms = 1_000;
+const look_silences_ms = 60_000;
+/** Within this time after a start or without a broker comes what kits have sent meanwhile: until then the service is deaf, not they. */
+export const settle_ms = 15_000;
 const trim_alarms_ms = 3_600_000;
 /** Interval of the look at the marks of the tables: each commit looks as well, and a replica without commits must not read what it does not know. */
 const check_schema_ms = 2_000;
@@ -151,7 +154,17 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const kept = keeper?.run(signal);
     const delivered = webhooks?.run(signal);
     everyInTurn(check_unanswered_ms, signal, async () => failUnansweredTasks({ store, changes, log, wake }));
-    everyInTurn(look_alarms_ms, signal, async () => lookAtAlarms({ store, changes, log, wake }));
+    const listening = whileListening(options.unready, Date.now);
+    everyInTurn(
+      look_alarms_ms,
+      signal,
+      listening(async () => lookAtAlarms({ store, changes, log, wake })),
+    );
+    const noteSilences = listening(async () => {
+      // A database that does not answer is logged by the search for messages.
+      if (await store.noteSilences(Date.now()).catch(() => false)) wake();
+    });
+    if (webhooks) everyInTurn(look_silences_ms, signal, noteSilences);
     everyInTurn(trim_alarms_ms, signal, async () => store.trimAlarms(Date.now()).catch(() => undefined));
     return {
       url: http.url,
@@ -231,6 +244,17 @@ function noticeExclusion(store: Store, log: ServiceLog, signal: AbortSignal): Ex
     noticed.resolve(reason);
   });
   return exclusion;
+}
+
+type Work = () => Promise<void>;
+
+/** Makes work that is done only where the service has heard kits for long enough that it would know (thingsboard#13715). */
+export function whileListening(unready: ServiceOptions['unready'], now: () => number): (work: Work) => Work {
+  let deaf_ms = now();
+  return (work) => async () => {
+    if (unready() !== undefined) deaf_ms = now();
+    if (now() - deaf_ms >= settle_ms) await work();
+  };
 }
 
 interface Unanswered extends Pick<ServiceOptions, 'store' | 'log'> {

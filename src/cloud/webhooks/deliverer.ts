@@ -1,7 +1,7 @@
 /** Delivers queued messages: at least once each, by one replica at a time, with limits for each receiver. */
 import { randomBytes } from 'node:crypto';
 import { messageOf, StorageUnavailable } from '../../platform/errors.ts';
-import { every, sleep } from '../../platform/time.ts';
+import { sleep } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { messagePause, type Pauses, receiverPause, usual_pauses } from './pauses.ts';
@@ -15,16 +15,11 @@ import type { Webhook, QueuedMessage } from './enqueue.ts';
 const at_once_max = 4;
 /** Interval of the search for messages that are due while none waits: for what another replica queued and left behind. What is queued here is searched for at once. */
 const look_idle_ms = 30_000;
-/** Interval of the search for kits that fell silent. */
-const silences_every_ms = 60_000;
 /** A claim ends after the timeout and this: then another replica delivers it. */
 const lease_grace_ms = 20_000;
 
 export interface DelivererParts {
-  readonly store: Pick<
-    WebhookStore,
-    'noteSilences' | 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessages'
-  >;
+  readonly store: Pick<WebhookStore, 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessages'>;
   readonly log: ServiceLog;
   readonly policy: AddressPolicy;
   readonly timeout_ms: number;
@@ -55,7 +50,6 @@ export class Deliverer {
 
   /** Delivers until the signal aborts; resolves when every attempt has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    every(silences_every_ms, signal, () => void this.#noteSilences());
     while (!signal.aborted) {
       this.#wake = new AbortController();
       const { signal: woken } = this.#wake;
@@ -68,12 +62,6 @@ export class Deliverer {
   /** To be called when messages may have become due. */
   wake(): void {
     this.#wake.abort();
-  }
-
-  async #noteSilences(): Promise<void> {
-    const { store, now } = this.#parts;
-    // A database that does not answer is logged by the search for messages.
-    if (await store.noteSilences(now()).catch(() => false)) this.wake();
   }
 
   /** Starts what is due. Returns when to look again, unless it is woken before. */

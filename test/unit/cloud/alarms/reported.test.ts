@@ -7,6 +7,7 @@ import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
 import { alarmResource } from '../../../../src/cloud/api/views.ts';
 import { makeKey } from '../../../../src/cloud/principal.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
+import { whileListening } from '../../../../src/cloud/start.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
@@ -199,6 +200,35 @@ onEachDatabase('Alarms that others reported', (open) => {
       { state: 'closed', since: new Date(start_ms + minute_ms).toISOString() },
       { state: 'open', since: new Date(start_ms + 30 * minute_ms).toISOString() },
     ]);
+  });
+
+  it('of silence wait until a service that was down, or without its broker, has heard what came meanwhile (thingsboard/thingsboard#13715)', async () => {
+    const kit = await startKit(await open());
+    let fault: string | undefined;
+    // Two hours later the service starts again.
+    let minute = 120;
+    const listening = whileListening(
+      () => fault,
+      () => start_ms + minute * minute_ms,
+    );
+    const look = listening(async () => void (await kit.look(minute)));
+    await look();
+    minute += 0.1;
+    await kit.link(minute, 'online');
+    minute += 1;
+    await look();
+    expect(await kit.alarms(minute)).toEqual([]);
+    // The broker is away for as long.
+    fault = 'connection refused';
+    minute += 120;
+    await look();
+    fault = undefined;
+    await look();
+    expect(await kit.alarms(minute)).toEqual([]);
+    // Whom nothing was heard of after that is silent.
+    minute += 1;
+    await look();
+    expect(await kit.alarms(minute)).toMatchObject([{ what: 'offline', state: 'open' }]);
   });
 
   it('stay muted over a restart of the service (prometheus/alertmanager#3457)', async () => {

@@ -13,7 +13,6 @@ it('asks the database nothing while no message waits, and at once when it is wok
   const never = async (): Promise<never> => Promise.reject(new Error('nothing is due'));
   const deliverer = new Deliverer({
     store: {
-      noteSilences: async () => false,
       dueWebhooks: async () => {
         looks += 1;
         return [];
