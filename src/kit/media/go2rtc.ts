@@ -11,6 +11,9 @@ const streams = z.record(
   z.looseObject({ producers: z.array(z.looseObject({ url: z.string().optional() })).nullish() }).nullable(),
 );
 
+/** Also what it refuses. A change is made before it is written, and its file may be read-only, or none (app.PatchConfig; AlexxIT/go2rtc#182). */
+const file_unwritten = 400;
+
 export function go2rtc(options: MediaServerOptions): MediaServer {
   const query = (parameters: Record<string, string>): string =>
     `/api/streams?${new URLSearchParams(parameters).toString()}`;
@@ -18,28 +21,32 @@ export function go2rtc(options: MediaServerOptions): MediaServer {
   /** What this run has put there: the list has `***` for the login (pkg/creds/secrets.go, since 1.9.11). */
   const put = new Map<string, string>();
 
+  const has: MediaServer['has'] = async ({ name, rtsp_url }, signal) => {
+    const { status, body } = await askApi(options, { method: 'GET', path: '/api/streams', signal });
+    expectOk(status);
+    const known = streams.safeParse(body).data?.[name];
+    const hidden = put.get(name) === rtsp_url ? rtsp_url.replace(/:\/\/[^@/]+@/u, '://***@') : rtsp_url;
+    return known?.producers?.some(({ url }) => url === rtsp_url || url === hidden) ?? false;
+  };
+
   return {
     name: 'go2rtc',
-    async has({ name, rtsp_url }, signal) {
-      const { status, body } = await askApi(options, { method: 'GET', path: '/api/streams', signal });
-      expectOk(status);
-      const known = streams.safeParse(body).data?.[name];
-      const hidden = put.get(name) === rtsp_url ? rtsp_url.replace(/:\/\/[^@/]+@/u, '://***@') : rtsp_url;
-      return known?.producers?.some(({ url }) => url === rtsp_url || url === hidden) ?? false;
-    },
-    async put({ name, rtsp_url }, signal) {
+    has,
+    async put(stream, signal) {
+      const { name, rtsp_url } = stream;
       const { status } = await askApi(options, {
         method: 'PUT',
         path: query({ name, src: rtsp_url }),
         signal,
       });
-      if (status === 400) throw new StreamRefused(texts.address_rejected);
-      expectOk(status);
+      if (status !== file_unwritten) expectOk(status);
       put.set(name, rtsp_url);
+      if (status === file_unwritten && !(await has(stream, signal)))
+        throw new StreamRefused(texts.address_rejected);
     },
     async remove(name, signal) {
       const { status } = await askApi(options, { method: 'DELETE', path: query({ src: name }), signal });
-      if (status !== 404) expectOk(status);
+      if (status !== 404 && status !== file_unwritten) expectOk(status);
     },
     whepUrl: (name) => below(options.viewer_url, whepPath(name)),
     watch: async (name, offer, signal) => postOffer(options, { path: `/${whepPath(name)}`, offer, signal }),

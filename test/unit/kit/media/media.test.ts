@@ -185,41 +185,49 @@ describe('streams on MediaMTX', () => {
   });
 });
 
-it('adds the stream to go2rtc once, though its list hides the login, and advertises its WHEP address', async () => {
-  const known = new Map<string, string>();
-  let [put, gets] = [0, 0];
-  const api = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://localhost');
-    const query = (key: string): string => url.searchParams.get(key) ?? '';
-    if (request.method === 'PUT') known.set(query('name'), query('src'));
-    if (request.method === 'PUT') put += 1;
-    if (request.method === 'GET') gets += 1;
-    if (request.method === 'DELETE') known.delete(query('src'));
-    // internal/streams/api.go of go2rtc, since 1.9.11.
-    const hidden = (source: string): string => source.replace(/:\/\/[\w%:]+@/u, '://***@');
-    const list = [...known].map(([key, source]) => [key, { producers: [{ url: hidden(source) }] }]);
-    response.end(request.method === 'GET' ? JSON.stringify(Object.fromEntries(list)) : '');
-  });
-  await new Promise<void>((resolve) => {
-    api.listen(0, '127.0.0.1', resolve);
-  });
-  stops.push(() => {
-    api.closeAllConnections();
-    api.close();
-  });
-  const api_url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
-  const { media } = keep(go2rtc({ api_url, viewer_url: 'http://192.0.2.1:1984' }));
-  media.want(asset_key, rtsp_url);
-  await soon(() => expect(media.urlOf(asset_key)).toBe(`http://192.0.2.1:1984/api/webrtc?src=${name}`));
-  expect(known.get(name)).toBe(rtsp_url);
-  await soon(() => expect(gets).toBeGreaterThan(3));
-  expect(put).toBe(1);
-  const changed = rtsp_url.replace('s3cret', 'other');
-  media.want(asset_key, changed);
-  await soon(() => expect(known.get(name)).toBe(changed));
-  media.want(asset_key, null);
-  await soon(() => expect(known.size).toBe(0));
-});
+it.each([
+  ['its list hides the login', 200],
+  // app.PatchConfig of go2rtc: its file is read-only, or the configuration came as text (`-c '{...}'`).
+  ['it cannot write its file', 400],
+])(
+  'adds the stream to go2rtc once, though %s, and advertises its WHEP address',
+  async (_, changes_status) => {
+    const known = new Map<string, string>();
+    let [put, gets] = [0, 0];
+    const api = createServer((request, response) => {
+      const url = new URL(request.url ?? '/', 'http://localhost');
+      const query = (key: string): string => url.searchParams.get(key) ?? '';
+      if (request.method === 'PUT') known.set(query('name'), query('src'));
+      if (request.method === 'PUT') put += 1;
+      if (request.method === 'GET') gets += 1;
+      if (request.method === 'DELETE') known.delete(query('src'));
+      // internal/streams/api.go of go2rtc, since 1.9.11.
+      const hidden = (source: string): string => source.replace(/:\/\/[\w%:]+@/u, '://***@');
+      const list = [...known].map(([key, source]) => [key, { producers: [{ url: hidden(source) }] }]);
+      if (request.method !== 'GET') response.statusCode = changes_status;
+      response.end(request.method === 'GET' ? JSON.stringify(Object.fromEntries(list)) : '');
+    });
+    await new Promise<void>((resolve) => {
+      api.listen(0, '127.0.0.1', resolve);
+    });
+    stops.push(() => {
+      api.closeAllConnections();
+      api.close();
+    });
+    const api_url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+    const { media } = keep(go2rtc({ api_url, viewer_url: 'http://192.0.2.1:1984' }));
+    media.want(asset_key, rtsp_url);
+    await soon(() => expect(media.urlOf(asset_key)).toBe(`http://192.0.2.1:1984/api/webrtc?src=${name}`));
+    expect(known.get(name)).toBe(rtsp_url);
+    await soon(() => expect(gets).toBeGreaterThan(3));
+    expect(put).toBe(1);
+    const changed = rtsp_url.replace('s3cret', 'other');
+    media.want(asset_key, changed);
+    await soon(() => expect(known.get(name)).toBe(changed));
+    media.want(asset_key, null);
+    await soon(() => expect(known.size).toBe(0));
+  },
+);
 
 it('fills the name of the stream into the template', () => {
   const told: string[] = [];
