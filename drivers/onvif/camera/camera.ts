@@ -238,7 +238,7 @@ async function shownSources(
   const describe = (token: string, index: number): Shown => {
     const source = sources.find((each) => each.token === token) ?? bare(token);
     const end = endOf(token, index);
-    const { stream, stream_unread, takePicture, takeAlarmPicture } = source;
+    const { stream, stream_unread, takePicture, takeAlarmPicture, requestKeyFrame } = source;
     const numbered = index === 0 ? camera.name : `${camera.name} ${index + 1}`;
     const about = {
       asset_key: `${asset_key}${end}`,
@@ -251,6 +251,7 @@ async function shownSources(
       takePicture,
       health: healthOf(device, source),
       takeAlarmPicture,
+      requestKeyFrame,
       // The device itself answers, whatever it shows.
       offline_reason: index === 0 ? null : (stream_unread?.fault ?? null),
     };

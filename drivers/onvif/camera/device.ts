@@ -5,6 +5,7 @@ import type { Health } from '../../../src/toolkit/driver/health.ts';
 import type { OnRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import type { DeviceStream } from '../../../src/toolkit/driver/stream-login.ts';
 import {
+  keyFrameRequest,
   type Media,
   pictureOf,
   type PictureParts,
@@ -57,6 +58,7 @@ export interface Source {
   readonly still: Health | undefined;
   /** Undefined where the configuration asks for none. */
   readonly takeAlarmPicture: TakePicture | undefined;
+  readonly requestKeyFrame: (() => Promise<void>) | undefined;
 }
 
 /** Answer to the login. */
@@ -89,7 +91,7 @@ export async function readDevice(
 
 /** What a source that cannot be shown is. */
 export function bare(token: string): Source {
-  const none = { stream: undefined, stream_unread: undefined, still: undefined };
+  const none = { stream: undefined, stream_unread: undefined, still: undefined, requestKeyFrame: undefined };
   return { token, ptz: undefined, ...none, takePicture: undefined, takeAlarmPicture: undefined };
 }
 
@@ -121,6 +123,7 @@ async function readSource(
     takePicture: hasPictures ? picture : undefined,
     still: hasPictures ? undefined : picture,
     takeAlarmPicture: options.alarm_picture ? smallPicture({ soap, service, url }, profiles) : undefined,
+    requestKeyFrame: keyFrameRequest({ soap, service, url }, shown),
   };
 }
 

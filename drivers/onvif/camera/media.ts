@@ -191,6 +191,17 @@ export interface PictureParts {
 
 const picture_deadline_ms = call_deadline_ms;
 
+/** Asks for a key frame: SetSynchronizationPoint of ONVIF Media. A camera that lacks it sends its next one when that is due. */
+export function keyFrameRequest(
+  { soap, service, url }: Omit<PictureParts, 'profile'>,
+  profile: Encoded | undefined,
+): (() => Promise<void>) | undefined {
+  if (!profile) return undefined;
+  const inner = `<ProfileToken>${escapeXml(profile.token)}</ProfileToken>`;
+  const asked = operation(service, 'SetSynchronizationPoint', inner);
+  return async () => void (await soap.call({ ...asked, url }));
+}
+
 /** How pictures are taken, else why the camera gives none. */
 export async function pictureOf(parts: PictureParts): Promise<TakePicture | Health> {
   const first = await snapshotUrl(parts);

@@ -119,6 +119,8 @@ export class SimEvents {
   }
 
   #synchronise(asked: SimRequest) {
+    // Of a media service: a key frame, of which a simulated stream has no other.
+    if (/\/media2?$/u.test(asked.path)) return '<trt:SetSynchronizationPointResponse/>';
     if (!this.#find(asked)) return unknown;
     for (const make of this.#properties.values()) this.send(make('Initialized'));
     return '<tev:SetSynchronizationPointResponse/>';

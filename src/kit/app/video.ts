@@ -37,7 +37,7 @@ interface VideoParts
   extends Pick<MediaOptions, 'onUrl' | 'signal'>, Pick<ViewersOptions, 'grant' | 'publicAddress' | 'today'> {
   readonly config: Pick<Config, 'media' | 'state_dir'>;
   readonly low_battery: LowBattery;
-  readonly hub: () => Pick<Hub, 'assetNamed'>;
+  readonly hub: () => Pick<Hub, 'assetNamed' | 'requestKeyFrame'>;
   readonly log: Log;
 }
 
@@ -62,7 +62,13 @@ export function openVideo({ config, low_battery, hub, ...parts }: VideoParts): V
     const health = streams.healthOf(asset_key);
     return { none: (health && 'reason' in health && health.reason) || media_texts.no_video };
   };
-  const viewers = new Viewers({ ...parts, server, streamOf, file: join(config.state_dir, usage_file) });
+  const viewers = new Viewers({
+    ...parts,
+    server,
+    streamOf,
+    requestKeyFrame: async (asset_id) => hub().requestKeyFrame(asset_id),
+    file: join(config.state_dir, usage_file),
+  });
   return {
     ofCameras: { streams, recordings: recordingsOf(media) },
     async receive(request, { queued }) {

@@ -138,6 +138,8 @@ export interface Hub {
   /** Forgets an asset that is gone for good; answers why it stays. */
   readonly forgetAsset: (asset_id: string) => string | undefined;
   readonly assetNamed: (asset_id: string) => NamedAsset | undefined;
+  /** Asks the camera that the asset is, where it can, for a key frame of its stream. */
+  readonly requestKeyFrame: (asset_id: string) => Promise<void>;
   readonly drivers: () => readonly DriverView[];
   readonly kit: () => KitTelemetry;
   /** The links, each with the reason of its state. */
@@ -204,6 +206,7 @@ export function createHub(options: HubOptions): Hub {
       const facts = assets.named(asset_id)?.facts;
       return facts && { id: facts.id, key: facts.asset_key, name: facts.name, driver: facts.driver };
     },
+    requestKeyFrame: async (asset_id) => assets.named(asset_id)?.requestKeyFrame?.(),
     drivers: () => [...drivers.values()],
     kit: () => kit.view(),
     links: () => kit.links(),

@@ -8,7 +8,7 @@ import type { WhepAnswer, WhepRequest } from '../../contract/whep.ts';
 import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { replaceFile } from '../../platform/replace-file.ts';
-import { everyInTurn } from '../../platform/time.ts';
+import { everyInTurn, sleep } from '../../platform/time.ts';
 import type { DriverLog } from '../../toolkit/driver/driver.ts';
 import { withPublicAddress } from './offer.ts';
 import { type MediaServer, OfferRefused } from './server.ts';
@@ -18,6 +18,9 @@ const viewers_max = 64;
 /** At 4 Mbit/s half a megabyte passes meanwhile. */
 const look_every_ms = 1_000;
 const saved_every_ms = 60_000;
+/** Of a viewer that is connecting. MediaMTX gives up after 10 s. */
+const started_every_ms = 100;
+const starts_within_ms = 10_000;
 
 /** What the link in use allows. */
 export type VideoGrant =
@@ -29,6 +32,8 @@ export interface ViewersOptions {
   readonly server: Pick<MediaServer, 'name' | 'watch' | 'leave' | 'sent'>;
   /** Name of the stream of an asset on the server, or why it has none. */
   readonly streamOf: (asset_id: string) => { readonly name: string } | { readonly none: string };
+  /** Asks the camera of an asset for a key frame. */
+  readonly requestKeyFrame: (asset_id: string) => Promise<void>;
   readonly grant: () => VideoGrant;
   /** Of the kit on the link in use, as seen from outside; undefined: not known, or the media server finds it by itself. */
   readonly publicAddress: () => string | undefined;
@@ -122,13 +127,28 @@ export class Viewers {
     this.#pending.set(id, false);
     try {
       const { answer, resource, session } = await server.watch(stream.name, offer, signal);
-      this.#viewers.set(id, { id, asset_id, resource, session, bytes: 0 });
+      const viewing = { id, asset_id, resource, session, bytes: 0 };
+      this.#viewers.set(id, viewing);
+      void this.#beginWithKeyFrame(viewing);
       this.#save();
       if (this.#pending.get(id)) await this.#end(id, 'left');
       const address = this.#options.publicAddress();
       return address === undefined ? answer : withPublicAddress(answer, address);
     } finally {
       this.#pending.delete(id);
+    }
+  }
+
+  /** A server keeps no key frame for who comes (bluenviron/mediamtx#1209), and cameras send one each second, or each ten (AlexxIT/go2rtc#1595). */
+  async #beginWithKeyFrame({ id, asset_id, session }: Viewer): Promise<void> {
+    const { server, signal, requestKeyFrame } = this.#options;
+    const until_ms = performance.now() + starts_within_ms;
+    while (server.sent && this.#viewers.has(id) && performance.now() < until_ms) {
+      await sleep(started_every_ms, signal);
+      if (signal.aborted) return;
+      // The look of each second reports a server that does not answer.
+      const sent = await server.sent(signal).catch(() => undefined);
+      if (sent?.get(session ?? '')) return requestKeyFrame(asset_id);
     }
   }
 

@@ -46,6 +46,8 @@ export interface AssetDescription {
   readonly takePicture?: TakePicture | undefined;
   /** The smallest that the camera gives, for its alarms. Left out: they have none; the configuration asks for them. */
   readonly takeAlarmPicture?: TakePicture | undefined;
+  /** Asks the camera for a key frame of `rtsp_url` now. Left out: a viewer waits for its next one. Never rejects. */
+  readonly requestKeyFrame?: (() => Promise<void>) | undefined;
 }
 
 export type ReportedHealth = Readonly<Partial<Record<HealthItem, Health>>>;

@@ -9,7 +9,7 @@ import type {
 import { cut } from '../../../contract/limits.ts';
 import { channels } from '../../../contract/topics.ts';
 import type { Command } from '../../../toolkit/driver/command.ts';
-import type { ReportedHealth, TakePicture } from '../../../toolkit/driver/driver.ts';
+import type { AssetDescription, ReportedHealth, TakePicture } from '../../../toolkit/driver/driver.ts';
 import type { Health } from '../../../toolkit/driver/health.ts';
 import type { Appender } from '../../outbox/api.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -58,6 +58,7 @@ export class Asset {
   missing: ReportedHealth | undefined;
   /** Undefined: its alarms have no pictures. */
   takeAlarmPicture: TakePicture | undefined;
+  requestKeyFrame: AssetDescription['requestKeyFrame'];
   configured = false;
   /** Its sinks ignore every call. */
   removed = false;

@@ -135,6 +135,7 @@ export class Assets {
     asset.facts = { ...facts, whep_url: this.#parts.streams.urlOf(about.asset_key) };
     asset.takePicture = about.takePicture;
     asset.takeAlarmPicture = about.takeAlarmPicture;
+    asset.requestKeyFrame = about.requestKeyFrame;
     asset.commands = usableCommands([...commands, ...this.#pictureCommands(asset)], owner.log);
     if (asset.gate?.feeds !== owner.feeds) {
       asset.gate?.close();

@@ -25,6 +25,26 @@ async function snapshot({ hub, asset }: Awaited<ReturnType<typeof serve>>) {
   return found.command.read({}).run(context());
 }
 
+describe('key frame', () => {
+  const asked = () =>
+    camera.requests.filter(
+      ({ operation, path }) => operation === 'SetSynchronizationPoint' && path.endsWith('media'),
+    );
+
+  it('is asked for at the profile whose stream is shown', async () => {
+    const { hub, asset } = await serve();
+    await hub.requestKeyFrame(asset.id);
+    expect(asked().map(({ body }) => body)).toEqual([expect.stringContaining('<ProfileToken>sub<')]);
+  });
+
+  it('is not to be had of a camera that does not know the request', async () => {
+    const { hub, asset } = await serve();
+    camera.misbehave('SetSynchronizationPoint', { fault: 'ter:ActionNotSupported' });
+    await hub.requestKeyFrame(asset.id);
+    expect(asked()).toHaveLength(1);
+  });
+});
+
 describe('picture of an alarm', () => {
   const alarm = 'tns1:VideoSource/MotionAlarm';
   const watch = async (settings: Partial<FakeCameraSettings> = {}) => {

@@ -6,6 +6,7 @@ import type { WhepRequest } from '../../../../src/contract/whep.ts';
 import { type MediaServer, OfferRefused, type Viewing } from '../../../../src/kit/media/server.ts';
 import { texts } from '../../../../src/kit/media/texts.ts';
 import { type VideoGrant, Viewers } from '../../../../src/kit/media/viewers.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 
@@ -40,7 +41,13 @@ function fakeServer({ counts = true }: { readonly counts?: boolean } = {}) {
     leave: async ({ session }: Pick<Viewing, 'resource' | 'session'>): Promise<void> => {
       sent.delete(session ?? '');
     },
-    ...(counts && { sent: async () => new Map(sent) }),
+    looks: 0,
+    ...(counts && {
+      sent: async () => {
+        server.looks += 1;
+        return new Map(sent);
+      },
+    }),
   } satisfies Partial<MediaServer> & Record<string, unknown>;
   return { server, sent };
 }
@@ -56,11 +63,13 @@ async function open(
     none: undefined as string | undefined,
     address: undefined as string | undefined,
     day: '2026-11-29',
+    key_frames: [] as string[],
   };
   const log = recordingLog();
   const place = file ?? join(await makeDirectory(), 'video.json');
   const viewers = new Viewers({
     server,
+    requestKeyFrame: async (id) => void kit.key_frames.push(id),
     streamOf: () => (kit.none === undefined ? { name: 'cam' } : { none: kit.none }),
     grant: () => kit.grant,
     publicAddress: () => kit.address,
@@ -102,6 +111,23 @@ describe('viewers of the cloud', () => {
     expect(await watch(3)).toEqual({ answer: fake.answer });
     fake.answer = 'a=candidate:4 1 tcp 1671430143 192.168.1.2 9 typ host tcptype active\r\n';
     expect(await watch(4)).toEqual({ answer: fake.answer });
+  });
+
+  it('begin with a key frame that the camera is asked for with their first packets, once', async () => {
+    const { watch, kit, sent, fake } = await open(fakeServer());
+    await watch(1);
+    await watch(2);
+    const looks = async (count: number) => {
+      const before = fake.looks;
+      await eventually('the kit looks again', () => fake.looks >= before + count);
+    };
+    await looks(3);
+    expect(kit.key_frames).toEqual([]);
+    sent.set('s1', 1_200);
+    await eventually('the camera is asked', () => kit.key_frames.length > 0);
+    sent.set('s1', 90_000);
+    await looks(3);
+    expect(kit.key_frames).toEqual([asset_id]);
   });
 
   it('end also when they leave before the media server has answered', async () => {
