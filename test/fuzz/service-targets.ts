@@ -11,7 +11,7 @@ import { expectPicture } from '../../src/toolkit/device/pictures/picture.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
 import type { LocalApi } from '../../src/kit/local/api.ts';
 import { answerBy } from '../../src/kit/local/exchange.ts';
-import { localRoutes, refusal } from '../../src/kit/local/routes.ts';
+import { localRoutes, refusal } from '../../src/kit/local/server.ts';
 import { cleanTexts, printable } from '../../src/platform/foreign-text.ts';
 import { withoutSecrets } from '../../src/platform/log/secrets.ts';
 import { clientFrame, fleetClientFrame } from '../../src/cloud/api/frames.ts';

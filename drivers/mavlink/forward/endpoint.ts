@@ -2,13 +2,314 @@
 import { serveDevice } from '../../../src/toolkit/device/device-session.ts';
 import { link_retry } from '../../../src/toolkit/device/retry.ts';
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
-import { every } from '../../../src/platform/time.ts';
-import { parseDatagram, StreamFramer, type FramerTally } from '../wire/framer.ts';
+import { aborted, every } from '../../../src/platform/time.ts';
+import { type FramerTally, parseDatagram, StreamFramer } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
 import type { EndpointOptions } from '../options.ts';
 import { type EndpointHost, type EndpointStats, EndpointTally, type Relay, texts } from './endpoint-host.ts';
-import { runTcpClient, runTcpListen } from './tcp.ts';
-import { runUdpClient, runUdpListen } from './udp.ts';
+import { connect, createServer, isIPv6, type Socket } from 'node:net';
+import { DeviceUnreachable, messageOf } from '../../../src/platform/errors.ts';
+import { silenceSince } from '../../../src/platform/stalls.ts';
+import { readPaced, serveTcp, serveUdp, TurnBudget } from '../links/sockets.ts';
+import { createSocket, type RemoteInfo } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { plainIp } from '../../../src/platform/networks.ts';
+import { isPublicIp } from '../../../src/platform/public-ip.ts';
+import { nameOf, Peer } from '../links/peers.ts';
+
+type UdpListen = Extract<EndpointOptions, { kind: 'udp_listen' }>;
+type UdpClient = Extract<EndpointOptions, { kind: 'udp_client' }>;
+
+/** Datagrams that the system has not accepted yet. */
+const unsent_max = 256;
+
+interface Station {
+  readonly host: string;
+  readonly port: number;
+}
+
+export async function runUdpListen({ host, port, peers_max }: UdpListen, on: EndpointHost): Promise<void> {
+  const stations = new Stations({
+    peers_max,
+    joined: (name) => on.joined(name),
+    left: (name) => on.left(name),
+  });
+  const recent = (bytes: number): readonly Station[] => {
+    const all = stations.recent(performance.now());
+    const allowed = all.filter((each) => mayReceive(each, bytes));
+    for (let refused = all.length - allowed.length; refused > 0; refused -= 1) on.tally.drop('public_peer');
+    if (all.length === 0) on.tally.drop('no_peer');
+    return allowed;
+  };
+  await serve({ host, port }, on, recent, (bytes, from) => {
+    const isFull = stations.isFullFor(from, performance.now());
+    // A datagram without a frame is not from a station.
+    if (!on.datagram(bytes, nameOf(from), { isRefused: isFull }) || isFull) return;
+    stations.received(from, bytes.length, performance.now());
+  });
+}
+
+async function runUdpClient({ host, port }: UdpClient, on: EndpointHost): Promise<void> {
+  const found = await Promise.race([lookup(host), aborted(on.signal)]).catch((error: unknown) => {
+    throw new DeviceUnreachable(messageOf(error), { cause: error });
+  });
+  if (!found) return;
+  const { address } = found;
+  const name = nameOf({ address, port });
+  const station = { host: address, port };
+  on.joined(name);
+  try {
+    const own = { host: isIPv6(address) ? '::' : '0.0.0.0', port: 0 };
+    await serve(
+      own,
+      on,
+      () => [station],
+      (bytes, from) => {
+        // Anyone can send to this port; only the configured station may command.
+        if (from.address === address && from.port === port) on.datagram(bytes, name, { isRefused: false });
+      },
+    );
+  } finally {
+    on.left(name);
+  }
+}
+
+async function serve(
+  own: { readonly host: string; readonly port: number },
+  on: EndpointHost,
+  stationsFor: (bytes: number) => readonly Station[],
+  receive: (bytes: Uint8Array, from: RemoteInfo) => void,
+): Promise<void> {
+  const socket = createSocket(isIPv6(own.host) ? 'udp6' : 'udp4');
+  const turn = new TurnBudget();
+  socket.on('message', (bytes, from) => {
+    if (turn.take(bytes.length)) receive(bytes, from);
+    else on.overrun();
+  });
+  await serveUdp(socket, {
+    own,
+    signal: on.signal,
+    opened: () =>
+      on.opened(
+        (bytes) => {
+          for (const { host, port } of stationsFor(bytes.length)) {
+            if (socket.getSendQueueCount() >= unsent_max) on.tally.drop('slow');
+            else {
+              // A station that is not listening is treated like a station that is switched off.
+              socket.send(bytes, port, host, () => undefined);
+              on.tally.to_stations += 1;
+            }
+          }
+        },
+        [socket.address().port],
+      ),
+    closing: () => on.closed(),
+    fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
+  });
+}
+
+// The stations of a listening UDP endpoint: recent senders of frames.
+
+/** A station that sends nothing for this long is gone: its port may belong to another process. */
+const silence_max_ms = 15_000;
+
+interface StationsParts {
+  readonly peers_max: number;
+  readonly joined: (peer: string) => void;
+  readonly left: (peer: string) => void;
+}
+
+export class Stations {
+  readonly #parts: StationsParts;
+  #peers: readonly Peer[] = [];
+
+  constructor(parts: StationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether a new station has no place. `now_ms` is monotonic. */
+  isFullFor(from: RemoteInfo, now_ms: number): boolean {
+    return !this.#at(from) && this.recent(now_ms).length >= this.#parts.peers_max;
+  }
+
+  /** Notes a frame of a station that has a place. */
+  received(from: RemoteInfo, bytes: number, now_ms: number): void {
+    const known = this.#at(from);
+    const peer = known ?? new Peer(from, now_ms);
+    peer.received(bytes, now_ms);
+    if (known) return;
+    this.#peers = [...this.#peers, peer];
+    this.#parts.joined(peer.name);
+  }
+
+  recent(now_ms: number): readonly Peer[] {
+    const isRecent = ({ received_ms }: Peer): boolean => silenceSince(received_ms, now_ms) <= silence_max_ms;
+    if (this.#peers.every(isRecent)) return this.#peers;
+    const gone = this.#peers.filter((peer) => !isRecent(peer));
+    this.#peers = this.#peers.filter(isRecent);
+    for (const { name } of gone) this.#parts.left(name);
+    return this.#peers;
+  }
+
+  #at({ address, port }: RemoteInfo): Peer | undefined {
+    return this.#peers.find((each) => each.port === port && each.host === address);
+  }
+}
+
+/**
+ * Whether a station may be sent so many bytes more. Its address may be forged, and then the one who has it would receive all
+ * telemetry for the price of a heartbeat: one in the internet gets as little as a vehicle does.
+ */
+export function mayReceive(station: Peer, bytes: number): boolean {
+  return !isPublicIp(plainIp(station.host)) || station.take(bytes);
+}
+
+type TcpListen = Extract<EndpointOptions, { kind: 'tcp_listen' }>;
+type TcpClient = Extract<EndpointOptions, { kind: 'tcp_client' }>;
+
+/** Of one connection; ten seconds of a telemetry radio. Frames beyond it are dropped whole. */
+const unsent_bytes_max = 65_536;
+/** A connection that accepts nothing for this long is closed: it would keep its place forever. */
+const stalled_max_ms = 30_000;
+const check_every_ms = 1_000;
+const connect_timeout_ms = 4_000;
+const keepalive_ms = 10_000;
+
+export async function runTcpListen({ host, port, clients_max }: TcpListen, on: EndpointHost): Promise<void> {
+  const clients = new Set<Client>();
+  const ended = new Set<Promise<string>>();
+  const server = createServer((socket) => {
+    const client = new Client(socket, `${socket.remoteAddress ?? 'unknown'}:${socket.remotePort ?? 0}`, on);
+    clients.add(client);
+    const end = client.ended.finally(() => {
+      clients.delete(client);
+      ended.delete(end);
+    });
+    ended.add(end);
+  });
+  server.maxConnections = clients_max;
+  server.on('drop', () => on.refused());
+  try {
+    await serveTcp(server, {
+      own: { host, port },
+      signal: on.signal,
+      opened: () =>
+        on.opened(
+          (bytes) => {
+            if (clients.size === 0) on.tally.drop('no_peer');
+            for (const client of clients) client.relay(bytes);
+          },
+          [port],
+        ),
+      closing() {
+        on.closed();
+        for (const client of clients) client.close();
+      },
+      fault: (error) => new DeviceUnreachable(error.message, { cause: error }),
+    });
+  } finally {
+    await Promise.all(ended);
+  }
+}
+
+async function runTcpClient({ host, port }: TcpClient, on: EndpointHost): Promise<void> {
+  const socket = connect({ host, port });
+  const stop = (): void => void socket.destroy();
+  on.signal.addEventListener('abort', stop, { once: true });
+  if (on.signal.aborted) stop();
+  socket.setTimeout(connect_timeout_ms, () => {
+    socket.destroy(new Error(texts.connect_timeout(connect_timeout_ms / 1_000)));
+  });
+  let reason: string = texts.closed_by_peer;
+  try {
+    await new Promise<void>((resolve) => {
+      socket.once('connect', resolve);
+      socket.once('close', resolve);
+      socket.on('error', (error) => {
+        reason = error.message;
+      });
+    });
+    socket.setTimeout(0);
+    if (!socket.destroyed) {
+      const client = new Client(socket, `${host}:${port}`, on);
+      on.opened(client.relay, [socket.localPort ?? 0]);
+      reason = await client.ended;
+    }
+  } finally {
+    on.signal.removeEventListener('abort', stop);
+    on.closed();
+  }
+  if (!on.signal.aborted) throw new DeviceUnreachable(reason);
+}
+
+/** One connected station. */
+class Client {
+  /** Resolves with the reason when the connection has ended. */
+  readonly ended: Promise<string>;
+  readonly #socket: Socket;
+  readonly #on: EndpointHost;
+  #corked = false;
+
+  constructor(socket: Socket, name: string, on: EndpointHost) {
+    this.#socket = socket;
+    this.#on = on;
+    this.ended = this.#serve(name);
+  }
+
+  /** Writes a frame, or drops it if the station does not read; frames of one turn of the event loop are written together. */
+  readonly relay: Relay = (bytes) => {
+    const socket = this.#socket;
+    if (socket.destroyed || socket.writableLength > unsent_bytes_max) {
+      this.#on.tally.drop('slow');
+      return;
+    }
+    if (!this.#corked) {
+      this.#corked = true;
+      socket.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        socket.uncork();
+      });
+    }
+    socket.write(bytes);
+    this.#on.tally.to_stations += 1;
+  };
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  async #serve(name: string): Promise<string> {
+    const socket = this.#socket;
+    const on = this.#on;
+    let reason: string = texts.closed_by_peer;
+    const over = new AbortController();
+    const stream = on.stream(name, over.signal);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, keepalive_ms);
+    readPaced(socket, stream);
+    socket.on('error', (error) => {
+      reason = error.message;
+    });
+    let written = 0;
+    let moved_ms = performance.now();
+    every(check_every_ms, over.signal, () => {
+      const sent = socket.bytesWritten - socket.writableLength;
+      if (sent !== written || socket.writableLength === 0) moved_ms = performance.now();
+      written = sent;
+      if (silenceSince(moved_ms) <= stalled_max_ms) return;
+      socket.destroy(new Error(texts.stalled(stalled_max_ms / 1_000)));
+    });
+    on.joined(name);
+    await new Promise<void>((resolve) => {
+      if (socket.closed) resolve();
+      else socket.once('close', () => resolve());
+    });
+    over.abort();
+    on.left(name, reason);
+    return reason;
+  }
+}
 
 export interface EndpointNeeds {
   readonly signal: AbortSignal;

@@ -3,8 +3,8 @@ import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { Rivals, sharedIds, SharedIdLog } from './conflicts.ts';
-import { Contact, sourceOf, assetKeyOf } from './contact.ts';
+import { Rivals, SharedIdLog, sharedIds } from './conflicts.ts';
+import { assetKeyOf, Contact, sourceOf } from './contact.ts';
 import { Contacts, type Route, routeOf } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
 import { cloneKeyOf, hardwareKeyOf, isKeyOf, isProvisional, nameOfClone, vehicleAsset } from './identity.ts';
@@ -13,19 +13,19 @@ import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
 import { decode, type Decoded, type Messages } from '../wire/messages.ts';
 import {
+  appearing_rate,
   configured_slot,
-  VehicleSlots,
-  vehicles_max,
-  remove_after_ms,
-  isConfirmed,
   identity_every_ms,
+  isConfirmed,
   isEstablished,
   isForAll,
   isMoved,
+  remove_after_ms,
   unannounced_silence_ms,
-  appearing_rate,
+  vehicles_max,
+  VehicleSlots,
 } from './newcomers.ts';
-import { commandsOf, type MavlinkOptions, ownOptions, type CommandName } from '../options.ts';
+import { type CommandName, commandsOf, type MavlinkOptions, ownOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
@@ -34,12 +34,65 @@ import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import { KnownMetadata } from '../reports/metadata-fetch.ts';
-import { Radios } from '../links/radios.ts';
 import { texts } from './texts.ts';
 import { Vehicle, type VehicleParts } from './vehicle.ts';
 import { type Subject, VehicleLog } from './vehicle-log.ts';
 import type { Commanded, FlightLogs } from './addressee.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
+
+type RadioReport = Messages['RADIO_STATUS'];
+type RadioMessage = Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>;
+
+interface RadioSource<C> {
+  readonly link: Link;
+  readonly peer: string;
+  readonly contact: C | undefined;
+  readonly now_ms: number;
+}
+
+/** A vehicle, and the contact by which it is served. */
+interface Served<C> {
+  readonly active: C & { readonly link: Link; readonly peer: string };
+  readonly receiveRadio: (report: RadioReport) => void;
+}
+
+/** Old radios send each report in two messages. */
+const twice_ms = 5_000;
+const fresh_ms = 10_000;
+const places_max = 256;
+
+class Radios {
+  readonly #newest = new Map<Link, { readonly report: RadioReport; readonly at_ms: number }>();
+  /** From where RADIO_STATUS came, by link and address. */
+  readonly #usual = new SeenRecently<string>({ keep_ms: twice_ms, max: places_max });
+
+  /** Returns the latest recent report of the link's radio. */
+  newestOf(link: Link, now_ms: number): RadioReport | undefined {
+    const newest = this.#newest.get(link);
+    return newest && now_ms - newest.at_ms < fresh_ms ? newest.report : undefined;
+  }
+
+  /** Gives a report to all vehicles behind the radio, which has its own ids unless `contact` is set: then it is of that one. */
+  receive<C>(
+    { name, fields }: RadioMessage,
+    { link, peer, contact, now_ms }: RadioSource<C>,
+    vehicles: readonly Served<C>[],
+  ): void {
+    this.#newest.set(link, { report: fields, at_ms: now_ms });
+    const behind = vehicles.filter(({ active }) =>
+      contact ? active === contact : active.link === link && active.peer === peer,
+    );
+    if (behind.length === 0 || this.#isSecond(name, `${link.name}|${peer}`, now_ms)) return;
+    for (const vehicle of behind) vehicle.receiveRadio(fields);
+  }
+
+  /** Whether the radio at `place` has reported the same in the usual message. */
+  #isSecond(name: Decoded['name'], place: string, now_ms: number): boolean {
+    if (name !== 'RADIO_STATUS') return this.#usual.has(place, now_ms);
+    this.#usual.note(place, true, now_ms);
+    return false;
+  }
+}
 
 export interface VehicleRegistryParts {
   readonly host: DriverHost<typeof droneFeeds>;

@@ -3,23 +3,121 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pid } from 'node:process';
 import { mkdir } from 'node:fs/promises';
-import { startApp, type App, type AppDeps } from '../../kit/app/app.ts';
+import { type App, type AppDeps, startApp } from '../../kit/app/app.ts';
 import { texts as app_texts } from '../../kit/app/texts.ts';
 import type { Config } from '../../kit/config/config.ts';
 import { refuseSecond, serveLocal } from '../../kit/local/server.ts';
-import { type Clock, type ClockStep, systemClock, openClockEvidence, vouched } from '../../platform/clock.ts';
-import type { LogRoot } from '../../platform/log/log.ts';
+import { type Clock, type ClockStep, openClockEvidence, systemClock, vouched } from '../../platform/clock.ts';
+import type { Log, LogRoot } from '../../platform/log/log.ts';
 import { wayTo } from '../../mqtt/proxy.ts';
 import { kernelRoutes } from '../../platform/linux/route-lookup.ts';
-import { openNotifier } from '../../platform/systemd/notify.ts';
-import { aborted, within } from '../../platform/time.ts';
+import { type Notifier, openNotifier } from '../../platform/systemd/notify.ts';
+import { aborted, every, sleep, within } from '../../platform/time.ts';
 import { texts } from '../texts.ts';
 import { keepMetrics } from './metrics.ts';
 import { reloader, type Reloads } from './reload.ts';
-import { salvageProgress, attendSystemd, extendStart } from './systemd.ts';
-import { exit, type Shell } from '../terminal/shell.ts';
+import { exit, type Output, type Shell } from '../terminal/shell.ts';
 import { version } from '../version.ts';
 import { systemReason } from '../../platform/errors.ts';
+import type { Vitals } from '../../kit/app/vitals.ts';
+import { LiveLine, progressText } from '../terminal/progress.ts';
+
+const status_every_ms = 10_000;
+/** Reading or repairing a large buffer takes minutes on a slow board; a start that hangs is ended after this time. */
+const start_max_ms = 900_000;
+const extend_every_ms = 10_000;
+const extend_by_ms = 60_000;
+/** Watchdog notifications within the time after which systemd restarts the service. */
+const beats = 3;
+
+interface Attended {
+  readonly vitals: Vitals;
+  readonly notifier: Notifier;
+  readonly log: Log;
+}
+
+/** Extends the start timeout of systemd until `signal` aborts, for a quarter of an hour at most. */
+export function extendStart(notifier: Pick<Notifier, 'extendStart'>, signal: AbortSignal): void {
+  const began_ms = performance.now();
+  const extend = (): void => {
+    if (performance.now() - began_ms < start_max_ms) notifier.extendStart(extend_by_ms);
+  };
+  extend();
+  every(extend_every_ms, signal, extend);
+}
+
+/** Reports to systemd until `signal` aborts. Returns what shows the status at once. */
+export function attendSystemd({ vitals, notifier, log }: Attended, signal: AbortSignal): () => void {
+  const show = (): void => notifier.status(vitals.summary());
+  show();
+  every(status_every_ms, signal, show);
+  if (notifier.watchdog_ms !== null) {
+    void feedWatchdog({ vitals, notifier, log }, notifier.watchdog_ms / beats, signal);
+  }
+  return show;
+}
+
+/** Notifies the watchdog only after every part has made progress. Logs the first failure, which explains the restart. */
+async function feedWatchdog(
+  { vitals, notifier, log }: Attended,
+  beat_ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let troubled_ms: number | undefined;
+  while (!signal.aborted) {
+    const began_ms = performance.now();
+    const trouble = await vitals.check(beat_ms);
+    if (signal.aborted) return;
+    if (trouble === undefined) notifier.alive();
+    if (trouble !== undefined && troubled_ms === undefined) {
+      log.error({ reason: trouble }, texts.no_progress);
+    }
+    if (trouble === undefined && troubled_ms !== undefined) {
+      log.info({ down_s: (performance.now() - troubled_ms) / 1_000 }, 'progress resumed');
+    }
+    troubled_ms = trouble === undefined ? undefined : (troubled_ms ?? began_ms);
+    await sleep(Math.max(0, beat_ms - (performance.now() - began_ms)), signal);
+  }
+}
+
+// Shows how far the reading of a damaged buffer file is: as a bar on a terminal, as log lines elsewhere, and to systemd.
+
+const log_every_ms = 10_000;
+
+interface SalvageParts {
+  readonly out: Output;
+  readonly log: Pick<Log, 'info'>;
+  readonly notifier: Pick<Notifier, 'status'>;
+  readonly now_ms: () => number;
+}
+
+/** Receives every report. The bar disappears with the last one; without a terminal the first and every tenth second are logged. */
+export function salvageProgress({
+  out,
+  log,
+  notifier,
+  now_ms,
+}: SalvageParts): NonNullable<AppDeps['onSalvage']> {
+  const live = new LiveLine(out);
+  let logged_ms = Number.NEGATIVE_INFINITY;
+  return ({ rows_saved, rows_expected, done }) => {
+    const counts = texts.salvaged(rows_saved, rows_expected);
+    notifier.status(done ? texts.opening_buffer : `${texts.salvaging}: ${counts}`);
+    if (out.isTTY === true) {
+      const bar = progressText({
+        what: texts.salvage,
+        done: rows_saved,
+        total: rows_expected ?? 0,
+        facts: [counts],
+      });
+      live.show(done ? '' : bar);
+      return;
+    }
+    if (done || now_ms() - logged_ms < log_every_ms) return;
+    logged_ms = now_ms();
+    log.info({ rows_saved, rows_expected }, texts.salvaging);
+  };
+}
 
 /** Limit of a shutdown. Data on disk is safe when it is exceeded. */
 const stop_deadline_ms = 10_000;

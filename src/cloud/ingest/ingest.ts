@@ -2,12 +2,38 @@
 import { messageOf, StorageBusy, StorageUnavailable } from '../../platform/errors.ts';
 import { sleep } from '../../platform/time.ts';
 import type { Reception } from '../read-message.ts';
-import { RefusalLog } from './refusal-log.ts';
 import type { Changes } from '../changes.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Committed } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
+import { Repeats } from '../../platform/log/repeats.ts';
+import { kindOf, type News } from '../stored/losses.ts';
+
+const window_ms = 600_000;
+
+/**
+ * Logs what is refused or ignored: a line for each kind at once, and one with the count of those that follow within ten minutes. The
+ * counts are logged at the end of the window, or when the signal aborts.
+ */
+class RefusalLog {
+  readonly #log: Pick<ServiceLog, 'warn'>;
+  readonly #repeats = new Repeats(window_ms);
+
+  constructor(log: Pick<ServiceLog, 'warn'>, signal: AbortSignal) {
+    this.#log = log;
+    signal.addEventListener('abort', () => this.#repeats.flush(), { once: true });
+  }
+
+  note(sentence: string, { kit_id, count, ...about }: News & { readonly kit_id: string }): void {
+    const { what: channel, reason } = about;
+    const facts = { kit_id, channel, ...(reason !== '' && { reason }) };
+    const summarize = (repeated: number): void =>
+      this.#log.warn({ ...facts, ...(repeated > 0 && { repeated }) }, sentence);
+    const text = `${kit_id} ${sentence} ${kindOf(about)}`;
+    if (this.#repeats.admits([{ text, max: 1, count, summarize }])) summarize(count - 1);
+  }
+}
 
 /** Receptions of one transaction. */
 const receptions_max = 500;

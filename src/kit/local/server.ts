@@ -1,16 +1,127 @@
 /** The control socket: HTTP on a Unix socket of this machine, between the command line and the daemon. */
 import { chmod, chown, mkdir, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import { messageOf } from '../../platform/errors.ts';
+import { CommandRefused, messageOf } from '../../platform/errors.ts';
 import { ConnectionGuard, noteRequests, type Share } from '../../platform/connection-guard.ts';
 import { aborted, within } from '../../platform/time.ts';
-import type { LocalApi } from './api.ts';
-import { answerBy } from './exchange.ts';
-import { localRoutes, refusal } from './routes.ts';
+import {
+  assetRequest,
+  type LocalApi,
+  logLevelRequest,
+  quarantineSelection,
+  type TailLine,
+  taskRequest,
+} from './api.ts';
+import { type Answer, answerBy, json, NotAnswered, type Routes } from './exchange.ts';
 import { texts } from './texts.ts';
-import { peerOf, type SocketPeer } from '../../platform/linux/socket-user.ts';
+import { peerOf, type SocketPeer, userOf } from '../../platform/linux/socket-user.ts';
+import type { z } from 'zod';
+import { readJson, request_limits } from '../../contract/bounded-json.ts';
+import { firstFault } from '../../contract/first-fault.ts';
+import { findAsset, isMeant } from './find-asset.ts';
+
+export function localRoutes(api: LocalApi, signal: AbortSignal): Routes {
+  return {
+    'GET /status': async () => json(await api.report()),
+    'GET /health': async () => json(await api.health()),
+    'GET /tail': ({ query }) => tailStream(api, query, signal),
+    'GET /buffer': async () => json(await api.buffer()),
+    'GET /buffer/quarantine': async () => json(await api.quarantine()),
+    'GET /buffer/quarantine/:id': async ({ id }) => {
+      const message = await api.quarantined(Number(id));
+      if (!message) throw new NotAnswered(404, `no message ${id} is in quarantine`);
+      return json(message);
+    },
+    'POST /buffer/quarantine/retry': async ({ body }) => {
+      const { ids } = parse(quarantineSelection, await body());
+      return json({ rows: await api.retryQuarantined(ids) });
+    },
+    'POST /buffer/quarantine/discard': async ({ body }) => {
+      const { ids } = parse(quarantineSelection, await body());
+      return json({ rows: await api.discardQuarantined(ids) });
+    },
+    'GET /log': () => json(api.recentLog()),
+    'GET /log-levels': () => json(api.logLevels()),
+    'POST /log-levels': async ({ body }) => json(api.changeLogLevels(parse(logLevelRequest, await body()))),
+    'GET /tasks': async () => json(await api.tasks()),
+    'GET /tasks/:id': async ({ id }) => {
+      const task = await api.task(id);
+      if (!task) throw new NotAnswered(404, `there is no task ${id}`);
+      return json(task);
+    },
+    'GET /commands': async ({ query }) => json(api.commands(await assetIdOf(api, query.get('asset') ?? ''))),
+    'POST /assets/forget': async ({ body, socket }) => {
+      const { asset } = parse(assetRequest, await body());
+      return json(api.forgetAsset(await assetIdOf(api, asset), await userOf(socket)));
+    },
+    'POST /tasks': async ({ body, socket }) => {
+      const { asset, command, payload, deadline_s } = parse(taskRequest, await body());
+      const order = { asset_id: await assetIdOf(api, asset), command, payload, deadline_s };
+      return json(await api.dispatch(order, await userOf(socket)), 201);
+    },
+  };
+}
+
+async function assetIdOf(api: LocalApi, words: string): Promise<string> {
+  const { assets } = await api.report();
+  const found = findAsset(assets, words);
+  if ('fault' in found) throw new NotAnswered(404, found.fault);
+  return found.id;
+}
+
+/** The reply to a failed request. */
+export function refusal(error: unknown): Answer {
+  const status = error instanceof NotAnswered ? error.status : error instanceof CommandRefused ? 409 : 500;
+  return json({ error: messageOf(error) }, status);
+}
+
+/** The body, or 400 with what is wrong with it. */
+function parse<S extends z.ZodType>(schema: S, body: string): z.output<S> {
+  let value: unknown;
+  try {
+    value = body === '' ? {} : readJson(body, request_limits);
+  } catch (error) {
+    throw new NotAnswered(400, `the body is no JSON: ${messageOf(error)}`);
+  }
+  const read = schema.safeParse(value);
+  if (!read.success) throw new NotAnswered(400, firstFault(read.error));
+  return read.data;
+}
+
+/** Text that waits for a slow reader; further lines are skipped and counted. */
+const waiting_bytes_max = 1_000_000;
+
+/** An answer that ends when the reader goes or `signal` aborts. `asset` in the query is an id, a key or a name. */
+function tailStream(api: Pick<LocalApi, 'tail'>, query: URLSearchParams, signal: AbortSignal): Answer {
+  const [asset, feed] = [query.get('asset'), query.get('feed')];
+  const content = (response: ServerResponse): void => {
+    let skipped = 0;
+    const write = (line: TailLine): void => void response.write(`${JSON.stringify(line)}\n`);
+    // The empty line carries the head of the response to the reader before anything happens.
+    response.write('\n');
+    const unsubscribe = api.tail((message) => {
+      if (asset !== null && !isMeant(message.asset, asset)) return;
+      if (feed !== null && message.feed !== feed) return;
+      if (response.writableLength >= waiting_bytes_max) {
+        skipped += 1;
+        return;
+      }
+      if (skipped > 0) write({ kind: 'skipped', lines: skipped });
+      skipped = 0;
+      write(message);
+    });
+    const end = (): void => void response.end();
+    signal.addEventListener('abort', end, { once: true });
+    response.once('close', () => {
+      signal.removeEventListener('abort', end);
+      unsubscribe();
+    });
+    if (signal.aborted) end();
+  };
+  return { content_type: 'application/x-ndjson', content };
+}
 
 interface ListenOptions {
   readonly socket: string;

@@ -10,8 +10,11 @@ import type { Appender, Draft, Journal } from '../../../src/kit/outbox/api.ts';
 import type { JournalEntry } from '../../../src/kit/outbox/protocol.ts';
 import type { Clock } from '../../../src/platform/clock.ts';
 import type { TaskActivity } from '../../../src/kit/tasks/activity.ts';
-import type { DispatchMeta } from '../../../src/kit/tasks/reception.ts';
-import { createTaskRunner, type TaskRunnerOptions } from '../../../src/kit/tasks/runner.ts';
+import {
+  createTaskRunner,
+  type DispatchMeta,
+  type TaskRunnerOptions,
+} from '../../../src/kit/tasks/runner.ts';
 import { recordingLog } from '../recording-log.ts';
 
 /** As the outbox's group commit. */

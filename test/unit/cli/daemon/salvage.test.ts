@@ -1,6 +1,6 @@
 /** What a person sees while the daemon reads a damaged buffer file. */
 import { describe, expect, it } from 'vitest';
-import { salvageProgress } from '../../../../src/cli/daemon/systemd.ts';
+import { salvageProgress } from '../../../../src/cli/daemon/daemon.ts';
 import { texts } from '../../../../src/cli/texts.ts';
 
 interface Line {

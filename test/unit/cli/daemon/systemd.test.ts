@@ -1,6 +1,6 @@
 /** How long a start may take: systemd hears that it goes on, and not for ever. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { extendStart } from '../../../../src/cli/daemon/systemd.ts';
+import { extendStart } from '../../../../src/cli/daemon/daemon.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readTpv } from '../../../../drivers/location/gpsd-reports.ts';
-import { Receivers } from '../../../../drivers/location/receivers.ts';
+import { Receivers } from '../../../../drivers/location/location.ts';
 import { forAll } from '../../../support/for-all.ts';
 
 const tpv = (more: object) =>

@@ -14,7 +14,7 @@ import {
   surveyOf,
   ticksOf,
 } from '../../../../drivers/vendorradio/ubus/iwinfo.ts';
-import { linkStateOf, positionOf, sensorsOf } from '../../../../drivers/vendorradio/ubus/linkstate.ts';
+import { linkStateOf, positionOf, sensorsOf } from '../../../../drivers/vendorradio/ubus-radio.ts';
 import { counter, figure } from '../../../../drivers/vendorradio/ubus/loose.ts';
 import { unknown_link, unknown_station } from '../../../../drivers/vendorradio/reading.ts';
 import { vendorradioFeeds } from '../../../../src/contract/feeds.ts';

@@ -9,7 +9,7 @@ import {
   unknown_station,
 } from '../../../../drivers/vendorradio/reading.ts';
 import { stationsOf } from '../../../../drivers/vendorradio/ubus/iwinfo.ts';
-import { linkStateOf } from '../../../../drivers/vendorradio/ubus/linkstate.ts';
+import { linkStateOf } from '../../../../drivers/vendorradio/ubus-radio.ts';
 
 const second_ms = 1_000;
 const peer_lost_ms = 30_000;

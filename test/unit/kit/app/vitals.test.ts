@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Vitals, vitals } from '../../../../src/kit/app/vitals.ts';
 import type { ReportParts } from '../../../../src/kit/app/status-report.ts';
-import { attendSystemd } from '../../../../src/cli/daemon/systemd.ts';
+import { attendSystemd } from '../../../../src/cli/daemon/daemon.ts';
 import { openNotifier } from '../../../../src/platform/systemd/notify.ts';
 import { fakeSystemd } from '../../../fakes/services/fake-systemd.ts';
 import { eventually } from '../../../support/eventually.ts';

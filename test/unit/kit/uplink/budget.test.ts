@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Budget } from '../../../../src/kit/uplink/window.ts';
+import { Budget } from '../../../../src/kit/uplink/sender.ts';
 
 describe('the bandwidth budget of the backlog', () => {
   it('sends at the configured rate over time, whatever the size of the messages', () => {

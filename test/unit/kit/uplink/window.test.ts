@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Window } from '../../../../src/kit/uplink/window.ts';
+import { Window } from '../../../../src/kit/uplink/sender.ts';
 
 /** A link with a fixed round trip and rate, seen from the window: each batch waits for those before it. */
 function simulate(link: { rtt_ms: number; bytes_per_ms: number }, batch_bytes: number, until_ms: number) {

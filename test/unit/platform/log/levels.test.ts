@@ -5,7 +5,7 @@ import {
   LogLevels,
   override_max_ms,
   overrides_max,
-} from '../../../../src/platform/log/levels.ts';
+} from '../../../../src/platform/log/log.ts';
 import { texts } from '../../../../src/platform/texts.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 

@@ -2,8 +2,12 @@ import fc from 'fast-check';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openAvailability } from '../../../../../drivers/links/probe/availability.ts';
-import { DayWindow, minute_ms, window_minutes } from '../../../../../drivers/links/probe/day-window.ts';
+import {
+  DayWindow,
+  minute_ms,
+  openAvailability,
+  window_minutes,
+} from '../../../../../drivers/links/probe/availability.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
 import { withDirectory } from '../../../../support/temporary.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ProbeWindow } from '../../../../../drivers/links/probe/window.ts';
+import { ProbeWindow } from '../../../../../drivers/links/probe/course.ts';
 import { forAll } from '../../../../support/for-all.ts';
 
 const timeout_ms = 3_000;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { command_names, mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
-import { vehicleCommands } from '../../../../../drivers/mavlink/vehicle-commands.ts';
+import { vehicleCommands } from '../../../../../drivers/mavlink/mavlink.ts';
 import type { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 import { StoredMissions } from '../../../../../drivers/mavlink/vehicles/stored-missions.ts';
 import { texts as vehicle_texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';

@@ -8,7 +8,7 @@ import { FakeStation } from '../../../../fakes/fake-station.ts';
 import { drone_key } from '../mavlink-lab.ts';
 import { foreignFrame, pictureDatagram, receivesAll, withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
-import { mayReceive, Stations } from '../../../../../drivers/mavlink/forward/udp.ts';
+import { mayReceive, Stations } from '../../../../../drivers/mavlink/forward/endpoint.ts';
 
 const return_home = 20;
 

@@ -3,9 +3,11 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { runTcpListen as listenForStations } from '../../../../../drivers/mavlink/forward/tcp.ts';
+import {
+  runTcpListen as listenForStations,
+  runUdpListen as receiveFromStations,
+} from '../../../../../drivers/mavlink/forward/endpoint.ts';
 import { EndpointTally, type EndpointHost } from '../../../../../drivers/mavlink/forward/endpoint-host.ts';
-import { runUdpListen as receiveFromStations } from '../../../../../drivers/mavlink/forward/udp.ts';
 import type { MediumHost } from '../../../../../drivers/mavlink/links/medium.ts';
 import { runTcpListen } from '../../../../../drivers/mavlink/links/tcp.ts';
 import { runUdpListen } from '../../../../../drivers/mavlink/links/udp.ts';

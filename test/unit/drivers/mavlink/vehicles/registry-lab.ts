@@ -1,7 +1,7 @@
 /** A registry of vehicles in a real hub, with frames and times from the test. */
 import { afterEach, beforeEach } from 'vitest';
 import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
-import { vehicleCommands } from '../../../../../drivers/mavlink/vehicle-commands.ts';
+import { vehicleCommands } from '../../../../../drivers/mavlink/mavlink.ts';
 import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
 import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
 import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
