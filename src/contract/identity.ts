@@ -18,7 +18,6 @@ export function assetId(kit_id: string, asset_key: string): string {
   return uuidV5(kit_id, asset_key);
 }
 
-/** The `id` of a command definition of an asset. */
 export function commandId(kit_id: string, asset_key: string, command_name: string): string {
   return uuidV5(assetId(kit_id, asset_key), command_name);
 }

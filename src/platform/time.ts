@@ -16,7 +16,6 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves when `signal` aborts. */
 export async function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {

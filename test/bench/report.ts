@@ -6,7 +6,6 @@ export interface Measured {
   readonly figure: Figure;
 }
 
-/** One line of `bench.jsonl`. */
 export function jsonLine({ bench, figure: measured }: Measured): string {
   const { figure, value, unit, against, against_value, skipped } = measured;
   const line = { bench, figure, value, unit, against, against_value, ratio: ratioOf(measured) };

@@ -119,7 +119,6 @@ export async function startAppLab(text: string) {
     link,
     read,
     events: runs.events,
-    /** Names of the drivers and their states. */
     states: () => Object.fromEntries(hub.drivers().map(({ name, state }) => [name, state])),
     idOf: (key: string) => assetId(kit_id, key),
     /** Publishes positions of this drone for three seconds, and returns how many left in the last one of them. */

@@ -4,7 +4,6 @@ export interface Random {
   /** A whole number from 0 up to, not including, `end`. */
   below(end: number): number;
   bytes(length: number): Buffer;
-  /** One of the items. */
   of<T>(items: readonly T[]): T;
 }
 

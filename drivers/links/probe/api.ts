@@ -10,7 +10,6 @@ export interface ProbeTarget {
 }
 
 export interface ProberSpec {
-  /** Interface name. */
   readonly device: string;
   /** The intended interface: a device that was plugged in again has the name but another index. */
   readonly ifindex: number;

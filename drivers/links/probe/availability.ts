@@ -9,7 +9,6 @@ import { texts } from '../texts.ts';
 import type { AvailabilitySpec, Boot, Moment, NotedLink, OpenAvailability } from './api.ts';
 import { readTextUpToSync, small_bytes_max, table_bytes_max } from '../../../src/platform/bounded-file.ts';
 
-/** Minutes of the window. */
 export const window_minutes = 1_440;
 export const minute_ms = 60_000;
 

@@ -24,7 +24,6 @@ const radius_min_plane_m = 20;
 const radius_max_m = 1_000;
 const speed_min_mps = 0.1;
 
-/** Returns the command for vehicles that have it. */
 export function orbitCommand(
   vehicle: Bounded,
   options: MavlinkOptions,

@@ -60,7 +60,6 @@ const rallyPart = z.looseObject({
   points: z.array(place_with_height).max(points_max).default([]),
 });
 
-/** Returns the items of a fence. */
 function fenceItems(fence: z.output<typeof fencePart>): readonly PlannedItem[] {
   const polygons = fence.polygons.flatMap(({ inclusion, polygon }, index) => {
     const command = inclusion ? command_inclusion_polygon : command_exclusion_polygon;
@@ -79,7 +78,6 @@ function fenceItems(fence: z.output<typeof fencePart>): readonly PlannedItem[] {
   return [...polygons, ...circles, { path: 'geoFence.breachReturn', item }];
 }
 
-/** Returns the items of rally points. */
 function rallyItems({ points }: z.output<typeof rallyPart>): readonly PlannedItem[] {
   return points.map(([lat, lon, height_m], index) => ({
     path: `rallyPoints.points[${index}]`,
@@ -127,7 +125,6 @@ export function fenceOf(items: readonly StoredItem[]): JsonObject | undefined {
   };
 }
 
-/** Returns `rallyPoints`. */
 function rallyOf(items: readonly StoredItem[]): JsonObject {
   return { version: 2, points: items.map((item) => [...placeOf(item), rounded(item.z)]) };
 }

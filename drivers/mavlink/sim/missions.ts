@@ -124,7 +124,6 @@ export class SimMissions {
     else this.current = next;
   }
 
-  /** What MISSION_CURRENT reports. */
   report(is_flying: boolean): Messages['MISSION_CURRENT'] {
     const count = Math.max(0, (this.stored[type_mission]?.length ?? 0) - this.first);
     const is_begun = this.current > this.first;

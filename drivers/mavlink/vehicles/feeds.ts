@@ -420,7 +420,6 @@ export function windVectorFeed({ wind_x, wind_y }: Messages['WIND_COV']): Feed<'
   };
 }
 
-/** `VIBRATION`. */
 export function vibrationFeed(report: Messages['VIBRATION']): Feed<'vibration'> {
   const { vibration_x, vibration_y, vibration_z, clipping_0, clipping_1, clipping_2 } = report;
   return {
@@ -431,7 +430,6 @@ export function vibrationFeed(report: Messages['VIBRATION']): Feed<'vibration'> 
   };
 }
 
-/** `FENCE_STATUS`. */
 export function fenceFeed(status: Messages['FENCE_STATUS']): Feed<'fence'> {
   const { breach_status, breach_count, breach_type } = status;
   return {

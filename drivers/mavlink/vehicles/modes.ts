@@ -126,7 +126,6 @@ function ardupilotMode(kind: Kind, name: string): ModeNumbers {
 /** The mode in which the motors of an ArduRover are off: a boat drifts in it (ArduPilot#10186). */
 export const ardurover_hold_mode = ardupilot_modes.rover.indexOf('HOLD');
 
-/** The mode in which an ArduSub rises to the surface. */
 export const ardusub_surface_mode = ardupilot_modes.sub.indexOf('SURFACE');
 
 /** The mode that an ArduSub changes to without a command when it is at the surface. */

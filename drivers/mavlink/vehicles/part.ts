@@ -273,7 +273,6 @@ export class Parts {
     this.#needs = needs;
   }
 
-  /** Returns the text of a component that the message completes. */
   receive(message: Decoded, from: FromPart): StatusText | undefined {
     const { vehicle, source, compid, now_ms } = from;
     const key = `${vehicle.asset_key}.${compid}`;
@@ -460,7 +459,6 @@ function makerOf({ name, fields }: Decoded): Maker | undefined {
 
 const command_request_message = 512;
 
-/** Returns the request for one message of a component. */
 function requestMessage(
   { sysid, compid }: { readonly sysid: number; readonly compid: number },
   msgid: number,

@@ -278,7 +278,6 @@ const px4_faults: Faults<Messages['ESTIMATOR_STATUS']> = [
   [(status) => exceeds(status.mag_ratio, px4_ratio_max), 'compass innovation'],
 ];
 
-/** `EKF_STATUS_REPORT`. */
 export function ardupilotHealth(
   report: Messages['EKF_STATUS_REPORT'],
   { armed, kind }: { readonly armed: boolean; readonly kind: Kind },

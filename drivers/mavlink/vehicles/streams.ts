@@ -238,7 +238,6 @@ export class Streams {
     if (want && now_ms - want.asked_ms >= recheck_every_ms) this.requestIdentity(now_ms);
   }
 
-  /** Requests the identity now. */
   requestIdentity(now_ms: number): void {
     const want = this.#wants.get('AUTOPILOT_VERSION');
     if (!want) return;

@@ -457,7 +457,6 @@ export class VehicleRegistry {
     return vehicle;
   }
 
-  /** Removes a vehicle, its contacts and its parts. */
   #remove(vehicle: Vehicle): void {
     for (const contact of vehicle.contacts) this.#drop(contact);
     vehicle.remove();

@@ -31,7 +31,6 @@ export interface VehicleParts {
   readonly passive: boolean;
   /** Silence after which a vehicle received in this way is offline. */
   readonly offlineAfter_ms: (contact: Contact) => number;
-  /** Whether the configuration names it. */
   readonly isConfigured: boolean;
   /** Whether the configuration names the hosts that it sends from, so that no other is accepted. */
   readonly hasHosts: boolean;

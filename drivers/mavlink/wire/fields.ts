@@ -85,7 +85,6 @@ export function sizeOf(type: string): number {
   return type === 'char' || type === 'chunk' ? 1 : numberTypeOf(type).size;
 }
 
-/** Returns the function that reads the field. */
 export function readerOf({ type, at, length }: Field): (view: DataView) => unknown {
   if (type === 'char') return (view) => chunkText(view, at, length).trim();
   if (type === 'chunk') return (view) => chunkText(view, at, length);

@@ -193,7 +193,6 @@ export function textAt(node: XmlNode | undefined, ...path: readonly string[]): s
   return text === '' ? undefined : text;
 }
 
-/** All children of a name. */
 export function all(node: XmlNode | undefined, name: string): readonly XmlNode[] {
   const key = plain(name);
   return node && Object.hasOwn(node.children, key) ? (node.children[key] ?? []) : [];

@@ -20,7 +20,6 @@ export interface Preset {
   readonly name: string;
 }
 
-/** The question for the presets of one channel. */
 export function presetsQuestion(channel: number): Command {
   return { cmd: 'GetPtzPreset', action: 1, param: { channel } };
 }

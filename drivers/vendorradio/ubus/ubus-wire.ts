@@ -117,7 +117,6 @@ function errorAnswer(code: number, message: string): Answer {
   return { kind: 'failed', sentence: texts.error_code(code, message).trim() };
 }
 
-/** Sentence for a failed answer. */
 export function answerWords(answer: Answer): string {
   if (answer.kind === 'status') return status_words[answer.code] ?? `status ${answer.code}`;
   if (answer.kind === 'failed') return answer.sentence;

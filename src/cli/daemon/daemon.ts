@@ -171,7 +171,6 @@ export async function runDaemon(
       const local = await serveLocal(app.local, {
         socket,
         gid: config.socket_gid,
-        log,
         signal: shell.signal,
       });
       const facts = { version: version(), kit_id: config.kit_id, broker: wayTo(broker.options), socket };

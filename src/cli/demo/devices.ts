@@ -33,7 +33,6 @@ function demoEntry(
     .find((each) => each.name === name && each.host === loopback);
 }
 
-/** Writes a file with a random password. */
 async function writePassword(file: string): Promise<void> {
   await writeFile(file, randomBytes(12).toString('hex'), { mode: 0o600 });
 }

@@ -5,7 +5,6 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Suggestion } from '../../toolkit/driver/suggest.ts';
 
 export interface Found extends Suggestion {
-  /** Name of the driver. */
   readonly driver: string;
   /** Of the instance, where the driver has a section already. */
   readonly name?: string;

@@ -518,7 +518,6 @@ give(completeness, {
   ],
 });
 
-/** Returns the example of a problem with this status. */
 export function problemExample(status: number, detail: string): Problem {
   const [kind, [, title]] = Object.entries(titles).find(([, [code]]) => code === status) ?? [
     'internal',

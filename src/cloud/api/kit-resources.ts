@@ -127,7 +127,6 @@ function usageOf(usage: NonNullable<Link['usage']>): z.output<typeof usageResour
   return { today_rx_gb, today_tx_gb, month_rx_gb, month_tx_gb };
 }
 
-/** The fields that have a value. */
 function known(fields: object): object {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),

@@ -24,7 +24,6 @@ export type FrameBody = {
   [K in Frames['type']]: Omit<Extract<Frames, { type: K }>, 'seq' | 'time'>;
 }[Frames['type']];
 
-/** Tasks in a snapshot. */
 const tasks_shown = 50;
 const alarms_shown = 50;
 /** Bytes of JSON of a snapshot: of a client that stops reading, the service holds all of it. A kit may send a hundred times as much. */
@@ -53,7 +52,6 @@ class Room {
     return this.#left > 0;
   }
 
-  /** Returns the value. */
   take<T>(value: T): T {
     this.#left -= Buffer.byteLength(JSON.stringify(value));
     return value;

@@ -38,7 +38,6 @@ const kitLabel = z.object({
 
 export function kitStore({ database }: StoreContext) {
   return {
-    /** The ids of all kits, in the order of `kits`. */
     async kitIds(): Promise<readonly string[]> {
       const rows = await database.all('SELECT kit_id FROM kits ORDER BY kit_id');
       return rows.map((row) => String(row['kit_id']));
@@ -60,7 +59,6 @@ export function kitStore({ database }: StoreContext) {
       );
     },
 
-    /** The states of all assets of these kits. */
     async assetStates(kit_ids: readonly string[] | '*'): Promise<readonly AssetState[]> {
       return readAssetStates(database, kit_ids);
     },

@@ -215,7 +215,6 @@ function workMetrics({ gauge, counter }: Figures, { hub, tasks }: ReportParts): 
   counter('tasks_ended_total', 'Tasks that are over, since the start', ended, 'state');
 }
 
-/** The files for the cloud. */
 function fileMetrics({ gauge, counter }: Figures, { files }: ReportParts): void {
   gauge('files', 'Files that wait for the cloud', () => files.view().kept.files);
   gauge('files_bytes', 'Their size', () => files.view().kept.bytes);

@@ -189,7 +189,6 @@ export function fileJsonSchema(): z.core.JSONSchema.BaseSchema {
   return z.toJSONSchema(configFile, { target: 'draft-7', io: 'input' });
 }
 
-/** JSON Schema of the options of a driver. */
 export function optionsJsonSchema(driver: Driver): z.core.JSONSchema.BaseSchema {
   return z.toJSONSchema(driver.options, { target: 'draft-7', io: 'input' });
 }

@@ -96,12 +96,10 @@ function send(response: ServerResponse, { status = 200, content_type, headers, c
   else content(response);
 }
 
-/** An answer of JSON. */
 export function json(value: unknown, status = 200): Answer {
   return { status, content_type: 'application/json', content: JSON.stringify(value) };
 }
 
-/** An answer of plain text. */
 export function text(content: string, status = 200): Answer {
   return { status, content_type: 'text/plain; charset=utf-8', content };
 }

@@ -1,10 +1,9 @@
 /** The control socket: HTTP on a Unix socket of this machine, between the command line and the daemon. */
 import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { CommandRefused, messageOf } from '../../platform/errors.ts';
-import { ConnectionGuard, noteRequests, type Share } from '../../platform/connection-guard.ts';
 import { aborted, within } from '../../platform/time.ts';
 import {
   assetRequest,
@@ -16,7 +15,7 @@ import {
 } from './api.ts';
 import { type Answer, answerBy, json, NotAnswered, type Routes } from './exchange.ts';
 import { texts } from './texts.ts';
-import { peerOf, type SocketPeer, userOf } from '../../platform/linux/socket-user.ts';
+import { userOf } from '../../platform/linux/socket-user.ts';
 import type { z } from 'zod';
 import { readJson, request_limits } from '../../contract/bounded-json.ts';
 import { firstFault } from '../../contract/first-fault.ts';
@@ -127,8 +126,6 @@ interface ListenOptions {
   readonly socket: string;
   /** Group of the socket; the group of the process when undefined. */
   readonly gid: number | undefined;
-  /** Left out: refused connections are not logged. */
-  readonly log?: SharesLog | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -137,10 +134,8 @@ const socket_mode = 0o660;
 /** sockaddr_un holds 108 bytes with the final zero. */
 const socket_path_bytes_max = 107;
 
-/** Each connection may keep a megabyte waiting: a body, or a tail that is not read. The shares add up to less. */
+/** Each connection may keep a megabyte waiting: a body, or a tail that is not read. */
 const connections_max = 96;
-/** From this many on, the oldest connection without a request gives way to a new one. */
-const pressure_connections = 48;
 /** For a whole request, longer than any client waits, also while the daemon stalls; a tail is an answer, and lasts. */
 const request_ms = 30_000;
 const check_every_ms = 2_000;
@@ -154,7 +149,7 @@ const farewell_ms = 500;
  */
 export async function serveLocal(
   api: LocalApi,
-  { socket, gid, log, signal }: ListenOptions,
+  { socket, gid, signal }: ListenOptions,
 ): Promise<{ closed: Promise<void> }> {
   if (Buffer.byteLength(socket) > socket_path_bytes_max) {
     throw new Error(`the path of the control socket ${socket} is too long; choose a shorter runtime_dir`);
@@ -167,24 +162,10 @@ export async function serveLocal(
     answerBy(localRoutes(api, signal), refusal),
   );
   server.maxConnections = connections_max;
-  const guard = new ConnectionGuard({
-    pressure_connections,
-    onFull: ({ name, connections_max: limit }) =>
-      log?.warn({ of: name, connections: limit }, texts.log_shares),
-  });
-  server.on('connection', (connection: Socket) => {
-    void admit(connection, guard);
-  });
-  noteRequests(server, guard);
   await listen(server, socket);
   if (gid !== undefined) await chown(socket, -1, gid);
   await chmod(socket, socket_mode);
   return { closed: closeOnAbort(server, socket, signal) };
-}
-
-async function admit(connection: Socket, guard: ConnectionGuard): Promise<void> {
-  const shares = await sharesOf(connection);
-  if (!connection.destroyed) guard.open(connection, shares);
 }
 
 async function listen(server: Server, socket: string): Promise<void> {
@@ -223,27 +204,4 @@ export async function isAnswered(socket: string): Promise<boolean> {
     probe.once('connect', finish(true));
     probe.once('error', finish(false));
   });
-}
-
-interface SharesLog {
-  warn(facts: object, sentence: string): void;
-}
-
-export const process_connections_max = 16;
-export const user_connections_max = 32;
-/** Of all users but root: the rest is reserved for root. */
-export const others_connections_max = 56;
-
-/** The shares of the process that connected. Never rejects: unidentified processes have a share together. */
-async function sharesOf(socket: Socket): Promise<readonly Share[]> {
-  return sharesFor(await peerOf(socket).catch(() => null));
-}
-
-export function sharesFor(peer: SocketPeer | null): readonly Share[] {
-  const user = { name: `user ${peer?.uid ?? 'unknown'}`, connections_max: user_connections_max };
-  const others = { name: 'users other than root', connections_max: others_connections_max };
-  const ofUser = peer?.uid === 0 ? [user] : [user, others];
-  return peer
-    ? [{ name: `process ${peer.pid}`, connections_max: process_connections_max }, ...ofUser]
-    : ofUser;
 }

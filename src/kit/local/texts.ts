@@ -6,7 +6,6 @@ export const texts = {
     `kit-connector is not running (${socket}: ${reason}); start it, or name its socket with --socket`,
   not_allowed: (socket: string, reason: string) =>
     `cannot connect to ${socket} (${reason}); join its group or use sudo`,
-  log_shares: 'too many connections to the control socket; refusing more of this process or user',
   token_missing: 'send the token of metrics.token_file: "Authorization: Bearer TOKEN"',
   no_answer: (socket: string, reason: string) =>
     `the daemon at ${socket} does not answer (${reason}); see its log`,

@@ -11,12 +11,6 @@ export interface SocketUser {
   readonly name: string | null;
 }
 
-/** The process that connected, which may have passed the socket on. */
-export interface SocketPeer {
-  readonly pid: number;
-  readonly uid: number;
-}
-
 const so_peercred = 17;
 /** `struct ucred`: pid, uid, gid, four bytes each. */
 const ucred_bytes = 12;
@@ -26,8 +20,8 @@ const unknown: SocketUser = { uid: null, name: null };
 /** Never rejects: a user who cannot be found out is unknown. */
 export async function userOf(socket: Socket): Promise<SocketUser> {
   try {
-    const uid = (await peerOf(socket))?.uid;
-    return uid === undefined
+    const uid = await uidOf(socket);
+    return uid === null
       ? unknown
       : { uid, name: nameOf(uid, await readTextUpTo('/etc/passwd', table_bytes_max)) };
   } catch {
@@ -36,13 +30,13 @@ export async function userOf(socket: Socket): Promise<SocketUser> {
 }
 
 /** Null where the kernel does not name it. Rejects without a C library to ask it with. */
-export async function peerOf(socket: Socket): Promise<SocketPeer | null> {
+async function uidOf(socket: Socket): Promise<number | null> {
   const { getsockopt } = await libc();
   const fd = descriptorOf(socket);
   if (fd === null) return null;
   const ucred = Buffer.alloc(ucred_bytes);
   if (getsockopt(fd, sol_socket, so_peercred, ucred, bytesOf(ucred_bytes)) !== 0) return null;
-  return { pid: ucred.readUInt32LE(0), uid: ucred.readUInt32LE(uid_at) };
+  return ucred.readUInt32LE(uid_at);
 }
 
 function nameOf(uid: number, passwd: string): string | null {

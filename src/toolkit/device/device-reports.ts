@@ -29,7 +29,6 @@ export class DeviceReports {
     return [...this.#reports.values()];
   }
 
-  /** Takes a state of the session with this device. */
   take({ name, tried, asset_key, weakness }: ReportedDevice, state: SessionState): void {
     if (state.state === 'stopped') return;
     const now_ms = this.#now_ms();

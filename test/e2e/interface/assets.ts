@@ -23,7 +23,6 @@ export function describeAssets(scene: Scene): void {
       scene.ask(`${scene.path}/assets/${asset_id}/commands/${name}`, {
         body: payload === undefined ? {} : { payload },
       });
-    /** The task when it is over. */
     const ended = async (sent: Answer): Promise<Body> => {
       let task = sent.body;
       await eventually(`${task.command_name} is over`, async () => {

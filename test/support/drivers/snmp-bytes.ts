@@ -12,7 +12,6 @@ const max_message_bytes = 65_507;
 const user_security_model = 3;
 const short_length_max = 127;
 
-/** Type, length and content. */
 export function tlv(type: number, ...content: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const length =

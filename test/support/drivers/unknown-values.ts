@@ -96,7 +96,6 @@ const habits: readonly (readonly [
   [['px4'], 'ALTITUDE', { bottom_clearance: -1 }, 'common.xml: negative'],
 ];
 
-/** Returns the rows of the table. */
 export function readTable(): readonly UnknownRow[] {
   const [, ...lines] = readFileSync(table, 'utf8').trimEnd().split('\n');
   return lines.map((line) => {

@@ -30,7 +30,6 @@ export interface Kit {
   start(): Promise<Child>;
   /** Starts one without waiting. */
   launch(): Child;
-  /** A cloud that listens to this kit. */
   listen(url: string): Promise<Cloud>;
   /** Runs the command line against this kit to its end. */
   run(...words: readonly string[]): Promise<Ended>;

@@ -146,7 +146,6 @@ export class Kit {
     this.#options.kit_location.note(owner, fix);
   }
 
-  /** The links with all that is known of them. */
   links(): readonly KnownLink[] {
     const wans = this.#parts.get('wans')?.data.wans ?? no_links;
     const { revision } = this.#known_links;

@@ -446,7 +446,6 @@ function fitting(rows: readonly Live[]): number {
 /** By epoch, lane and reason. */
 export type DropSums = Map<string, Drop>;
 
-/** Drops added up by epoch, lane and reason. */
 export function addDrop(sums: DropSums, drop: Drop): void {
   const key = `${drop.epoch} ${drop.lane} ${drop.reason}`;
   const known = sums.get(key);

@@ -1,25 +1,13 @@
 /** The control socket and its client, over a real Unix socket. */
-import { once } from 'node:events';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
-import { createServer, connect, Socket } from 'node:net';
-import { execPath } from 'node:process';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { userInfo } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandRefused } from '../../../../src/platform/errors.ts';
 import type { LocalApi, TailLine } from '../../../../src/kit/local/api.ts';
 import { DaemonRefused, DaemonUnavailable, localClient } from '../../../../src/kit/local/client.ts';
-import {
-  serveLocal,
-  others_connections_max,
-  process_connections_max,
-  sharesFor,
-  user_connections_max,
-} from '../../../../src/kit/local/server.ts';
-import { texts } from '../../../../src/kit/local/texts.ts';
-import { ConnectionGuard } from '../../../../src/platform/connection-guard.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
+import { serveLocal } from '../../../../src/kit/local/server.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { camera, drone, fakeDaemon, messageOf, statusOf, taskOf } from './fake-daemon.ts';
 
@@ -51,71 +39,6 @@ test('only the owner and the group may use the socket', async () => {
   await serving(fakeDaemon(), async (socket) => {
     expect(statSync(socket).mode & 0o777).toBe(0o660);
   });
-});
-
-/** Connects `count` times as a process of its own and keeps all; ends with the returned function. */
-async function program(socket: string, count: number, request: string): Promise<() => void> {
-  const script = `const { connect } = require('node:net');
-for (let n = 0; n < ${count}; n += 1) {
-  const socket = connect(${JSON.stringify(socket)}, () => socket.write(${JSON.stringify(request)}));
-  socket.on('error', () => undefined);
-}
-setTimeout(() => console.log('connected'), 100);`;
-  const child = spawn(execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  return () => child.kill();
-}
-
-test.each([
-  ['forgets', ''],
-  ['sends half a request on', 'GET /status HTTP/1.1\r\n'],
-  ['sends half a body on', 'POST /tasks HTTP/1.1\r\nHost: kit\r\nContent-Length: 9000\r\n\r\n{'],
-  ['reads no tail of', 'GET /tail HTTP/1.1\r\nHost: kit\r\n\r\n'],
-])('connections that one program opens and %s keep no other program out', async (_, request) => {
-  await serving(fakeDaemon(), async (socket) => {
-    const stop = await program(socket, 100, request);
-    try {
-      for (let n = 0; n < 20; n += 1) {
-        expect(await localClient(socket, ends.signal).status()).toEqual(statusOf());
-      }
-    } finally {
-      stop();
-    }
-  });
-});
-
-test('a process has at most 16 connections at once', async () => {
-  const log = recordingLog();
-  await withDirectory(async (dir) => {
-    const socket = join(dir, 'control.sock');
-    const { closed } = await serveLocal(fakeDaemon(), { socket, gid: undefined, log, signal: ends.signal });
-    const held = Array.from({ length: 40 }, () => connect(socket).on('error', () => undefined));
-    const open = (): number => held.filter((each) => !each.destroyed && !each.readableEnded).length;
-    for (const each of held) each.write('GET /tail HTTP/1.1\r\nHost: kit\r\n\r\n');
-    for (const each of held) each.resume();
-    await expect.poll(open, { timeout: 20_000 }).toBe(process_connections_max);
-    expect(log.at('warn')).toEqual([texts.log_shares]);
-    ends.abort();
-    await closed;
-  });
-});
-
-test('other users leave root a part of the connections, and each user leaves one to the next', () => {
-  const guard = new ConnectionGuard({ pressure_connections: 1_000, onFull: () => undefined });
-  const open = (pid: number, uid: number): boolean => {
-    const socket = new Socket();
-    guard.open(socket, sharesFor({ pid, uid }));
-    // A tail: a request that lasts.
-    guard.request(socket);
-    return !socket.destroyed;
-  };
-  const opened = (uid: number): number =>
-    Array.from({ length: 100 }, (_, at) => open(uid * 1_000 + at, uid)).filter(Boolean).length;
-  expect(opened(1_001)).toBe(user_connections_max);
-  expect(opened(1_002)).toBe(others_connections_max - user_connections_max);
-  expect(open(1, 0)).toBe(true);
-  expect(opened(0)).toBe(user_connections_max - 1);
-  guard.cutAll();
 });
 
 test('a socket that a killed daemon left behind is replaced', async () => {

@@ -28,7 +28,6 @@ export class Transactions {
     this.#enterEpoch = enterEpoch;
   }
 
-  /** The file was opened, and has entered this epoch. */
   opened(tables: Tables, epoch: number): void {
     this.#epoch_in_file = epoch;
     this.accounts.opened(tables.readDepth(), tables.readNumber());
