@@ -81,6 +81,8 @@ export class Viewers {
   #saved_ms = performance.now();
   /** Of the look before. */
   #step_bytes = 0;
+  /** The limit that was used up today: what is left of it does not last until the next look. */
+  #spent_bytes_max = 0;
   readonly #loaded: Promise<void>;
   #isChanged = false;
   #isWriting = false;
@@ -169,8 +171,8 @@ export class Viewers {
     const { seconds_max, bytes_max } = allowed;
     if (this.#seconds >= seconds_max) return texts.used_up(`${seconds_max} s`);
     // What the next second may bring counts, so that the limit holds.
-    if (this.#bytes + this.#step_bytes >= bytes_max) return texts.used_up(`${bytes_max / 1_000_000} MB`);
-    return undefined;
+    if (this.#bytes + this.#step_bytes >= bytes_max) this.#spent_bytes_max = bytes_max;
+    return bytes_max <= this.#spent_bytes_max ? texts.used_up(`${bytes_max / 1_000_000} MB`) : undefined;
   }
 
   #turnDay(): void {
@@ -179,6 +181,7 @@ export class Viewers {
     this.#day = today;
     this.#seconds = 0;
     this.#bytes = 0;
+    this.#spent_bytes_max = 0;
   }
 
   /** Counts what was sent, forgets who has left, and ends whom the kit may not serve any more. */

@@ -236,7 +236,12 @@ describe('video over a metered link', () => {
     expect(total).toBeGreaterThanOrEqual(9_500_000);
     expect(total).toBeLessThanOrEqual(10_000_000);
     expect(viewers.use.metered_bytes_today).toBe(total);
+    // What is left is too little for a second, also for who asks later.
+    await viewers.look();
     expect(await watch(3)).toEqual({ refused: 'link', reason: texts.used_up('10 MB') });
+    kit.grant = { ...limited, bytes_max: 20_000_000 };
+    expect(await watch(3)).toHaveProperty('answer');
+    kit.grant = limited;
     kit.day = '2026-11-30';
     expect(await watch(3)).toHaveProperty('answer');
   });
