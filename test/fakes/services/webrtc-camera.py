@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A media server that follows MediaMTX (api/openapi.yaml, internal/servers/webrtc/http_server.go) and sends real H.264 by webrtcbin of GStreamer.
 
-    webrtc-camera.py API_PORT VIEWER_PORT        prints "ready"; each viewer gets a moving ball
+    webrtc-camera.py API_PORT VIEWER_PORT        prints "ready"; each viewer gets moving bars and noise: a still picture would need none of its 400 kbit/s
 """
 import base64
 import ctypes
@@ -31,13 +31,14 @@ HANDSHAKE_S = 10
 # Pion: 5 s without a packet is disconnected, 25 s more is failed (pion/ice, agent_config.go).
 LOST_S = 30
 codec = 'H264'
+# A key frame each 2 s: a good camera sends one each second, others each five or ten (AlexxIT/go2rtc#1595).
 encoders = {
-    'H264': 'x264enc tune=zerolatency speed-preset=ultrafast bitrate=400 key-int-max=10 '
+    'H264': 'x264enc tune=zerolatency speed-preset=ultrafast bitrate=400 key-int-max=40 '
             '! video/x-h264,profile=constrained-baseline ! rtph264pay name=p config-interval=-1 aggregate-mode=zero-latency ',
-    'VP8': 'vp8enc deadline=1 cpu-used=8 target-bitrate=400000 keyframe-max-dist=10 ! rtpvp8pay name=p ',
+    'VP8': 'vp8enc deadline=1 cpu-used=8 target-bitrate=400000 keyframe-max-dist=40 ! rtpvp8pay name=p ',
 }
-# Pion repeats a check every 200 ms (pion/ice, agent_config.go); libnice doubles the pause, so that it starts when the answer may have come.
-ANSWER_S = 0.3
+# Pion checks with the answer and every 200 ms (pion/ice, agent_config.go). No viewer has the answer at the first check; libnice doubles the pause,
+# so that it begins with the second.
 CHECK_MS = 200
 CHECKS = 8
 
@@ -62,42 +63,62 @@ def turn_server(each):
     return each['url'].replace('turn:', f'turn://{login}@')
 
 
+def rtp_caps(number):
+    return f'application/x-rtp,media=video,encoding-name={codec},payload={number}'
+
+
 def payload_of(offer):
-    """The payload type; of H.264 that of constrained baseline with packetization mode 1."""
+    """The payload type; of H.264 that of constrained baseline with packetization mode 1. Without level asymmetry webrtcbin wants its very level, which
+    Pion does not look at (pion/webrtc, internal/fmtp/h264.go), and answers `inactive` (centricular/gstwebrtc-demos#172)."""
     if codec != 'H264':
         found = re.search(rf'a=rtpmap:(\d+) {codec}/90000', offer)
         return found and found[1]
     for number in re.findall(r'a=rtpmap:(\d+) H264/90000', offer):
         form = re.search(rf'a=fmtp:{number} (.*)', offer)
-        if form and 'packetization-mode=1' in form[1] and re.search(r'profile-level-id=42e01f', form[1], re.I):
+        if form and 'level-asymmetry-allowed=1' in form[1] and 'packetization-mode=1' in form[1] and re.search(r'profile-level-id=42e01f', form[1], re.I):
             return number
     return None
 
 
+def drop_key_frame_request(_, info):
+    asked = info.get_event().get_structure()
+    return Gst.PadProbeReturn.DROP if asked and asked.get_name() == 'GstForceKeyUnit' else Gst.PadProbeReturn.OK
+
+
 class Viewer:
-    def __init__(self, path, offer, number):
-        self.id, self.secret, self.path, self.promises = str(uuid.uuid4()), str(uuid.uuid4()), path, []
+    """Waits for an offer with its encoder at work, as a server that has the stream; that of GStreamer takes 0.4 s to start."""
+    def __init__(self):
+        self.id, self.secret, self.codec, self.promises = str(uuid.uuid4()), str(uuid.uuid4()), codec, []
         self.sent, self.packets = 0, 0
-        trace('media server has the offer')
-        stun = next((each['url'] for each in ice_servers if each['url'].startswith('stun:')), '')
-        stun = stun.replace('stun:', 'stun-server=stun://')
         self.pipe = Gst.parse_launch(
-            f'webrtcbin name=w bundle-policy=max-bundle latency=0 {stun} '
-            'videotestsrc is-live=true pattern=ball ! video/x-raw,width=320,height=180,framerate=20/1 '
-            f'! {encoders[codec]}! application/x-rtp,media=video,encoding-name={codec},payload={number} ! w.')
+            'webrtcbin name=w bundle-policy=max-bundle latency=0 '
+            'videotestsrc is-live=true pattern=smpte ! video/x-raw,width=320,height=180,framerate=20/1 '
+            f'! {encoders[codec]}! capsfilter name=f caps-change-mode=delayed caps="{rtp_caps(96)}" ! w.')
         self.rtc = self.pipe.get_by_name('w')
-        self.pipe.get_by_name('p').get_static_pad('src').add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST, self.count)
+        packets = self.pipe.get_by_name('p').get_static_pad('src')
+        packets.add_probe(Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST, self.count)
+        # As MediaMTX, which reads what viewers ask for and drops it (internal/protocols/webrtc/outbound_track.go).
+        packets.add_probe(Gst.PadProbeType.EVENT_UPSTREAM, drop_key_frame_request)
         self.rtc.connect('notify::connection-state', self.changed)
         self.rtc.connect('notify::ice-connection-state', lambda *_: trace(f"media server ICE {self.rtc.get_property('ice-connection-state').value_nick}"))
+        self.pipe.set_state(Gst.State.PLAYING)
+
+    def take(self, path, offer, number):
+        trace('media server has the offer')
+        self.path = path
         for each in ice_servers:
+            if each['url'].startswith('stun:'):
+                self.rtc.set_property('stun-server', each['url'].replace('stun:', 'stun://'))
             if each['url'].startswith('turn:'):
                 self.rtc.emit('add-turn-server', turn_server(each))
         agent = kept(kept(self.rtc.get_property('ice-agent')).get_property('agent'))
+        # Else the answer waits 200 ms for routers, which Pion does not ask.
+        agent.set_property('upnp', False)
         agent.set_property('stun-initial-timeout', CHECK_MS)
         agent.set_property('stun-max-retransmissions', CHECKS)
-        self.pipe.set_state(Gst.State.PLAYING)
+        self.pipe.get_by_name('f').set_property('caps', Gst.Caps.from_string(rtp_caps(number)))
         # Until the caps are there no transceiver fits an offer.
-        while not self.rtc.sinkpads[0].get_current_caps():
+        while not any(caps.get_structure(0).get_value('payload') == int(number) for caps in [self.rtc.sinkpads[0].get_current_caps()] if caps):
             time.sleep(0.005)
         gathered = threading.Event()
         complete = GstWebRTC.WebRTCICEGatheringState.COMPLETE
@@ -114,7 +135,7 @@ class Viewer:
         viewers[self.id] = self
         # Names of mDNS cannot be found here.
         self.candidates = [each.strip() for each in re.findall(r'a=(candidate:.*)', offer.split('m=audio')[0]) if '.local' not in each]
-        threading.Timer(ANSWER_S, self.connect).start()
+        threading.Timer(CHECK_MS / 1000, self.connect).start()
         threading.Timer(HANDSHAKE_S, self.give_up).start()
 
     def ask(self, name, value):
@@ -127,12 +148,18 @@ class Viewer:
 
     def count(self, _, info):
         # As the ICE transport of Pion counts: SRTP with its tag of 16 bytes (AES-GCM) or 10, without the headers of UDP and IP.
-        if self.rtc.get_property('connection-state') == GstWebRTC.WebRTCPeerConnectionState.CONNECTED:
-            many = info.get_buffer_list() if info.type & Gst.PadProbeType.BUFFER_LIST else None
-            packets = many.length() if many else 1
-            self.sent += (many.calculate_size() if many else info.get_buffer().get_size()) + packets * 10
-            self.packets += packets
+        # A viewer gets the stream from its connection on, from any frame (bluenviron/mediamtx#1209).
+        if self.rtc.get_property('connection-state') != GstWebRTC.WebRTCPeerConnectionState.CONNECTED:
+            return Gst.PadProbeReturn.DROP
+        many = info.get_buffer_list() if info.type & Gst.PadProbeType.BUFFER_LIST else None
+        packets = many.length() if many else 1
+        self.sent += (many.calculate_size() if many else info.get_buffer().get_size()) + packets * 10
+        self.packets += packets
         return Gst.PadProbeReturn.OK
+
+    def key_frame(self):
+        request = Gst.Event.new_custom(Gst.EventType.CUSTOM_UPSTREAM, Gst.Structure.new_empty('GstForceKeyUnit'))
+        self.pipe.get_by_name('p').get_static_pad('sink').push_event(request)
 
     def changed(self, *_):
         state = self.rtc.get_property('connection-state')
@@ -166,6 +193,27 @@ class Viewer:
     def end(self):
         if viewers.pop(self.id, None):
             self.pipe.set_state(Gst.State.NULL)
+
+
+def next_viewer():
+    """The one that waits; another takes its place."""
+    global spare
+    with spare_lock:
+        if spare and spare.codec != codec:
+            spare.pipe.set_state(Gst.State.NULL)
+            spare = None
+        taken, spare = spare or Viewer(), None
+    threading.Thread(target=refill).start()
+    return taken
+
+
+def refill():
+    global spare
+    with spare_lock:
+        spare = spare or Viewer()
+
+
+spare, spare_lock = None, threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -210,7 +258,12 @@ class Handler(BaseHTTPRequestHandler):
         global codec
         body = self.body()
         name = self.path.split('/')[-1]
-        # Of the test alone: what cameras send from now on.
+        # Of the test alone: what the camera is asked for, and what cameras send from now on.
+        if self.path == '/keyframe':
+            trace('camera is asked for a key frame')
+            for each in list(viewers.values()):
+                each.key_frame()
+            return self.reply(200, {})
         if self.path.startswith('/codec/'):
             codec = name
             return self.reply(200, {})
@@ -228,10 +281,14 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(404, {'error': f"no stream is available on path '{name}'"})
         if number is None:
             return self.reply(400, {'error': 'codecs not supported by client'})
-        viewer = Viewer(name, body, number)
+        viewer = next_viewer()
+        viewer.take(name, body, number)
         self.reply(201, viewer.answer, content_type='application/sdp', id=viewer.id, etag='*', location=f'/{name}/whep/{viewer.secret}')
 
 
+refill()
+# GStreamer makes one certificate for all, RSA, with the first of them; that of Pion takes no time.
+Gst.ElementFactory.make('dtlsdec').get_property('pem')
 for port in sys.argv[1:3]:
     threading.Thread(target=ThreadingHTTPServer(('0.0.0.0', int(port)), Handler).serve_forever).start()
 print('ready', flush=True)

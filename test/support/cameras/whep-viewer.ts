@@ -6,7 +6,7 @@ const h264 = new RTCRtpCodecParameters({
   mimeType: 'video/H264',
   clockRate: 90_000,
   payloadType: 96,
-  parameters: 'packetization-mode=1;profile-level-id=42e01f',
+  parameters: 'level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f',
 });
 const patience_ms = 15_000;
 
