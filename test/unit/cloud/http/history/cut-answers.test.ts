@@ -9,10 +9,14 @@ import { StorageUnavailable } from '../../../../../src/platform/errors.ts';
 import { HistoryOperations } from '../../../../../src/cloud/history/reading/operations.ts';
 import type { Env } from '../../../../../src/cloud/http/context.ts';
 import { cuttable_paths, noteCuts } from '../../../../../src/cloud/http/history/cut.ts';
+import { openPostgres } from '../../../../../src/cloud/sql/postgres.ts';
+import { sqlStore } from '../../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../../src/cloud/texts.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { asset_id, kit_id, samples } from '../../../../support/contract-samples.ts';
+import { startPostgres } from '../../../../support/database/postgres.ts';
 import { eventually } from '../../../../support/eventually.ts';
+import { peerMissing } from '../../../../support/peers.ts';
 import { type RecordingLog, recordingLog } from '../../../../support/recording-log.ts';
 import { type ServiceLab, startServiceLab } from '../../../../support/service/service-lab.ts';
 
@@ -20,16 +24,20 @@ import { type ServiceLab, startServiceLab } from '../../../../support/service/se
 const messages = 60;
 const note_bytes = 75_000;
 
+async function publishAll(service: ServiceLab): Promise<void> {
+  await service.publish(channels.asset(asset_id), samples['announcement'] ?? {});
+  for (let n = 0; n < messages; n += 1) {
+    // No text that compression makes short.
+    const note = randomBytes(note_bytes).toString('base64');
+    await service.publish(channels.feed(asset_id, 'gps'), { lat: 47, lon: 8, alt_m: n, note });
+  }
+}
+
 let lab: ServiceLab;
 const printed: unknown[] = [];
 beforeAll(async () => {
   lab = await startServiceLab(kit_id, { hasHistory: true });
-  await lab.publish(channels.asset(asset_id), samples['announcement'] ?? {});
-  for (let n = 0; n < messages; n += 1) {
-    // No text that compression makes short.
-    const note = randomBytes(note_bytes).toString('base64');
-    await lab.publish(channels.feed(asset_id, 'gps'), { lat: 47, lon: 8, alt_m: n, note });
-  }
+  await publishAll(lab);
 });
 beforeEach(() => {
   printed.length = 0;
@@ -39,8 +47,8 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => lab.stop());
 
-async function ask(url: string, coding: string): Promise<IncomingMessage> {
-  const headers = { 'x-api-key': lab.key, 'accept-encoding': coding };
+async function ask(url: string, coding: string, key = lab.key): Promise<IncomingMessage> {
+  const headers = { 'x-api-key': key, 'accept-encoding': coding };
   const request = get(url, { headers, agent: false });
   request.on('error', () => undefined);
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
@@ -109,6 +117,35 @@ describe.each(['identity', 'gzip'])('An export with the coding %s', (coding) => 
     expect(answer.complete).toBe(true);
     expect(cutLines(lab.log)).toHaveLength(before);
   });
+});
+
+describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('An export on PostgreSQL', () => {
+  it('looks cut when the server ends half way, and is whole when asked again after it started', async () => {
+    const server = await startPostgres();
+    const url = await server.newDatabase('kits');
+    const store = sqlStore(await openPostgres({ url, password: server.password }));
+    const service = await startServiceLab(kit_id, { hasHistory: true, store });
+    try {
+      await publishAll(service);
+      const address = `${service.url}/api/kits/${kit_id}/export?format=ndjson`;
+      const answer = await ask(address, 'gzip', service.key);
+      await once(answer, 'readable');
+      await server.kill();
+      await readAll(answer);
+      expect(answer.complete).toBe(false);
+      await eventually('the line', () => cutLines(service.log).length > 0);
+      expect(cutLines(service.log)).toMatchObject([{ level: 'warn', facts: { kit_id, answer: 'export' } }]);
+      await server.start();
+      await eventually('the export is whole', async () => {
+        const again = await ask(address, 'gzip', service.key);
+        await readAll(again);
+        return again.statusCode === 200 && again.complete;
+      });
+    } finally {
+      await service.stop();
+      await server.stop();
+    }
+  }, 120_000);
 });
 
 describe('A track', () => {
