@@ -2,10 +2,16 @@
 import type { Browser } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { type FirefoxLab, openInFirefox, startFirefox } from '../../support/service/firefox-lab.ts';
-import { more_ids, playMore } from '../../support/service/page-kit.ts';
+import {
+  type FirefoxLab,
+  type FirefoxOptions,
+  openInFirefox,
+  startFirefox,
+} from '../../support/service/firefox-lab.ts';
+import { more_ids, playFiles, playMore } from '../../support/service/page-kit.ts';
 import { ids } from '../../support/service/page-lab.ts';
 import { playPast } from '../../support/service/page-past.ts';
+import { withDirectory } from '../../support/temporary.ts';
 import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
 
@@ -22,6 +28,14 @@ const screens = {
   '/links': '#completeness',
   '/activity': '#log .event',
   '/settings': 'main .card',
+  '/files': '.file',
+  '/align': 'main .card',
+};
+const fleet_screens = {
+  kits: '.kit-item',
+  alarms: '.alarm',
+  log: '#log .event',
+  manage: '#keys .managed',
 };
 
 describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
@@ -36,7 +50,7 @@ describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
   });
   afterAll(async () => browser.close());
 
-  const show = async (options?: Parameters<typeof openInFirefox>[1]): Promise<FirefoxLab> => {
+  const show = async (options?: FirefoxOptions): Promise<FirefoxLab> => {
     open = await openInFirefox(browser, options);
     await open.see(word('state.live'));
     return open;
@@ -48,16 +62,63 @@ describe.skipIf(peerMissing('firefox-esr'))('The console in Firefox', () => {
       const lab = await show({ width_px, hasHistory: true });
       await playMore(lab.lab);
       await playPast(lab.lab);
+      await playFiles(lab.lab, new Date().toISOString());
       const wide: string[] = [];
-      for (const [path, complete] of Object.entries(screens)) {
-        await lab.visit(path);
+      const look = async (path: string, complete: string): Promise<void> => {
         await lab.page.waitForSelector(complete);
         const overhang = await lab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         if (overhang > 0) wide.push(`${path}: ${overhang} px`);
+      };
+      for (const [path, complete] of Object.entries(screens)) {
+        await lab.visit(path);
+        await look(path, complete);
+      }
+      for (const [screen, complete] of Object.entries(fleet_screens)) {
+        await lab.visitFleet(screen);
+        await look(screen, complete);
       }
       expect(wide).toEqual([]);
       expect(lab.complaints).toEqual([]);
     },
+    test_ms,
+  );
+
+  it(
+    'goes from the list of kits to an alarm, its asset, its history, the map and a file',
+    async () =>
+      withDirectory(async (dir) => {
+        const settings = { dir, url: 'https://kits.example.com', bytes_max: 1e9, days: { default: 90 } };
+        const files = { settings, send: async () => undefined };
+        const lab = await show({ width_px: 1_280, hasHistory: true, files });
+        const { page } = lab;
+        const press = async (selector: string, text: string): Promise<void> => {
+          const pressed = await page.waitForSelector(`${selector} ::-p-text(${text})`);
+          await pressed?.click();
+        };
+        await playMore(lab.lab);
+        await playPast(lab.lab);
+        await playFiles(lab.lab, new Date().toISOString());
+        await lab.visitFleet('kits');
+        await page.waitForSelector('.kit-item');
+        await press('.fleet-nav', word('nav.alarms'));
+        await page.waitForSelector('.alarm');
+        const alarms = async (): Promise<number> => (await page.$$('.alarm')).length;
+        const before = await alarms();
+        await press('.alarm-actions', word('alarms.acknowledge'));
+        await eventually('one is taken', async () => (await alarms()) === before - 1);
+        await press('.chip', word('alarms.state.acknowledged'));
+        await lab.see('acknowledged by test');
+        await lab.visit('/assets');
+        await press('.asset-row', 'Drone 1');
+        await page.waitForSelector('.chart');
+        await press('.ranges', '1 h');
+        await lab.visit('/map');
+        await page.waitForSelector('.mapbox .scale');
+        await lab.visit('/files');
+        await press('.file', word('files.request'));
+        await lab.see(word('files.requested'));
+        expect(lab.complaints).toEqual([]);
+      }),
     test_ms,
   );
 

@@ -3,6 +3,7 @@ import { type Browser, launch, type Page } from 'puppeteer-core';
 import { program } from '../peers.ts';
 import { type Proxy, startProxy } from '../brokers/proxy.ts';
 import { page_kit_id, playKit } from './page-lab.ts';
+import type { ServiceOptions } from '../../../src/cloud/start.ts';
 import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
 export interface FirefoxLab {
@@ -17,7 +18,16 @@ export interface FirefoxLab {
   see(text: string): Promise<void>;
   /** Goes to a screen of the kit, such as `/links`. */
   visit(path: string): Promise<void>;
+  /** Goes to a screen of all kits, such as `alarms`. */
+  visitFleet(screen: string): Promise<void>;
   stop(): Promise<void>;
+}
+
+export interface FirefoxOptions {
+  readonly width_px?: number;
+  readonly hasHistory?: boolean;
+  /** The service keeps contents of files. */
+  readonly files?: ServiceOptions['files'];
 }
 
 const shows_within_ms = 60_000;
@@ -36,9 +46,9 @@ export async function startFirefox(): Promise<Browser> {
 /** Opens the page, logged in, at the kit. */
 export async function openInFirefox(
   browser: Browser,
-  { width_px = 390, hasHistory = false } = {},
+  { width_px = 390, hasHistory = false, files }: FirefoxOptions = {},
 ): Promise<FirefoxLab> {
-  const lab = await startServiceLab(page_kit_id, { hasHistory });
+  const lab = await startServiceLab(page_kit_id, { hasHistory, files });
   const link = await startProxy(Number(new URL(lab.url).port));
   const url = `http://127.0.0.1:${link.port}`;
   const context = await browser.createBrowserContext();
@@ -65,6 +75,9 @@ export async function openInFirefox(
     see,
     async visit(path) {
       await page.goto(`${url}/#/k/${page_kit_id}${path}`);
+    },
+    async visitFleet(screen) {
+      await page.goto(`${url}/#/${screen}`);
     },
     async stop() {
       await context.close();
