@@ -27,7 +27,8 @@ export function spark(samples: readonly Sample[], { what, unit, width, low, top,
   const least = Math.min(...known);
   const most = Math.max(...known);
   const w = width ?? 150;
-  const { x, y } = scalesOf(samples, { w, floor: low ?? least, ceiling: top ?? most });
+  const [floor, ceiling] = [low ?? least, top ?? most];
+  const { x, y } = scalesOf(samples, { w, floor, ceiling });
   const path = runs
     .map((run) => lineThrough(run.map(({ time_ms, value }) => [x(time_ms), y(value)])))
     .join('');
@@ -49,7 +50,7 @@ export function spark(samples: readonly Sample[], { what, unit, width, low, top,
   return width === undefined
     ? html`<span class="scaled"
         >${chart}<span class="scale" aria-hidden="true"
-          ><span>${number(most)}</span><span>${number(least)}</span></span
+          ><span>${number(ceiling)}${unit && `\u00a0${unit}`}</span><span>${number(floor)}</span></span
         ></span
       >`
     : chart;
