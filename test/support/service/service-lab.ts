@@ -47,6 +47,7 @@ interface LabOptions {
   readonly webhooks?: WebhookSettings;
   readonly store?: Store;
   readonly files?: ServiceOptions['files'];
+  readonly pictures?: ServiceOptions['pictures'];
   readonly video?: ServiceOptions['video'];
   readonly video_settings?: ServiceOptions['video_settings'];
   /** Left out: that of the sources. */
@@ -73,6 +74,7 @@ export async function startServiceLab(
     hasHistory,
     webhooks,
     files,
+    pictures,
     store: given,
     video,
     video_settings,
@@ -114,6 +116,7 @@ export async function startServiceLab(
     map_file,
     webhooks,
     files,
+    pictures,
     video,
     video_settings,
     page,
