@@ -190,8 +190,9 @@ export function alarmStore({ database, announce }: StoreContext) {
           revision: known.revision + 1,
         };
         await writeAlarms(queries, [changed]);
-        // What was not told while it was muted is told when it is not.
-        if (known.unheard !== null) await queries.all('UPDATE kits SET look_ms = 0 WHERE kit_id = ?', kit_id);
+        // The end of a mute is a change as well.
+        if (muted_until_ms !== known.muted_until_ms)
+          await queries.all('UPDATE kits SET look_ms = 0 WHERE kit_id = ?', kit_id);
         await announce(queries, [changeOf(changed)]);
         return changed;
       });

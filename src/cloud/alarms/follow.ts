@@ -256,7 +256,7 @@ function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms
   if (kit && hasAssets && isOnline(kit, now_ms)) followAssets(alarms, assets, { isPassing, now_ms });
   const turns = kit ? [turnsAt(kit, now_ms) ?? Infinity, drained_ms] : [];
   const ends = alarms.open.map(({ ends_ms }) => ends_ms ?? Infinity);
-  const mutes = alarms.open.map(({ unheard, muted_until_ms }) => (unheard && muted_until_ms) ?? Infinity);
+  const mutes = alarms.open.map(({ muted_until_ms }) => muted_until_ms ?? Infinity);
   const to_come = [...turns, ...ends, ...mutes].filter((turn_ms) => turn_ms > now_ms);
   return {
     kit_id,

@@ -135,10 +135,14 @@ export class KitAlarms {
       if (alarm.ends_ms !== null && alarm.ends_ms <= this.#now_ms) this.end(alarm, alarm.ends_ms);
   }
 
-  /** Tells what lasts and was muted until now. */
+  /** Opens what lasts and was muted until now: also those who follow alarms wait for that (prometheus/alertmanager#578). */
   endMutes(): void {
-    for (const alarm of this.open)
-      if (alarm.unheard !== null && !this.#isMuted(alarm)) this.#note(alarm.unheard, alarm, true);
+    for (const alarm of this.open) {
+      if (this.#isMuted(alarm)) continue;
+      const { muted_until_ms, unheard } = alarm;
+      const opened = muted_until_ms === null ? alarm : this.#put(alarm, { muted_until_ms: null });
+      if (unheard !== null) this.#note(unheard, opened, true);
+    }
   }
 
   /** Ends events of assets that were removed: nothing else would. */

@@ -137,6 +137,17 @@ onEachDatabase('Alarms that others reported', (open) => {
     expect(await kit.told()).toEqual(['link opened']);
   });
 
+  it('are open again for those who follow them when the mute ends (prometheus/alertmanager#578)', async () => {
+    const kit = await startKit(await open());
+    await kit.link(1, 'offline');
+    await kit.edit(3, { muted_until: 60 });
+    expect(await kit.look(4)).toEqual([]);
+    expect(await kit.look(60)).toMatchObject([
+      { kind: 'alarm', alarm: { what: 'link', muted_until_ms: null } },
+    ]);
+    expect(await kit.look(61)).toEqual([]);
+  });
+
   it('that close while muted are told, since nothing else would end them elsewhere, but not each time (prometheus/alertmanager#226, louislam/uptime-kuma#4004)', async () => {
     const kit = await startKit(await open());
     await kit.link(1, 'offline');
