@@ -1,6 +1,4 @@
 /** Reads the lines of an export into a service. Repeated, also after it broke off, it adds what is not there yet. */
-import { message_limits, readJson } from '../../../contract/bounded-json.ts';
-import { sentence_chars_max } from '../../../contract/limits.ts';
 import type { HistoryStore } from '../history-store.ts';
 import type { HistoryMessage } from '../message.ts';
 import { past_ms } from '../retention.ts';
@@ -12,20 +10,6 @@ import { texts } from './texts.ts';
 const messages_at_once = 2_000;
 /** Characters of their bodies: large messages are imported in smaller transactions. */
 export const chars_at_once = 8 * 1024 * 1024;
-/** Of a message as a kit may send it, with its place and times. */
-const message_line_limits = {
-  ...message_limits,
-  bytes_max: message_limits.bytes_max + 1_024,
-  depth_max: message_limits.depth_max + 1,
-};
-const record_limits = {
-  bytes_max: line_chars_max,
-  depth_max: 8,
-  values_max: line_chars_max,
-  string_max: sentence_chars_max,
-};
-/** Characters of all records of a kit, which are held until its end. The largest one of a kit with full ranges has a fraction of it. */
-export const record_chars_max = 4 * line_chars_max;
 /** Messages of one transaction arrive at the same time, which must not be far from any of them. */
 const span_max_ms = past_ms / 2;
 
@@ -43,7 +27,6 @@ type Records = { -readonly [K in keyof Omit<KitRecord, 'since_ms'>]: KitRecord[K
 interface Kit {
   readonly kit_id: string;
   readonly record: Records;
-  record_chars: number;
   messages: number;
   waiting: HistoryMessage[];
   /** Of the bodies of the waiting ones. */
@@ -81,7 +64,7 @@ export async function importLines(
       messages += kit.messages;
       kit = undefined;
     } else if ('time' in line) await take(store, kit, line);
-    else note(kit, line, { number, chars: text.length });
+    else note(kit.record, line);
   }
   if (kit) throw new ExportUnreadable(texts.ends_early(kit.kit_id));
   if (left > 0) throw new ExportUnreadable(texts.kits_missing(left));
@@ -97,7 +80,6 @@ function begin({ kit_id, version }: Extract<ExportLine, { format: string }>, bef
   return {
     kit_id,
     record,
-    record_chars: 0,
     messages: 0,
     waiting: [],
     waiting_chars: 0,
@@ -105,18 +87,13 @@ function begin({ kit_id, version }: Extract<ExportLine, { format: string }>, bef
   };
 }
 
-/** Records begin with their name; whatever begins otherwise has to fit a message. */
-function isRecord(text: string): boolean {
-  return /^\{"(?:received|dropped|hole|erased|end|format)":/u.test(text);
-}
-
 function readLine(text: string, number: number): ExportLine {
   if (text.length > line_chars_max) throw new ExportUnreadable(texts.line_too_long(number, line_chars_max));
   try {
-    const read = exportLine.safeParse(readJson(text, isRecord(text) ? record_limits : message_line_limits));
-    if (read.success && 'time' in read.data !== isRecord(text)) return read.data;
+    const read = exportLine.safeParse(JSON.parse(text));
+    if (read.success) return read.data;
   } catch {
-    // No JSON, or beyond a limit: reported below.
+    // No JSON: reported below.
   }
   throw new ExportUnreadable(texts.line_unreadable(number));
 }
@@ -124,11 +101,7 @@ function readLine(text: string, number: number): ExportLine {
 type MessageLine = Extract<ExportLine, { time: string }>;
 type RecordLine = Exclude<ExportLine, MessageLine | { format: string } | { end: unknown }>;
 
-function note(kit: Kit, line: RecordLine, at: { readonly number: number; readonly chars: number }): void {
-  kit.record_chars += at.chars;
-  if (kit.record_chars > record_chars_max)
-    throw new ExportUnreadable(texts.records_too_large(at.number, record_chars_max));
-  const { record } = kit;
+function note(record: Records, line: RecordLine): void {
   if ('received' in line) record.received.push(line.received);
   else if ('dropped' in line) record.dropped.push(line.dropped);
   else if ('hole' in line) record.holes.push(line.hole);

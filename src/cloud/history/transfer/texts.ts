@@ -9,8 +9,6 @@ export const texts = {
   line_unreadable: (line: number) =>
     `line ${line} is not part of an export; import the unmodified file (the part before it is imported)`,
   line_too_long: (line: number, most: number) => `line ${line} has more than ${most} characters`,
-  records_too_large: (line: number, most: number) =>
-    `line ${line}: the records of this kit have more than ${most} characters`,
   later_version: (version: number) =>
     `the export was written by a later version (format ${version}); import it with that version`,
 } as const;
