@@ -13,7 +13,7 @@ type Graph = Map<string, Set<string>>;
 const imported = /^(?:import|export|\}).*?'(\.[^']+)';$|\bimport\('(\.[^']+)'\)/gmu;
 
 /** Returns each circle as a line such as `src/mqtt: a.ts > b > a.ts`. `root`: the repository. */
-export function circlesIn(root: string, room: string): readonly string[] {
+function circlesIn(root: string, room: string): readonly string[] {
   const graphs = new Map<string, Graph>();
   for (const file of globSync(`${room}/**/*.ts`, { cwd: root }).toSorted()) {
     for (const [, from, late] of readFileSync(join(root, file), 'utf8').matchAll(imported)) {

@@ -180,25 +180,4 @@ describe.skipIf(peerMissing('mosquitto'))('the command line beside a running dae
       }
     });
   });
-
-  it('prints in one line that the daemon is not running, with the exit code 69', async () => {
-    await withKit({ rehearsed: false }, async (kit) => {
-      await kit.configure({});
-      const words = [
-        ['status'],
-        ['status', '--json'],
-        ['tail'],
-        ['buffer'],
-        ['buffer', 'quarantine'],
-        ['task'],
-      ];
-      for (const ended of await Promise.all(words.map(async (each) => kit.run(...each)))) {
-        expect(ended).toEqual({
-          code: 69,
-          stdout: '',
-          stderr: `kit-connector is not running (${kit.socket}: no such file or directory); start it, or name its socket with --socket\n`,
-        });
-      }
-    });
-  });
 });
