@@ -6,12 +6,171 @@ import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.t
 import { DeviceUnreachable, FileRefused } from '../../src/platform/errors.ts';
 import { type Neighbour, readNeighbours } from '../../src/platform/linux/arp-table.ts';
 import { sleep } from '../../src/platform/time.ts';
-import { type Lan, type LanLink, readLan } from './lan.ts';
-import { type Lease, parseLeases } from './leases.ts';
 import { type ClientsOptions, clientsOptions } from './options.ts';
-import { readTextUpTo } from '../../src/platform/bounded-file.ts';
-import { isIPv4 } from 'node:net';
+import { readBytesUpTo, readTextUpTo, table_bytes_max } from '../../src/platform/bounded-file.ts';
+import { isIP, isIPv4 } from 'node:net';
 import type { Client } from '../../src/contract/kit.ts';
+import { exists, readNames, readText } from '../../src/toolkit/device/system-files.ts';
+
+type Medium = 'wired' | 'wireless';
+
+export interface LanLink {
+  readonly name: string;
+  readonly ifindex: number;
+  /** Null: unknown, as behind a separate access point or on a bridge with ports of both kinds. */
+  readonly medium: Medium | null;
+  /** Stations on the ports of a bridge, by MAC. */
+  readonly stations: ReadonlyMap<string, Station>;
+}
+
+interface Station {
+  readonly medium: Medium | null;
+  readonly age_s: number;
+}
+
+interface Lan {
+  readonly links: readonly LanLink[];
+  /** MAC addresses of this machine, which is not a client of itself. */
+  readonly own_macs: ReadonlySet<string>;
+}
+
+/** Reads the local network. Entries that cannot be read are left out. `known`: addresses that count however many others there are. */
+async function readLan(options: ClientsOptions, known: ReadonlySet<string>): Promise<Lan> {
+  const dir = join(options.roots.sys, 'class/net');
+  const names = (await readNames(dir)) ?? [];
+  const addresses = await Promise.all(names.map(async (name) => readText(join(dir, name, 'address'))));
+  const chosen =
+    options.interfaces.length > 0
+      ? names.filter((name) => options.interfaces.includes(name))
+      : await filtered(names, async (name) => isLanBridge(dir, name));
+  const links = await Promise.all(chosen.map(async (name) => readLink(dir, name, { options, known })));
+  return {
+    links: links.filter((link) => link !== undefined),
+    own_macs: new Set(addresses.filter((mac) => mac !== undefined)),
+  };
+}
+
+/** A bridge with a hardware port: those of containers and virtual machines have none. */
+async function isLanBridge(dir: string, name: string): Promise<boolean> {
+  const ports = (await readNames(join(dir, name, 'brif'))) ?? [];
+  return (await filtered(ports, async (port) => exists(join(dir, port, 'device')))).length > 0;
+}
+
+interface Looking {
+  readonly options: ClientsOptions;
+  readonly known: ReadonlySet<string>;
+}
+
+async function readLink(
+  dir: string,
+  name: string,
+  { options, known }: Looking,
+): Promise<LanLink | undefined> {
+  const ifindex = Number(await readText(join(dir, name, 'ifindex')));
+  if (!Number.isInteger(ifindex) || ifindex <= 0) return undefined;
+  const names = await readNames(join(dir, name, 'brif'));
+  if (!names) return { name, ifindex, medium: await mediumOf(dir, name, options), stations: new Map() };
+  const ports = new Map<number, Medium | null>();
+  for (const port of names) {
+    const number = Number(await readText(join(dir, port, 'brport/port_no')));
+    if (Number.isInteger(number)) ports.set(number, await mediumOf(dir, port, options));
+  }
+  const kinds = new Set(ports.values());
+  const [only = null] = kinds;
+  const table = await readBytesUpTo(join(dir, name, 'brforward'), table_bytes_max).catch(() =>
+    Buffer.alloc(0),
+  );
+  const stations = parseForwarding(table, ports, known);
+  return { name, ifindex, medium: kinds.size === 1 ? only : null, stations };
+}
+
+async function mediumOf(dir: string, port: string, options: ClientsOptions): Promise<Medium | null> {
+  if (options.access_point_ports.includes(port)) return null;
+  const isWireless =
+    (await exists(join(dir, port, 'phy80211'))) || (await exists(join(dir, port, 'wireless')));
+  return isWireless ? 'wireless' : 'wired';
+}
+
+/** `struct __fdb_entry` of linux/if_bridge.h: MAC, port, is_local, age in USER_HZ, high byte of the port. */
+const entry_bytes = 16;
+const ticks_per_second = 100;
+/** A host can send from as many addresses as it likes, and a bridge remembers them all for five minutes. */
+export const strangers_max = 4_096;
+const entries_max = 65_536;
+
+/**
+ * Parses the forwarding table. The bridge's own addresses and removed ports are left out, and so is what is beyond the limit
+ * of addresses that are not `known`.
+ */
+export function parseForwarding(
+  table: Buffer,
+  ports: ReadonlyMap<number, Medium | null>,
+  known: ReadonlySet<string> = new Set(),
+): ReadonlyMap<string, Station> {
+  const stations = new Map<string, Station>();
+  const expected = new Set(Array.from(known, (mac) => mac.replaceAll(':', '')));
+  const end = Math.min(table.length, entries_max * entry_bytes);
+  let strangers = 0;
+  for (let at = 0; at + entry_bytes <= end; at += entry_bytes) {
+    const medium = ports.get(table.readUInt8(at + 6) + table.readUInt8(at + 12) * 256);
+    if (table.readUInt8(at + 7) !== 0 || medium === undefined) continue;
+    const digits = table.toString('hex', at, at + 6);
+    if (!expected.has(digits) && (strangers += 1) > strangers_max) continue;
+    const mac = digits.replaceAll(/..(?=.)/gu, '$&:');
+    stations.set(mac, { medium, age_s: table.readUInt32LE(at + 8) / ticks_per_second });
+  }
+  return stations;
+}
+
+async function filtered<T>(all: readonly T[], keep: (each: T) => Promise<boolean>): Promise<readonly T[]> {
+  const kept = await Promise.all(all.map(keep));
+  return all.filter((_, at) => kept[at]);
+}
+
+/** A name that a device gave itself, or that the administrator gave it. */
+interface Lease {
+  /** Lower case, colons; null for an IPv6 lease, which has none. */
+  readonly mac: string | null;
+  readonly ip: string;
+  readonly name: string | null;
+}
+
+const leases_max = 4_096;
+/** Other lines among them: of IPv6 servers, and what is no lease. */
+const lines_max = 2 * leases_max;
+const words_max = 4;
+/** Longest label of a domain name (RFC 1035). */
+const name_chars_max = 63;
+
+/**
+ * The leases of a file; other lines are skipped. The expiry is not used: it is an epoch, a remaining time or a
+ * length, depending on how dnsmasq was built, and a lease outlives its device in any case.
+ */
+export function parseLeases(text: string): readonly Lease[] {
+  const leases: Lease[] = [];
+  for (const line of text.split('\n', lines_max)) {
+    const [expiry = '', identity = '', ip = '', name] = line.trim().split(/\s+/u, words_max);
+    if (!/^\d+$/u.test(expiry) || isIP(ip) === 0) continue;
+    const mac = isIP(ip) === 4 ? macOf(identity) : null;
+    if (mac === undefined) continue;
+    leases.push({ mac, ip, name: cleanName(name ?? '*') });
+    if (leases.length === leases_max) break;
+  }
+  return leases;
+}
+
+/** A name without control or direction characters, 63 characters; null for `*`, which means unknown. */
+export function cleanName(name: string): string | null {
+  const printable = name.replaceAll(/\p{C}/gu, '').trim();
+  const clean = Array.from(printable).slice(0, name_chars_max).join('');
+  return clean === '' || clean === '*' ? null : clean;
+}
+
+/** dnsmasq puts the hardware type before addresses other than Ethernet: `06-aa:bb:...`. */
+function macOf(text: string): string | undefined {
+  const mac = text.replace(/^[\da-f]{2}-/iu, '').toLowerCase();
+  return /^[\da-f]{2}(?::[\da-f]{2}){5}$/u.test(mac) ? mac : undefined;
+}
 
 export interface Sources {
   readonly lan: Lan;

@@ -5,12 +5,11 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import type { SimEvents } from '../../drivers/onvif/sim/events.ts';
+import { sendXml, SimCamera, type SimEvents } from '../../drivers/onvif/sim/sim-camera.ts';
 import type { SimMotor } from '../../drivers/onvif/sim/motor.ts';
 import { envelope, fault } from '../../drivers/onvif/sim/services.ts';
 import type { SimRequest, SimSettings } from '../../drivers/onvif/sim/settings.ts';
 import type { FakeFile, FakeTls } from './fake-vendor-camera.ts';
-import { sendXml, SimCamera } from '../../drivers/onvif/sim/sim-camera.ts';
 import { freePort } from '../support/ports.ts';
 
 export interface FakeCameraSettings extends SimSettings {

@@ -1,5 +1,5 @@
 /** The port for events of a fake vendor camera, which misbehaves on command. */
-import { SimPush, type SimClient } from '../../drivers/vendorcam/sim/push.ts';
+import { SimPush, type SimClient } from '../../drivers/vendorcam/sim/sim-host.ts';
 import { classes, commands, type Frame, frameBytes } from '../../drivers/vendorcam/push/wire.ts';
 import { sleep } from '../../src/platform/time.ts';
 

@@ -3,22 +3,22 @@ import { parseDatagram, StreamFramer } from '../../drivers/mavlink/wire/framer.t
 import { decode as decodeMavlink, encode } from '../../drivers/mavlink/wire/messages.ts';
 import { readEnvelope } from '../../drivers/onvif/soap/envelope.ts';
 import { readMatches } from '../../drivers/onvif/discovery.ts';
-import { readTpv } from '../../drivers/location/gpsd-reports.ts';
-import { readingOf, wordsOf } from '../../drivers/power/nut-session.ts';
+import { readTpv } from '../../drivers/location/location.ts';
+import { readingOf, wordsOf } from '../../drivers/power/power.ts';
 import {
+  encodeField,
   parseHistory,
   parseLocation,
   parseRefusal,
   parseStatus,
 } from '../../drivers/starlink/api/messages.ts';
-import { nonceIn, reportsIn } from '../../drivers/vendorcam/push/client.ts';
+import { nonceIn, reportsIn } from '../../drivers/vendorcam/push/push.ts';
 import { aesKey, textIn } from '../../drivers/vendorcam/push/cipher.ts';
 import { classes, frameBytes, FrameReader } from '../../drivers/vendorcam/push/wire.ts';
 import { readReplies } from '../../drivers/vendorcam/host/replies.ts';
 import { answersIn, isBatchRefused, listIn } from '../../drivers/vendorradio/ubus/ubus-wire.ts';
 import { readGrants } from '../../drivers/vendorradio/ubus/ubus.ts';
 import { DeviceUnreachable } from '../../src/platform/errors.ts';
-import { encodeField } from '../../drivers/starlink/api/protobuf.ts';
 import { json_punctuation, type Target } from './engine.ts';
 import { protobuf, xml } from './structures.ts';
 

@@ -1,5 +1,5 @@
 /** What the gateway's network says: leases, STUN and DNS answers, and the log lines that quote it. */
-import { parseLeases } from '../../drivers/clients/leases.ts';
+import { parseLeases } from '../../drivers/clients/clients.ts';
 import { dnsQuestion, readDnsAnswer, record_type } from '../../drivers/links/checks/dns.ts';
 import { readBindingResponse } from '../../drivers/links/probe/public-addresses.ts';
 import { prose, readEntry } from '../../src/platform/log/entry.ts';

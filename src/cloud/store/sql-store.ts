@@ -3,11 +3,10 @@ import { arrivalReads, historyReads, historyUpkeep } from '../history/history-st
 import type { Reception } from '../read-message.ts';
 import { webhookQueue, webhookRegistry } from '../webhooks/webhook-store.ts';
 import { commitReceptions } from './commit.ts';
-import { keyStore, requestStore } from './keys.ts';
 import { kitStore } from './kits.ts';
 import { partnerStore } from './partners.ts';
 import type { Database, Queries } from '../sql/database.ts';
-import type { Change, Committed, StoreContext } from '../stored/stored.ts';
+import type { ApiKey, Change, Claim, Committed, RepeatableRequest, StoreContext } from '../stored/stored.ts';
 import { taskStore } from './tasks.ts';
 import { enqueue, eraseMessages } from '../webhooks/enqueue.ts';
 import { alarmEvents, fileEvent } from '../webhooks/events.ts';
@@ -15,6 +14,141 @@ import { alarmStore, eraseAlarms } from '../alarms/alarm-store.ts';
 import { hasAlarmsToLookAt, lookAtAlarms } from '../alarms/follow.ts';
 import { eraseFiles, fileStore, type StoredFile } from '../files/file-store.ts';
 import type { EraseMessages } from '../history/erase.ts';
+import type { Json } from '../../contract/json.ts';
+import { jsonOf, keyOf } from '../stored/rows.ts';
+
+/** Answers to repeated requests are kept for so long. */
+const answers_kept_ms = 86_400_000;
+
+function keyStore({ database }: StoreContext) {
+  return {
+    async keys(): Promise<readonly ApiKey[]> {
+      const rows = await database.all(
+        'SELECT api_keys.*, used_ms FROM api_keys LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms',
+      );
+      return rows.map(keyOf);
+    },
+
+    /** Replicas may add the same first key at the same time. */
+    async addKey(key: ApiKey): Promise<void> {
+      await database.all(
+        `INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key_id) DO NOTHING`,
+        key.key_id,
+        key.user_id,
+        key.label,
+        key.hash,
+        JSON.stringify(key.scopes),
+        JSON.stringify(key.kits),
+        key.created_ms,
+        key.expires_ms,
+      );
+    },
+
+    /** Stores the secrets of a key. */
+    async rotateKey({ key_id, hash, old_hash, old_until_ms }: ApiKey): Promise<void> {
+      await database.all(
+        'UPDATE api_keys SET hash = ?, old_hash = ?, old_until_ms = ? WHERE key_id = ?',
+        hash,
+        old_hash,
+        old_until_ms,
+        key_id,
+      );
+    },
+
+    /** Stores when keys were used last: pairs of key_id and milliseconds since 1970. */
+    async noteUses(uses: readonly (readonly [key_id: string, used_ms: number])[]): Promise<void> {
+      for (const [key_id, used_ms] of uses) {
+        await database.all(
+          `INSERT INTO key_uses (key_id, used_ms) VALUES (?, ?)
+           ON CONFLICT (key_id) DO UPDATE SET used_ms = excluded.used_ms WHERE excluded.used_ms > key_uses.used_ms`,
+          key_id,
+          used_ms,
+        );
+      }
+    },
+
+    async revokeKey(key_id: string): Promise<boolean> {
+      await database.all('DELETE FROM key_uses WHERE key_id = ?', key_id);
+      await database.all('DELETE FROM sessions WHERE key_id = ?', key_id);
+      return (
+        (await database.all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0
+      );
+    },
+
+    /** `hash` is of the session's secret. */
+    async addSession(hash: string, key_id: string, expires_ms: number): Promise<void> {
+      await database.all(
+        'INSERT INTO sessions (hash, key_id, expires_ms) VALUES (?, ?, ?)',
+        hash,
+        key_id,
+        expires_ms,
+      );
+    },
+
+    /** The key of a session that is not over. */
+    async session(hash: string, now_ms: number): Promise<string | undefined> {
+      const [row] = await database.all(
+        'SELECT key_id FROM sessions WHERE hash = ? AND expires_ms > ?',
+        hash,
+        now_ms,
+      );
+      return row && String(row['key_id']);
+    },
+
+    async endSession(hash: string): Promise<void> {
+      await database.all('DELETE FROM sessions WHERE hash = ? OR expires_ms < ?', hash, Date.now());
+    },
+  };
+}
+
+function requestStore({ database }: StoreContext) {
+  return {
+    /** Claims the key for this request for a day, unless it is in use. */
+    async claim({ key_id, idempotency_key, request }: RepeatableRequest, now_ms: number): Promise<Claim> {
+      await database.all('DELETE FROM answers WHERE created_ms <= ?', now_ms - answers_kept_ms);
+      const [mine] = await database.all(
+        `INSERT INTO answers (key_id, idempotency_key, request, created_ms) VALUES (?, ?, ?, ?)
+         ON CONFLICT (key_id, idempotency_key) DO NOTHING RETURNING key_id`,
+        key_id,
+        idempotency_key,
+        request,
+        now_ms,
+      );
+      if (mine) return { kind: 'mine' };
+      const [row] = await database.all(
+        'SELECT request, answer FROM answers WHERE key_id = ? AND idempotency_key = ?',
+        key_id,
+        idempotency_key,
+      );
+      const answer = row?.['answer'] ?? null;
+      return {
+        kind: 'known',
+        request: String(row?.['request']),
+        answer: answer === null ? null : jsonOf.parse(answer),
+      };
+    },
+
+    /** Stores the answer of a claimed request. */
+    async answer({ key_id, idempotency_key }: RepeatableRequest, answer: Json): Promise<void> {
+      await database.all(
+        'UPDATE answers SET answer = ? WHERE key_id = ? AND idempotency_key = ?',
+        JSON.stringify(answer),
+        key_id,
+        idempotency_key,
+      );
+    },
+
+    /** Releases the key of a claimed request that had no effect. */
+    async unclaim({ key_id, idempotency_key }: RepeatableRequest): Promise<void> {
+      await database.all(
+        'DELETE FROM answers WHERE key_id = ? AND idempotency_key = ? AND answer IS NULL',
+        key_id,
+        idempotency_key,
+      );
+    },
+  };
+}
 
 export type StoreOptions = Partial<Omit<StoreContext, 'database'>>;
 

@@ -1,6 +1,6 @@
 /** What `tail` and `npm start` show of a message. Colours are written as tags. */
 import { describe, expect, it } from 'vitest';
-import { messageFacts } from '../../../../src/cli/terminal/message-facts.ts';
+import { messageFacts } from '../../../../src/cli/terminal/tail-screen.ts';
 import { texts } from '../../../../src/cli/texts.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 

@@ -12,8 +12,7 @@ import { makeKey } from '../../../../src/cloud/principal.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { type Schema, schema, schemaOf, type Upgrade } from '../../../../src/cloud/sql/schema.ts';
-import { marksOf } from '../../../../src/cloud/sql/connection.ts';
-import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
+import { marksOf, openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../src/cloud/texts.ts';

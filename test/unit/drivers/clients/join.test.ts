@@ -1,7 +1,6 @@
 /** Who counts as a client of the kit, by which name and address, and over which medium. */
 import { describe, expect, it } from 'vitest';
-import { joinClients, mostOf, type Sources } from '../../../../drivers/clients/clients.ts';
-import type { LanLink } from '../../../../drivers/clients/lan.ts';
+import { joinClients, type LanLink, mostOf, type Sources } from '../../../../drivers/clients/clients.ts';
 import type { Neighbour } from '../../../../src/platform/linux/arp-table.ts';
 
 const rules = { present_s: 300, names: true };

@@ -1,8 +1,12 @@
 /** Lease files, bridge tables and neighbour dumps, with the oddities that real ones have. */
 import { uint8Array } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseForwarding, strangers_max } from '../../../../drivers/clients/lan.ts';
-import { cleanName, parseLeases } from '../../../../drivers/clients/leases.ts';
+import {
+  cleanName,
+  parseForwarding,
+  parseLeases,
+  strangers_max,
+} from '../../../../drivers/clients/clients.ts';
 import { decodeNeighbour } from '../../../../src/platform/linux/arp-table.ts';
 import { readMessages } from '../../../../src/platform/linux/netlink.ts';
 import { forAll } from '../../../support/for-all.ts';

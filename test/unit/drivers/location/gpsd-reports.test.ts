@@ -1,8 +1,7 @@
 /** What gpsd's reports say of the position, for every form of them that is known. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readTpv } from '../../../../drivers/location/gpsd-reports.ts';
-import { Receivers } from '../../../../drivers/location/location.ts';
+import { readTpv, Receivers } from '../../../../drivers/location/location.ts';
 import { forAll } from '../../../support/for-all.ts';
 
 const tpv = (more: object) =>

@@ -2,9 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readingOf, wordsOf } from '../../../../drivers/power/nut-session.ts';
+import { createWarnings, power, readingOf, wordsOf } from '../../../../drivers/power/power.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
-import { createWarnings, power } from '../../../../drivers/power/power.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';

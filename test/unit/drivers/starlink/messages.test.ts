@@ -2,16 +2,27 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { message_max_bytes } from '../../../../drivers/starlink/api/grpc.ts';
-import { qualityOf, window_s, fixOf } from '../../../../drivers/starlink/starlink.ts';
 import {
+  alertsText,
+  causeOf,
+  fixOf,
+  qualityOf,
+  reasonOf,
+  window_s,
+} from '../../../../drivers/starlink/starlink.ts';
+import {
+  decode,
+  fields_max,
+  floats,
   parseHistory,
   parseLocation,
   parseStatus,
+  real,
   requests,
+  text,
+  uint,
 } from '../../../../drivers/starlink/api/messages.ts';
-import { decode, fields_max, floats, real, text, uint } from '../../../../drivers/starlink/api/protobuf.ts';
 import { texts } from '../../../../drivers/starlink/texts.ts';
-import { alertsText, causeOf, reasonOf } from '../../../../drivers/starlink/words.ts';
 import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { bytes, double, float, varint } from '../../../fakes/fake-dish.ts';
 import { forAll } from '../../../support/for-all.ts';

@@ -1,7 +1,7 @@
 /** Frames, ciphers and alarms of the vendor's own protocol. */
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { nonceIn, reportsIn } from '../../../../../drivers/vendorcam/push/client.ts';
+import { nonceIn, reportsIn } from '../../../../../drivers/vendorcam/push/push.ts';
 import {
   aesDecrypt,
   aesEncrypt,

@@ -23,11 +23,11 @@ describe('NoSubscribers', () => {
     no_subscribers.missing('feed/a/gps', 'feed');
     expect(no_subscribers.allows('event/a/motion')).toBe(true);
     expect(no_subscribers.rests('feed/a/gps')).toBe(true);
-    expect(no_subscribers.kinds((lane) => lane === 'feed')).toEqual(['feed']);
-    expect(no_subscribers.kinds((lane) => lane !== 'feed')).toEqual([]);
+    expect(no_subscribers.withoutSubscribers((lane) => lane === 'feed')).toEqual(['feed']);
+    expect(no_subscribers.withoutSubscribers((lane) => lane !== 'feed')).toEqual([]);
     no_subscribers.found('feed/b/gps');
     expect(no_subscribers.allows('feed/a/gps')).toBe(true);
-    expect(no_subscribers.kinds(() => true)).toEqual([]);
+    expect(no_subscribers.withoutSubscribers(() => true)).toEqual([]);
   });
 });
 
