@@ -2,7 +2,7 @@
  * Virtual time, as a setup file: timers and clocks of the process follow a clock that moves to the next timer as soon as nothing
  * is left to do. Sockets stay real: the clock stands still while anything arrives. So a test waits for nothing, and a busy machine
  * makes no deadline pass. Not for tests whose peers are other processes or threads: these live in real time. It stays for the rest of
- * the process, so each file has its own.
+ * the process, which files of this time alone share.
  */
 import { performance } from 'node:perf_hooks';
 import { TimerHandle } from './timer-handle.ts';
@@ -139,11 +139,14 @@ class VirtualDate extends real.Date {
   }
 }
 
-Object.assign(globalThis, {
-  setTimeout: start(false),
-  clearTimeout: stopper(real.clearTimeout),
-  setInterval: start(true),
-  clearInterval: stopper(real.clearInterval),
-  Date: VirtualDate,
-});
-Object.assign(performance, { now: () => (now_ms += look_ms) });
+const isInstalled = globalThis.Date.name === VirtualDate.name;
+if (!isInstalled) {
+  Object.assign(globalThis, {
+    setTimeout: start(false),
+    clearTimeout: stopper(real.clearTimeout),
+    setInterval: start(true),
+    clearInterval: stopper(real.clearInterval),
+    Date: VirtualDate,
+  });
+  Object.assign(performance, { now: () => (now_ms += look_ms) });
+}

@@ -1,5 +1,5 @@
 /** One vehicle that seems to be two: its numbers, its clocks and its MAVLink version change. It stays one asset that is served. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
@@ -45,6 +45,10 @@ describe.concurrent('A vehicle that starts in MAVLink 1 and changes to 2', () =>
 
 describe('A vehicle', () => {
   useRegistry();
+  let switched_on_ms = 0;
+  beforeEach(() => {
+    switched_on_ms = clock.now_ms - 100_000;
+  });
   const peer = '10.9.9.9:14550';
   const sender = { sysid: 7, compid: 1 };
   const [still, there] = [
@@ -72,7 +76,7 @@ describe('A vehicle', () => {
   /** Receives a second of its telemetry. `position_ms`: the clock of its position. */
   const fly = (version: 1 | 2, position_ms = (ms: number) => ms): void => {
     const from = { ...sender, version };
-    const uptime_ms = Math.round(clock.now_ms) % 1e6;
+    const uptime_ms = Math.round(clock.now_ms - switched_on_ms);
     receive(peer, from, 'HEARTBEAT', { ...beat, base_mode: 209 });
     receive(peer, from, 'ATTITUDE', { time_boot_ms: uptime_ms, ...still });
     receive(peer, from, 'GPS_RAW_INT', gps);
