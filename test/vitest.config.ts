@@ -18,7 +18,9 @@ const e2e = 'test/{e2e,faults,sim}/**/*.test.ts';
  */
 const alone = [
   'test/unit/sim/**/*.test.ts',
-  'test/unit/console/**/*.test.ts',
+  'test/sim/**/*.test.ts',
+  'test/e2e/{console,interface}/**/*.test.ts',
+  'test/unit/console/{page,circumstances,video}.test.ts',
   'test/unit/cloud/store/**/*.test.ts',
   'test/unit/cloud/attack-cost.test.ts',
 ];
@@ -52,7 +54,9 @@ const long = [
 /** What takes longest is first: a long file that begins last would keep one worker busy while the others have nothing left to do. */
 class ByProject extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ project }: TestSpecification): number => (project.name === 'e2e' ? 0 : 1);
+    const places = ['alone', 'e2e'];
+    const place = ({ project }: TestSpecification): number =>
+      places.includes(project.name) ? places.indexOf(project.name) : places.length;
     return (await super.sort(files)).toSorted(
       (a, b) => place(a) - place(b) || a.project.name.localeCompare(b.project.name),
     );
@@ -87,7 +91,16 @@ export default defineConfig({
       thresholds: { lines: 90, statements: 88, functions: 88, branches: 82 },
     },
     projects: [
-      { test: { ...common, name: 'e2e', include: [e2e, ...alone, ...drivers_in_real_time], exclude: long } },
+      { test: { ...common, name: 'alone', include: alone, exclude: long } },
+      {
+        test: {
+          ...common,
+          ...shared,
+          name: 'e2e',
+          include: [e2e, ...drivers_in_real_time],
+          exclude: [...long, ...alone],
+        },
+      },
       {
         test: {
           ...common,
