@@ -122,26 +122,41 @@ export class CloudFiles {
     return file;
   }
 
-  /** How many bytes are here. A request that is still writing ends. */
+  /**
+   * How many bytes are here. A request that is still writing ends. What is whole is finished, since a client takes it for done: the
+   * service was killed before it had checked or entered it. Throws `HashMismatch`.
+   */
   async offset(file: StoredFile): Promise<number> {
-    await this.#interrupt(file.file_id);
-    return sizeOf(`${this.pathOf(file)}.part`);
+    return this.#alone(file, async (path) => {
+      const { bytes } = file.data;
+      if ((await this.#parts.store.file(file))?.state === 'stored') return bytes;
+      if ((await sizeOf(this.pathOf(file))) === bytes) await rename(this.pathOf(file), path);
+      const offset = await sizeOf(path);
+      if (offset === bytes) await this.#finish(file, path);
+      return offset;
+    });
   }
 
   /** Appends the body. Returns the new offset; `undefined`: `at` is not the present one. Throws `HashMismatch`. */
   async append(file: StoredFile, at: number, body: AsyncIterable<Uint8Array>): Promise<number | undefined> {
+    return this.#alone(file, async (path, signal) => {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      if ((await sizeOf(path)) !== at) return undefined;
+      const offset = await this.#write(file, { path, at, body, signal });
+      if (offset === file.data.bytes) await this.#finish(file, path);
+      else this.#publish([await this.#parts.store.fileProgress(file, offset, this.#parts.now())]);
+      return offset;
+    });
+  }
+
+  /** Once the request before has ended. `path`: of what is not whole yet. */
+  async #alone<T>(file: StoredFile, work: (path: string, signal: AbortSignal) => Promise<T>): Promise<T> {
     await this.#interrupt(file.file_id);
-    const path = `${this.pathOf(file)}.part`;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    if ((await sizeOf(path)) !== at) return undefined;
     const over = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     this.#writing.set(file.file_id, { over, done });
     try {
-      const offset = await this.#write(file, { path, at, body, signal: over.signal });
-      if (offset === file.data.bytes) await this.#finish(file, path);
-      else this.#publish([await this.#parts.store.fileProgress(file, offset, this.#parts.now())]);
-      return offset;
+      return await work(`${this.pathOf(file)}.part`, over.signal);
     } finally {
       this.#writing.delete(file.file_id);
       resolve();
@@ -201,9 +216,10 @@ export class CloudFiles {
   }
 
   async #interrupt(file_id: string): Promise<void> {
-    const writing = this.#writing.get(file_id);
-    writing?.over.abort();
-    await writing?.done;
+    for (let writing = this.#writing.get(file_id); writing; writing = this.#writing.get(file_id)) {
+      writing.over.abort();
+      await writing.done;
+    }
   }
 
   async #answer({ state: reported, ...place }: Committed['files'][number]): Promise<void> {

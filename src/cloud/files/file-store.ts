@@ -244,7 +244,7 @@ export function fileStore({ database, announce, enqueueFile }: FileStoreContext)
       await database.transaction(async (queries) => {
         const [row] = await queries.all(
           `UPDATE files SET state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?
-           WHERE kit_id = ? AND file_id = ? AND state <> 'deleted' RETURNING *`,
+           WHERE kit_id = ? AND file_id = ? AND state NOT IN ('deleted', 'stored') RETURNING *`,
           now_ms,
           kit_id,
           file_id,

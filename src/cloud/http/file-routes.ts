@@ -223,7 +223,7 @@ export function uploadRoutes(files: CloudFiles | undefined): OpenAPIHono<Env> {
   routes.get(upload_path, async (c) => {
     const file = await permitted(c, files);
     c.header('Upload-Length', String(file.data.bytes));
-    return c.body(null, 200, { 'Upload-Offset': String(await files.offset(file)) });
+    return checked(async () => c.body(null, 200, { 'Upload-Offset': String(await files.offset(file)) }));
   });
   routes.patch(upload_path, async (c) => {
     const file = await permitted(c, files);
@@ -232,17 +232,23 @@ export function uploadRoutes(files: CloudFiles | undefined): OpenAPIHono<Env> {
     const at = Number(c.req.header('upload-offset') ?? Number.NaN);
     const length = Number(c.req.header('content-length') ?? 0);
     if (at + length > file.data.bytes) throw new RequestProblem('too-large', texts.upload_too_long);
-    try {
+    return checked(async () => {
       const offset = await files.append(file, at, c.req.raw.body ?? emptyBody());
       if (offset !== undefined) return c.body(null, 204, { 'Upload-Offset': String(offset) });
       c.header('Upload-Offset', String(await files.offset(file)));
       return c.body(null, 409);
-    } catch (error) {
-      if (!(error instanceof HashMismatch)) throw error;
-      return new Response(error.message, { status: hash_mismatch });
-    }
+    });
   });
   return routes;
+}
+
+async function checked(answer: () => Promise<Response>): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    if (!(error instanceof HashMismatch)) throw error;
+    return new Response(error.message, { status: hash_mismatch });
+  }
 }
 
 async function permitted(c: Context<Env>, files: CloudFiles): Promise<StoredFile> {

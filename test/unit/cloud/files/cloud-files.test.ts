@@ -1,7 +1,7 @@
 /** Files of kits at the cloud: permits, uploads, contents, orders, room and erasure. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -181,6 +181,31 @@ describe('A file of a kit at the cloud', () => {
     expect(await answerTo(file_id, 2)).toMatchObject({ want: 'nothing' });
   });
 
+  // A client takes an upload with all its bytes for done (tus-js-client#557), and asks for nothing more (tus-node-server#207).
+  it.each([
+    ['before it had checked the hash', '.part'],
+    ['before it had entered it', ''],
+  ])('is here though the service was killed %s', async (_, end) => {
+    const { dir, permit, upload, answerTo, api } = await lab();
+    const to = await permit();
+    await mkdir(join(dir, kit_id));
+    await writeFile(join(dir, kit_id, file_id + end), content);
+    const found = await upload(to, 'HEAD');
+    expect([found.status, found.headers.get('upload-offset')]).toEqual([200, String(content.length)]);
+    expect(await answerTo(file_id, 2)).toMatchObject({ want: 'nothing' });
+    const whole = await api(`/${file_id}/content`);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  it('begins again when what a killed service left has another hash', async () => {
+    const { dir, permit, upload } = await lab();
+    const to = await permit();
+    await mkdir(join(dir, kit_id));
+    await writeFile(join(dir, kit_id, `${file_id}.part`), content.toReversed());
+    expect((await upload(to, 'HEAD')).status).toBe(460);
+    expect((await upload(to, 'HEAD')).headers.get('upload-offset')).toBe('0');
+  });
+
   it('is shown on the sockets when it is announced, ordered, here and deleted', async () => {
     const { report, api, permit, upload, follow } = await lab();
     const states = await follow();
@@ -275,7 +300,7 @@ describe('A file of a kit at the cloud', () => {
     const { bring, erase, follow, service, report, api } = await lab();
     await bring();
     const states = await follow();
-    await service.store.fileStored({ kit_id, file_id }, Date.now() - 91 * day_ms);
+    await service.store.fileProgress({ kit_id, file_id }, content.length, Date.now() - 91 * day_ms);
     await report({ id: other_id });
     await api(`/${other_id}`, { method: 'DELETE' });
     await eventually('they are shown', () => states().length === 3);
