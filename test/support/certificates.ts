@@ -11,7 +11,7 @@ export interface KeyPair {
 
 export interface Certificates {
   readonly ca: string;
-  /** For localhost and 127.0.0.1. */
+  /** For localhost, 127.0.0.1 and 198.18.0.1. */
   readonly server: KeyPair;
   /** The server's, expired since yesterday. */
   readonly expired: KeyPair;
@@ -34,7 +34,7 @@ export async function makeCertificates(dir: string, client_name: string): Promis
       join(dir, `${name}.${end}`),
     );
     if (!cert || !key || !request || !extensions) throw new Error('a path is missing');
-    await writeFile(extensions, 'subjectAltName=DNS:localhost,IP:127.0.0.1\n');
+    await writeFile(extensions, 'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:198.18.0.1\n');
     await run('openssl', 'req', ...curve, '-keyout', key, '-out', request, '-subj', `/CN=${subject}`);
     const signer = [
       '-CA',

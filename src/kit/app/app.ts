@@ -19,6 +19,7 @@ import { no_broker, renewed } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
 import type { LinkType } from '../../contract/kit.ts';
 import { KitFiles, type KitFilesOptions } from '../files/kit-files.ts';
+import { stayOnLink } from '../files/stay-on-link.ts';
 import { Uploader } from '../files/uploader.ts';
 import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
@@ -408,7 +409,8 @@ function openUploader(
     bytesPerS: () => live.config.files.bytes_per_s,
     async connect(url, ending) {
       const connecting = AbortSignal.any([ending, AbortSignal.timeout(broker.connect_timeout_ms)]);
-      return openTransport(endpointOf(url), connecting);
+      const opened = await openTransport(endpointOf(url), connecting);
+      return { ...opened, way: await stayOnLink(opened.tcp, routes) };
     },
     log: log.child({ part: 'files' }),
     signal,

@@ -112,6 +112,7 @@ export class TusUpload {
     const ends = AbortSignal.any([signal, over.signal]);
     const { stream, tcp } = await this.#way.connect(to, ends);
     try {
+      await this.#way.pace(0, ends);
       const asking = httpRequest({
         method,
         path: `${to.pathname}${to.search}`,

@@ -18,7 +18,11 @@ import { texts } from './texts.ts';
 /** What the configuration allows on a link. */
 export type UploadRule = 'never' | 'on_order' | 'always';
 
-export interface UploaderOptions extends Pick<TusWay, 'connect'> {
+export interface UploaderOptions {
+  /** As `TusWay`. `way`: the interface on which the connection stays; null: not known. */
+  readonly connect: (
+    ...to: Parameters<TusWay['connect']>
+  ) => Promise<Awaited<ReturnType<TusWay['connect']>> & { readonly way?: string | null }>;
   readonly files: KitFiles;
   /** What holds on this interface, on that of the session where none is known; undefined: no session with the broker. */
   readonly rule: (way: string | null) => UploadRule | undefined;
@@ -34,7 +38,7 @@ export interface UploaderOptions extends Pick<TusWay, 'connect'> {
   readonly signal: AbortSignal;
 }
 
-/** Between two looks for a file to send. */
+/** Between two looks for a file to send, and for the link. */
 const look_ms = 1_000;
 /** Until the cloud answers a request. A broker may take it much later. */
 const answer_ms = 30_000;
@@ -58,6 +62,7 @@ export class Uploader {
   /** Where the last file went. */
   #target: URL | undefined;
   #way: string | null = null;
+  #looked_ms = 0;
   #bucket: { readonly rate: number; readonly tokens: TokenBucket } | undefined;
   #pauses: ReturnType<typeof backoff>;
   #sent_bytes = 0;
@@ -71,7 +76,9 @@ export class Uploader {
         this.#target = url;
         await this.#findWay();
         await this.#pace(0, signal);
-        return options.connect(url, signal);
+        const { way = null, ...opened } = await options.connect(url, signal);
+        this.#way = way ?? this.#way;
+        return opened;
       },
       pace: async (bytes, signal) => this.#pace(bytes, signal),
       onSent: (bytes) => (this.#sent_bytes += bytes),
@@ -101,6 +108,7 @@ export class Uploader {
 
   /** Another link may lead there than to the broker. */
   async #findWay(): Promise<void> {
+    this.#looked_ms = performance.now();
     if (this.#target) this.#way = await this.#options.wayTo(this.#target).catch(() => null);
   }
 
@@ -198,6 +206,7 @@ export class Uploader {
     const { isBusy, bytesPerS } = this.#options;
     for (;;) {
       signal.throwIfAborted();
+      if (performance.now() - this.#looked_ms > look_ms) await this.#findWay();
       const holds = this.#rule();
       if (holds === undefined || holds === 'never' || (holds === 'on_order' && !this.#sending?.ordered))
         throw new NotAllowed(texts.moved);

@@ -32,12 +32,20 @@ export function openBound(libc: Libc, { device, family }: Binding, { type, proto
   const domain = family === 4 ? af_inet : af_inet6;
   const fd = libc.socket(domain, type | sock_nonblock | sock_cloexec, protocol);
   if (fd < 0) throw refusal(libc.errno(), texts.ip_socket(family));
-  if (device === undefined) return fd;
-  const name = Buffer.from(`${device}\0`);
-  if (libc.setsockopt(fd, sol_socket, so_bindtodevice, name, name.length) === 0) return fd;
+  if (device === undefined || tie(libc, fd, device)) return fd;
   const code = libc.errno();
   libc.close(fd);
   throw bindingRefusal(code, device);
+}
+
+function tie(libc: Libc, fd: number, device: string): boolean {
+  const name = Buffer.from(`${device}\0`);
+  return libc.setsockopt(fd, sol_socket, so_bindtodevice, name, name.length) === 0;
+}
+
+/** Ties a connected socket to the device, where the kernel allows it: its packets leave by no other one, whatever the routes become. */
+export async function bindConnected(fd: number, device: string): Promise<void> {
+  tie(await libc(), fd, device);
 }
 
 function bindingRefusal(code: string, device: string): Error {

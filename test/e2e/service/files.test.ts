@@ -1,45 +1,63 @@
-/** Files of a driver reach the cloud over a real broker: byte for byte and once each, whatever restarts or is cut meanwhile. */
+/**
+ * Files of a kit reach the cloud byte for byte and once each, over two WANs of which one forbids them: through cuts, silence, changes of
+ * the link, and kills of the daemon and of the service, while live messages pass. Prints what it measured.
+ */
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { makeKey } from '../../../src/cloud/principal.ts';
-import { scopes } from '../../../src/cloud/scopes.ts';
-import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
-import { startStandalone } from '../../../src/cloud/standalone.ts';
-import type { RunningService } from '../../../src/cloud/start.ts';
-import { openThreadStore } from '../../../src/cloud/store/thread-store.ts';
-import { type App, startApp } from '../../../src/kit/app/app.ts';
-import { readConfig } from '../../../src/kit/config/config.ts';
+import { texts } from '../../../src/cloud/texts.ts';
 import { FileStore } from '../../../src/kit/files/file-store.ts';
-import { systemClock, vouched } from '../../../src/platform/clock.ts';
-import { createLog } from '../../../src/platform/log/log.ts';
-import { aborted, sleep } from '../../../src/platform/time.ts';
-import { type DroneHost, drone, scriptedDriver } from '../../fakes/scripted-driver.ts';
-import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
+import { sleep } from '../../../src/platform/time.ts';
+import { startMosquitto } from '../../support/brokers/broker.ts';
 import { type Proxy, startProxy } from '../../support/brokers/proxy.ts';
+import { startSubscriber } from '../../support/brokers/subscriber.ts';
+import { makeCertificates } from '../../support/certificates.ts';
+import type { Child } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
-import { withKit } from '../../support/kit/kit.ts';
-import { peerMissing } from '../../support/peers.ts';
+import { enterNamespace } from '../../support/gateway/enter-namespace.ts';
+import { type Kit, withKit } from '../../support/kit/kit.ts';
+import { peerMissing, program, rootMissing } from '../../support/peers.ts';
 import { freePort } from '../../support/ports.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import { makeDirectory } from '../../support/temporary.ts';
-import { kit_id } from '../../unit/kit/config/lab.ts';
+import { type ServiceProcess, serviceProcess } from '../../support/service/service-process.ts';
+import { run, withDirectory } from '../../support/temporary.ts';
+
+/** `FILES_CAMPAIGN=1000,200` for a gigabyte through 200 troubles. */
+const [megabytes = 8, troubles_count = 8] = (process.env['FILES_CAMPAIGN'] ?? '8,8').split(',').map(Number);
+const total_bytes = megabytes * 1e6;
+const files_count = Math.max(4, megabytes / 20);
+const patience_ms = 120_000;
+const never = new AbortController().signal;
+
+/** The service that the kit sends files to, and the broker. */
+const [cloud_ip, broker_ip] = ['198.18.0.1', '198.18.0.2'];
+/** Files may go by the first only. */
+const wans = { wwan0: '10.99.0.2', sat0: '10.99.1.2' } as const;
+type Wan = keyof typeof wans;
+const spaces = { kit: `kc-files-${process.pid}-kit`, net: `kc-files-${process.pid}-net` } as const;
+
+const listed = z.object({
+  files: z.array(z.object({ id: z.string(), state: z.string(), sha256: z.string() })),
+});
+type Listed = z.output<typeof listed>['files'];
+
+const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 /** Puts files into the folder of a kit, as if drivers of an earlier run had; returns their hashes. */
-async function seed(dir: string, total: number): Promise<readonly string[]> {
+async function seed(dir: string): Promise<readonly string[]> {
   const ending = new AbortController();
   const store = new FileStore({
     dir,
-    limits: () => ({ bytes_max: 2 * total, age_max_ms: 1e9, free_bytes_min: 0 }),
+    limits: () => ({ bytes_max: 2 * total_bytes, age_max_ms: 1e9, free_bytes_min: 0 }),
     now: Date.now,
     onDropped: () => undefined,
     signal: ending.signal,
   });
   const hashes: string[] = [];
   for (let each = 0; each < files_count; each += 1) {
-    const bytes = randomBytes(Math.round(total / files_count));
+    const bytes = randomBytes(Math.round(total_bytes / files_count));
     const about = { kind: 'flight_log', asset_id: null, name: `${each}.bin` } as const;
     const content_type = 'application/octet-stream';
     const { sha256 } = await store.add({ bytes }, { ...about, content_type, at_ms: Date.now() });
@@ -50,250 +68,223 @@ async function seed(dir: string, total: number): Promise<readonly string[]> {
   return hashes;
 }
 
-/** A figure of the metrics by its name and labels. */
-function figuresIn(text: string): (name: string) => number | undefined {
-  return (name) => {
-    const line = text.split('\n').find((each) => each.startsWith(`kit_connector_${name} `));
-    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
-  };
+interface Scene {
+  readonly kit: Kit;
+  readonly service: ServiceProcess;
+  /** Between the kit and the service. */
+  readonly link: Proxy;
+  /** The kernel reaches the service by this WAN from now on. */
+  readonly goBy: (wan: Wan) => Promise<void>;
+  /** Bytes of files on the WAN that forbids them: of packets, handshakes and repetitions included. */
+  readonly forbiddenBytes: () => Promise<number>;
+  readonly files: () => Promise<Listed>;
+  /** How long live messages were on their way since it was asked last. */
+  readonly live: () => Promise<string>;
 }
 
-/** The value once it no longer changes. */
-async function still(value: () => number): Promise<number> {
-  for (let [before, same] = [value(), 0]; ; before = value()) {
-    await sleep(100, new AbortController().signal);
-    same = value() === before ? same + 1 : 0;
-    if (same === 5) return before;
-  }
-}
-
-/** `FILES_CAMPAIGN=1000,200` for a gigabyte through 200 cuts and restarts. */
-const [megabytes = 6, cuts = 4] = (process.env['FILES_CAMPAIGN'] ?? '6,4').split(',').map(Number);
-const files_count = 3;
-
-const listed = z.object({ files: z.array(z.object({ id: z.string(), state: z.string() })) });
-
-describe.skipIf(peerMissing('mosquitto'))('Files of a kit with a broker and a service', () => {
-  let dir: string;
-  let broker: Broker;
-  /** Between the kit and the service; a test can cut it. */
-  let link: Proxy;
-  let app: App | undefined;
-  let cloud: RunningService | undefined;
-  let port: number;
-  let host: DroneHost | undefined;
-  const made = makeKey({ label: 'ops', scopes: [...scopes], kits: '*', expires_ms: null }, Date.now());
-
-  beforeEach(async () => {
-    dir = await makeDirectory();
-    await mkdir(join(dir, 'kit'));
-    port = await freePort();
-    [broker, link] = [await startMosquitto(), await startProxy(port)];
-    await startCloud();
-  });
-  afterEach(async () => {
-    await app?.stop();
-    await cloud?.stop();
-    await link?.close();
-    await broker?.stop();
-    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
-    app = undefined;
-  });
-
-  async function startCloud(): Promise<void> {
-    const store = await openThreadStore(join(dir, 'cloud.db'));
-    if ((await store.keys()).length === 0) await store.addKey(made.key);
-    const unused = { ca: undefined, cert: undefined, key: undefined, password: undefined };
-    cloud = await startStandalone({
-      store,
-      broker: {
-        ...unused,
-        url: broker.url,
-        username: 'cloud',
-        protocol: 'auto',
-        keepalive_s: 30,
-        connect_timeout_ms: 10_000,
-      },
-      client_id: 'cloud',
-      listen: { host: '127.0.0.1', port },
-      hosts: [],
-      media_origins: [],
-      limits: { reads_per_s: 1_000, changes_per_s: 100, fixes_per_s: 100, map_per_s: 100 },
-      files: {
-        dir: join(dir, 'files'),
-        url: `http://127.0.0.1:${link.port}`,
-        bytes_max: 1e9,
-        days: { default: 1 },
-      },
-      page: pageOnDemand(),
-      version: '0',
-      log: recordingLog(),
-    });
-  }
-
-  async function startKit(files = 'kbps_max: 0'): Promise<void> {
-    const file = join(dir, 'kit', 'config.yaml');
-    const driver = scriptedDriver(async (its) => {
-      its.announce(drone());
-      host = its;
-      await aborted(its.signal);
-    });
-    await writeFile(
-      file,
-      `kit_id: ${kit_id}\nclock: trusted\nstate_dir: ${join(dir, 'kit')}\nruntime_dir: ${join(dir, 'kit')}\nbroker: { url: '${broker.url}' }\nfiles: { ${files} }\ndrivers: [{ driver: scripted }]\n`,
-    );
-    const config = await readConfig(file, {
-      drivers: [{ name: 'scripted', load: async () => driver }],
-      credentials_dir: undefined,
-    });
-    if (!config.broker) throw new Error('no broker');
-    app = await startApp(config, {
-      log: createLog({ level: 'error', out: { write: () => true }, readable: false }),
-      clock: systemClock({ evidence: vouched }),
-      version: '0',
-      broker: config.broker,
-    });
-    app.startDrivers();
-    await eventually('the driver runs', () => host !== undefined);
-  }
-
-  async function add(content: Uint8Array): Promise<string> {
-    if (!host) throw new Error('no driver');
-    return host.files.add({
-      kind: 'flight_log',
-      asset_key: 'drone-1',
-      name: 'log.bin',
-      at_ms: Date.now(),
-      content: { bytes: content },
-    });
-  }
-
-  const api = async (path: string, method = 'GET'): Promise<Response> =>
-    fetch(`http://127.0.0.1:${port}/api/kits/${kit_id}/files${path}`, {
-      method,
-      headers: { 'x-api-key': made.text },
-    });
-
-  const stateOf = async (id: string): Promise<string | undefined> => {
-    const answer = await api('').catch(() => undefined);
-    if (!answer?.ok) return undefined;
-    return listed.parse(await answer.json()).files.find((each) => each.id === id)?.state;
-  };
-
-  const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-  const received = async (id: string): Promise<string> =>
-    hashOf(new Uint8Array(await (await api(`/${id}/content`)).arrayBuffer()));
-
-  it('arrive in spite of cuts, and of restarts of both sides in the middle', async () => {
-    const options = `bytes_max_mb: ${megabytes * 2}, kbps_max: ${megabytes > 6 ? 0 : 12_000}`;
-    await startKit(options);
-    const total = megabytes * 1e6;
-    const hashes = new Map<string, string>();
-    for (let each = 0; each < files_count; each += 1) {
-      const content = randomBytes(Math.round(total / files_count));
-      hashes.set(await add(content), hashOf(content));
-    }
-    for (let round = 0; round < cuts; round += 1) {
-      const before = link.counters.up_bytes;
-      const some = (total / (cuts + 1)) * 0.6;
-      await eventually('some of it has passed', () => link.counters.up_bytes > before + some);
-      if (round % 10 === 1) {
-        await cloud?.stop();
-        await startCloud();
-      } else if (round % 10 === 2) {
-        await app?.stop();
-        host = undefined;
-        await startKit(options);
-      } else link.cut();
-    }
-    for (const [id, hash] of hashes) {
-      await eventually('the cloud has it', async () => (await stateOf(id)) === 'stored');
-      expect(await received(id)).toBe(hash);
-    }
-    await eventually('the kit deletes its copies', async () => {
-      const { files } = (await app?.local.report()) ?? {};
-      return files?.kept.files === 0 && files.uploaded === files_count;
-    });
-    const of = figuresIn((await (await app?.openMetrics())?.scrape()) ?? '');
-    expect([of('files'), of('files_bytes'), of('files_ended_total{how="uploaded"}')]).toEqual([
-      0,
-      0,
-      files_count,
-    ]);
-    expect(of('files_sent_bytes_total')).toBeGreaterThan(0);
-    // What a cut leaves unacknowledged passes twice, and not all of it.
-    expect(link.counters.up_bytes).toBeLessThan(2 * total);
-  });
-
-  it('arrive once each though the daemon is killed, cut off and forbidden to send again and again, without a byte while it is', async () => {
-    await withKit({ rehearsed: false }, async (kit) => {
-      const total = megabytes * 1e6;
-      const hashes = await seed(join(kit.dir, 'state/files'), total);
-      const configure = async (rule: 'always' | 'never'): Promise<void> =>
-        kit.configure({
-          broker: { url: broker.url },
+async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
+  const ends: (() => Promise<unknown>)[] = Object.values(spaces).map(
+    (name) => async () => run('ip', 'netns', 'del', name),
+  );
+  try {
+    await joinSpaces();
+    const leave = enterNamespace(spaces.net);
+    ends.push(async () => leave());
+    await withDirectory(async (dir) => {
+      const { ca, server } = await makeCertificates(dir, 'kit');
+      setDefaultCACertificates([...getCACertificates(), await readFile(ca, 'utf8')]);
+      const conf = [`listener 1883 ${broker_ip}`, 'allow_anonymous true'];
+      const broker = await startMosquitto({ conf });
+      ends.push(async () => broker.stop());
+      const witness = await startSubscriber(broker.port, { filters: ['k1/+/up/feed/#'] });
+      ends.push(async () => witness.stop());
+      const port = await freePort();
+      const link = await startProxy(port, {}, 0, cloud_ip);
+      ends.push(async () => link.close());
+      const service = await serviceProcess(dir, {
+        port,
+        broker: { url: broker.url },
+        tls: { cert_file: server.cert, key_file: server.key },
+        files: { dir: join(dir, 'files'), url: `https://${cloud_ip}:${link.port}` },
+      });
+      ends.push(async () => service.end('SIGKILL'));
+      await service.start();
+      const prefix = ['env', `NODE_EXTRA_CA_CERTS=${ca}`, program('ip'), 'netns', 'exec', spaces.kit];
+      await withKit({ rehearsed: true, prefix }, async (kit) => {
+        await kit.configure({
+          broker: { url: `mqtt://${broker_ip}` },
           files: {
             bytes_max_mb: megabytes * 2,
-            kbps_max: megabytes > 6 ? 0 : 12_000,
-            upload: { default: rule },
+            // Small sizes at a rate, so that they are still under way when troubles come.
+            kbps_max: megabytes > 20 ? 0 : 8_000,
+            upload: { default: 'never', cellular: 'always' },
+          },
+          feeds: { rates_hz: { gps: 10 } },
+          drivers: [
+            kit.rehearse({ gps_hz: 10 }),
+            {
+              driver: 'links',
+              options: { wan: { wwan0: { type: 'cellular' }, sat0: { type: 'satellite' } } },
+            },
+          ],
+        });
+        const route = async (ip: string, wan: Wan): Promise<void> => {
+          await inside('kit', 'route', 'replace', `${ip}/32`, 'via', wans[wan], 'dev', wan);
+        };
+        await route(broker_ip, 'wwan0');
+        await play({
+          kit,
+          service,
+          link,
+          goBy: async (wan) => route(cloud_ip, wan),
+          forbiddenBytes: await countForbidden(link.port),
+          files: async () => {
+            const answer = await service.ask(`${kit.kit_id}/files?limit=500`);
+            return answer.ok ? listed.parse(await answer.json()).files : [];
+          },
+          async live() {
+            const { latency } = await witness.report();
+            await witness.reset();
+            if (!latency) return 'none';
+            const [p50, p99, max] = [latency.p50_ms, latency.p99_ms, latency.max_ms].map((ms) =>
+              ms.toFixed(0),
+            );
+            return `${latency.count} live messages, p50 ${p50} ms, p99 ${p99} ms, most ${max} ms`;
           },
         });
-      await configure('always');
-      let daemon = await kit.start();
-      let sent_forbidden = 0;
-      const reload = async (rule: 'always' | 'never'): Promise<void> => {
-        const reloads = (): number => daemon.output().split('configuration reloaded').length;
-        const before = reloads();
-        await configure(rule);
-        daemon.send('SIGHUP');
-        await eventually('it is reloaded', () => reloads() > before);
-      };
-      for (let round = 0; round < cuts; round += 1) {
-        const before = link.counters.up_bytes;
-        const some = (total / (cuts + 1)) * 0.6;
-        await eventually('some of it has passed', () => link.counters.up_bytes > before + some);
-        if (round % 4 === 1) {
+      });
+    });
+  } finally {
+    for (const end of ends.reverse()) await end();
+  }
+}
+
+async function inside(space: keyof typeof spaces, ...words: readonly string[]): Promise<void> {
+  await run('ip', '-n', spaces[space], ...words);
+}
+
+/** The kit with two WANs, and the internet. */
+async function joinSpaces(): Promise<void> {
+  for (const name of Object.values(spaces)) await run('ip', 'netns', 'add', name);
+  for (const [wan, ip] of Object.entries(wans)) {
+    const peer = ['type', 'veth', 'peer', 'name', wan, 'netns', spaces.net];
+    await run('ip', 'link', 'add', wan, 'netns', spaces.kit, ...peer);
+    await inside('kit', 'addr', 'add', ip.replace(/2$/u, '1/24'), 'dev', wan);
+    await inside('net', 'addr', 'add', `${ip}/24`, 'dev', wan);
+    for (const space of ['kit', 'net'] as const) await inside(space, 'link', 'set', wan, 'up');
+  }
+  for (const space of ['kit', 'net'] as const) await inside(space, 'link', 'set', 'lo', 'up');
+  for (const ip of [cloud_ip, broker_ip]) await inside('net', 'addr', 'add', `${ip}/32`, 'dev', 'lo');
+}
+
+async function countForbidden(port: number): Promise<() => Promise<number>> {
+  const nft = async (...words: readonly string[]): Promise<string> =>
+    run('ip', 'netns', 'exec', spaces.kit, 'nft', ...words);
+  await nft('add', 'table', 'ip', 'files');
+  await nft('add', 'chain', 'ip', 'files', 'out', '{ type filter hook postrouting priority 300; }');
+  await nft('add', 'counter', 'ip', 'files', 'forbidden');
+  const counted = ['oifname', 'sat0', 'tcp', 'dport', String(port), 'counter', 'name', 'forbidden'];
+  await nft('add', 'rule', 'ip', 'files', 'out', ...counted);
+  return async () =>
+    Number(/bytes (\d+)/u.exec(await nft('list', 'counter', 'ip', 'files', 'forbidden'))?.[1]);
+}
+
+/** What happens in turn. Silence and a forbidden link take longer, and are rarer. */
+const troubles = [
+  'cut',
+  'daemon',
+  'service',
+  'link',
+  'cut',
+  'cut',
+  'daemon',
+  'service',
+  'cut',
+  'link',
+] as const;
+type Trouble = (typeof troubles)[number] | 'silence';
+
+describe.skipIf(rootMissing() || peerMissing('mosquitto', 'ip', 'nft', 'openssl'))('Files of a kit', () => {
+  it('reach the cloud byte for byte, once each, through all troubles', { timeout: 5_400_000 }, async () => {
+    await withScene(async ({ kit, service, link, goBy, forbiddenBytes, files, live }) => {
+      const hashes = await seed(join(kit.dir, 'state/files'));
+      const cloud = await kit.listen(`mqtt://${broker_ip}`);
+      await goBy('sat0');
+      let daemon: Child = await kit.start();
+      await sleep(Math.min(30_000, megabytes * 600), never);
+      console.log(`without an upload: ${await live()}`);
+      expect(link.counters.up_bytes).toBe(0);
+      await goBy('wwan0');
+      const begun_ms = performance.now();
+      const done: Partial<Record<Trouble, number>> = {};
+      const deeds: Record<Trouble, () => Promise<void>> = {
+        cut: async () => link.cut(),
+        async daemon() {
           await daemon.end('SIGKILL');
           daemon = await kit.start();
-        } else if (round % 4 === 3) {
-          await reload('never');
-          const sent = await still(() => link.counters.up_bytes);
-          sent_forbidden += (await still(() => link.counters.up_bytes)) - sent;
-          await reload('always');
-        } else link.cut();
+        },
+        async service() {
+          await service.end('SIGKILL');
+          await service.start();
+        },
+        async link() {
+          await goBy('sat0');
+          // Longer than the connection may keep what it had under way.
+          await sleep(2_000, never);
+          await goBy('wwan0');
+        },
+        async silence() {
+          const before = link.counters.accepted;
+          link.stall();
+          await eventually('it is given up', () => link.counters.accepted > before, patience_ms);
+          link.cut();
+        },
+      };
+      for (let round = 0; round < troubles_count; round += 1) {
+        const before = link.counters.up_bytes;
+        const some = (total_bytes / (troubles_count + 1)) * 0.6;
+        const hasCome = (): boolean => link.counters.up_bytes > before + some;
+        await eventually('some of it has passed', hasCome, patience_ms).catch(async (error: unknown) => {
+          const { files: view } = await kit.status();
+          const lines = [daemon, service].map((each) => each.output().split('\n').slice(-40).join('\n'));
+          console.log(
+            `round ${round} after ${JSON.stringify(done)}: ${JSON.stringify(view)}\n${lines.join('\n\n')}`,
+          );
+          throw error;
+        });
+        const trouble = round % 50 === 4 ? 'silence' : (troubles[round % troubles.length] ?? 'cut');
+        await deeds[trouble]();
+        done[trouble] = (done[trouble] ?? 0) + 1;
       }
-      expect(sent_forbidden).toBe(0);
-      await eventually('the kit has sent all', async () => {
-        const { files } = await kit.status();
-        return files?.kept.files === 0 && files.uploaded === files_count && files.accepted === files_count;
-      });
-      const url = `http://127.0.0.1:${port}/api/kits/${kit.kit_id}/files`;
-      const headers = { 'x-api-key': made.text };
-      const { files } = listed.parse(await (await fetch(url, { headers })).json());
-      expect(files.map(({ state }) => state)).toEqual(hashes.map(() => 'stored'));
-      const got = files.map(async ({ id }) => {
-        const content = await (await fetch(`${url}/${id}/content`, { headers })).arrayBuffer();
-        return hashOf(new Uint8Array(content));
-      });
-      expect((await Promise.all(got)).toSorted()).toEqual(hashes.toSorted());
+      await eventually(
+        'the kit has sent all',
+        async () => {
+          const { files: books } = await kit.status();
+          return books?.kept.files === 0 && books.uploaded === files_count && books.accepted === files_count;
+        },
+        600_000,
+      );
+      const seconds = (performance.now() - begun_ms) / 1_000;
+      console.log(
+        `${megabytes} MB in ${files_count} files, ${seconds.toFixed(0)} s, ${JSON.stringify(done)}: ${await live()}, ${(link.counters.up_bytes / 1e6).toFixed(1)} MB sent, ${await forbiddenBytes()} bytes on the forbidden link`,
+      );
+      const there = await files();
+      expect(there.map(({ state }) => state)).toEqual(hashes.map(() => 'stored'));
+      expect(there.map(({ sha256 }) => sha256).toSorted()).toEqual(hashes.toSorted());
+      for (const { id, sha256 } of there) {
+        const content = await service.ask(`${kit.kit_id}/files/${id}/content`);
+        expect(hashOf(new Uint8Array(await content.arrayBuffer()))).toBe(sha256);
+      }
+      const announced = new Set(cloud.on('file/').map(({ data }) => data?.['id']));
+      expect([...announced].toSorted()).toEqual(there.map(({ id }) => id).toSorted());
+      const stored = service
+        .output()
+        .split('\n')
+        .filter((line) => line.includes(texts.log_file_stored));
+      for (const { id } of there) expect(stored.filter((line) => line.includes(id)).length).toBeLessThan(2);
+      expect(await forbiddenBytes()).toBe(0);
+      // What a cut leaves unacknowledged passes twice, and not all of it.
+      expect(link.counters.up_bytes).toBeLessThan(2 * total_bytes);
     });
-  });
-
-  it('stay at the kit where the link forbids them, without a byte, and come on order where it allows that', async () => {
-    await startKit('upload: { default: never }');
-    const id = await add(randomBytes(1_000));
-    await eventually('it is announced', async () => (await stateOf(id)) === 'at_kit');
-    expect((await api(`/${id}/request`, 'POST')).status).toBe(202);
-    await eventually(
-      'the order has come',
-      async () => (await app?.local.report())?.files?.kept.ordered === 1,
-    );
-    expect(link.counters.up_bytes).toBe(0);
-    await app?.stop();
-    host = undefined;
-    await startKit('upload: { default: on_order }');
-    const other = await add(randomBytes(1_000));
-    await eventually('the ordered one comes', async () => (await stateOf(id)) === 'stored');
-    expect(await stateOf(other)).toBe('at_kit');
   });
 });

@@ -51,6 +51,7 @@ export async function startProxy(
   target_port: number,
   shape: LinkShape = {},
   listen_port = 0,
+  listen_host = '127.0.0.1',
 ): Promise<Proxy> {
   const counters: ProxyCounters = { accepted: 0, up_bytes: 0, down_bytes: 0 };
   const routes = new Set<Route>();
@@ -99,7 +100,7 @@ export async function startProxy(
   };
 
   const server = createServer({ noDelay: true }, open);
-  server.listen(listen_port, '127.0.0.1');
+  server.listen(listen_port, listen_host);
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the proxy has no port');

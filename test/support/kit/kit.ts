@@ -47,9 +47,12 @@ export interface Kit {
   rehearse(options?: object): object;
 }
 
-/** `rehearsed`: the daemon has the rehearsal driver beside its own ones; else it is the shipped command. */
+/**
+ * `rehearsed`: the daemon has the rehearsal driver beside its own ones; else it is the shipped command. `prefix`: put before the
+ * command line of the daemon.
+ */
 export async function withKit(
-  { rehearsed }: { readonly rehearsed: boolean },
+  { rehearsed, prefix = [] }: { readonly rehearsed: boolean; readonly prefix?: readonly string[] },
   play: (kit: Kit) => Promise<void>,
 ): Promise<void> {
   const { command, daemon } = await bundledPrograms();
@@ -62,7 +65,7 @@ export async function withKit(
       const children: Child[] = [];
       const clouds: Cloud[] = [];
       try {
-        await play(kitIn(dir, { machine, children, clouds, command, launching }));
+        await play(kitIn(dir, { machine, children, clouds, command, launching, prefix }));
       } finally {
         for (const child of children) await child.end('SIGKILL');
         for (const cloud of clouds) await cloud.leave();
@@ -81,9 +84,10 @@ interface Parts {
   readonly command: string;
   /** What starts a daemon with the configuration file that follows. */
   readonly launching: readonly string[];
+  readonly prefix: readonly string[];
 }
 
-function kitIn(dir: string, { machine, children, clouds, command, launching }: Parts): Kit {
+function kitIn(dir: string, { machine, children, clouds, command, launching, prefix }: Parts): Kit {
   const kit_id = randomUUID();
   const config_file = join(dir, 'config.yaml');
   const effects_file = join(dir, 'effects');
@@ -91,7 +95,7 @@ function kitIn(dir: string, { machine, children, clouds, command, launching }: P
     children.push(child);
     return child;
   };
-  const launch = (): Child => own(startChild([...launching, config_file]));
+  const launch = (): Child => own(startChild([...launching, config_file], { prefix }));
   const run = async (...words: readonly string[]): Promise<Ended> =>
     own(startChild([command, ...words, '--config', config_file])).ended;
   return {

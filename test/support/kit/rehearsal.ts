@@ -11,6 +11,7 @@ import {
 import { type AssetSink, defineDriver } from '../../../src/toolkit/driver/driver.ts';
 import { CommandRefused, DeviceRejected } from '../../../src/platform/errors.ts';
 import { aborted, every, sleep } from '../../../src/platform/time.ts';
+import { monotonic_us } from '../witness.ts';
 
 const rehearsalOptions = z.strictObject({
   /** A line is added to this file for each command that a drone carries out. */
@@ -92,7 +93,9 @@ function publishPositions(
   every(1_000 / hz, signal, () => {
     step += 1;
     const [lat, lon] = [47 + Math.sin(step / 100) / 100, 8 + Math.cos(step / 100) / 100];
-    for (const sink of sinks)
-      sink.publish('gps', { lat, lon, alt_m: 480, ground_speed: 10, heading: step % 360 });
+    for (const sink of sinks) {
+      const fix = { lat, lon, alt_m: 480, ground_speed: 10, heading: step % 360, sent_us: monotonic_us() };
+      sink.publish('gps', fix);
+    }
   });
 }
