@@ -7,6 +7,8 @@ import { basename, dirname } from 'node:path';
 import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
+import { StateFile, stateFileName } from '../../../src/toolkit/device/state-file.ts';
+import { z } from 'zod';
 import { sleep } from '../../../src/platform/time.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Addressee, Commanded, FlightLogs, LogEntry } from '../vehicles/addressee.ts';
@@ -192,13 +194,19 @@ export class VehicleLogs implements FlightLogs {
   #transfer: { readonly entry: LogEntry; done: number } | undefined;
   /** Flights that have ended and whose logs are not under way. */
   #due = 0;
+  #isFlying = false;
+  #isMet = false;
+  /** How many they are with the present flight and the log under way: a kit may be switched off in the air, and at a landing. */
+  readonly #kept: StateFile<z.ZodInt>;
+  readonly #resumed: Promise<void>;
   #isLooking = false;
   /** Logs that were transferred whole, or are gone. */
   readonly #over: LogEntry[] = [];
 
   constructor(parts: VehicleLogsParts) {
     this.#parts = parts;
-    void this.#resume();
+    this.#kept = new StateFile(parts.host.stateFile(stateFileName('logs-due', parts.asset_key)), z.int());
+    this.#resumed = this.#resume();
   }
 
   get progress(): string | undefined {
@@ -224,14 +232,28 @@ export class VehicleLogs implements FlightLogs {
         this.#transfer = undefined;
         this.#over.push(entry);
         if (this.#over.length > over_max) this.#over.shift();
+        this.#keep();
         void this.#beginDue();
       });
   }
 
-  flown(): void {
+  async armed(is: boolean): Promise<void> {
     if (!this.#parts.options.after_flight) return;
-    this.#due += 1;
-    void this.#beginDue();
+    await this.#resumed;
+    // A flight that an earlier run has seen begin is counted already.
+    if (is && !this.#isMet) this.#due = Math.max(0, this.#due - 1);
+    if (!is && this.#isFlying) this.#due += 1;
+    this.#isMet = true;
+    this.#isFlying = is;
+    this.#keep();
+    await this.#beginDue();
+  }
+
+  #keep(): void {
+    const { options, signal } = this.#parts;
+    if (!options.after_flight || signal.aborted) return;
+    const count = this.#due + Number(this.#isFlying) + (this.#transfer ? 1 : 0);
+    void (count > 0 ? this.#kept.write(count) : this.#kept.remove()).catch(() => undefined);
   }
 
   /** The oldest log of those flights; the others follow it. A flight may also go on with the log of the one before. */
@@ -252,16 +274,19 @@ export class VehicleLogs implements FlightLogs {
     this.#due = Math.max(0, due.length - 1);
     const next = due.at(-1);
     if (next) this.begin(next);
+    this.#keep();
   }
 
-  /** Goes on with what an earlier run of the kit had begun. */
+  /** Goes on with what an earlier run of the kit had begun, and with flights that had ended. */
   async #resume(): Promise<void> {
+    const { options } = this.#parts;
     const [name = ''] = await this.#names();
     const [id, bytes, time_utc] = name.slice(this.#prefix.length, -part_end.length).split('-').map(Number);
-    if (id === undefined || bytes === undefined || time_utc === undefined) return;
-    // There may have been flights until the earlier run ended.
-    if (this.#parts.options.after_flight) this.#due += 1;
-    this.begin({ id, bytes, time_utc });
+    const isBegun = id !== undefined && bytes !== undefined && time_utc !== undefined;
+    // The log that was begun is one of them, unless it was ordered.
+    if (options.after_flight) this.#due += (await this.#kept.read()) ?? (isBegun ? 1 : 0);
+    if (isBegun) this.begin({ id, bytes, time_utc });
+    else void this.#beginDue();
   }
 
   async #run(entry: LogEntry): Promise<string> {

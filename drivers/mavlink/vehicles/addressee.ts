@@ -34,8 +34,8 @@ export interface FlightLogs {
   readonly progress: string | undefined;
   /** Begins to transfer a log, unless another one is under way. */
   readonly begin: (log: LogEntry) => void;
-  /** The vehicle was disarmed. */
-  readonly flown: () => void;
+  /** It is armed or disarmed now. */
+  readonly armed: (is: boolean) => Promise<void>;
 }
 
 /** The vehicle that a command is sent to. */

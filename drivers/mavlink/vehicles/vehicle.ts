@@ -287,8 +287,9 @@ export class Vehicle {
     const mode = flightMode(autopilot, kind, { ...heartbeat, offered });
     const { asset_key, name } = this;
     if (conflict !== undefined) return;
-    const before = this.#flightLog.note({ armed: isArmed(heartbeat), mode }, { asset_key, name });
-    if (before?.armed === true && !isArmed(heartbeat)) this.#logs.flown();
+    const armed = isArmed(heartbeat);
+    const before = this.#flightLog.note({ armed, mode }, { asset_key, name });
+    if (before?.armed !== armed) void this.#logs.armed(armed);
   }
 
   #alarms(now_ms: number): readonly string[] {

@@ -1,5 +1,5 @@
 /** Flight logs of both autopilots: what the kit keeps is byte for byte what the vehicle has, whatever happens on the way. */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/logs/texts.ts';
@@ -74,6 +74,7 @@ async function withLogs(
 
 const shown = (lab: MavlinkLab): string => JSON.stringify(lab.hub.drivers());
 const order = { remaining_ms: 60_000 };
+const isNote = (name: string): boolean => name.startsWith('logs-due');
 const isEqual = (kept: Kept, log: StoredLogs['logs'][number] | undefined): boolean =>
   Buffer.from(kept.content).equals(log?.content ?? Buffer.alloc(0));
 
@@ -200,13 +201,13 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     );
   });
 
-  it('comes by itself after each of 20 flights, also of those that begin before the last log is there', async () => {
+  it('comes by itself after each of some flights, also of those that begin before the last log is there', async () => {
     const options = { flight_logs: { after_flight: true } };
     await withLogs(
       autopilot,
       async ({ lab, drone, logs, kept }) => {
         const flown: Uint8Array[] = [];
-        for (let flight = 1; flight <= 20; flight += 1) {
+        for (let flight = 1; flight <= 4; flight += 1) {
           drone.flight.armed = true;
           await lab.sees('sys_status', ({ armed }) => armed === true);
           const content = bytesOf(30_000 + 5_000 * flight, flight + 10);
@@ -224,6 +225,29 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
       },
       { options },
     );
+  });
+
+  it('comes by itself where the kit was off at the landing, and once', async () => {
+    await withDirectory(async (dir) => {
+      const about = { dir, options: { flight_logs: { after_flight: true } } };
+      await withLogs(
+        autopilot,
+        async ({ lab, drone }) => {
+          drone.flight.armed = true;
+          await lab.sees('sys_status', ({ armed }) => armed === true);
+          await eventually('it is noted', async () => (await readdir(dir)).some(isNote));
+        },
+        about,
+      );
+      await withLogs(
+        autopilot,
+        async ({ logs, keeps }) => {
+          expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+          await eventually('it is done', async () => !(await readdir(dir)).some(isNote));
+        },
+        about,
+      );
+    });
   });
 
   it('goes on after a restart of the kit', async () => {

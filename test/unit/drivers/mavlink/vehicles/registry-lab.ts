@@ -37,7 +37,7 @@ export const beat: Messages['HEARTBEAT'] = {
 };
 
 /** Logs of vehicles are not transferred. */
-export const no_logs = { progress: undefined, begin: () => undefined, flown: () => undefined };
+export const no_logs = { progress: undefined, begin: () => undefined, armed: async () => undefined };
 
 export const unnamed: Messages['COMPONENT_INFORMATION_BASIC'] = {
   software_version: '',
