@@ -1,24 +1,12 @@
 /** Partner assets at the kit's own service and at the cloud's: the same at both, also after one was away, over a real broker. */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { drivers } from '../../../drivers/index.ts';
-import { type App, startApp } from '../../../src/kit/app/app.ts';
-import { readConfig } from '../../../src/kit/config/config.ts';
-import { vouched, systemClock } from '../../../src/platform/clock.ts';
-import { createLog } from '../../../src/platform/log/log.ts';
-import { makeKey } from '../../../src/cloud/principal.ts';
-import { scopes } from '../../../src/cloud/scopes.ts';
-import { pageOnDemand } from '../../../src/cloud/http/page/page-files.ts';
-import { startStandalone } from '../../../src/cloud/standalone.ts';
-import type { RunningService } from '../../../src/cloud/start.ts';
-import { openThreadStore } from '../../../src/cloud/store/thread-store.ts';
-import { type Broker, startMosquitto } from '../../support/brokers/broker.ts';
+import type { Child } from '../../support/child.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import { makeDirectory } from '../../support/temporary.ts';
-import { kit_id } from '../../unit/kit/config/lab.ts';
+import { freePort } from '../../support/ports.ts';
+import { type KitAndService, withKitAndService } from '../../support/service/kit-and-service.ts';
 
 interface Shown {
   readonly id: string;
@@ -30,11 +18,15 @@ interface Shown {
   readonly assets: readonly Shown[];
 }
 
-const kit = `/api/kits/${kit_id}`;
 const patience_ms = 30_000;
 /** A command of the gateway that ends by itself where its link does not exist. */
-const driverSection =
-  "drivers:\n  - driver: gateway\n  - driver: speedtest\n    options:\n      servers: [{ name: home, download_url: 'http://127.0.0.1:9/{bytes}' }]\n";
+const drivers = [
+  { driver: 'gateway' },
+  {
+    driver: 'speedtest',
+    options: { servers: [{ name: 'home', download_url: 'http://127.0.0.1:9/{bytes}' }] },
+  },
+];
 const speedtest = { payload: { link: 'nope0' } };
 
 interface ShownTask {
@@ -44,72 +36,41 @@ interface ShownTask {
 }
 
 describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two services', () => {
-  let dir: string;
-  let broker: Broker;
-  let app: App;
-  let cloud: RunningService | undefined;
-  const made = makeKey({ label: 'ops', scopes: [...scopes], kits: [kit_id], expires_ms: null }, Date.now());
+  let scene: KitAndService;
+  let daemon: Child;
+  let port: number;
+  let over: PromiseWithResolvers<void>;
+  let played: Promise<void>;
 
   beforeEach(async () => {
-    dir = await makeDirectory();
-    await mkdir(join(dir, 'kit'));
-    broker = await startMosquitto();
-    await startCloud();
-    app = await startKit();
+    port = await freePort();
+    over = Promise.withResolvers();
+    const ready = Promise.withResolvers<void>();
+    played = withKitAndService({}, async (made) => {
+      scene = made;
+      await scene.kit.configure({
+        broker: { url: scene.broker.url },
+        service: { listen: `127.0.0.1:${port}`, limits: { reads_per_s: 1_000 } },
+        drivers,
+      });
+      daemon = await scene.kit.start();
+      ready.resolve();
+      await over.promise;
+    });
+    await Promise.race([ready.promise, played]);
   });
   afterEach(async () => {
-    await app?.stop();
-    await cloud?.stop();
-    await broker?.stop();
-    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+    over.resolve();
+    await played;
   });
 
-  async function startCloud(): Promise<void> {
-    const store = await openThreadStore(join(dir, 'cloud.db'));
-    if ((await store.keys()).length === 0) await store.addKey(made.key);
-    const unused = { ca: undefined, cert: undefined, key: undefined, password: undefined };
-    cloud = await startStandalone({
-      store,
-      broker: {
-        ...unused,
-        url: broker.url,
-        username: 'cloud',
-        protocol: 'auto',
-        keepalive_s: 30,
-        connect_timeout_ms: 5_000,
-      },
-      client_id: 'cloud',
-      listen: { host: '127.0.0.1', port: 0 },
-      hosts: [],
-      media_origins: [],
-      limits: { reads_per_s: 1_000, changes_per_s: 100, fixes_per_s: 100, map_per_s: 100 },
-      page: pageOnDemand(),
-      version: '0',
-      log: recordingLog(),
-    });
-  }
-
-  async function startKit(): Promise<App> {
-    const state_dir = join(dir, 'kit');
-    const text = `kit_id: ${kit_id}\nclock: trusted\nbroker:\n  url: ${broker.url}\nstate_dir: ${state_dir}\nruntime_dir: ${dir}\nservice:\n  listen: 127.0.0.1:0\n  limits: { reads_per_s: 1000 }\n${driverSection}`;
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, text);
-    const config = await readConfig(file, { drivers, credentials_dir: undefined });
-    if (!config.broker) throw new Error('the section is there');
-    const log = createLog({ level: 'error', out: { write: () => true }, readable: false });
-    return startApp(config, {
-      log,
-      clock: systemClock({ evidence: vouched }),
-      version: '0.0.0',
-      broker: config.broker,
-    });
-  }
-
   const sides = {
-    kit: () => ({ url: app.service?.url() ?? '', key: kitKey }),
-    cloud: () => ({ url: cloud?.url ?? '', key: made.text }),
+    kit: async () => ({
+      url: `http://127.0.0.1:${port}`,
+      key: (await readFile(join(scene.kit.dir, 'state/service-key'), 'utf8')).trim(),
+    }),
+    cloud: async () => ({ url: scene.service.url, key: scene.service.key }),
   };
-  let kitKey = '';
 
   async function ask<T = Shown>(
     side: keyof typeof sides,
@@ -117,9 +78,8 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     body?: object,
     method?: string,
   ): Promise<T> {
-    if (side === 'kit') kitKey = (await readKey()).trim();
-    const { url, key } = sides[side]();
-    const response = await fetch(`${url}${kit}${path}`, {
+    const { url, key } = await sides[side]();
+    const response = await fetch(`${url}/api/kits/${scene.kit.kit_id}${path}`, {
       method: method ?? (body ? 'POST' : 'GET'),
       headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
@@ -127,10 +87,6 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     const answer = await response.text();
     if (!response.ok) throw new Error(`${side} ${path}: ${response.status} ${answer}`);
     return JSON.parse(answer === '' ? 'null' : answer) as T;
-  }
-
-  async function readKey(): Promise<string> {
-    return readFile(app.service?.key_file ?? '', 'utf8');
   }
 
   const names = async (side: keyof typeof sides): Promise<readonly string[]> =>
@@ -176,7 +132,6 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
   });
 
   it('have tasks of both sides, each with its author, payload and end', { timeout: 120_000 }, async () => {
-    app.startDrivers();
     const gateway = async (side: keyof typeof sides): Promise<string> =>
       (await ask(side, '/assets')).assets.find(({ type }) => type === 'gateway')?.id ?? '';
     for (const [from, to] of [
@@ -208,14 +163,14 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
     const other = await register('cloud', 'Other');
     await isShown('cloud', 'Old', 'Other');
     await isShown('kit', 'Old', 'Other');
-    await broker.kill();
+    await scene.broker.kill();
     const late = await register('kit', 'Kit while offline');
     await ask('kit', `/assets/${late}/location`, { lat: 48, lon: 8 });
     await ask('kit', `/assets/${other}`, undefined, 'DELETE');
     await register('cloud', 'Cloud while offline');
     await ask('cloud', `/assets/${old}`, undefined, 'DELETE');
     await ask('cloud', `/assets/${other}/location`, { lat: 49, lon: 8 });
-    await broker.start();
+    await scene.broker.start();
     await isShown('kit', 'Cloud while offline', 'Kit while offline');
     await isShown('cloud', 'Cloud while offline', 'Kit while offline');
     await eventually('the fix', async () => (await ask('cloud', `/assets/${late}`)).lat === 48, patience_ms);
@@ -229,12 +184,12 @@ describe.skipIf(peerMissing('mosquitto'))('Partner assets of a kit with two serv
       await register('cloud', 'Plane');
       await isShown('kit', 'Plane', 'Truck');
       await isShown('cloud', 'Plane', 'Truck');
-      await cloud?.stop();
-      for (const end of ['', '-wal', '-shm']) await rm(join(dir, `cloud.db${end}`), { force: true });
-      await startCloud();
+      await scene.service.end('SIGTERM');
+      for (const end of ['', '-wal', '-shm']) await rm(join(scene.dir, `service.db${end}`), { force: true });
+      await scene.service.start();
       await isShown('cloud', 'Plane', 'Truck');
-      await app.stop();
-      app = await startKit();
+      await daemon.end('SIGTERM');
+      daemon = await scene.kit.start();
       await isShown('kit', 'Plane', 'Truck');
       await isShown('cloud', 'Plane', 'Truck');
       expect([...(await names('cloud'))].sort()).toEqual(['Plane', 'Truck']);
