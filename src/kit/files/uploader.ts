@@ -206,10 +206,7 @@ export class Uploader {
     const { isBusy, bytesPerS } = this.#options;
     for (;;) {
       signal.throwIfAborted();
-      if (performance.now() - this.#looked_ms > look_ms) await this.#findWay();
-      const holds = this.#rule();
-      if (holds === undefined || holds === 'never' || (holds === 'on_order' && !this.#sending?.ordered))
-        throw new NotAllowed(texts.moved);
+      if (!(await this.#mayLeave())) throw new NotAllowed(texts.moved);
       const rate = bytesPerS();
       if (this.#bucket?.rate !== rate) {
         this.#bucket = { rate, tokens: new TokenBucket({ perSecond: rate, burst: burst_bytes }) };
@@ -223,6 +220,13 @@ export class Uploader {
       await sleep(Math.min(wait_ms, look_ms), signal);
     }
     this.#bucket.tokens.take(performance.now(), bytes);
+  }
+
+  /** Whether the present link allows this file. */
+  async #mayLeave(): Promise<boolean> {
+    if (performance.now() - this.#looked_ms > look_ms) await this.#findWay();
+    const rule = this.#rule();
+    return rule === 'always' || (rule === 'on_order' && this.#sending?.ordered === true);
   }
 
   /** Whether the content is no longer what was announced. */

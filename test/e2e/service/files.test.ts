@@ -244,14 +244,14 @@ describe.skipIf(rootMissing() || peerMissing('mosquitto', 'ip', 'nft', 'openssl'
         const before = link.counters.up_bytes;
         const some = (total_bytes / (troubles_count + 1)) * 0.6;
         const hasCome = (): boolean => link.counters.up_bytes > before + some;
-        await eventually('some of it has passed', hasCome, patience_ms).catch(async (error: unknown) => {
+        try {
+          await eventually('some of it has passed', hasCome, patience_ms);
+        } catch (error) {
           const { files: view } = await kit.status();
-          const lines = [daemon, service].map((each) => each.output().split('\n').slice(-40).join('\n'));
-          console.log(
-            `round ${round} after ${JSON.stringify(done)}: ${JSON.stringify(view)}\n${lines.join('\n\n')}`,
-          );
+          console.log(`round ${round} after ${JSON.stringify(done)}: ${JSON.stringify(view)}`);
+          for (const each of [daemon, service]) console.log(each.output().split('\n').slice(-40).join('\n'));
           throw error;
-        });
+        }
         const trouble = round % 50 === 4 ? 'silence' : (troubles[round % troubles.length] ?? 'cut');
         await deeds[trouble]();
         done[trouble] = (done[trouble] ?? 0) + 1;

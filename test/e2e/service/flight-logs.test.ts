@@ -84,7 +84,7 @@ function bytesOf(length: number, seed: number): Uint8Array {
 describe.skipIf(peerMissing('mosquitto'))('Flight logs', () => {
   it(
     'of 20 flights are in the cloud byte for byte without a hand, through kills and cuts',
-    { timeout: 1_200_000 },
+    { timeout: 2_400_000 },
     async () => {
       await withVehicle(
         async ({ scene: { kit, service, broker }, link, drone, logs, configure, files, contentOf }) => {
