@@ -70,7 +70,7 @@ async function withVehicle(
       });
     });
   } finally {
-    await drone.stop();
+    drone.stop();
     await link.close();
   }
 }

@@ -1,6 +1,6 @@
 /** Flight logs of both autopilots: what the kit keeps is byte for byte what the vehicle has, whatever happens on the way. */
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/logs/texts.ts';
 import type { NewFile } from '../../../../../src/toolkit/driver/driver.ts';
@@ -74,7 +74,8 @@ async function withLogs(
 
 const shown = (lab: MavlinkLab): string => JSON.stringify(lab.hub.drivers());
 const order = { remaining_ms: 60_000 };
-const isNote = (name: string): boolean => name.startsWith('logs-due');
+const isNoted = async (dir: string): Promise<boolean> =>
+  (await readdir(join(dir, 'drones'))).some((name) => name.startsWith('logs-due'));
 const isEqual = (kept: Kept, log: StoredLogs['logs'][number] | undefined): boolean =>
   Buffer.from(kept.content).equals(log?.content ?? Buffer.alloc(0));
 
@@ -235,7 +236,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
         async ({ lab, drone }) => {
           drone.flight.armed = true;
           await lab.sees('sys_status', ({ armed }) => armed === true);
-          await eventually('it is noted', async () => (await readdir(dir)).some(isNote));
+          await eventually('it is noted', async () => isNoted(dir));
         },
         about,
       );
@@ -243,7 +244,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
         autopilot,
         async ({ logs, keeps }) => {
           expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
-          await eventually('it is done', async () => !(await readdir(dir)).some(isNote));
+          await eventually('it is done', async () => !(await isNoted(dir)));
         },
         about,
       );
