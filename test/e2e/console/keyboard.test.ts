@@ -29,7 +29,14 @@ interface Stop {
   readonly follows: boolean;
 }
 
+/** Once the screen stands still: what the history brings moves what is below it. */
 async function beginWalk(page: Page): Promise<void> {
+  const height = async (): Promise<number> => page.evaluate(() => document.documentElement.scrollHeight);
+  await eventually('the screen stands still', async () => {
+    const before = await height();
+    await page.waitForTimeout(300);
+    return (await height()) === before;
+  });
   await page.evaluate(() => {
     const wanted = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
     const controls = [...document.querySelectorAll(wanted)].filter(
