@@ -81,6 +81,8 @@ export class Viewers {
   #saved_ms = performance.now();
   /** Of the look before. */
   #step_bytes = 0;
+  /** Of whom no packet has left yet: until when that is awaited, monotonic. */
+  readonly #connecting = new Map<Viewer, number>();
   /** The limit that was used up today: what is left of it does not last until the next look. */
   #spent_bytes_max = 0;
   readonly #loaded: Promise<void>;
@@ -141,16 +143,26 @@ export class Viewers {
     }
   }
 
-  /** A server keeps no key frame for who comes (bluenviron/mediamtx#1209), and cameras send one each second, or each ten (AlexxIT/go2rtc#1595). */
-  async #beginWithKeyFrame({ id, asset_id, session }: Viewer): Promise<void> {
+  /**
+   * A server keeps no key frame for who comes (bluenviron/mediamtx#1209), and cameras send one each second, or each ten (AlexxIT/go2rtc#1595).
+   * One look serves all that connect.
+   */
+  async #beginWithKeyFrame(viewer: Viewer): Promise<void> {
     const { server, signal, requestKeyFrame } = this.#options;
-    const until_ms = performance.now() + starts_within_ms;
-    while (server.sent && this.#viewers.has(id) && performance.now() < until_ms) {
+    if (!server.sent) return;
+    this.#connecting.set(viewer, performance.now() + starts_within_ms);
+    if (this.#connecting.size > 1) return;
+    while (this.#connecting.size > 0) {
       await sleep(started_every_ms, signal);
       if (signal.aborted) return;
       // The look of each second reports a server that does not answer.
       const sent = await server.sent(signal).catch(() => undefined);
-      if (sent?.get(session ?? '')) return requestKeyFrame(asset_id);
+      for (const [each, until_ms] of this.#connecting) {
+        const hasStarted = Boolean(sent?.get(each.session ?? ''));
+        if (hasStarted) void requestKeyFrame(each.asset_id);
+        if (hasStarted || !this.#viewers.has(each.id) || performance.now() >= until_ms)
+          this.#connecting.delete(each);
+      }
     }
   }
 
