@@ -145,7 +145,9 @@ function reader(c: Libc, fd: number, { family, has_ip_header }: Shape): () => Ec
     const length = new Uint8Array(address_bytes.buffer);
     const bytes = c.recvfrom(fd, packet, packet.length, 0, address, length);
     if (bytes < 0) return 'nothing';
-    const received_ms = performance.now() - sinceReceived();
+    // In this order: a pause of the process between the two makes an answer late, never earlier than its question.
+    const since_received_ms = sinceReceived();
+    const received_ms = performance.now() - since_received_ms;
     const from = decodeSocketAddress(address);
     const header_at = has_ip_header ? ((packet[0] ?? 0) & 0x0f) * 4 : 0;
     const message = packet.subarray(header_at, bytes);
