@@ -19,7 +19,7 @@ const viewers_max = 64;
 const look_every_ms = 1_000;
 const saved_every_ms = 60_000;
 /** Of a viewer that is connecting. MediaMTX gives up after 10 s. */
-const started_every_ms = 100;
+const started_every_ms = 25;
 const starts_within_ms = 10_000;
 
 /** What the link in use allows. */

@@ -131,6 +131,7 @@ function configuration(options: BrokerOptions, dir: string, port: number): strin
     'log_dest stderr',
     'log_timestamp false',
     'per_listener_settings false',
+    'set_tcp_nodelay true',
   ];
   for (const type of ['error', 'warning', 'notice', 'information']) lines.push(`log_type ${type}`);
   lines.push(`allow_anonymous ${passwords === undefined}`);

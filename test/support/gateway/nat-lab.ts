@@ -38,6 +38,8 @@ export async function withNatLab(fn: (lab: NatLab) => Promise<void>): Promise<vo
     for (const place of places) {
       await run('ip', 'netns', 'add', name(place));
       await inside(place, 'ip', 'link', 'set', 'lo', 'up');
+      // As most hosts: BBR, which this machine may have, sends the parts of an offer 20 ms apart over such a link.
+      await inside(place, 'sysctl', '-qw', 'net.ipv4.tcp_congestion_control=reno');
     }
     await inside('internet', 'ip', 'link', 'add', 'br0', 'type', 'bridge');
     await inside('internet', 'ip', 'addr', 'add', `${nat_lab_address}/24`, 'dev', 'br0');
