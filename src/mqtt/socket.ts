@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import tls, { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { address_attempt_ms } from '../platform/address-attempts.ts';
 import { trustSystemAuthorities } from '../platform/authorities.ts';
@@ -74,8 +74,26 @@ export async function openTransport(
   try {
     return await opened(endpoint, signal, ways, finish);
   } catch (error) {
+    if (step === 'tls' && (isBroken(error) || signal.aborted)) {
+      const isDue = offerOtherGroups() && !signal.aborted && ways.own === undefined;
+      if (isDue) return openTransport(endpoint, signal, ways);
+    }
     throw step && isBroken(error) ? Object.assign(new Error(texts.cut[step]), { code: 'CUT' }) : error;
   }
+}
+
+/** Without ML-KEM, whose key makes the first message of TLS larger than a packet. */
+export const small_groups = 'X25519:P-256:P-384';
+
+/**
+ * Filters and load balancers end connections that begin with a large message, or lose it without a word (openssl/openssl#27601,
+ * golang/go#80573, haproxy/haproxy#3148, tdlib/telegram-bot-api#896; tldr.fail): the next handshake has the other size, and so has
+ * whatever else this process connects by TLS. Returns whether it is small now.
+ */
+function offerOtherGroups(): boolean {
+  const isSmall = tls.DEFAULT_ECDH_CURVE !== small_groups;
+  tls.DEFAULT_ECDH_CURVE = isSmall ? small_groups : 'auto';
+  return isSmall;
 }
 
 /** As `openTransport`, without TLS and WebSocket: bytes reach the broker as they are written. */

@@ -11,7 +11,7 @@ import { messageOf, systemReason } from '../../platform/errors.ts';
 import { trustSystemAuthorities } from '../../platform/authorities.ts';
 import { plainFault } from '../../mqtt/faults.ts';
 import { proxyOf } from '../../mqtt/proxy.ts';
-import { openTunnel, tlsOptions } from '../../mqtt/socket.ts';
+import { openTunnel, small_groups, tlsOptions } from '../../mqtt/socket.ts';
 import { brokerPlace, isTls } from '../../platform/broker-address.ts';
 import { nameOfProxy, type Proxy } from '../../platform/proxy.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
@@ -117,7 +117,8 @@ async function checkTls(
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   if (broker.ca === undefined) trustSystemAuthorities();
-  const socket = connectTls({ socket: stream, ...tlsOptions(broker), rejectUnauthorized: false });
+  const options = { ...tlsOptions(broker), rejectUnauthorized: false, ecdhCurve: small_groups };
+  const socket = connectTls({ socket: stream, ...options });
   const host = broker.tls_name ?? brokerPlace(new URL(broker.url)).host;
   const stop = (): Socket => socket.destroy(new Error('timed out'));
   signal.addEventListener('abort', stop, { once: true });

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:tls';
-import { expect, it } from 'vitest';
+import { connect, createServer as createTcp, type Server } from 'node:net';
+import tls, { createServer } from 'node:tls';
+import { afterEach, expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
 import { openTransport } from '../../../src/mqtt/socket.ts';
 import { segments } from '../../../src/platform/linux/tcp-info.ts';
@@ -41,3 +42,55 @@ it.each(['localhost', ip])(
     });
   },
 );
+
+const groups = tls.DEFAULT_ECDH_CURVE;
+afterEach(() => (tls.DEFAULT_ECDH_CURVE = groups));
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+// Sources beside `offerOtherGroups`.
+it.each([
+  { how: 'ends', attempts: 1 },
+  { how: 'loses', attempts: 2 },
+])('passes a filter that $how what begins with more than a packet', async ({ how, attempts }) => {
+  await withDirectory(async (dir) => {
+    const { ca, server: files } = await makeCertificates(dir, 'kit');
+    const read = (path: string): string => readFileSync(path, 'utf8');
+    const broker = createServer({ cert: read(files.cert), key: read(files.key) }, (socket) => {
+      socket.on('error', () => undefined).pipe(socket);
+    }).listen(0, ip);
+    await once(broker, 'listening');
+    const filter = createTcp((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', (first: Buffer) => {
+        const isLarge = first.readUInt16BE(3) > 1_400;
+        if (isLarge && how === 'ends') socket.resetAndDestroy();
+        if (isLarge) return;
+        const beyond = connect(portOf(broker), ip);
+        beyond.write(first);
+        socket
+          .pipe(beyond)
+          .on('error', () => undefined)
+          .pipe(socket);
+      });
+    }).listen(0, ip);
+    await once(filter, 'listening');
+    const endpoint = {
+      url: `mqtts://localhost:${portOf(filter)}`,
+      ca: read(ca),
+      cert: undefined,
+      key: undefined,
+    };
+    for (let attempt = 1; attempt < attempts; attempt += 1)
+      await expect(openTransport(endpoint, AbortSignal.timeout(200))).rejects.toThrow('aborted');
+    const { stream } = await openTransport(endpoint, new AbortController().signal);
+    stream.write('x');
+    await once(stream, 'data');
+    stream.destroy();
+    filter.close();
+    broker.close();
+  });
+});
