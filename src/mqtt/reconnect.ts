@@ -118,6 +118,8 @@ export class ProtocolChoice {
   /** 3.1.1 is tried on suspicion, and has not been answered yet. */
   #is_trial = false;
   #failed_5_ms = 0;
+  /** What has accepted MQTT 5 and does not answer starts again, or a proxy before it ends connections (chirpstack-network-server#183). */
+  #trusted_until_ms = Number.NEGATIVE_INFINITY;
 
   constructor(setting: 'auto' | ProtocolVersion, now: () => number) {
     this.#setting = setting;
@@ -134,6 +136,7 @@ export class ProtocolChoice {
 
   connected(): void {
     this.#is_trial = false;
+    if (this.#version === '5') this.#trusted_until_ms = Number.POSITIVE_INFINITY;
   }
 
   /** Learns from a failed attempt. True: the other version should be tried at once. */
@@ -142,7 +145,7 @@ export class ProtocolChoice {
     const isUnsupported = code !== undefined && unsupported_version.has(code);
     const is_unanswered = stage === 'closed' || stage === 'silent';
     if (this.#version === '5') {
-      if (!isUnsupported && !is_unanswered) return false;
+      if (!isUnsupported && (!is_unanswered || this.#isTrusted())) return false;
       this.#failed_5_ms = this.#now();
       this.#version = '3.1.1';
       this.#is_trial = is_unanswered;
@@ -151,5 +154,11 @@ export class ProtocolChoice {
     if (isUnsupported || (this.#is_trial && stage !== 'refused')) this.#version = '5';
     this.#is_trial = false;
     return false;
+  }
+
+  /** For an hour after it stopped answering; then another broker may have its address. */
+  #isTrusted(): boolean {
+    this.#trusted_until_ms = Math.min(this.#trusted_until_ms, this.#now() + try_5_again_ms);
+    return this.#now() < this.#trusted_until_ms;
   }
 }

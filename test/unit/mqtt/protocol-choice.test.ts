@@ -13,6 +13,21 @@ describe('the choice of the version of MQTT', () => {
     expect(choice.next()).toBe('3.1.1');
   });
 
+  // brocaar/chirpstack-network-server#183; hivemq/hivemq-community-edition#256: a broker that starts ends connections
+  it('keeps MQTT 5 for an hour with a broker that has accepted it and answers no more', () => {
+    let now_ms = 0;
+    const choice = new ProtocolChoice('auto', () => now_ms);
+    choice.connected();
+    now_ms = 10 * hour_ms;
+    expect(choice.failed({ stage: 'silent', code: undefined })).toBe(false);
+    now_ms += hour_ms - 1;
+    expect(choice.failed({ stage: 'closed', code: undefined })).toBe(false);
+    expect(choice.next()).toBe('5');
+    now_ms += 1;
+    expect(choice.failed({ stage: 'closed', code: undefined })).toBe(true);
+    expect(choice.next()).toBe('3.1.1');
+  });
+
   it('goes back to MQTT 5 when 3.1.1 is not answered either', () => {
     const choice = new ProtocolChoice('auto', () => 0);
     choice.failed({ stage: 'closed', code: undefined });
