@@ -58,6 +58,8 @@ export class TusUpload {
   readonly #way: TusWay;
   readonly #queue = new ShortQueue();
   #part_bytes = part_bytes_first;
+  /** Less, once a proxy on the way has refused as much. */
+  #part_bytes_most = part_bytes_max;
 
   constructor(way: TusWay) {
     this.#way = way;
@@ -80,13 +82,17 @@ export class TusUpload {
       }
       // Another request of ours had come further than its answer (opencloud-eu/desktop 971).
       if (answer.status === 409) offset = await this.#offset(target, signal);
-      else if (answer.status === 413 && length > part_bytes_min) this.#shorten();
-      else {
+      else if (answer.status === 413 && length > part_bytes_min) {
+        this.#part_bytes = length;
+        this.#shorten();
+        this.#part_bytes_most = this.#part_bytes;
+      } else {
         const next = offsetOf(answer);
         if (next <= offset) throw new DeviceUnreachable(texts.no_progress);
         offset = next;
         const rate = part_ms / Math.max(1, performance.now() - begin_ms);
-        this.#part_bytes = Math.min(part_bytes_max, Math.max(part_bytes_min, Math.round(length * rate)));
+        const longest = Math.min(this.#part_bytes_most, Math.round(length * rate));
+        this.#part_bytes = Math.max(part_bytes_min, longest);
       }
     }
   }

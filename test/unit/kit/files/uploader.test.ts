@@ -220,6 +220,22 @@ describe('An upload', () => {
     expect(counts.bytes).toBeLessThan(bytes.length + 8 * 300_000);
   });
 
+  it('finds the limit of a proxy once, and does not grow beyond it again (mieweb/opensource-server#395)', async () => {
+    const { files, fault, received, ...rest } = await lab();
+    let refused = 0;
+    fault.handle = (request, response) => {
+      if (Number(request.headers['content-length'] ?? 0) <= 100_000) return false;
+      refused += 1;
+      response.writeHead(413).end('Request Entity Too Large');
+      return true;
+    };
+    const bytes = randomBytes(1_000_000);
+    const id = await files.add({ ...about, content: { bytes } });
+    await isSent({ files, fault, received, ...rest });
+    expect((await received(id)).equals(bytes)).toBe(true);
+    expect(refused).toBeLessThan(4);
+  });
+
   it.each<[string, Handle]>([
     [
       'a proxy that takes 100 kB at most (413)',
