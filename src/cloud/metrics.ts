@@ -3,6 +3,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { type AttentionTopic, attention_topics } from './attention.ts';
 import { isOnline } from './api/views.ts';
 import type { Store } from './store/sql-store.ts';
+import { faultOf } from './webhooks/enqueue.ts';
 
 /** Counts what the service does; called on the way of every request and message. */
 export interface Meter {
@@ -161,7 +162,7 @@ export function openServiceMetrics(version: string): ServiceMetrics {
           receivers.reduce((sum, { counts }) => sum + counts[state], 0),
         );
       }
-      webhooks.disabled.set(receivers.filter(({ disabled_reason }) => disabled_reason !== null).length);
+      webhooks.disabled.set(receivers.filter((each) => faultOf(each, Date.now()) !== null).length);
       return registry.metrics();
     },
   };

@@ -23,6 +23,8 @@ export interface Webhook {
   readonly severity_min: AlarmSeverity;
   /** The key that registered or enabled it last: without a valid one nothing is queued or sent. */
   readonly key_id: string;
+  /** Null: it was revoked. */
+  readonly key_ends_ms: number | null;
   readonly secrets: readonly Secret[];
   readonly created_ms: number;
   /** Null: it is enabled. */
@@ -69,6 +71,9 @@ export const dead_max = 10_000;
 /** Characters of messages on their way to the database at once: of 64 receivers they may be 64 times what a commit brings. */
 const sent_chars_max = 4 * 1024 * 1024;
 
+export const webhook_columns = `webhooks.*, (SELECT COALESCE(api_keys.expires_ms, 8640000000000000) FROM api_keys
+  WHERE api_keys.key_id = webhooks.key_id) AS key_ends_ms`;
+
 /** Webhooks whose key exists and is not over. */
 export const with_valid_key = `EXISTS (SELECT 1 FROM api_keys WHERE api_keys.key_id = webhooks.key_id
   AND (api_keys.expires_ms IS NULL OR api_keys.expires_ms > ?))`;
@@ -80,10 +85,7 @@ export async function enqueue(
 ): Promise<void> {
   if (events.length === 0) return;
   // In this order, so that two replicas never wait for each other.
-  const rows = await queries.all(
-    `SELECT * FROM webhooks WHERE ${with_valid_key} ORDER BY webhook_id`,
-    now_ms,
-  );
+  const rows = await queries.all(`SELECT ${webhook_columns} FROM webhooks ORDER BY webhook_id`);
   if (rows.length === 0) return;
   const queues = rows.map(webhookOf).flatMap((webhook): Addition[] => {
     const wanted = events.filter((event) => isFor(webhook, event));
@@ -134,12 +136,20 @@ interface Added {
   readonly missed: number;
 }
 
+/** Why nothing is queued; null: it is enabled, and its key is valid. */
+export function faultOf(
+  { disabled_reason, key_ends_ms }: Pick<Webhook, 'disabled_reason' | 'key_ends_ms'>,
+  now_ms: number,
+): string | null {
+  if (disabled_reason !== null) return disabled_reason;
+  if (key_ends_ms === null) return texts.key_revoked;
+  return key_ends_ms > now_ms ? null : texts.key_expired(new Date(key_ends_ms).toISOString());
+}
+
 /** Queues the events for one receiver. A disabled one misses them. */
-async function add(
-  queries: Queries,
-  { webhook: { webhook_id, counts, disabled_reason }, events, now_ms }: Addition,
-): Promise<Added> {
-  if (disabled_reason !== null) return { webhook_id, accepted: 0, dead: 0, missed: events.length };
+async function add(queries: Queries, { webhook, events, now_ms }: Addition): Promise<Added> {
+  const { webhook_id, counts } = webhook;
+  if (faultOf(webhook, now_ms) !== null) return { webhook_id, accepted: 0, dead: 0, missed: events.length };
   const room = Math.max(0, waiting_max - counts.waiting);
   let accepted = 0;
   let dead = 0;
@@ -247,6 +257,7 @@ const webhookRow = z.object({
     .pipe(z.union([z.literal('*'), z.array(text)])),
   severity_min: alarmSeverity.nullable().transform((least) => least ?? 'info'),
   key_id: text,
+  key_ends_ms: numberOrNull,
   secrets: jsonText.pipe(z.array(z.object({ text, expires_ms: z.number().nullable() }))),
   created_ms: number,
   disabled_reason: text.nullable(),

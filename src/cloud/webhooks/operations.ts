@@ -21,7 +21,7 @@ import { makeSecret, rotated } from './signature.ts';
 import { webhooks_max } from './webhook-store.ts';
 import { texts } from './texts.ts';
 import type { DeadQuery, WebhookEdit, WebhookStore } from './webhook-store.ts';
-import type { Webhook, QueuedMessage } from './enqueue.ts';
+import { faultOf, type Webhook, type QueuedMessage } from './enqueue.ts';
 
 export interface WebhookParts {
   readonly store: WebhookStore;
@@ -41,11 +41,11 @@ export class WebhookOperations {
   /** Those whose kits the key has. */
   async list(principal: Principal): Promise<readonly WebhookResource[]> {
     const all = await this.#parts.store.webhooks();
-    return all.filter((each) => covers(principal, each.kits)).map(resourceOf);
+    return all.filter((each) => covers(principal, each.kits)).map((each) => this.#resourceOf(each));
   }
 
   async get(principal: Principal, webhook_id: string): Promise<WebhookResource> {
-    return resourceOf(await this.#webhook(principal, webhook_id));
+    return this.#resourceOf(await this.#webhook(principal, webhook_id));
   }
 
   async create(
@@ -77,7 +77,7 @@ export class WebhookOperations {
     if (!(await store.addWebhook(webhook))) {
       throw new RequestProblem('conflict', texts.too_many(webhooks_max));
     }
-    return { ...resourceOf(await this.#webhook(principal, webhook.webhook_id)), secret };
+    return { ...(await this.get(principal, webhook.webhook_id)), secret };
   }
 
   /** Another key than that of the registration takes it over. */
@@ -134,6 +134,10 @@ export class WebhookOperations {
     return this.#parts.store.purgeDead(webhook_id, ids);
   }
 
+  #resourceOf(webhook: Webhook): WebhookResource {
+    return resourceOf(webhook, faultOf(webhook, this.#parts.now()));
+  }
+
   /** A webhook that names kits which the key does not have does not exist for the key. */
   async #webhook(principal: Principal, webhook_id: string): Promise<Webhook> {
     const webhook = await this.#parts.store.webhook(webhook_id);
@@ -162,8 +166,8 @@ function covers(principal: Principal, kits: readonly string[] | '*'): boolean {
   return kits !== '*' && kits.every((each) => principal.kits.includes(each));
 }
 
-function resourceOf(webhook: Webhook): WebhookResource {
-  const { webhook_id: id, label, url, types, kits, disabled_reason, failing_since_ms, last_fault } = webhook;
+function resourceOf(webhook: Webhook, disabled_reason: string | null): WebhookResource {
+  const { webhook_id: id, label, url, types, kits, failing_since_ms, last_fault } = webhook;
   const { delivered_ms, counts, assets, severity_min } = webhook;
   return {
     id,

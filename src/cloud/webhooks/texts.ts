@@ -9,6 +9,8 @@ export const texts = {
   private_address: (host: string) =>
     `${host} has no address outside private networks; webhooks.allow names the allowed networks`,
   by_client: 'disabled by a client',
+  key_revoked: 'the key of its registration was revoked; enable it with another key',
+  key_expired: (time: string) => `the key of its registration expired at ${time}; enable it with another key`,
   queue_full: 'the queue of the webhook was full',
   gave_up: (attempts: number, reason: string) => `gave up after ${attempts} attempts: ${reason}`,
   gone: 'the receiver answered with status 410 (Gone)',

@@ -11,6 +11,7 @@ import {
   type QueuedMessage,
   type Webhook,
   webhookOf,
+  webhook_columns,
   with_valid_key,
 } from './enqueue.ts';
 import type { Secret } from './signature.ts';
@@ -135,18 +136,23 @@ export type WebhookStore = ReturnType<typeof webhookRegistry> & ReturnType<typeo
 /** The receivers. */
 export function webhookRegistry({ database }: StoreContext) {
   const webhook = async (webhook_id: string): Promise<Webhook | undefined> => {
-    const [row] = await database.all('SELECT * FROM webhooks WHERE webhook_id = ?', webhook_id);
+    const [row] = await database.all(
+      `SELECT ${webhook_columns} FROM webhooks WHERE webhook_id = ?`,
+      webhook_id,
+    );
     return row && webhookOf(row);
   };
   return {
     async webhooks(): Promise<readonly Webhook[]> {
-      return (await database.all('SELECT * FROM webhooks ORDER BY created_ms, webhook_id')).map(webhookOf);
+      return (
+        await database.all(`SELECT ${webhook_columns} FROM webhooks ORDER BY created_ms, webhook_id`)
+      ).map(webhookOf);
     },
 
     webhook,
 
     /** False: there are as many as there may be. */
-    async addWebhook(webhook: Omit<Webhook, 'counts'>): Promise<boolean> {
+    async addWebhook(webhook: Omit<Webhook, 'counts' | 'key_ends_ms'>): Promise<boolean> {
       const added = await database.all(
         `INSERT INTO webhooks (webhook_id, label, url, types, kits, key_id, secrets, created_ms, assets, severity_min)
          SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, new.column8, new.column9,
@@ -222,7 +228,7 @@ export function webhookQueue({ database }: StoreContext) {
     /** Receivers with a message that is due. */
     async dueWebhooks(now_ms: number): Promise<readonly Webhook[]> {
       const rows = await database.all(
-        `SELECT * FROM webhooks WHERE disabled_reason IS NULL AND pause_until_ms <= ? AND ${with_valid_key}
+        `SELECT ${webhook_columns} FROM webhooks WHERE disabled_reason IS NULL AND pause_until_ms <= ? AND ${with_valid_key}
            AND EXISTS (SELECT 1 FROM webhook_messages WHERE webhook_messages.webhook_id = webhooks.webhook_id AND ${isDue})`,
         now_ms,
         now_ms,

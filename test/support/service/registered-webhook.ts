@@ -1,7 +1,7 @@
 /** A webhook as its registration stores it: enabled, and nothing delivered yet. */
 import type { Webhook } from '../../../src/cloud/webhooks/enqueue.ts';
 
-type Registered = Omit<Webhook, 'counts'>;
+type Registered = Omit<Webhook, 'counts' | 'key_ends_ms'>;
 type Chosen = Pick<Registered, 'webhook_id' | 'url' | 'types' | 'kits' | 'key_id' | 'created_ms'>;
 
 export function registeredWebhook(

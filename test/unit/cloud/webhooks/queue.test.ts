@@ -13,7 +13,9 @@ import { turn } from '../../../../src/platform/time.ts';
 import { commitReceptions } from '../../../../src/cloud/store/commit.ts';
 import type { Database, Queries, SqlValue } from '../../../../src/cloud/sql/database.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
+import { AddressPolicy } from '../../../../src/cloud/webhooks/address-policy.ts';
 import { waiting_max } from '../../../../src/cloud/webhooks/enqueue.ts';
+import { WebhookOperations } from '../../../../src/cloud/webhooks/operations.ts';
 import type { Settlement } from '../../../../src/cloud/webhooks/webhook-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
@@ -351,13 +353,31 @@ onEachDatabase('The queue of webhooks', (open) => {
     expect(await counts(database, store)).toMatchObject({ accepted: 2, waiting: 2 });
   });
 
-  it('gets nothing and delivers nothing without the key of its registration', async () => {
+  // A receiver that gets nothing any more must not look enabled (planningcenter/developers#1312, elastic/kibana#211636).
+  it('gets nothing and delivers nothing without the key of its registration, and shows that', async () => {
     const store = sqlStore(await open());
+    const operations = new WebhookOperations({
+      store,
+      policy: new AddressPolicy({ allow: [], allow_http: false }),
+      now: () => now_ms + 1_000,
+      wake: () => undefined,
+    });
+    const { key } = makeKey({ label: 'other', scopes: ['webhooks'], kits: '*', expires_ms: null }, now_ms);
     const { key_id } = await register(store);
     await store.commit([motion(1)], now_ms);
     await store.revokeKey(key_id);
     await store.commit([motion(2)], now_ms);
-    expect((await store.webhook(webhook_id))?.counts.accepted).toBe(1);
     expect(await store.dueWebhooks(now_ms)).toEqual([]);
+    expect(await operations.get(key, webhook_id)).toMatchObject({
+      status: 'disabled',
+      disabled_reason: texts.key_revoked,
+      counts: { accepted: 1, missed: 1 },
+    });
+    await store.addKey({ ...key, expires_ms: now_ms + 1_000 });
+    const taken = await operations.change(key, webhook_id, { enabled: true });
+    expect(taken.disabled_reason).toBe(texts.key_expired(new Date(now_ms + 1_000).toISOString()));
+    await store.commit([motion(3)], now_ms + 999);
+    await store.commit([motion(4)], now_ms + 1_000);
+    expect((await operations.get(key, webhook_id)).counts).toMatchObject({ accepted: 2, missed: 2 });
   });
 });
