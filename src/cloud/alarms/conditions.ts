@@ -7,6 +7,7 @@ import type { AlarmSeverity } from '../severity.ts';
 import { isOnline, silent_after_ms, telemetrySnapshot } from '../api/views.ts';
 import { kindOf, lostLately } from '../stored/losses.ts';
 import type { StoredKit } from '../stored/stored.ts';
+import { behindMs } from './clock-lag.ts';
 import { day_ms } from '../../platform/time.ts';
 
 const battery_low_pct = 20;
@@ -38,7 +39,7 @@ export interface Condition {
 /** What conditions are made of. */
 export type Evidence = Pick<
   StoredKit,
-  'kit_id' | 'state' | 'heard_ms' | 'vouched_ms' | 'since_ms' | 'parts' | 'losses'
+  'kit_id' | 'state' | 'heard_ms' | 'vouched_ms' | 'since_ms' | 'parts' | 'losses' | 'lag'
 >;
 
 /** Conditions of the kit itself. Those of an offline kit are not known beside what was said of its battery. */
@@ -71,9 +72,9 @@ function ofOnline(kit: Evidence, now_ms: number): Condition[] {
   ];
 }
 
-function ofQueue({ state }: Evidence, now_ms: number): Condition[] {
+function ofQueue({ state, lag }: Evidence, now_ms: number): Condition[] {
   const { rows = 0, oldest = null } = state?.outbox ?? {};
-  const age_ms = oldest === null ? 0 : now_ms - Date.parse(oldest);
+  const age_ms = oldest === null ? 0 : now_ms - behindMs(lag, now_ms) - Date.parse(oldest);
   const isLong = rows >= waiting_reported_min || age_ms > waiting_age_reported_min_ms;
   return rows > 0 && isLong ? [{ what: 'queue', severity: 'warning', value: rows }] : [];
 }
@@ -108,12 +109,14 @@ function presentAt({ state, since_ms, heard_ms }: Evidence, now_ms: number): num
 
 /** When a condition may begin or end without a message. Undefined: never. */
 export function turnsAt(kit: Evidence, now_ms: number): number | undefined {
-  const { state, losses, heard_ms, vouched_ms } = kit;
+  const { state, losses, heard_ms, vouched_ms, lag } = kit;
   const oldest = state?.outbox.oldest ?? null;
   const silent_ms = Math.max(heard_ms ?? 0, vouched_ms ?? 0) + silent_after_ms;
   const turns = [
     ...(state?.online === true ? [silent_ms] : []),
-    ...(oldest === null ? [] : [Date.parse(oldest) + waiting_age_reported_min_ms + 1]),
+    ...(oldest === null
+      ? []
+      : [Date.parse(oldest) + behindMs(lag, now_ms) + waiting_age_reported_min_ms + 1]),
     ...[...losses.dropped, ...losses.refused].map(({ time_ms }) => time_ms + day_ms),
   ].filter((turn_ms) => turn_ms > now_ms);
   return turns.length === 0 ? undefined : Math.min(...turns);

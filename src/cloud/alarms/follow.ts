@@ -22,10 +22,9 @@ import {
   thingOf,
   turnsAt,
 } from './conditions.ts';
+import { behindMs, type Lag, late_after_ms } from './clock-lag.ts';
 import { again_ms, KitAlarms, type OfflineAsset, type Transition } from './kit-alarms.ts';
 
-/** What was observed longer ago than this opens no alarm: it is history, as what came from the buffer of a kit is. */
-export const late_after_ms = 300_000;
 /** While late messages of a kit come, a later one may end what this one reports. */
 const drain_ms = 60_000;
 /** An alarm that nothing ends, such as a text of a vehicle, ends so long after it happened last. */
@@ -45,6 +44,8 @@ export interface KitNews {
   readonly isHistorical: (message: Message) => boolean;
   /** Late messages of any kind came. */
   readonly hasLate: boolean;
+  /** How late live messages come now, where that is not as stored; null: in time again. */
+  readonly lag?: Lag | null | undefined;
   /** Something that conditions are made of has changed, beside its assets. */
   readonly isChanged: boolean;
   readonly hasAssets: boolean;
@@ -67,8 +68,9 @@ export interface Followed {
   readonly events: readonly NewEvent[];
 }
 
-export function isLate({ time_ms, unsynced }: Message, now_ms: number, historical: boolean): boolean {
-  return historical || (!unsynced && now_ms - time_ms > late_after_ms);
+/** @param at_ms now, by the clock of the kit as far as that is known to be behind */
+export function isLate({ time_ms, unsynced }: Message, at_ms: number, historical: boolean): boolean {
+  return historical || (!unsynced && at_ms - time_ms > late_after_ms);
 }
 
 /** Runs inside a transaction that has locked the kits, after it stored what they reported. */
@@ -80,6 +82,14 @@ export async function followAlarms(
   const late = news.filter(({ hasLate }) => hasLate).map(({ kit_id }) => kit_id);
   await inPortions(late, async (some) =>
     queries.all(`UPDATE kits SET late_ms = ? WHERE kit_id IN (${places(some, '?')})`, now_ms, ...some),
+  );
+  const lags = news.filter(({ lag }) => lag !== undefined);
+  await inPortions(lags, async (some) =>
+    queries.all(
+      `UPDATE kits SET lag_ms = new.column2, lag_since_ms = new.column3
+       FROM (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')}) AS new WHERE kits.kit_id = new.column1`,
+      ...some.flatMap(({ kit_id, lag }) => [kit_id, lag?.lag_ms ?? null, lag?.since_ms ?? null]),
+    ),
   );
   const relevant = news.filter(
     ({ events, isChanged, hasAssets }) => isChanged || hasAssets || events.length > 0,
@@ -162,10 +172,10 @@ function readThings(text: string | null): Things {
   );
 }
 
-function writeThings(things: Things, alarms: KitAlarms, now_ms: number): string | null {
+function writeThings(things: Things, alarms: KitAlarms, at_ms: number): string | null {
   const open = new Set(alarms.open.map(thingKey));
   const kept = [...things]
-    .filter(([key, { time_ms }]) => now_ms - time_ms <= late_after_ms || open.has(key))
+    .filter(([key, { time_ms }]) => at_ms - time_ms <= late_after_ms || open.has(key))
     .sort(([, a], [, b]) => a.epoch - b.epoch || a.seq - b.seq)
     .slice(-things_max);
   return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept));
@@ -245,13 +255,14 @@ function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms
   const alarms = new KitAlarms(kit_id, stored, now_ms);
   const known = thingsOf(kit);
   const things = readThings(known);
-  const events = followEvents(alarms, news, { things, now_ms });
+  const at_ms = now_ms - behindMs(kit?.lag, now_ms);
+  const events = followEvents(alarms, news, { things, now_ms, at_ms });
   alarms.endDue();
   alarms.endOfGone(news.gone, now_ms);
   alarms.endMutes();
   const drained_ms = (kit?.late_ms ?? 0) + drain_ms;
   /** An observation that a later one may take back, which is on its way. */
-  const isPassing = (time_ms: number): boolean => drained_ms > now_ms && now_ms - time_ms > late_after_ms;
+  const isPassing = (time_ms: number): boolean => drained_ms > now_ms && at_ms - time_ms > late_after_ms;
   if (kit && isChanged) followConditions(alarms, kit, { isPassing, now_ms });
   if (kit && hasAssets && isOnline(kit, now_ms)) followAssets(alarms, assets, { isPassing, now_ms });
   const turns = kit ? [turnsAt(kit, now_ms) ?? Infinity, drained_ms] : [];
@@ -263,7 +274,7 @@ function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms
     kit,
     alarms,
     events,
-    things: news.events.length === 0 ? known : writeThings(things, alarms, now_ms),
+    things: news.events.length === 0 ? known : writeThings(things, alarms, at_ms),
     look_ms: Math.min(now_ms + look_every_ms, ...to_come),
   };
 }
@@ -327,13 +338,15 @@ const condition_kinds: readonly Exclude<ConditionKind, 'asset'>[] = [
 interface Following {
   readonly things: Things;
   readonly now_ms: number;
+  /** By the clock of the kit. */
+  readonly at_ms: number;
 }
 
 /** Applies events in their order. Returns those that changed something, and late ones. */
 function followEvents(
   alarms: KitAlarms,
   { kit_id, events, isHistorical }: KitNews,
-  { things, now_ms }: Following,
+  { things, now_ms, at_ms }: Following,
 ): readonly NewEvent[] {
   const found: NewEvent[] = [];
   for (const message of events) {
@@ -342,7 +355,7 @@ function followEvents(
     const { asset_id, feed } = channel;
     const event = assetEventOf(feed, data);
     if (!event) continue;
-    const late = isLate(message, now_ms, isHistorical(message));
+    const late = isLate(message, at_ms, isHistorical(message));
     const about = thingOfEvent(asset_id, event);
     const key = thingKey(about);
     const newest = things.get(key);
@@ -351,8 +364,9 @@ function followEvents(
     if (edge !== 'happens' && !overtaken)
       things.set(key, { epoch, seq, edge, time_ms: notAheadMs(message, now_ms) });
     const isTold = alarms.isTold(about, edge === 'ends');
+    const severity = alarms.severityOf(about, event);
     const isNews = followEvent(alarms, { message, event, asset_id, late, overtaken, now_ms });
-    if ((isNews || late) && isTold) found.push({ kit_id, message, severity: event.severity, isLate: late });
+    if ((isNews || late) && isTold) found.push({ kit_id, message, severity, isLate: late });
   }
   return found;
 }

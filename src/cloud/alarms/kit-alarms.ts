@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../contract/json.ts';
 import { alarmSeverities, type AlarmSeverity } from '../severity.ts';
 import { backOf } from '../api/views.ts';
+import type { AssetEvent } from './conditions.ts';
 import type { StoredAlarm } from '../stored/stored.ts';
 
 /** An alarm that comes back within this time is the same: a flapping link is one alarm with a count (alerta#156). */
@@ -81,6 +82,15 @@ export class KitAlarms {
     return muted === undefined || (isEnd && muted.closed_ms === null && muted.unheard !== 'opened');
   }
 
+  /** Of an end: the gravest that webhooks were told of what ends. */
+  severityOf(
+    { what, thing }: Pick<StoredAlarm, 'what' | 'thing'>,
+    { edge, severity }: Pick<AssetEvent, 'edge' | 'severity'>,
+  ): AlarmSeverity {
+    if (edge !== 'ends') return severity;
+    return this.open.find((alarm) => alarm.what === what && alarm.thing === thing)?.notified ?? severity;
+  }
+
   /** Opens an alarm, or makes the open one as grave and as new as this. Returns false where it was so. */
   begin(beginning: Beginning): boolean {
     const {
@@ -114,6 +124,7 @@ export class KitAlarms {
       ...unseen,
       muted_until_ms: null,
       unheard: null,
+      notified: null,
       note: null,
       files: [],
       assets,
@@ -290,10 +301,16 @@ export class KitAlarms {
       this.#put(alarm, { unheard: alarm.unheard ?? kind });
       return;
     }
-    const heard = alarm.unheard === null ? alarm : this.#put(alarm, { unheard: null });
+    const isOver = kind === 'closed';
+    const notified = gravest(alarm.notified, alarm.severity);
+    const heard = this.#put(alarm, { unheard: null, notified: isOver ? null : notified });
     // Who was not told that it began is not told that it ended.
-    if (kind !== 'closed' || alarm.unheard !== 'opened')
-      this.#transitions.push({ kind, alarm: heard, wasMuted });
+    if (!isOver || alarm.unheard !== 'opened')
+      this.#transitions.push({
+        kind,
+        alarm: isOver ? { ...heard, notified: alarm.notified } : heard,
+        wasMuted,
+      });
   }
 }
 
@@ -317,6 +334,10 @@ function againOf({ count, last_ms, closed_ms, assets }: StoredAlarm, time_ms: nu
     assets: isOver ? [] : assets,
     ...(!isOver && time_ms - last_ms > again_ms && unseen),
   };
+}
+
+function gravest(one: AlarmSeverity | null, other: AlarmSeverity): AlarmSeverity {
+  return one !== null && alarmSeverities.indexOf(one) > alarmSeverities.indexOf(other) ? one : other;
 }
 
 /** Somebody who knows of it knows of its return, but not that it is graver (alerta#263). */

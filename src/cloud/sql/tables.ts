@@ -340,4 +340,13 @@ export const steps: readonly Step[] = [
   { version: 7, writers_from: 2, adds: things },
   { version: 8, writers_from: 2, adds: shown },
   { version: 9, writers_from: 2, adds: [column('alarms', 'unheard', 'TEXT')] },
+  {
+    version: 10,
+    writers_from: 2,
+    adds: [
+      column('alarms', 'notified', 'TEXT'),
+      column('kits', 'lag_ms', 'BIGINT'),
+      column('kits', 'lag_since_ms', 'BIGINT'),
+    ],
+  },
 ];

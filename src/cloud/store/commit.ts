@@ -22,6 +22,7 @@ import { enqueue } from '../webhooks/enqueue.ts';
 import { alarmEvents, eventsOf } from '../webhooks/events.ts';
 import { attachFiles } from '../alarms/alarm-files.ts';
 import { changeOf } from '../alarms/alarm-store.ts';
+import { behindMs, type Lag, lagAfter } from '../alarms/clock-lag.ts';
 import { followAlarms, isLate, type KitNews } from '../alarms/follow.ts';
 import { type Erased, isOfErased, observedMs, readErased } from '../history/erasure.ts';
 
@@ -33,7 +34,7 @@ export async function commitReceptions(
 ): Promise<Committed> {
   const deliveries = deliveriesOf(receptions, now_ms);
   const expected = deliveries.map((delivery) => expectedOf(delivery, keepsHistory));
-  const { new_kits, not_online, arrived } = await lockAndCount(queries, expected, now_ms);
+  const { new_kits, not_online, arrived, lags } = await lockAndCount(queries, expected, now_ms);
   const known = await ReceivedNumbers.read(queries, deliveries.flatMap(numbersOf));
   // Kits are independent: over a network their statements need not wait for each other.
   const applied = deliveries.map(async (delivery) => {
@@ -70,7 +71,9 @@ export async function commitReceptions(
   );
   const alarms = await followAlarms(
     queries,
-    results.map((result) => newsOfKit(result, stored, { now_ms, erased })),
+    results.map((result) =>
+      newsOfKit(result, stored, { now_ms, erased, lag: lags.get(result.delivery.kit_id) }),
+    ),
     now_ms,
   );
   const attached = await attachFiles(
@@ -165,7 +168,11 @@ async function storeTogether(
 function newsOfKit(
   { delivery, reused, done }: Result,
   { measured }: StoredTogether,
-  { now_ms, erased }: { readonly now_ms: number; readonly erased: Erased },
+  {
+    now_ms,
+    erased,
+    lag,
+  }: { readonly now_ms: number; readonly erased: Erased; readonly lag: Lag | undefined },
 ): KitNews {
   const { kit_id, historical, isImported } = delivery;
   const isHistorical = (message: Message): boolean => historical.has(message);
@@ -182,11 +189,18 @@ function newsOfKit(
     .sort((a, b) => a.epoch - b.epoch || a.seq - b.seq);
   const kinds = new Set(done.changes.map(({ kind }) => kind));
   const hasTurned = done.changes.some((change) => change.kind === 'kit' && change.turned !== undefined);
+  const live = done.kept.filter(
+    (message) => !isState(message) && !message.unsynced && !isHistorical(message),
+  );
+  const newest_ms = live.reduce((newest, { time_ms }) => Math.max(newest, time_ms), -Infinity);
+  const now_lag = delivery.isLive && live.length > 0 ? lagAfter(lag, now_ms - newest_ms, now_ms) : lag;
+  const at_ms = now_ms - behindMs(now_lag, now_ms);
   return {
     kit_id,
     events,
     isHistorical,
-    hasLate: done.kept.some((message) => !isState(message) && isLate(message, now_ms, isHistorical(message))),
+    hasLate: done.kept.some((message) => !isState(message) && isLate(message, at_ms, isHistorical(message))),
+    ...(now_lag !== lag && { lag: now_lag ?? null }),
     isChanged: measured.has(kit_id) || kinds.has('kit') || reused.length + done.refused.length > 0,
     hasAssets: hasTurned || kinds.has('asset') || kinds.has('asset_gone'),
     gone: done.changes.flatMap((change) => (change.kind === 'asset_gone' ? [change.asset_id] : [])),

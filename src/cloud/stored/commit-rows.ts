@@ -1,6 +1,8 @@
 /** Reads and writes the kit rows of a commit, in as few statements as possible. */
 import type { Queries } from '../sql/database.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
+import { lagOf } from './rows.ts';
+import type { StoredKit } from './stored.ts';
 
 /** What a commit adds to the counters of a kit. */
 export interface Count {
@@ -22,6 +24,7 @@ export interface Locked {
   readonly not_online: ReadonlySet<string>;
   /** The place of the commit in the order of arrival, by kit. */
   readonly arrived: ReadonlyMap<string, number>;
+  readonly lags: ReadonlyMap<string, StoredKit['lag']>;
 }
 
 /** Greater than that of any commit before: two replicas may have different clocks, and a millisecond several commits. */
@@ -54,6 +57,7 @@ export async function lockAndCount(
   const new_kits: string[] = [];
   const not_online = new Set<string>();
   const arrived = new Map<string, number>();
+  const lags = new Map<string, StoredKit['lag']>();
   const rows = await inPortions(expected, async (some) =>
     queries.all(
       `INSERT INTO kits (kit_id, received, heard_ms, landed, landed_ms, arrived_ms) VALUES ${places(some, '(?, ?, ?, ?, ?, ?)')}
@@ -63,7 +67,7 @@ export async function lockAndCount(
          landed_ms = CASE WHEN kits.landed > 0 THEN kits.landed_ms ELSE excluded.landed_ms END,
          landed = kits.landed + excluded.landed,
          arrived_ms = CASE WHEN kits.arrived_ms >= excluded.arrived_ms THEN kits.arrived_ms + 1 ELSE excluded.arrived_ms END
-       RETURNING kit_id, heard_ms, arrived_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
+       RETURNING kit_id, heard_ms, arrived_ms, lag_ms, lag_since_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
       ...some.flatMap(({ kit_id, received, heard_ms, landed }) => [
         kit_id,
         received,
@@ -76,10 +80,11 @@ export async function lockAndCount(
   );
   for (const row of rows) {
     arrived.set(String(row['kit_id']), Number(row['arrived_ms']));
+    lags.set(String(row['kit_id']), lagOf(row));
     if (Number(row['heard_ms']) < 0) new_kits.push(String(row['kit_id']));
     if (Number(row['not_online']) === 1) not_online.add(String(row['kit_id']));
   }
-  return { new_kits, not_online, arrived };
+  return { new_kits, not_online, arrived, lags };
 }
 
 /** Adds what `expected` does not name; `isNew` of kits whose row `lockAndCount` made. */

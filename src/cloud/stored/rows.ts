@@ -193,5 +193,11 @@ export function evidenceOf(row: Row, parts: readonly Row[]): Omit<StoredKit, 'co
       ]),
     ),
     losses: lossesOf(row['losses']),
+    lag: lagOf(row),
   };
+}
+
+export function lagOf({ lag_ms, lag_since_ms }: Row): StoredKit['lag'] {
+  const late_ms = Number(lag_ms ?? 0);
+  return late_ms === 0 ? undefined : { lag_ms: late_ms, since_ms: Number(lag_since_ms) };
 }

@@ -39,6 +39,8 @@ export interface StoredKit {
   readonly parts: Readonly<Record<string, { readonly time_ms: number; readonly data: Json }>>;
   readonly counts: KitCounts;
   readonly losses: Losses;
+  /** How late its live messages come, since when: `alarms/clock-lag.ts`. Left out: in time. */
+  readonly lag?: { readonly lag_ms: number; readonly since_ms: number } | undefined;
 }
 
 export interface KitCounts {
@@ -115,6 +117,8 @@ export interface StoredAlarm {
   readonly muted_until_ms: number | null;
   /** What webhooks were not told since it was muted; null: they know. */
   readonly unheard: 'opened' | 'raised' | null;
+  /** The gravest that webhooks were told since it opened: its end concerns them as much. Null: it is closed, or an earlier version opened it. */
+  readonly notified: AlarmSeverity | null;
   readonly note: string | null;
   /** Ids of files that show it, the newest first. */
   readonly files: readonly string[];

@@ -129,7 +129,9 @@ function unmutedEvent(alarm: StoredAlarm): WebhookEvent {
 }
 
 function conditionEvent({ kind, alarm, wasMuted }: Transition): readonly WebhookEvent[] {
-  const { kit_id, alarm_id, what, severity, assets, last_ms, closed_ms, revision, changed_ms } = alarm;
+  const { kit_id, alarm_id, what, notified, assets, last_ms, closed_ms, revision, changed_ms } = alarm;
+  // Who was told how grave it was waits for its end (netdata/netdata#18179).
+  const severity = kind === 'closed' ? (notified ?? alarm.severity) : alarm.severity;
   const { [what]: type } = types;
   // Events of assets are announced as they come; the presence of kits has its own.
   if (!type) return wasMuted && alarm.message ? [unmutedEvent(alarm)] : [];

@@ -6,6 +6,7 @@ import { channels } from '../../../../src/contract/topics.ts';
 import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
 import { alarmResource } from '../../../../src/cloud/api/views.ts';
 import { makeKey } from '../../../../src/cloud/principal.ts';
+import type { AlarmSeverity } from '../../../../src/cloud/severity.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { whileListening } from '../../../../src/cloud/start.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
@@ -22,12 +23,12 @@ const told = z.object({
   data: z.looseObject({
     change: z.string().optional(),
     feed: z.string().optional(),
-    message: z.looseObject({ detected: z.boolean() }).optional(),
+    message: z.looseObject({ detected: z.boolean().optional(), state: z.string().optional() }).optional(),
   }),
 });
 
 /** A kit, an operator, and a receiver of webhooks; times are minutes since the start. */
-async function startKit(database: Database) {
+async function startKit(database: Database, severity_min: AlarmSeverity = 'info') {
   const store = sqlStore(database);
   const rights = { label: 'ops', scopes: ['read'], kits: [kit_id], expires_ms: null };
   const { key } = makeKey(rights, start_ms);
@@ -40,6 +41,7 @@ async function startKit(database: Database) {
       kits: [kit_id],
       key_id: key.key_id,
       created_ms: start_ms,
+      severity_min,
     }),
   );
   let seq = 0;
@@ -90,7 +92,8 @@ async function startKit(database: Database) {
       const rows = await database.all('SELECT body FROM webhook_messages ORDER BY queued_ms, time_ms');
       return rows.map(({ body }) => {
         const { type, data } = told.parse(JSON.parse(String(body)));
-        return `${type} ${data.change ?? `${data.feed} ${data.message?.detected}`}`;
+        const { detected, state } = data.message ?? {};
+        return `${type} ${data.change ?? `${data.feed} ${state ?? detected}`}`;
       });
     },
   };
@@ -146,6 +149,77 @@ onEachDatabase('Alarms that others reported', (open) => {
       { kind: 'alarm', alarm: { what: 'link', muted_until_ms: null } },
     ]);
     expect(await kit.look(61)).toEqual([]);
+  });
+
+  it('end for those who were told that they were graver than at their end, and for nobody else (netdata/netdata#18179, netdata/netdata#2965, getsentry/sentry#31883, ashwanthkumar/marathon-alerts#29)', async () => {
+    const kit = await startKit(await open(), 'critical');
+    await kit.battery(1, 18);
+    await kit.battery(2, 50);
+    expect(await kit.told()).toEqual([]);
+    await kit.battery(20, 18);
+    await kit.battery(21, 8);
+    await kit.battery(22, 15);
+    await kit.battery(23, 50);
+    expect(await kit.told()).toEqual(['battery raised', 'battery closed']);
+    await kit.battery(24, 15);
+    await kit.battery(25, 50);
+    expect(await kit.told()).toEqual(['battery raised', 'battery closed']);
+  });
+
+  it('of events end likewise: the end of an exceeded data cap is not as grave as the cap', async () => {
+    const kit = await startKit(await open(), 'critical');
+    const cap = async (minute: number, state: string) =>
+      kit.send(minute, channels.event(asset_id, 'data_cap'), { name: 'eth3', state });
+    await cap(1, 'warning');
+    await cap(2, 'exceeded');
+    await cap(3, 'ok');
+    await cap(4, 'warning');
+    await cap(5, 'ok');
+    expect(await kit.told()).toEqual(['alarm data_cap exceeded', 'alarm data_cap ok']);
+  });
+
+  it('are raised for a kit whose clock is set and slow, once its live messages have come equally late for a minute (jpmens/from-traccar#4, traccar/traccar#2809)', async () => {
+    const kit = await startKit(await open());
+    const behind = (minute: number) => ({ said: minute - 20 });
+    const gps = { lat: 47.1, lon: 8.5, alt_m: null, ground_speed: null, heading: null };
+    for (let minute = 1; minute <= 3; minute += 0.25)
+      await kit.send(minute, channels.feed(asset_id, 'gps'), gps, behind(minute));
+    await kit.motion(4, true, behind(4));
+    await kit.send(5, channels.telemetry, { wans: [{ name: 'eth3', status: 'offline' }] }, behind(5));
+    await kit.look(7);
+    await kit.send(8, channels.event(asset_id, 'asset_status'), { status: 'offline' }, behind(8));
+    expect((await kit.alarms(8)).map(({ what, state }) => `${what} ${state}`).toSorted()).toEqual([
+      'asset open',
+      'link open',
+      'motion open',
+    ]);
+    expect(await kit.told()).toEqual(['alarm motion true', 'link opened', 'asset opened']);
+    // Its backlog is one of a minute ago, not of twenty.
+    const outbox = { rows: 1, bytes: 1_000, oldest: new Date(start_ms - 11 * minute_ms).toISOString() };
+    await kit.send(9, channels.state, {
+      ...samples['kitState'],
+      degraded: [],
+      outbox,
+      online: true,
+      reason: null,
+    });
+    expect((await kit.alarms(9)).some(({ what }) => what === 'queue')).toBe(false);
+    // Somebody sets the clock.
+    await kit.motion(10, false);
+    await kit.link(10, 'online');
+    expect((await kit.alarms(10)).filter(({ what }) => ['motion', 'link'].includes(what))).toMatchObject([
+      { state: 'closed' },
+      { state: 'closed' },
+    ]);
+    await kit.motion(31, true, { said: 11 });
+    expect((await kit.alarms(31)).find(({ what }) => what === 'motion')).toMatchObject({ state: 'closed' });
+  });
+
+  it('are not raised by what a broker held back for an hour, however long it takes to come', async () => {
+    const kit = await startKit(await open());
+    for (let minute = 1; minute <= 60; minute += 1)
+      await kit.motion(61 + minute / 10, minute % 2 === 1, { said: minute });
+    expect(await kit.alarms(68)).toEqual([]);
   });
 
   it('that close while muted are told, since nothing else would end them elsewhere, but not each time (prometheus/alertmanager#226, louislam/uptime-kuma#4004)', async () => {
