@@ -5,6 +5,7 @@ import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Contact } from '../vehicles/contact.ts';
 import { situationOf } from '../vehicles/situation.ts';
 import { texts } from './texts.ts';
+import { texts as vehicle_texts } from '../vehicles/texts.ts';
 import { type Ack, result_in_progress, Ways, type Form, type Order } from './ways.ts';
 import { type Addressee, silent_ms } from '../vehicles/addressee.ts';
 
@@ -322,7 +323,8 @@ class Attempt {
         : contact.hasRival
           ? texts.not_attributed(name, what, expected)
           : texts.unanswered(name, what, expected);
-    return this.#failUnknown(`${reason}${this.#reasons(severity_warning)}`);
+    const deaf = contact.isDeaf ? `: ${vehicle_texts.deaf}` : '';
+    return this.#failUnknown(`${reason}${this.#reasons(severity_warning)}${deaf}`);
   }
 
   async refused({ result }: Ack, obstacle?: string): Promise<Evidence> {

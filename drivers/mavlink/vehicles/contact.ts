@@ -211,6 +211,11 @@ export class Contact {
     return id !== undefined || hasReported || this.#streams?.hasNoIdentity === true;
   }
 
+  /** Whether it answers nothing that is sent to it here. */
+  get isDeaf(): boolean {
+    return this.#streams?.isIgnored === true && !this.isHighLatency;
+  }
+
   /** When it was first received, or has restarted: it reports what is requested from it within the next seconds. */
   get begun_ms(): number {
     return Math.max(this.first_ms, this.#restarted_ms);

@@ -60,6 +60,8 @@ const effect_interval_ms = 1_000;
 const health_interval_ms = 2_000;
 /** After this many unanswered requests an ArduPilot is assumed to support only REQUEST_DATA_STREAM. */
 const unanswered_max = 3;
+/** So many requests in a row are lost to no link over which a vehicle stays online. */
+const ignored_min = 8;
 /** Time to observe which messages a vehicle sends without requests. */
 const observe_ms = 1_000;
 const absent_min_ms = 3_000;
@@ -160,6 +162,9 @@ export class Streams {
   #begun_ms: number;
   #in_flight: InFlight | undefined;
   #unanswered = 0;
+  /** The same in a row, and in the time of each the vehicle was received. */
+  #ignored = 0;
+  #heard_ms = Number.NEGATIVE_INFINITY;
   /** It refused SET_MESSAGE_INTERVAL as unsupported: ArduPilot before 4.0. */
   #has_no_intervals = false;
   /** It refused REQUEST_MESSAGE for its identity. */
@@ -179,6 +184,7 @@ export class Streams {
     this.#begun_ms = now_ms;
     this.#in_flight = undefined;
     this.#unanswered = 0;
+    this.#ignored = 0;
     this.#has_no_intervals = false;
     this.#identity = 'requested';
     this.#wants.clear();
@@ -221,7 +227,13 @@ export class Streams {
     return this.#identity === 'none';
   }
 
+  /** Whether the vehicle is received and answers nothing; both autopilots answer each request. */
+  get isIgnored(): boolean {
+    return this.#ignored >= ignored_min && this.#autopilot !== 'other';
+  }
+
   received(name: keyof Messages, now_ms: number): void {
+    this.#heard_ms = now_ms;
     if (name === cameras.name) this.#wantOnce(camera_streams);
     const want = this.#wants.get(name);
     if (!want) return;
@@ -248,6 +260,7 @@ export class Streams {
 
   /** `COMMAND_ACK` for 511, 512 or 520. */
   acknowledged(command: number, result: number): void {
+    this.#ignored = 0;
     const in_flight = this.#in_flight;
     if (!in_flight || in_flight.ask.command !== command || result === result_in_progress) return;
     this.#unanswered = 0;
@@ -297,6 +310,7 @@ export class Streams {
     }
     this.#in_flight = undefined;
     this.#unanswered += 1;
+    if (this.#heard_ms > in_flight.sent_ms) this.#ignored += 1;
     return undefined;
   }
 

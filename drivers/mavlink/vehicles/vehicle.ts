@@ -73,8 +73,8 @@ export class Vehicle {
   readonly #places = new Map<Link, Pick<Contact, 'heartbeats' | 'last_ms'> & Sender>();
   /** A foreign contact was logged. */
   #hasWarned = false;
-  /** Heartbeats of another program under its ids are logged. */
-  #hasAlien = false;
+  /** Alarms that are logged. */
+  #logged: readonly string[] = [];
   #hardware_id: HardwareId | undefined;
   #active: Contact;
   /** How often a sender that may be a stranger took its place, or gave it back. */
@@ -296,7 +296,7 @@ export class Vehicle {
     const { source } = this.#active;
     const foreign = this.isForeign(this.#active) ? texts.address_changed(source) : undefined;
     const alien = this.#alienAt(now_ms);
-    const all = [this.#conflictAt(now_ms), foreign, this.namesake, alien, this.warning];
+    const all = [this.#conflictAt(now_ms), foreign, this.namesake, alien, this.#deaf, this.warning];
     return all.filter((each) => each !== undefined);
   }
 
@@ -306,11 +306,18 @@ export class Vehicle {
     return this.#active.heartbeats.hasAlien(now_ms) ? texts.alien_heartbeats(sysid, compid) : undefined;
   }
 
-  #warnOfAlien(now_ms: number): void {
-    const alien = this.#alienAt(now_ms);
-    if (alien !== undefined && !this.#hasAlien)
-      this.#parts.log.warn({ asset_key: this.asset_key, name: this.name }, alien);
-    this.#hasAlien = alien !== undefined;
+  /** Why no command may reach it: it accepts another ground station only, or its link carries one direction (QGroundControl#10682). */
+  get #deaf(): string | undefined {
+    return this.#active.isDeaf ? texts.deaf : undefined;
+  }
+
+  #logAlarms(now_ms: number): void {
+    const present = [this.#alienAt(now_ms), this.#deaf].filter((each) => each !== undefined);
+    for (const alarm of present) {
+      if (!this.#logged.includes(alarm))
+        this.#parts.log.warn({ asset_key: this.asset_key, name: this.name }, alarm);
+    }
+    this.#logged = present;
   }
 
   #publishHighLatency(report: Messages['HIGH_LATENCY2'], contact: Contact, now_ms: number): void {
@@ -328,7 +335,7 @@ export class Vehicle {
     this.#known.tick(this.contacts, this.#active, now_ms);
     this.#notePlaces();
     this.#switch(now_ms);
-    this.#warnOfAlien(now_ms);
+    this.#logAlarms(now_ms);
     this.#tellEvents(this.#active, now_ms);
     if (this.#online) this.#checkSilence(now_ms);
     this.changes.notify();
@@ -364,7 +371,7 @@ export class Vehicle {
   /** How much doubt there is that a contact is the vehicle: what is its own and confirmed is used rather than anything else. */
   #doubtOf(contact: Contact): number {
     if (this.isForeign(contact)) return 2;
-    return contact.isPresumed ? 1 : 0;
+    return contact.isPresumed || contact.isDeaf ? 1 : 0;
   }
 
   #use(next: Contact): void {
