@@ -30,10 +30,11 @@ interface Figure {
 }
 
 const one = (value: Sample[1]): readonly Sample[] => [[{}, value]];
+/** Of a kit that is away nothing is known of them: the last values would look like those of now (fhemberger/mqtt_exporter#59). */
 const ofLinks =
   (value: (link: KitTelemetrySnapshot['wans'][number]) => Sample[1]): Figure['samples'] =>
   ({ now }) =>
-    now.wans.map((link) => [{ link: link.name }, value(link)]);
+    now.online ? now.wans.map((link) => [{ link: link.name }, value(link)]) : [];
 const seconds = (ms: number | null | undefined): number | null =>
   ms === null || ms === undefined ? null : ms / 1_000;
 
@@ -56,7 +57,7 @@ const figures: readonly Figure[] = [
   {
     name: 'degraded_reasons',
     help: 'sentences of degraded_reasons',
-    samples: ({ state }) => one(state?.degraded.length),
+    samples: ({ state, now }) => one(now.online ? state?.degraded.length : null),
   },
   {
     name: 'buffer_messages',

@@ -69,6 +69,8 @@ it('shows what is known of a kit, and nothing of what is not', async () => {
     'kit_link_packet_loss_percent{kit,link="sat0"} 0.5',
     'kits_not_shown 0',
   ]);
+  const away = { ...kit, state: { ...kit.state, online: false } as NonNullable<StoredKit['state']> };
+  expect(samples(await kitMetrics([away], now_ms)).join(' ')).not.toMatch(/kit_link|degraded/u);
   expect(samples(await kitMetrics([unreportedKit(kit_id)], now_ms))).toEqual([
     'kit_online{kit} 0',
     'kit_messages_received_total{kit} 0',
