@@ -50,7 +50,7 @@ export class BrokerAddresses {
     const wanted = String(family ?? 0).replace('IPv', '');
     let found: Addresses;
     try {
-      const every_family = await this.find(host);
+      const every_family = answered(host, await this.find(host));
       found = every_family.filter((each) => wanted === '0' || wanted === String(each.family));
     } catch (error) {
       callback(error instanceof Error ? error : new Error(String(error)), '');
@@ -121,6 +121,17 @@ export class BrokerAddresses {
 
 function notFound(host: string): Error {
   return Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' });
+}
+
+/**
+ * Filters of names answer with the address of nobody (docs.pi-hole.net/ftldns/blockingmode): connections to it reach this machine, and
+ * perhaps a broker of its own. Throws where that is all there is.
+ */
+export function answered(host: string, found: Addresses): Addresses {
+  const others = found.filter(({ address }) => address !== '0.0.0.0' && address !== '::');
+  if (others.length === 0 && found.length > 0)
+    throw Object.assign(new Error(`${host} is blocked`), { code: 'NAME_BLOCKED' });
+  return others;
 }
 
 function firstOf(map: ReadonlyMap<string, unknown>): string {

@@ -19,6 +19,8 @@ const by_code: Readonly<Record<string, string>> = {
   EPERM: 'the firewall of this machine blocks the broker; allow its address and port',
   ENOTFOUND: 'the name of the broker is not known; check broker.url and the name servers',
   EAI_AGAIN: 'no name server answered; check the WAN links',
+  NAME_BLOCKED:
+    'the name servers answer 0.0.0.0 for the broker, as filters of names do that block it; have its name allowed there, or use other name servers',
   CERT_HAS_EXPIRED:
     'the certificate of the broker has expired; renew it, and check the clock of this machine',
   CERT_NOT_YET_VALID: 'the certificate of the broker is not valid yet; check the clock of this machine',

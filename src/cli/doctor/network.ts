@@ -9,6 +9,7 @@ import type { BrokerConfig } from '../../kit/config/broker.ts';
 import { validityWarning } from '../../kit/config/secrets.ts';
 import { messageOf, systemReason } from '../../platform/errors.ts';
 import { trustSystemAuthorities } from '../../platform/authorities.ts';
+import { answered } from '../../mqtt/broker-addresses.ts';
 import { plainFault } from '../../mqtt/faults.ts';
 import { proxyOf } from '../../mqtt/proxy.ts';
 import { openTunnel, small_groups, tlsOptions } from '../../mqtt/socket.ts';
@@ -65,9 +66,13 @@ function refusedTunnel(error: unknown, signal: AbortSignal): Finding {
 
 async function resolveName(host: string): Promise<Finding> {
   try {
-    const addresses = await lookup(host, { all: true });
+    const addresses = answered(host, await lookup(host, { all: true }));
     return ok('dns', `${host} is ${addresses.map(({ address }) => address).join(', ')}`);
   } catch (error) {
+    if (codeOf(error) === 'NAME_BLOCKED') {
+      const [finding = '', remedy = ''] = error instanceof Error ? plainFault(error).split('; ') : [];
+      return fail('dns', finding, remedy);
+    }
     return fail(
       'dns',
       codeOf(error) === 'EAI_AGAIN'

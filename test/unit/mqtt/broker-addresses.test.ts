@@ -44,6 +44,18 @@ describe('the addresses of a broker', () => {
     expect(asked).toEqual({ system: 2, servers: 0 });
   });
 
+  it('are not those by which filters block a name', async () => {
+    const { addresses, sources } = lab();
+    const found = async (): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        addresses.lookup(host, { all: true }, (error, all) => (error ? reject(error) : resolve(all)));
+      });
+    sources.system = async () => [v4('0.0.0.0'), ...second];
+    expect(await found()).toEqual(second);
+    sources.system = async () => [v4('0.0.0.0'), { address: '::', family: 6 }];
+    await expect(found()).rejects.toMatchObject({ code: 'NAME_BLOCKED' });
+  });
+
   it.each([
     ['does not answer', silent],
     ['has no name server', failing('EAI_AGAIN')],
