@@ -15,6 +15,8 @@ export const texts = {
   broker_refused: 'broker refused the connection; buffering',
   route_changed: 'route to the broker changed; reconnecting',
   routes_unknown: 'routing changes not available; a changed route is noticed by silence only',
+  serves_no_more:
+    'the broker, or the proxy before it, takes the connection and does not answer: it is starting, overloaded or blocked by an alarm of its own (RabbitMQ: memory, disk); read its log',
   broker_lost: 'broker connection lost; buffering',
   large_packets_lost: 'large packets to or from the broker are lost on the way',
   small_packets: 'large packets of the broker connection are lost; sending small ones',

@@ -280,11 +280,20 @@ export class Uplink {
     const { limits } = this.#known;
     if (failure?.code !== undefined) limits.refused(failure.code);
     if (failure?.stage === 'closed' || isNotAuthorized(failure)) limits.endedAtWill();
-    this.#state.failed(error);
-    return this.#choice.failed(messageOf(error), {
+    const said = this.#inContext(error);
+    this.#state.failed(said);
+    return this.#choice.failed(messageOf(said), {
       code: failure?.code,
       server_reference: failure?.server_reference,
     });
+  }
+
+  /** What has served the kit needs no other port and no TLS. */
+  #inContext(error: unknown): unknown {
+    const isUnanswered =
+      error instanceof ConnectFailed && (error.stage === 'closed' || error.stage === 'silent');
+    if (!isUnanswered || this.#served_by !== this.broker_url) return error;
+    return new ConnectFailed(texts.serves_no_more, error.stage);
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {

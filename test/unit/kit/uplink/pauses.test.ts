@@ -1,6 +1,7 @@
 /** How soon the uplink tries again. A kit on a link that flaps stayed away for up to a minute after each outage of seconds. */
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { texts } from '../../../../src/kit/uplink/texts.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startConnector } from '../../../support/kit/connector.ts';
@@ -29,6 +30,22 @@ describe('pauses between attempts', () => {
         });
       }
       expect(waits.every((wait_ms) => wait_ms <= retry_ms)).toBe(true);
+    });
+  });
+
+  // hivemq/hivemq-community-edition#256, rabbitmq.com/docs/alarms, and every TCP proxy before a broker that restarts
+  it('name no wrong port and no missing TLS where the broker has served the kit', async () => {
+    await withDirectory(async (dir) => {
+      const broker = await startScriptedBroker();
+      onTestFinished(async () => broker.close());
+      const file = join(dir, 'buffer.db');
+      const kit = await startConnector({ file, url: broker.url, retry_ms: 300, random: () => 1 });
+      onTestFinished(async () => kit.stop());
+      await eventually('connected', () => kit.uplink.online);
+      broker.follow({ onConnect: (peer) => peer.hangUp() });
+      broker.peers.at(-1)?.hangUp();
+      await eventually('named', () => kit.uplink.status().last_error === texts.serves_no_more);
+      expect(new Set(broker.peers.map(({ version }) => version))).toEqual(new Set([5]));
     });
   });
 });
