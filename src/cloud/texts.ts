@@ -11,6 +11,8 @@ export const texts = {
   upload_hash: 'the content has another SHA-256 than was announced',
   file_deleted: 'deleted at the cloud',
   file_unknown: 'the cloud does not know the file yet',
+  file_lost:
+    'files.dir has this content no longer, or not whole; mount its disk, or restore it with the database',
   file_not_here: 'the content is not here; order it with POST .../request',
   file_not_at_kit: 'the content is here already, or the kit has given it up',
   files_full: 'the space for files at the cloud is used up',

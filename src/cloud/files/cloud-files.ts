@@ -44,6 +44,7 @@ interface CloudFilesParts {
 
 const permit_ms = 3_600_000;
 const full_retry_s = 3_600;
+const lost_retry_s = 60;
 /** The room is promised to others. */
 const promised_retry_s = 60;
 /** What came of a file is kept so long for the rest of it. */
@@ -94,6 +95,15 @@ export class CloudFiles {
 
   pathOf({ kit_id, file_id }: FilePlace): string {
     return join(this.#settings.dir, kit_id, file_id);
+  }
+
+  /** Throws `unavailable` where the folder lacks it: the database was restored alone, or a disk is not mounted (immich-app/immich#2344). */
+  async wholePathOf(file: StoredFile): Promise<string> {
+    const path = this.pathOf(file);
+    if ((await sizeOf(path)) === file.data.bytes) return path;
+    const { kit_id, file_id } = file;
+    this.#parts.log.warn({ kit_id, file_id, path }, texts.file_lost);
+    throw new RequestProblem('unavailable', texts.file_lost, { retry_after_s: lost_retry_s });
   }
 
   /** Deletes contents that are not wanted any more, or are too old. */

@@ -10,6 +10,7 @@ import { fileResourceOf } from '../files/file-resource.ts';
 import type { FilesStore, StoredFile } from '../files/file-store.ts';
 import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { texts } from '../texts.ts';
 import { asProblem, changeProblem, type Env, fileParams, kitParams, okJson, readProblem } from './context.ts';
 import { eventQuery, ids, limitOf, listOf, query } from './history/query.ts';
@@ -150,7 +151,7 @@ export function fileRoutes({ service, store, files }: FileRouteParts): OpenAPIHo
   routes.openapi(content, async (c) => {
     const file = await find(c, c.req.valid('param'));
     if (file.state !== 'stored') throw new RequestProblem('conflict', texts.file_not_here);
-    return sendContent(c, file, contents().pathOf(file));
+    return sendContent(c, file, await contents().wholePathOf(file));
   });
   routes.openapi(request, async (c) => {
     demandScope(c.var.principal, 'commands');
@@ -189,18 +190,32 @@ function sendContent(c: Context<Env>, { data }: StoredFile, path: string): Respo
         start: first,
         end: first + length - 1,
       });
-      return streamOf(read[Symbol.asyncIterator]());
+      return streamOf(read[Symbol.asyncIterator](), length, (reason) => {
+        c.set('cut_by', reason);
+        // Compressed it has no length: the server of node would write the error and the end of the answer after what came.
+        c.env.outgoing?.destroy();
+      });
     },
   });
 }
 
-function streamOf(chunks: AsyncIterator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function streamOf(
+  chunks: AsyncIterator<Uint8Array<ArrayBuffer>>,
+  length: number,
+  cut: (reason: string) => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let left = length;
   return new ReadableStream(
     {
       async pull(controller) {
-        const next = await chunks.next();
-        if (next.done) controller.close();
-        else controller.enqueue(next.value);
+        const next = await chunks.next().catch((error: unknown) => messageOf(error));
+        if (typeof next !== 'string' && !next.done) {
+          left -= next.value.length;
+          controller.enqueue(next.value);
+          return;
+        }
+        if (left > 0) cut(typeof next === 'string' ? next : texts.file_lost);
+        controller.close();
       },
       async cancel() {
         await chunks.return?.();

@@ -1,12 +1,13 @@
 /** Files of kits at the cloud: permits, uploads, contents, orders, room and erasure. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverFrame, type ServerFrame } from '../../../../src/cloud/api/frames.ts';
 import { hashOf } from '../../../../src/cloud/hash.ts';
+import { texts } from '../../../../src/cloud/texts.ts';
 import type { FileAnswer } from '../../../../src/contract/files.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
@@ -143,6 +144,33 @@ describe('A file of a kit at the cloud', () => {
     });
     expect((await api(`/${file_id}/content`)).status).toBe(409);
   });
+
+  // As after a restore of the database alone, or with a disk that is not mounted (immich-app/immich#2344, immich-app/immich#11115).
+  it.each(['identity', 'gzip'])(
+    'that the folder lacks, or has not whole, is never served as whole, as %s',
+    async (encoding) => {
+      const { upload, answerTo, api, report, dir } = await lab({ bytes_max: 2e7 });
+      const large = randomBytes(8_000_000);
+      const sha256 = createHash('sha256').update(large).digest('hex');
+      await report({ bytes: large.length, sha256, content_type: 'text/plain', state: 'requesting' });
+      const answer = await answerTo(file_id, 1);
+      if (answer.want !== 'upload') throw new Error(answer.want);
+      await upload({ path: new URL(answer.url).pathname, token: answer.token }, 'PATCH', 0, large);
+      await answerTo(file_id, 2);
+      const path = join(dir, kit_id, file_id);
+      const headers = { 'accept-encoding': encoding };
+      const reading = await api(`/${file_id}/content`, { headers });
+      await truncate(path, 4_000_000);
+      await expect(reading.arrayBuffer()).rejects.toThrow();
+      const asked = async () => {
+        const response = await api(`/${file_id}/content`, { headers });
+        return [response.status, ((await response.json()) as { detail: string }).detail];
+      };
+      expect(await asked()).toEqual([503, texts.file_lost]);
+      await rm(path);
+      expect(await asked()).toEqual([503, texts.file_lost]);
+    },
+  );
 
   it('comes in parts, and is served by ranges with its own type as an attachment', async () => {
     const { permit, upload, answerTo, api, report } = await lab();
