@@ -35,32 +35,29 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('Files on the page', () 
     lab.changes.publish([await lab.store.fileStored(place, Date.now())]);
   };
 
-  it.each([390, 1280])(
-    'are listed with their states, requested, and followed by frames, %i px',
-    async (width) => {
-      const scene = await open(width);
-      const { page, lab, url } = scene;
-      await playMore(lab);
-      await page.goto(`${url}/#/k/${page_kit_id}/files`);
-      await page.getByText(word('files.none.kit')).waitFor();
-      await playFiles(lab, new Date().toISOString());
-      await rowOf(page, '00000043.BIN').getByText('42').waitFor();
-      await rowOf(page, '00000041.BIN').getByText('the space for files was used up').waitFor();
-      const waiting = rowOf(page, '00000042.BIN');
-      await waiting.getByText('the link sends files on order only').waitFor();
-      expect(await faultsOf(page)).toEqual([]);
-      await waiting.getByRole('button', { name: word('files.request') }).click();
-      await waiting.getByText(word('files.requested')).waitFor();
-      await bring(scene);
-      const link = rowOf(page, 'gate').getByRole('link');
-      const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
-      expect(download.suggestedFilename()).toContain('.jpg');
-      await page.goto(`${url}/#/k/${page_kit_id}/a/${ids.drone}`);
-      await rowOf(page, '00000042.BIN').waitFor();
-      expect(await rowOf(page, 'gate').count()).toBe(0);
-      expect(scene.complaints).toEqual([]);
-    },
-  );
+  it('are listed with their states, requested, and followed by frames', async () => {
+    const scene = await open(390);
+    const { page, lab, url } = scene;
+    await playMore(lab);
+    await page.goto(`${url}/#/k/${page_kit_id}/files`);
+    await page.getByText(word('files.none.kit')).waitFor();
+    await playFiles(lab, new Date().toISOString());
+    await rowOf(page, '00000043.BIN').getByText('42').waitFor();
+    await rowOf(page, '00000041.BIN').getByText('the space for files was used up').waitFor();
+    const waiting = rowOf(page, '00000042.BIN');
+    await waiting.getByText('the link sends files on order only').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await waiting.getByRole('button', { name: word('files.request') }).click();
+    await waiting.getByText(word('files.requested')).waitFor();
+    await bring(scene);
+    const link = rowOf(page, 'gate').getByRole('link');
+    const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
+    expect(download.suggestedFilename()).toContain('.jpg');
+    await page.goto(`${url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    await rowOf(page, '00000042.BIN').waitFor();
+    expect(await rowOf(page, 'gate').count()).toBe(0);
+    expect(scene.complaints).toEqual([]);
+  });
 
   it('give no order with a key that may only read', async () => {
     const { page, lab, url } = await open(390, { scopes: ['read'] });

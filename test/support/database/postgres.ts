@@ -16,8 +16,8 @@ export interface Postgres {
   /** `postgres://kit@127.0.0.1:PORT/postgres`; it asks for `password` (SCRAM). */
   readonly url: string;
   readonly password: string;
-  /** Makes another empty database, in a directory of its own where one is given, and answers its address. */
-  newDatabase(name: string, options?: { readonly tablespace_dir: string }): Promise<string>;
+  /** Makes another database, empty or as `template` is, in a directory of its own where one is given, and answers its address. */
+  newDatabase(name: string, options?: DatabaseChoice): Promise<string>;
   /** Directory of its files. */
   readonly data_dir: string;
   /** Of the server, whose connections are its children. */
@@ -34,6 +34,12 @@ export interface Postgres {
   start(): Promise<void>;
   /** Ends it and removes its directory. */
   stop(): Promise<void>;
+}
+
+interface DatabaseChoice {
+  readonly tablespace_dir?: string;
+  /** A database of this server that nobody is connected to. */
+  readonly template?: string;
 }
 
 const start_ms = 60_000;
@@ -93,11 +99,13 @@ export async function startPostgres({ durable = false, standby_of }: PostgresCho
     url,
     password: postgres_password,
     data_dir: data,
-    newDatabase: async (name, options) => {
-      if (options) await ask(`CREATE TABLESPACE ${name}_space LOCATION '${options.tablespace_dir}'`);
+    newDatabase: async (name, { tablespace_dir, template = 'template1' } = {}) => {
+      if (tablespace_dir !== undefined)
+        await ask(`CREATE TABLESPACE ${name}_space LOCATION '${tablespace_dir}'`);
+      const place = tablespace_dir === undefined ? '' : `TABLESPACE ${name}_space`;
       // A copy of the template's files; as log records it would be 7 MB for each.
       const strategy = durable ? '' : 'STRATEGY FILE_COPY';
-      await ask(`CREATE DATABASE ${name} ${options ? `TABLESPACE ${name}_space` : ''} ${strategy}`);
+      await ask(`CREATE DATABASE ${name} TEMPLATE ${template} ${place} ${strategy}`);
       return url.replace(/postgres$/u, name);
     },
     pid: () => child?.pid ?? 0,

@@ -13,9 +13,6 @@ import { type ServiceLab, startServiceLab } from './service-lab.ts';
 
 export const page_kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
 export const other_kit_id = '9f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6b';
-/** Phone, narrow phone and laptop. */
-export const widths_px = [320, 390, 1280] as const;
-
 /** Bounds a wait for the page; a busy machine may need much of it. */
 const patience_ms = 60_000;
 

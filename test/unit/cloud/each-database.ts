@@ -25,12 +25,15 @@ export function onEachDatabase(name: string, tests: (open: () => Promise<Databas
     let databases = 0;
     beforeAll(async () => {
       server = await startPostgres();
+      const made = await openPostgres({ url: await server.newDatabase('made'), password: server.password });
+      await made.close();
     });
     afterEach(closeAll);
     afterAll(async () => server?.stop());
     tests(async () => {
       databases += 1;
-      const url = await server.newDatabase(`kits_${databases}`);
+      // Its tables are there: to make them takes longer than most tests.
+      const url = await server.newDatabase(`kits_${databases}`, { template: 'made' });
       return kept(await openPostgres({ url, password: server.password }));
     });
   });
