@@ -16,7 +16,7 @@ export interface EmbeddedBroker {
 /** Listens on port 1883, or on a free one when that is taken, until `signal` aborts. */
 export async function startEmbeddedBroker(signal: AbortSignal): Promise<EmbeddedBroker> {
   const broker = await Aedes.createBroker();
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     broker.handle(socket);
   });
   const port = await listen(server, mqtt_port).catch(async () => listen(server, 0));
