@@ -97,6 +97,7 @@ export const texts = {
   key_shown_once: 'The key is shown only once and is not stored:',
   authority_made: (dir: string) =>
     `made the authority of the kits in ${dir}; keep ca.key secret, and keep a copy of it`,
+  kit_id_no_uuid: '--kit-id is not a UUID; uuidgen makes one, and without it the kit gets a new one',
   openssl_missing: 'openssl is not installed; apt install openssl, or use --password',
   enrolment_exists: (file: string) => `${file} already exists; choose another name with --out`,
   no_enrolment: (file: string) => `${file} is no file of "kit-connector service enrol"`,

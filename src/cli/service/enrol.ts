@@ -8,9 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { z } from 'zod';
+import { addressFault } from '../../kit/config/broker.ts';
+import { readCertificates } from '../../kit/config/secrets.ts';
 import { readTextUpTo, small_bytes_max, table_bytes_max } from '../../platform/bounded-file.ts';
 import { hasCode } from '../../platform/errors.ts';
-import type { enrolmentFile } from '../setup/enrolment.ts';
+import { enrolmentFile } from '../setup/enrolment.ts';
 import { complain, exit, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 import { type BrokerKind, broker_kinds, brokerSteps } from './broker-steps.ts';
@@ -34,6 +36,10 @@ export interface EnrolOptions {
 /** Writes the file and says what the broker has to be told. The kit's private key and password stand in that file alone. */
 export async function enrol(name: string, options: EnrolOptions, shell: Shell): Promise<number> {
   const kit_id = options.kitId ?? randomUUID();
+  if (!enrolmentFile.shape.kit_id.safeParse(kit_id).success) throw new Error(texts.kit_id_no_uuid);
+  const fault = addressFault(options.broker);
+  if (fault !== undefined) throw new Error(`--broker ${fault}`);
+  const ca = options.ca === undefined ? {} : { ca: await certificatesIn(options.ca) };
   const file = options.out ?? `${name.replaceAll(/[^\w.-]+/gu, '-')}.kit`;
   // RabbitMQ takes the name of a certificate only where no other is sent, and the others take it in any case.
   const login = options.password
@@ -43,7 +49,7 @@ export async function enrol(name: string, options: EnrolOptions, shell: Shell): 
     kit_id,
     kit_name: name,
     broker: options.broker,
-    ...(options.ca === undefined ? {} : { ca: await readTextUpTo(options.ca, table_bytes_max) }),
+    ...ca,
     ...login,
   };
   await writeFile(file, `${JSON.stringify(enrolment, null, 2)}\n`, { mode: 0o600, flag: 'wx' }).catch(
@@ -60,6 +66,13 @@ export async function enrol(name: string, options: EnrolOptions, shell: Shell): 
   for (const kind of options.brokerKind ? [options.brokerKind] : broker_kinds)
     say(shell, texts.enrol_for(kind), ...brokerSteps(kind, kit).map((line) => `  ${line}`));
   return exit.ok;
+}
+
+/** Only its certificates: a file of the broker may hold its private key too, which no kit may have. */
+async function certificatesIn(file: string): Promise<string> {
+  const read = readCertificates(file, await readTextUpTo(file, table_bytes_max));
+  if ('fault' in read) throw new Error(`--ca ${read.fault}`);
+  return read.value.join('');
 }
 
 /** The common name is the id of the kit, which the samples of the brokers take as its user name. */

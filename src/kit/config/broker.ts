@@ -26,10 +26,15 @@ const websocket_path = '/mqtt';
 
 /** Undefined when a fault was added. */
 function readUrl(text: string, { faults, at }: BrokerContext & Located): URL | undefined {
-  const url = parsed(text);
-  const fault = url ? faultOf(url) : texts.no_address(withoutLogin(text));
+  const fault = addressFault(text);
   if (fault !== undefined) faults.add([...at, 'url'], fault);
-  return fault === undefined ? url : undefined;
+  return fault === undefined ? new URL(text) : undefined;
+}
+
+/** What is wrong with the address of a broker. */
+export function addressFault(text: string): string | undefined {
+  const url = parsed(text);
+  return url ? faultOf(url) : texts.no_address(withoutLogin(text));
 }
 
 /** Without a scheme, the host would be taken for one. */

@@ -67,3 +67,22 @@ test.skipIf(peerMissing('mosquitto', 'openssl')).for([
     ).toContain(texts.no_enrolment(certificates.ca));
   });
 });
+
+// A .pem of a broker often holds its key beside the chain (https://github.com/processone/ejabberd/issues/2850); what is no
+// certificate, or no address, is noticed here and not at the kit.
+test.skipIf(peerMissing('openssl'))('service enrol gives a kit only what it may have', async () => {
+  await withDirectory(async (dir) => {
+    const { ca, server } = await makeCertificates(dir, 'unused');
+    const [file, both] = [join(dir, 'a.kit'), join(dir, 'both.pem')];
+    await writeFile(both, `\uFEFF${await readFile(server.key, 'utf8')}${await readFile(ca, 'utf8')}`);
+    const enrol = async (...words: readonly string[]) =>
+      run('service', 'enrol', 'A', '--authority', join(dir, 'authority'), '--out', file, ...words);
+    const broker = ['--broker', 'mqtts://localhost:1'];
+    expect((await enrol(...broker, '--ca', server.key)).err).toContain('holds no PEM certificate');
+    expect((await enrol(...broker, '--kit-id', 'seven')).err).toContain(texts.kit_id_no_uuid);
+    expect((await enrol('--broker', 'localhost:8883')).err).toContain('which is not an address');
+    expect((await enrol(...broker, '--ca', both)).code).toBe(0);
+    const made = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
+    expect(made['ca']).toMatch(/^-----BEGIN CERTIFICATE-----\n[^-]+-----END CERTIFICATE-----\n$/u);
+  });
+});
