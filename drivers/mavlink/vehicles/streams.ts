@@ -164,6 +164,8 @@ export class Streams {
   #unanswered = 0;
   /** The same in a row, and in the time of each the vehicle was received. */
   #ignored = 0;
+  /** `bridge`: it reports its identity, and acknowledges no request. */
+  #answers: 'acknowledged' | 'bridge' | undefined;
   #heard_ms = Number.NEGATIVE_INFINITY;
   /** It refused SET_MESSAGE_INTERVAL as unsupported: ArduPilot before 4.0. */
   #has_no_intervals = false;
@@ -229,11 +231,12 @@ export class Streams {
 
   /** Whether the vehicle is received and answers nothing; both autopilots answer each request. */
   get isIgnored(): boolean {
-    return this.#ignored >= ignored_min && this.#autopilot !== 'other';
+    return this.#ignored >= ignored_min && this.#autopilot !== 'other' && this.#answers !== 'bridge';
   }
 
   received(name: keyof Messages, now_ms: number): void {
     this.#heard_ms = now_ms;
+    if (name === 'AUTOPILOT_VERSION') this.#answers ??= 'bridge';
     if (name === cameras.name) this.#wantOnce(camera_streams);
     const want = this.#wants.get(name);
     if (!want) return;
@@ -261,6 +264,7 @@ export class Streams {
   /** `COMMAND_ACK` for 511, 512 or 520. */
   acknowledged(command: number, result: number): void {
     this.#ignored = 0;
+    this.#answers = 'acknowledged';
     const in_flight = this.#in_flight;
     if (!in_flight || in_flight.ask.command !== command || result === result_in_progress) return;
     this.#unanswered = 0;
@@ -275,7 +279,9 @@ export class Streams {
 
   /** Firmware without 512 has another command for it; after that it has no identity. */
   #identityRefused(want: Want, command: number): void {
-    if (command === command_request_capabilities) {
+    const isOlder = command === command_request_capabilities;
+    if (isOlder && this.#identity === 'requested') return;
+    if (isOlder) {
       want.refused = true;
       this.#identity = 'none';
     } else {
@@ -363,9 +369,10 @@ export class Streams {
     return undefined;
   }
 
-  #askFor({ wanted: { name, msgid, interval_ms } }: Want): StreamRequest {
-    if (name === 'AUTOPILOT_VERSION' && this.#identity === 'capabilities')
-      return { command: command_request_capabilities };
+  #askFor({ wanted: { name, msgid, interval_ms }, asks }: Want): StreamRequest {
+    // Bridges know the older request alone, and answer none with a COMMAND_ACK (RosettaDrone's MAVLinkReceiver.java).
+    const isOlderDue = this.#identity === 'capabilities' || (asks > unanswered_max && asks % 2 === 0);
+    if (name === 'AUTOPILOT_VERSION' && isOlderDue) return { command: command_request_capabilities };
     if (name === home && !this.#hasIntervals) return { command: 410 };
     if (interval_ms === undefined) return { command: 512, msgid };
     return { command: 511, msgid, interval_us: Math.round(interval_ms * 1_000) };

@@ -5,7 +5,8 @@
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { eventually } from '../../../../support/eventually.ts';
-import { withLab } from '../mavlink-lab.ts';
+import { sleep } from '../../../../../src/platform/time.ts';
+import { drone_key, withLab } from '../mavlink-lab.ts';
 
 function isAlarmed({ alarms }: { readonly alarms?: unknown }): boolean {
   return JSON.stringify(alarms ?? '').includes(texts.deaf);
@@ -39,3 +40,17 @@ describe.concurrent.each(['ardupilot', 'px4'] as const)(
     });
   },
 );
+
+// RosettaDrone, by which DJI's drones send MAVLink, announces an ArduPilot.
+it('A bridge that knows the older request for its identity alone, and answers with no COMMAND_ACK, is no such vehicle', async () => {
+  await withLab(async (lab) => {
+    const drone = await lab.fly({ airborne: true });
+    drone.streams_only = true;
+    drone.withheld.add('COMMAND_ACK');
+    await lab.sees('gps', () => true, drone_key);
+    await sleep(70_000, new AbortController().signal);
+    lab.outbox.clear();
+    expect(await lab.sees('sys_status')).not.toHaveProperty('alarms');
+    expect(lab.log.at('warn')).not.toContain(texts.deaf);
+  });
+});

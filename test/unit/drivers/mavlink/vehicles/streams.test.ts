@@ -144,7 +144,7 @@ describe('Stream requests', () => {
   });
 
   it('include the identity each second until it is received: without it a vehicle has no key', () => {
-    const asks = run('px4', 10, () => undefined).filter(({ command }) => command === 512);
+    const asks = run('px4', 10, () => undefined).filter(({ command }) => command === 512 || command === 520);
     expect(asks.length).toBeGreaterThanOrEqual(8);
   });
 
