@@ -77,14 +77,14 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
     return [...found, ...lab.complaints, ...lab.strangers];
   };
 
-  it.each<[number, string, string, ColorScheme, string]>([
-    [320, 'red', 'en', 'light', 'red'],
-    [320, 'day', 'de', 'dark', 'day'],
-    [390, 'auto', 'en', 'dark', 'night'],
-    [1280, 'auto', 'en', 'light', 'day'],
+  it.each<{ width: number; theme: string; language: string; system: ColorScheme; shown: string }>([
+    { width: 320, theme: 'red', language: 'en', system: 'light', shown: 'red' },
+    { width: 320, theme: 'day', language: 'de', system: 'dark', shown: 'day' },
+    { width: 390, theme: 'auto', language: 'en', system: 'dark', shown: 'night' },
+    { width: 1_280, theme: 'auto', language: 'en', system: 'light', shown: 'day' },
   ])(
-    'are accessible and not wider than %i px in the theme %s, language %s, on a system that is %s',
-    async (width_px, theme, language, colorScheme, shown) => {
+    'are accessible and not wider than $width px in the theme $theme, language $language, on a system that is $system',
+    async ({ width: width_px, theme, language, system: colorScheme, shown }) => {
       const stored = JSON.stringify({ theme, language });
       const prepare = async (page: Page): Promise<void> => {
         await page.emulateMedia({ colorScheme });
