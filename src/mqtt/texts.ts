@@ -5,6 +5,15 @@ const proxy_remedies: Readonly<Record<number, string>> = {
   504: 'it does not reach the broker; check the host and port in broker.url',
 };
 
+/** Of a server or a proxy before the broker, as nginx answers while the broker behind it is away. */
+const websocket_remedies: Readonly<Record<number, string>> = {
+  401: ': it requires a login; check broker.websocket.headers',
+  403: ': it does not let this kit in; check its access rules and broker.websocket.headers',
+  502: ': it does not reach the broker behind it; read the log of both',
+  503: ': it does not reach the broker behind it; read the log of both',
+  504: ': it does not reach the broker behind it; read the log of both',
+};
+
 export const texts = {
   // Connecting
   no_answer: 'the broker accepted the connection and did not answer',
@@ -39,7 +48,7 @@ export const texts = {
     `the server does not open a WebSocket as MQTT needs it (${reason}); check the path in broker.url and broker.websocket, and the proxy before the broker`,
   no_websocket: (status: number, location: string | undefined) =>
     location === undefined
-      ? `the server answered HTTP status ${status} instead of opening a WebSocket; check the path in broker.url`
+      ? `the server answered HTTP status ${status} instead of opening a WebSocket${websocket_remedies[status] ?? '; check the path in broker.url'}`
       : `the server answered HTTP status ${status} and points to ${location}: a login page of this network, or another address of the broker; log in there, or correct broker.url`,
 
   // Sessions

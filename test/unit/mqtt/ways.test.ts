@@ -183,7 +183,13 @@ describe('a server that is not the broker', () => {
 
   it('is named by what it answers to the request for a WebSocket', async () => {
     const missing = await answering((_asked, answer) => answer.writeHead(404).end());
-    await expect(session(`ws://${missing}/mqtt`)).rejects.toThrow(texts.no_websocket(404, undefined));
+    await expect(session(`ws://${missing}/mqtt`)).rejects.toThrow(
+      '404 instead of opening a WebSocket; check the path',
+    );
+    const away = await answering((_asked, answer) => answer.writeHead(502).end());
+    await expect(session(`ws://${away}/mqtt`)).rejects.toThrow(
+      '502 instead of opening a WebSocket: it does not reach',
+    );
     const login = 'http://login.hotel.example/';
     const portal = await answering((_asked, answer) => answer.writeHead(302, { location: login }).end());
     await expect(session(`ws://${portal}/mqtt`)).rejects.toThrow(texts.no_websocket(302, login));
