@@ -206,7 +206,7 @@ async function readKnown(
     of(news, (ids) => `SELECT * FROM kits WHERE kit_id IN ${ids}`),
     of(
       news,
-      (ids) => `SELECT kit_id, part, data, time_ms FROM kit_parts WHERE kit_id IN ${ids}
+      (ids) => `SELECT kit_id, part, data, time_ms, epoch FROM kit_parts WHERE kit_id IN ${ids}
         AND part IN ('wans', 'battery', 'battery_charging', 'location')`,
     ),
     of(

@@ -112,9 +112,23 @@ export function telemetrySnapshot(kit: Reported, now_ms: number): KitTelemetrySn
 
 type Telemetry = Omit<KitTelemetrySnapshot, 'online' | 'kit_id' | 'kit_name'>;
 
+/** Without what an online kit has not reported since its restart, though it reports everything once in an hour: its source is gone. */
+function currentParts({ parts, ...kit }: Reported, now_ms: number) {
+  const all = Object.entries(parts);
+  if (!isOnline(kit, now_ms)) return all;
+  const newest_epoch = Math.max(0, ...all.map(([, { epoch = 0 }]) => epoch));
+  const of_run = all.filter(([, { epoch = 0 }]) => epoch === newest_epoch);
+  const newest_ms = Math.max(...of_run.map(([, { time_ms }]) => time_ms));
+  // A measurement of the link is not repeated.
+  return all.filter(
+    ([name, { epoch = 0, time_ms }]) =>
+      epoch === newest_epoch || name === 'speedtest' || newest_ms - time_ms <= silent_after_ms,
+  );
+}
+
 /** Returns the reported parts; the location of a kit that is offline becomes stale with time. */
 function telemetryOf(kit: Reported, now_ms: number): Telemetry {
-  const values = Object.fromEntries(Object.entries(kit.parts).map(([part, { data }]) => [part, data]));
+  const values = Object.fromEntries(currentParts(kit, now_ms).map(([part, { data }]) => [part, data]));
   const { location, wans, battery, battery_charging, gateway, clients, speedtest } =
     kitTelemetry.parse(values);
   return {

@@ -147,7 +147,7 @@ async function readKits(queries: Queries, kit_ids: readonly string[] | '*'): Pro
 async function readSome(queries: Queries, where: string, ids: readonly string[]): Promise<StoredKit[]> {
   const kits = await queries.all(`SELECT * FROM kits ${where} ORDER BY kit_id`, ...ids);
   const parts = byKit(
-    await queries.all(`SELECT kit_id, part, data, time_ms FROM kit_parts ${where}`, ...ids),
+    await queries.all(`SELECT kit_id, part, data, time_ms, epoch FROM kit_parts ${where}`, ...ids),
   );
   const holesOf = await readHoles(queries, where, ids);
   const labels = await readLabels(queries, ids);

@@ -189,7 +189,11 @@ export function evidenceOf(row: Row, parts: readonly Row[]): Omit<StoredKit, 'co
     parts: Object.fromEntries(
       parts.map((part) => [
         String(part['part']),
-        { time_ms: Number(part['time_ms']), data: jsonOf.parse(part['data']) },
+        {
+          time_ms: Number(part['time_ms']),
+          data: jsonOf.parse(part['data']),
+          epoch: Number(part['epoch']),
+        },
       ]),
     ),
     losses: lossesOf(row['losses']),

@@ -36,7 +36,9 @@ export interface StoredKit {
   /** Since when its presence is what it is; null: that was before anybody looked. */
   readonly since_ms: number | null;
   /** Newest value of each part of the telemetry, with the time of its observation. */
-  readonly parts: Readonly<Record<string, { readonly time_ms: number; readonly data: Json }>>;
+  readonly parts: Readonly<
+    Record<string, { readonly time_ms: number; readonly data: Json; readonly epoch?: number }>
+  >;
   readonly counts: KitCounts;
   readonly losses: Losses;
   /** How late its live messages come, since when: `alarms/clock-lag.ts`. Left out: in time. */

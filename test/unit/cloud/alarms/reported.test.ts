@@ -215,6 +215,30 @@ onEachDatabase('Alarms that others reported', (open) => {
     expect((await kit.alarms(31)).find(({ what }) => what === 'motion')).toMatchObject({ state: 'closed' });
   });
 
+  it('of what a kit reports no longer since its restart end, as with a sensor that was taken away (StephenBlackWasAlreadyTaken/xDrip-Experimental#289)', async () => {
+    const kit = await startKit(await open());
+    const reports = async (minute: number) =>
+      kit.send(minute, channels.telemetry, { wans: [{ name: 'eth3', status: 'online' }] }, { epoch: 18 });
+    await kit.battery(1, 8);
+    await kit.send(
+      10,
+      channels.state,
+      {
+        ...samples['kitState'],
+        degraded: [],
+        outbox: { rows: 0, bytes: 0, oldest: null },
+        online: true,
+        reason: null,
+      },
+      { epoch: 18 },
+    );
+    await reports(11);
+    await reports(50);
+    expect(await kit.alarms(50)).toMatchObject([{ what: 'battery', state: 'open' }]);
+    await reports(70);
+    expect(await kit.alarms(70)).toMatchObject([{ what: 'battery', state: 'closed' }]);
+  });
+
   it('are not raised by what a broker held back for an hour, however long it takes to come', async () => {
     const kit = await startKit(await open());
     for (let minute = 1; minute <= 60; minute += 1)
