@@ -1,11 +1,15 @@
 /** What systemd and its journal know of a service of the packages: restarts after crashes, and errors that it logged. */
 // oxlint-disable-next-line no-restricted-imports -- commands that a person runs, not the daemon; the journal has no other reader
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { durationInWords } from '../../platform/log/entry.ts';
 import { localTime } from '../../platform/local-time.ts';
-import { type Finding, plain, warn } from './finding.ts';
+import { fail, type Finding, plain, warn } from './finding.ts';
+import { credential_store } from './stored-secrets.ts';
 import { texts } from './texts.ts';
 
 const answer_ms = 5_000;
@@ -20,10 +24,17 @@ const exitEntry = z.object({
   EXIT_STATUS: z.string().catch(''),
 });
 
+/** Where the credentials of a unit are stored, and where systemd puts those that it passes to one that runs. */
+const credential_dirs = { stored: credential_store, passed: '/run/credentials' };
+
 /** Without systemd, and where this user may not read the journal, there are none. `env`: where the programs are looked for. */
-export async function checkUnit(unit: string, env = process.env): Promise<readonly Finding[]> {
+export async function checkUnit(
+  unit: string,
+  env = process.env,
+  dirs = credential_dirs,
+): Promise<readonly Finding[]> {
   const [shown, exits, errors] = await Promise.all([
-    answerOf(env, 'systemctl', 'show', unit, '-p', 'NRestarts'),
+    answerOf(env, 'systemctl', 'show', unit, '-p', 'NRestarts', '-p', 'ActiveState'),
     answerOf(
       env,
       'journalctl',
@@ -41,6 +52,7 @@ export async function checkUnit(unit: string, env = process.env): Promise<readon
   const lines = errors.split('\n').filter((line) => line !== '');
   const last = lines.at(-1);
   return [
+    ...(/^ActiveState=active$/mu.test(shown) ? await checkPassed(unit, dirs) : []),
     ...(restarts > 0
       ? [warn('restarts', texts.restarted(restarts, lastExit(exits)), texts.see_crash(unit))]
       : []),
@@ -54,6 +66,17 @@ export async function checkUnit(unit: string, env = process.env): Promise<readon
           ),
         ]),
   ];
+}
+
+/** In containers of LXC, LXD and Incus every LoadCredential= is emptied: https://github.com/lxc/distrobuilder/issues/985. */
+async function checkPassed(
+  unit: string,
+  { stored, passed }: typeof credential_dirs,
+): Promise<readonly Finding[]> {
+  const names = await readdir(stored).catch(() => []);
+  const name = names.find((each) => each.startsWith(`${unit}.mqtt-`));
+  if (name === undefined || existsSync(join(passed, `${unit}.service`))) return [];
+  return [fail('credentials', texts.not_passed(join(stored, name)), texts.name_in_file(unit))];
 }
 
 /** How and when its process ended last: `killed (KILL) at 12:03:11`. */
@@ -94,7 +117,17 @@ export async function unitFiles(unit: string, env = process.env): Promise<Readon
   const read = Object.entries(commands).map(
     async ([name, [program = '', ...args]]) => [name, await answerOf(env, program, ...args)] as const,
   );
-  return Object.fromEntries((await Promise.all(read)).filter(([, text]) => text.trim() !== ''));
+  const texts = Object.fromEntries((await Promise.all(read)).filter(([, text]) => text.trim() !== ''));
+  const { 'unit.txt': shown, ...others } = texts;
+  return shown === undefined ? others : { ...others, 'unit.txt': withoutValues(shown) };
+}
+
+/** What a drop-in gives the service in variables may be secret whatever their names are: https://github.com/elastic/elastic-agent/pull/15284. */
+function withoutValues(shown: string): string {
+  return shown.replaceAll(
+    /^Environment=.*$/gmu,
+    (line) => `Environment=${line.slice(12).replaceAll(/"(\w+)=(?:[^"\\]|\\.)*"|(\w+)=\S*/gu, '$1$2=***')}`,
+  );
 }
 
 /** What a program prints; empty where it is missing or fails. */

@@ -22,7 +22,7 @@ test('restarts after crashes and errors of the last hour are named with what to 
     const time = '2026-11-29T10:00:00.000Z';
     const exit = { __REALTIME_TIMESTAMP: `${Date.parse(time)}000`, EXIT_CODE: 'killed', EXIT_STATUS: '9' };
     const env = await programsIn(dir, {
-      systemctl: 'echo NRestarts=5',
+      systemctl: `printf '%s\\n' NRestarts=5 'Environment=NODE_COMPILE_CACHE=/var/cache A_HEADER=Bearer-1 "SITE=zwei \\"Worte" B=2'`,
       journalctl: `case "$*" in *MESSAGE_ID*) echo '${JSON.stringify(exit)}';; *err*) printf 'one\\ndisk \\033[31mgone\\n';; *) echo all of it;; esac`,
     });
     expect(await checkUnit('kit-connector', env)).toEqual([
@@ -40,7 +40,7 @@ test('restarts after crashes and errors of the last hour are named with what to 
     ]);
     expect(await unitFiles('kit-connector', env)).toMatchObject({
       'journal.txt': 'all of it\n',
-      'unit.txt': 'NRestarts=5\n',
+      'unit.txt': 'NRestarts=5\nEnvironment=NODE_COMPILE_CACHE=*** A_HEADER=*** SITE=*** B=***\n',
     });
   });
 });
@@ -51,5 +51,24 @@ test('a service that never crashed, and a machine without systemd, have no findi
     expect(await checkUnit('kit-connector', env)).toEqual([]);
     expect(await checkUnit('kit-connector', { PATH: join(dir, 'none') })).toEqual([]);
     expect(await unitFiles('kit-connector', { PATH: join(dir, 'none') })).toEqual({});
+  });
+});
+
+test('stored credentials that systemd does not pass are named: the broker would seem to refuse the login', async () => {
+  await withDirectory(async (dir) => {
+    const dirs = { stored: join(dir, 'credstore'), passed: join(dir, 'credentials') };
+    const env = await programsIn(dir, {
+      systemctl: "printf 'NRestarts=0\\nActiveState=active\\n'",
+      journalctl: 'exit 0',
+    });
+    const check = async () => checkUnit('kit-connector', env, dirs);
+    await mkdir(dirs.stored);
+    await writeFile(join(dirs.stored, 'kit-connector-service.mqtt-password'), 'x');
+    expect(await check()).toEqual([]);
+    const file = join(dirs.stored, 'kit-connector.mqtt-password');
+    await writeFile(file, 'x');
+    expect(await check()).toMatchObject([{ level: 'fail', finding: texts.not_passed(file) }]);
+    await mkdir(join(dirs.passed, 'kit-connector.service'), { recursive: true });
+    expect(await check()).toEqual([]);
   });
 });
