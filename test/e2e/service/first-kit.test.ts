@@ -49,7 +49,8 @@ test.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl', 'bash', 'cur
       const shell = spawn('bash', ['-euc', `${script}\nwait`], {
         cwd: dir,
         detached: true,
-        env: { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}:/usr/sbin` },
+        // Of a user of Debian, who finds no broker: https://github.com/FuriLabs/issue-tracker/issues/205
+        env: { ...process.env, PATH: `${bin}:/usr/local/bin:/usr/bin:/bin` },
         stdio: ['ignore', 'inherit', 'inherit'],
       });
       try {
