@@ -53,11 +53,11 @@ export async function readTextUpTo(file: string, bytes_max: number): Promise<str
   return (await readBytesUpTo(file, bytes_max)).toString('utf8');
 }
 
-/** As `readTextUpTo`, also from a pipe: for a path that a person typed, such as that of `<(pass show broker)`. */
+/** As `readTextUpTo`, without the mark that editors of Windows begin a file with, and from a pipe too: for a path that a person typed, such as `<(pass show broker)`. */
 export async function readTypedUpTo(path: string, bytes_max: number): Promise<string> {
   const bytes = await gather(createReadStream(path), bytes_max);
   if (!bytes) throw new FileRefused(texts.larger_than(bytes_max));
-  return bytes.toString('utf8');
+  return new TextDecoder().decode(bytes);
 }
 
 /** As `readTextUpTo`, and blocks: for small files at a start, and for files that the kernel answers from memory. */

@@ -1,7 +1,7 @@
 /** The file of `kit-connector service enrol`, which `setup --from` takes in place of questions about the broker. */
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
+import { readTypedUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 import { texts } from '../texts.ts';
 import type { SetupFlags } from './answers.ts';
 import { writeSecret } from './files.ts';
@@ -46,7 +46,7 @@ export async function flagsOf(from: string, config: string): Promise<Partial<Set
 }
 
 async function readEnrolment(file: string): Promise<z.output<typeof enrolmentFile>> {
-  const text = await readTextUpTo(file, table_bytes_max);
+  const text = await readTypedUpTo(file, table_bytes_max);
   try {
     return enrolmentFile.parse(JSON.parse(text));
   } catch (error) {

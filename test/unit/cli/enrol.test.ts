@@ -52,7 +52,9 @@ test.skipIf(peerMissing('mosquitto', 'openssl')).for([
       ...(password === undefined ? {} : { passwords: { [kit_id]: password } }),
     });
     try {
-      await writeFile(file, JSON.stringify({ ...made, broker: broker.url }));
+      // As it comes back from an editor of Windows: https://github.com/openssl/openssl/pull/10112
+      const text_of_kit = JSON.stringify({ ...made, broker: broker.url }, null, 2);
+      await writeFile(file, `\uFEFF${text_of_kit.replaceAll('\n', '\r\n')}`);
       const config = join(kit, 'config.yaml');
       const { code, out } = await run('setup', '-c', config, '--from', file, '--scan', '0', '--no-ask');
       expect([code, out]).toEqual([0, expect.stringMatching(/broker login +accepted|ok +broker login/u)]);
