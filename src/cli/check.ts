@@ -1,17 +1,26 @@
 /** `kit-connector check`: validates the configuration without connecting to devices or the broker. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { drivers } from '../../drivers/index.ts';
 import { type Config, config_file_default, readConfig } from '../kit/config/config.ts';
 import { cautionsOf } from '../kit/config/drivers.ts';
 import { state_dir_default } from '../kit/config/schema.ts';
-import { isStandaloneFile, readStandalone, type StandaloneConfig } from '../kit/config/standalone.ts';
+import { parseSource, readSource } from '../kit/config/source.ts';
+import {
+  isStandaloneFile,
+  readStandalone,
+  standalone_file_default,
+  type StandaloneConfig,
+} from '../kit/config/standalone.ts';
 import { ConfigInvalid } from '../platform/errors.ts';
 import { nearestExisting } from '../kit/config/state-place.ts';
-import { installedUser, isAllowed, type ServiceUser } from './doctor/service-user.ts';
+import { installedUser, isAllowed, obstacle, type ServiceUser } from './doctor/service-user.ts';
+import { filesIn, touchpointsOf } from './doctor/touchpoints.ts';
 import { replicationWarnings } from '../cloud/sql/replication.ts';
 import { type Shell, complain, exit, painter, say } from './terminal/shell.ts';
 import { firstKeyOf } from './service/first-key.ts';
+import { service_unit } from './service/look.ts';
 import { texts } from './texts.ts';
 
 export interface CheckOptions {
@@ -22,7 +31,10 @@ export interface CheckOptions {
 export async function check(file: string, shell: Shell, { quiet }: CheckOptions = {}): Promise<number> {
   if (await isStandaloneFile(file)) return checkStandalone(file, shell, { ...(quiet && { quiet }) });
   const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
-  await checkWritable(config, file, file === config_file_default ? await installedUser() : undefined);
+  const user = file === config_file_default ? await installedUser() : undefined;
+  const value = await valueOf(file);
+  await checkReadable(file, touchpointsOf(value, config.drivers, dirname(resolve(file))).secrets, user);
+  await checkWritable(config, file, user);
   if (quiet) return exit.ok;
   const paint = painter(shell);
   const cautions = cautionsOf(config.drivers).map(({ name, sentence }) => `driver ${name}: ${sentence}`);
@@ -45,6 +57,8 @@ function sourceOf({ broker, amqp }: Pick<StandaloneConfig, 'broker' | 'amqp'>): 
 async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptions): Promise<number> {
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
   firstKeyOf(file, config);
+  const user = file === standalone_file_default ? await installedUser('/etc', service_unit) : undefined;
+  await checkReadable(file, filesIn(await valueOf(file), 'the service', dirname(resolve(file))), user);
   if (quiet) return exit.ok;
   const paint = painter(shell);
   const { host, port } = config.listen;
@@ -57,6 +71,23 @@ async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptio
   const name = database.kind === 'sqlite' ? database.file : database.url.replace(/\?.*$/u, '');
   say(shell, `${file}: ${paint('good', 'ok')}, service at ${at}, ${sourceOf(config)}, database ${name}`);
   return exit.ok;
+}
+
+async function valueOf(file: string): Promise<unknown> {
+  return parseSource(file, await readSource(file)).value;
+}
+
+/** Whether its user can read the file and what it names. Root can read everything: without this a check by root would call good what keeps the service off. */
+export async function checkReadable(
+  file: string,
+  named: readonly { readonly path: string }[],
+  user: ServiceUser | undefined,
+): Promise<void> {
+  if (user === undefined) return;
+  const paths = [file, ...named.map(({ path }) => path)];
+  const barred = await Promise.all(paths.map(async (path) => obstacle(path, user, { write: false })));
+  const faults = barred.flatMap((each) => (each ? [`${file}: ${each.finding}; ${each.remedy}`] : []));
+  if (faults.length > 0) throw new ConfigInvalid(faults);
 }
 
 /**

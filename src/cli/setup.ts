@@ -14,7 +14,7 @@ import {
   readStatePlace,
 } from '../kit/config/config.ts';
 import { machineFacts, no_kit_id, readKitId } from '../kit/config/identity.ts';
-import { runtime_dir_default } from '../kit/config/schema.ts';
+import { runtime_dir_default, state_dir_default } from '../kit/config/schema.ts';
 import { ConfigInvalid, hasCode } from '../platform/errors.ts';
 import { isAnswered } from '../kit/local/server.ts';
 import { check } from './check.ts';
@@ -35,7 +35,7 @@ import {
 import { type Answers, configText, type Found } from './setup/text.ts';
 import { complain, exit, painter, say, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
-import { readTextUpTo, table_bytes_max } from '../platform/bounded-file.ts';
+import { readTextUpTo, readTypedUpTo, table_bytes_max } from '../platform/bounded-file.ts';
 import { no_broker } from '../kit/config/broker.ts';
 import { parseSource, file_bytes_max } from '../kit/config/source.ts';
 import type { Suggest } from '../toolkit/driver/suggest.ts';
@@ -135,7 +135,10 @@ async function idsOf(file: string, { kitId, stateDir }: SetupOptions, known?: st
   if (file !== config_file_default || kitId !== undefined || known !== undefined) return named;
   const facts = await machineFacts();
   if (!facts.isBooted) return { offered: no_kit_id, omitted: no_kit_id };
-  const state_dir = stateDir ?? (await readStatePlace(file).catch(() => undefined))?.state_dir;
+  const place = await readStatePlace(file).catch(() => undefined);
+  // Without a configuration, as after `rm config.yaml`, the kit still is the one that its buffer belongs to.
+  const usual = existsSync(state_dir_default) ? state_dir_default : undefined;
+  const state_dir = stateDir ?? place?.state_dir ?? usual;
   if (state_dir === undefined) return named;
   await settleIdentity({ file, state_dir, hasOwnId: false }, facts);
   const kept = await readKitId(state_dir);
@@ -194,7 +197,7 @@ async function storeSecrets(
   };
   const copy = async (key: keyof SecretFiles, path: string | undefined, flag: string | undefined) =>
     isService && path !== undefined && (flag !== undefined || path !== kept[key])
-      ? store(key, (await readTextUpTo(path, table_bytes_max)).trimEnd())
+      ? store(key, (await readTypedUpTo(path, table_bytes_max)).trimEnd())
       : path;
   const files: SecretFiles = {
     password_file: password === undefined ? password_file : await store('password_file', password),

@@ -294,6 +294,19 @@ END`);
     expect(await isActive()).toBe(true);
   });
 
+  test('setup keeps the id of the kit when its configuration was removed', async () => {
+    await inside.sh(`mv ${config} /root/right.yaml && kit-connector setup --no-ask --scan 0 --broker none`);
+    expect(await inside.sh(`grep '^kit_id:' ${config} || true`)).toBe('');
+    await inside.sh(`cat /root/right.yaml >${config}`);
+  });
+
+  test('check names what the user of the service may not read, as root', async () => {
+    await inside.sh(`chgrp root ${config}`);
+    const { code, output } = await inside.attempt(kit_connector, 'check');
+    expect([code, output]).toEqual([78, expect.stringContaining(`chgrp kit-connector ${config}`)]);
+    await inside.sh(`chgrp kit-connector ${config}`);
+  });
+
   test.for([
     ['an upgrade', after],
     ['a downgrade by one', before],
@@ -323,7 +336,11 @@ END`);
     const unitFiles = async (): Promise<string> =>
       (await inside.attempt('systemctl', 'list-unit-files', '--no-legend', units)).output;
     expect(await unitFiles()).toMatch(/^kit-connector\.service /);
+    // As a data partition; rm cannot remove it: https://github.com/wazuh/wazuh-packages/issues/212
+    const state = '/var/lib/kit-connector';
+    await inside.run('mount', '--bind', state, state);
     await inside.run('dpkg', '--purge', 'kit-connector', 'kit-connector-runtime');
+    await inside.sh(`umount ${state} && rmdir ${state}`);
     const left = await inside.sh(
       `find / -xdev -name '*kit-connector*' -not -path '/proc/*' -not -path '/packages*' -not -path '/sys/*'; find /run /var -name '*kit-connector*'`,
     );

@@ -65,25 +65,28 @@ export async function examine(patient: Patient, signal: AbortSignal): Promise<re
   const read = await readWhole(patient);
   const client = localClient(patient.socket ?? read.socket, signal);
   const daemon = askDaemon(client, patient.socket ?? read.socket, read);
+  const user = read.isService ? serviceUser() : Promise.resolve(undefined);
   const checks: readonly Check[] = [
     [
       'clock',
       async (over) => checkClock({ server: patient.ntp, trusted: read.config?.clock === 'trusted' }, over),
     ],
-    ['permissions', async () => checkConfigFile(patient.config_file)],
+    ['permissions', async () => checkConfigFile(patient.config_file, await user)],
     ['journal', async () => checkJournal()],
     ['restarts', async () => (read.isService ? checkUnit(service_name) : [])],
-    ...(read.config ? configChecks(read.config, read, daemon) : []),
+    ...(read.config ? configChecks(read.config, { ...read, user }, daemon) : []),
     ['daemon', async () => (await daemon).findings],
   ];
   const findings = [versionsFinding(), ...read.findings, ...(await runChecks(checks, signal))];
   return withAccepted(findings, read.config?.doctor.accepted);
 }
 
-function configChecks(config: Config, read: Read, daemon: Promise<Daemon>): readonly Check[] {
-  const { touched, places } = read;
+function configChecks(
+  config: Config,
+  { touched, places, user }: Read & { readonly user: Promise<ServiceUser | undefined> },
+  daemon: Promise<Daemon>,
+): readonly Check[] {
   const brokers = brokersOf(config);
-  const user = read.isService ? serviceUser() : Promise.resolve(undefined);
   return [
     ['disk', async () => checkDisk(config.state_dir, bufferRoom(config))],
     ...brokers.map((broker, n): Check => [

@@ -26,10 +26,13 @@ export async function isClosed(file: string): Promise<boolean> {
   );
 }
 
-export async function checkConfigFile(file: string): Promise<readonly Finding[]> {
+/** `user`: that of the service, when run by root. */
+export async function checkConfigFile(file: string, user?: ServiceUser): Promise<readonly Finding[]> {
   const what = 'permissions of the configuration';
   try {
     const { mode } = await stat(file);
+    const barred = user && (await obstacle(file, user, { write: false }));
+    if (barred) return [fail(what, barred.finding, barred.remedy)];
     if ((mode & world_write) !== 0)
       return [fail(what, texts.world_writable(file), texts.run_chmod_write(file))];
     const text = await readTextUpTo(file, file_bytes_max);

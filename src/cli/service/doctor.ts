@@ -65,19 +65,13 @@ export async function examineService(
   const read = await readServiceFile(config_file, credentials_dir);
   const { config, database, value, isPackaged } = read;
   const secrets = filesIn(value, 'the service', dirname(resolve(config_file)));
+  const user = isPackaged ? serviceUser(undefined, undefined, service_unit) : Promise.resolve(undefined);
   const checks: readonly Check[] = [
     ['service', async (over) => (config ? [await serviceFinding(config, over)] : [])],
     ['restarts', async () => (isPackaged ? checkUnit(service_unit) : [])],
     ['clock', async (over) => checkClock({ server: ntp, trusted: undefined }, over)],
-    ['permissions', async () => checkConfigFile(config_file)],
-    [
-      'secrets',
-      async () =>
-        checkSecretFiles(
-          secrets,
-          isPackaged ? await serviceUser(undefined, undefined, service_unit) : undefined,
-        ),
-    ],
+    ['permissions', async () => checkConfigFile(config_file, await user)],
+    ['secrets', async () => checkSecretFiles(secrets, await user)],
     ['broker', async (over) => (config ? checkSource(config, read, over) : [])],
     ['database', async () => (database ? checkDatabase(database) : [])],
   ];

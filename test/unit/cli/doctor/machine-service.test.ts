@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkWritable } from '../../../../src/cli/check.ts';
+import { checkReadable, checkWritable } from '../../../../src/cli/check.ts';
 import { checkListeners } from '../../../../src/cli/doctor/listeners.ts';
 import { checkSecretFiles } from '../../../../src/cli/doctor/permissions.ts';
 import { placesOf } from '../../../../src/cli/doctor/places.ts';
@@ -70,6 +70,19 @@ test('check tests whether the user of the service can write its state, not the u
     await expect(checkWritable({ state_dir }, 'config.yaml', nobody)).rejects.toMatchObject({
       faults: [holding(`user kit-connector cannot write ${state_dir} (permission denied); run "chown`)],
     });
+  });
+});
+
+// Root copies a configuration under umask 077, and its check said that all was well while the service stayed off.
+// https://github.com/nodesource/distributions/issues/1795, https://github.com/smallstep/certificates/issues/122
+test('check tests whether the user of the service can read the configuration and what it names', async () => {
+  await checkReadable('/etc/passwd', [{ path: '/etc/group' }], nobody);
+  await checkReadable('/etc/shadow', [], undefined);
+  await expect(checkReadable('/etc/shadow', [{ path: '/home/pi/kit.crt' }], nobody)).rejects.toMatchObject({
+    faults: [
+      holding(texts.run_chgrp('kit-connector', '/etc/shadow')),
+      holding(texts.hidden_by_sandbox('/home/pi/kit.crt')),
+    ],
   });
 });
 
