@@ -21,7 +21,7 @@ export const texts = {
     `another address sends as system id ${system_id}; if it is a vehicle of yours, give each a unique id; if not, add the vehicle's address to its hosts, or set up signing`,
   alien_heartbeats: (system_id: number, component_id: number) =>
     `another program sends heartbeats as the autopilot (system ${system_id}, component ${component_id}), which are ignored; give it a component id of its own`,
-  deaf: 'it answers nothing that this kit sends, so no command may reach it; check the sending direction of its link (wiring, router, firewall), and whether it accepts one ground station only (ArduPilot: SYSID_ENFORCE or MAV_OPTIONS with MAV_GCS_SYSID)',
+  deaf: 'it answers nothing that this kit sends, so no command may reach it; check the sending direction of its link (wiring, router, firewall), and whether it accepts one ground station only (ArduPilot: SYSID_ENFORCE or MAV_OPTIONS with MAV_GCS_SYSID) or signed frames only (signing)',
   own_id_shared: (system_id: number, component_id: number) =>
     `another station uses the ids of this kit (system ${system_id}, component ${component_id}); set another system_id`,
   rival: 'another station uses the system and component id of this kit; set another system_id',
