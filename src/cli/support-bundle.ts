@@ -1,5 +1,5 @@
 /** `kit-connector support-bundle`: writes one file with all diagnostic data and without secrets. */
-import { open, readdir, stat, statfs } from 'node:fs/promises';
+import { open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -87,7 +87,10 @@ export async function packBundle(
     const path = resolve(output ?? `${stem}.tar.gz`);
     // Never overwrites a file, and is readable by its owner only: it describes the machine in detail.
     await using handle = await open(path, 'wx', 0o600).catch(unwritable(path));
-    await handle.writeFile(archive);
+    await handle.writeFile(archive).catch(async (error: unknown) => {
+      await rm(path, { force: true });
+      unwritable(path)(error);
+    });
     steps.end();
     const hasJournal = files.some(({ name }) => name === 'journal.txt');
     say(

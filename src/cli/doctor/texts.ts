@@ -242,7 +242,7 @@ export const texts = {
   not_passed: (stored: string) =>
     `systemd does not pass ${stored} to the service: containers of LXC, LXD and Incus empty LoadCredential= of every unit`,
   name_in_file: (unit: string) =>
-    `copy each with "install -m 640 -g ${unit}" to /etc/${unit}/secrets, name it in broker.password_file, ca_file, cert_file or key_file, and restart`,
+    `move each to /etc/${unit}/secrets (chgrp ${unit}, chmod 640), name it in broker.password_file, ca_file, cert_file or key_file, and restart`,
   errors_logged: (lines: number, time: string, last: string) =>
     `${lines} ${lines === 1 ? 'error was' : 'errors were'} logged in the last ${time}; the last one: ${last}`,
   see_journal: (unit: string) => `read journalctl -u ${unit} -p warning`,

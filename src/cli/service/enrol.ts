@@ -13,6 +13,7 @@ import { readCertificates } from '../../kit/config/secrets.ts';
 import { readTextUpTo, small_bytes_max, table_bytes_max } from '../../platform/bounded-file.ts';
 import { hasCode } from '../../platform/errors.ts';
 import { enrolmentFile } from '../setup/enrolment.ts';
+import { unwritable } from '../setup/files.ts';
 import { complain, exit, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 import { type BrokerKind, broker_kinds, brokerSteps } from './broker-steps.ts';
@@ -53,8 +54,10 @@ export async function enrol(name: string, options: EnrolOptions, shell: Shell): 
     ...login,
   };
   await writeFile(file, `${JSON.stringify(enrolment, null, 2)}\n`, { mode: 0o600, flag: 'wx' }).catch(
-    (error: unknown) => {
-      throw hasCode(error, 'EEXIST') ? new Error(texts.enrolment_exists(file), { cause: error }) : error;
+    async (error: unknown) => {
+      if (hasCode(error, 'EEXIST')) throw new Error(texts.enrolment_exists(file), { cause: error });
+      await rm(file, { force: true });
+      unwritable(file)(error);
     },
   );
   say(shell, texts.enrolled(name, kit_id, file));

@@ -19,6 +19,7 @@ import {
   type SetupFlags,
 } from './answers.ts';
 import { type Found, configText } from './text.ts';
+import { unwritable } from './files.ts';
 import { drivers } from '../../../drivers/index.ts';
 import { no_kit_id } from '../../kit/config/identity.ts';
 import { localClient } from '../../kit/local/client.ts';
@@ -209,9 +210,10 @@ async function readDraft(
   const typed = `${draft}.password`;
   try {
     const password_file = password === undefined ? kept : typed;
-    if (password !== undefined) await writeFile(typed, `${password}\n`, { mode: secret_mode });
+    if (password !== undefined)
+      await writeFile(typed, `${password}\n`, { mode: secret_mode }).catch(unwritable(file));
     const text = configText({ ...answers, kit_id: kit_id || undefined, password_file }, found, before);
-    await writeFile(draft, text, { mode: secret_mode });
+    await writeFile(draft, text, { mode: secret_mode }).catch(unwritable(file));
     return await readConfig(draft, { drivers, credentials_dir: undefined }).catch((error: unknown) => {
       if (!(error instanceof ConfigInvalid)) throw error;
       throw new ConfigInvalid(error.faults.map((fault) => fault.replaceAll(draft, file)));

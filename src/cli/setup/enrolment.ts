@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { readTypedUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 import { texts } from '../texts.ts';
 import type { SetupFlags } from './answers.ts';
-import { writeSecret } from './files.ts';
+import { unwritable, writeSecret } from './files.ts';
 import { withoutUnknown } from './text.ts';
 
 export const enrolmentFile = z.strictObject({
@@ -28,7 +28,7 @@ export async function flagsOf(from: string, config: string): Promise<Partial<Set
     const secret = secrets[name];
     if (secret === undefined) return undefined;
     const file = join(dirname(config), `mqtt-${name}`);
-    await writeSecret(file, secret.trimEnd());
+    await writeSecret(file, secret.trimEnd()).catch(unwritable(file));
     return file;
   };
   return {

@@ -1,7 +1,7 @@
 /** Writes the files of setup atomically, secrets readable by their owner only, and keeps what a user wrote. */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { credential_store } from '../doctor/stored-secrets.ts';
 import { hasCode, systemReason } from '../../platform/errors.ts';
@@ -34,7 +34,7 @@ export async function keepBefore(file: string): Promise<string> {
       await copyFile(file, kept, constants.COPYFILE_EXCL);
       return kept;
     } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error;
+      if (!hasCode(error, 'EEXIST')) unwritable(kept)(error);
     }
   }
   throw new Error(texts.too_many_copies(`${file}.before-setup`));
@@ -63,7 +63,9 @@ interface Owner {
 }
 
 async function writeWhole(file: string, text: string, { mode, uid, gid }: Owner): Promise<void> {
-  const next = `${file}.${randomUUID()}`;
+  // What a link leads to, such as a data partition, is the file: a link that is replaced would lose the change with the next image.
+  const target = await realpath(file).catch(() => file);
+  const next = `${target}.${randomUUID()}`;
   try {
     await using handle = await open(next, 'wx', mode);
     // Only root may change the owner; other users keep the file.
@@ -72,7 +74,7 @@ async function writeWhole(file: string, text: string, { mode, uid, gid }: Owner)
     await handle.chmod(mode);
     await handle.writeFile(text);
     await handle.sync();
-    await rename(next, file);
+    await rename(next, target);
   } finally {
     await rm(next, { force: true });
   }

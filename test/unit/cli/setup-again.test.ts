@@ -1,5 +1,5 @@
 /** Setup that is run again: it proposes what is configured, and overwrites no earlier copy. */
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, readlink, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { texts as doctor_texts } from '../../../src/cli/doctor/texts.ts';
@@ -59,6 +59,18 @@ describe('setup that is run again', () => {
       const text = await readFile(file, 'utf8');
       expect(text).toContain('kit_name: Kit 8');
       expect(text).toContain('  url: mqtts://broker.example.com:8883\n  username: seven\n  password_file: ');
+    });
+  });
+
+  // As where /etc is made anew with each image: https://github.com/GothenburgBitFactory/timewarrior/issues/546
+  test('keeps a link that leads to the configuration, and changes what it leads to', async () => {
+    await withConfigured(async (dir) => {
+      const [file, kept] = [join(dir, 'config.yaml'), join(dir, 'kept.yaml')];
+      await rename(file, kept);
+      await symlink(kept, file);
+      await typed(dir, ['--force', '--no-ask', '--kit-name', 'Kit 8']);
+      expect(await readlink(file)).toBe(kept);
+      expect(await readFile(kept, 'utf8')).toContain('kit_name: Kit 8');
     });
   });
 
