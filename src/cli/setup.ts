@@ -1,7 +1,7 @@
 /** `kit-connector setup`: asks for settings or takes flags, scans for devices, and writes a valid configuration. */
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
 import { z } from 'zod';
@@ -21,7 +21,7 @@ import { check } from './check.ts';
 import { plain } from './doctor/finding.ts';
 import { credential_store } from './doctor/stored-secrets.ts';
 import { settleIdentity } from './kit-identity.ts';
-import { flagsOf } from './setup/enrolment.ts';
+import { type Enrolled, flagsOf } from './setup/enrolment.ts';
 import { answersOf, type SetupAnswers } from './setup/answers.ts';
 import { confirmed, type ConfirmOptions, type Draft } from './setup/confirm.ts';
 import {
@@ -64,7 +64,25 @@ export async function setup(given: SetupOptions, shell: Shell): Promise<number> 
     complain(shell, texts.configuration_exists(file));
     return exit.usage;
   }
-  const options = await withEnrolment(given, file);
+  const { flags, placed } = await enrolled(given, file);
+  let isWritten = false;
+  try {
+    isWritten = await settle({ ...given, ...flags }, { file, before }, shell);
+  } finally {
+    // The service has copies of its own, as every kit has of a password; a login that was not accepted leaves nothing.
+    const isNeeded = (path: string): boolean =>
+      isWritten && !isOfService(file) && path !== flags.passwordFile;
+    await Promise.all(placed.map(async (path) => (isNeeded(path) ? undefined : rm(path, { force: true }))));
+  }
+  return isWritten ? finish(file, shell) : exit.failed;
+}
+
+/** Asks, tries and writes; false: nothing was written. */
+async function settle(
+  options: SetupOptions,
+  { file, before }: { readonly file: string; readonly before: Before | undefined },
+  shell: Shell,
+): Promise<boolean> {
   const known = before?.offered ?? {};
   const kept = await idsOf(file, options, known.kit_id);
   const first = await answersOf(options, { ...known, kit_id: kept.offered }, shell);
@@ -72,15 +90,15 @@ export async function setup(given: SetupOptions, shell: Shell): Promise<number> 
   const found = await lookAround(options.scan, await isAnswered(socket), shell);
   const draft = { file, before: before?.text, kept: known, found, options };
   const asked = shell.signal.aborted ? undefined : await confirmed(first, draft, shell);
-  if (asked === undefined || shell.signal.aborted) return exit.failed;
+  if (asked === undefined || shell.signal.aborted) return false;
   if (before) say(shell, texts.previous_kept(await keepBefore(file)));
   const kit_id = asked.kit_id === kept.omitted ? undefined : asked.kit_id;
   await write({ ...asked, kit_id }, draft, shell);
-  return finish(file, shell);
+  return true;
 }
 
-async function withEnrolment(given: SetupOptions, file: string): Promise<SetupOptions> {
-  return given.from === undefined ? given : { ...given, ...(await flagsOf(given.from, file)) };
+async function enrolled({ from }: SetupOptions, file: string): Promise<Enrolled> {
+  return from === undefined ? { flags: {}, placed: [] } : flagsOf(from, file);
 }
 
 async function write(

@@ -1,4 +1,5 @@
 /** The file of `kit-connector service enrol`, which `setup --from` takes in place of questions about the broker. */
+import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { readTypedUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
@@ -21,17 +22,26 @@ export const enrolmentFile = z.strictObject({
   password: z.string().optional(),
 });
 
-/** The flags that say the same; others stay. Its secrets are put beside the configuration. Rejects when it is no such file. */
-export async function flagsOf(from: string, config: string): Promise<Partial<SetupFlags>> {
+export interface Enrolled {
+  /** That say the same as the file; others stay. */
+  readonly flags: Partial<SetupFlags>;
+  /** Its secrets, beside the configuration. */
+  readonly placed: readonly string[];
+}
+
+/** Under names of their own: a kit goes on with its files until the new login is accepted. Rejects when it is no such file. */
+export async function flagsOf(from: string, config: string): Promise<Enrolled> {
   const { kit_id, kit_name, broker, username = kit_id, ...secrets } = await readEnrolment(from);
+  const [placed, suffix] = [new Array<string>(), randomUUID().slice(0, 8)];
   const place = async (name: keyof typeof secrets): Promise<string | undefined> => {
     const secret = secrets[name];
     if (secret === undefined) return undefined;
-    const file = join(dirname(config), `mqtt-${name}`);
+    const file = join(dirname(config), `mqtt-${name}-${suffix}`);
+    placed.push(file);
     await writeSecret(file, secret.trimEnd()).catch(unwritable(file));
     return file;
   };
-  return {
+  const flags = {
     kitId: kit_id,
     kitName: kit_name,
     broker,
@@ -43,6 +53,7 @@ export async function flagsOf(from: string, config: string): Promise<Partial<Set
       passwordFile: await place('password'),
     }),
   };
+  return { flags, placed };
 }
 
 async function readEnrolment(file: string): Promise<z.output<typeof enrolmentFile>> {

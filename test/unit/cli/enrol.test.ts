@@ -1,5 +1,5 @@
 /** A kit that is enrolled at the service logs in at a real broker with what its setup took from the file. */
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { texts } from '../../../src/cli/texts.ts';
@@ -61,6 +61,17 @@ test.skipIf(peerMissing('mosquitto', 'openssl')).for([
       const text = await readFile(config, 'utf8');
       expect(text).toContain('kit_name: Kit7');
       expect(text).toContain(kind === 'a password' ? 'password_file:' : 'cert_file:');
+      // A file whose login is refused changes nothing of a kit that works: https://github.com/Azure/iot-identity-service/pull/392
+      const files = async () =>
+        Promise.all(
+          (await readdir(kit)).map(async (name) => [name, await readFile(join(kit, name), 'utf8')]),
+        );
+      const kept = await files();
+      const wrong = kind === 'a password' ? { password: 'wrong' } : { cert: '', key: '', password: 'wrong' };
+      await writeFile(file, JSON.stringify({ ...made, broker: broker.url, ...wrong }));
+      const again = ['setup', '-c', config, '--from', file, '--scan', '0', '--no-ask', '--force'];
+      expect((await run(...again)).code).not.toBe(0);
+      expect(await files()).toEqual(kept);
     } finally {
       await broker.stop();
     }
