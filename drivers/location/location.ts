@@ -95,10 +95,12 @@ const receivers_max = 16;
 interface Report {
   readonly position: Position | null;
   readonly received_ms: number;
+  /** When the position was first reported with this time. */
+  readonly measured_ms: number;
 }
 
-/** `waiting`: no report since the start. */
-type ReceiverState = 'fix' | 'no fix' | 'mute' | 'waiting';
+/** `waiting`: no report since the start. `frozen`: the same fix again and again. */
+type ReceiverState = 'fix' | 'no fix' | 'frozen' | 'mute' | 'waiting';
 
 interface RecentFix {
   readonly position: Position;
@@ -115,6 +117,16 @@ function isBehind(fix: RecentFix, other: RecentFix): boolean {
   if (fix.position.time_ms === null || other.position.time_ms === null) return false;
   const behind_ms = other.position.time_ms + other.age_ms - (fix.position.time_ms + fix.age_ms);
   return behind_ms > behind_min_ms && behind_ms <= behind_max_ms;
+}
+
+/**
+ * Whether a receiver has measured nothing since: firmware and bridges that hang repeat their last fix, and its time with it
+ * (https://github.com/mowglinext/mowglinext/issues/533, https://github.com/MotusDev/Motus-TO-DO/issues/482). A place alone may stay the
+ * same to the last digit: receivers hold it while they stand still.
+ */
+function isRepeated(position: Position | null, last: Position | null): boolean {
+  if (!position || !last || position.time_ms === null || position.time_ms !== last.time_ms) return false;
+  return position.latitude === last.latitude && position.longitude === last.longitude;
 }
 
 /** Tracks the receivers behind one gpsd: which has a fix and which sends nothing any more. */
@@ -134,7 +146,9 @@ export class Receivers {
   note({ device, position }: Tpv, now_ms: number): boolean {
     if (this.#wanted !== undefined && device !== this.#wanted) return false;
     if (!this.#byDevice.has(device) && this.#byDevice.size >= receivers_max) return false;
-    this.#byDevice.set(device, { position, received_ms: now_ms });
+    const last = this.#byDevice.get(device);
+    const measured_ms = last && isRepeated(position, last.position) ? last.measured_ms : now_ms;
+    this.#byDevice.set(device, { position, received_ms: now_ms, measured_ms });
     return true;
   }
 
@@ -142,9 +156,9 @@ export class Receivers {
   best(
     now_ms: number,
   ): { readonly device: string; readonly position: Position; readonly age_ms: number } | undefined {
-    const fixes = [...this.#byDevice].flatMap(([device, { position, received_ms }]) => {
-      const age_ms = now_ms - received_ms;
-      return position && silenceSince(received_ms, now_ms) <= this.#mute_ms
+    const fixes = [...this.#byDevice].flatMap(([device, { position, measured_ms }]) => {
+      const age_ms = now_ms - measured_ms;
+      return position && silenceSince(measured_ms, now_ms) <= this.#mute_ms
         ? [{ device, position, age_ms }]
         : [];
     });
@@ -159,7 +173,11 @@ export class Receivers {
       ...[...this.#byDevice.values()].map((each) => each.received_ms),
     );
     if (silenceSince(received_ms, now_ms) > this.#mute_ms) return 'mute';
-    return this.#byDevice.size === 0 ? 'waiting' : 'no fix';
+    if (this.#byDevice.size === 0) return 'waiting';
+    const repeats = [...this.#byDevice.values()].some(
+      (each) => each.position && silenceSince(each.received_ms, now_ms) <= this.#mute_ms,
+    );
+    return repeats ? 'frozen' : 'no fix';
   }
 }
 
@@ -281,7 +299,7 @@ function createStateReporter(
     const shown = { receiver: state, ...(device ? { device } : {}) };
     host.reportStatus(state === 'fix' ? shown : { ...shown, reason: texts.states[state] });
     if (isSameState || state === 'waiting') return;
-    if (state === 'mute') host.log.warn(shown, texts.states[state]);
+    if (state === 'mute' || state === 'frozen') host.log.warn(shown, texts.states[state]);
     else host.log.info(shown, texts.states[state]);
   };
 }
@@ -361,6 +379,8 @@ export const texts = {
   states: {
     fix: 'receiver got a fix',
     'no fix': 'receiver has no fix; it needs a view of the sky',
+    frozen:
+      'receiver repeats the same fix with the same time; restart it: unplug it, or switch its power off and on',
     mute: 'receiver sends nothing; check its cable and its device in gpsd',
     waiting: 'waiting for the receiver',
   } satisfies Readonly<Record<ReceiverState, string>>,

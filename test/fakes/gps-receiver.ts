@@ -4,7 +4,8 @@ import { every } from '../../src/platform/time.ts';
 
 export interface GpsReceiver {
   readonly port: number;
-  manner: 'fix3d' | 'fix2d' | 'nofix' | 'mute';
+  /** `frozen`: as firmware that hangs, the sentences of the last moment again and again (MotusDev/Motus-TO-DO#482). */
+  manner: 'fix3d' | 'fix2d' | 'nofix' | 'mute' | 'frozen';
   /** Stamps what it says with a time so far in the past. */
   delay_ms: number;
   place: { latitude: number; longitude: number; alt_msl_m: number; geoid_m: number };
@@ -38,9 +39,10 @@ export async function startGpsReceiver(): Promise<GpsReceiver> {
       });
     },
   };
+  let text = '';
   every(epoch_ms, stopping.signal, () => {
     if (receiver.manner === 'mute') return;
-    const text = epochText(receiver);
+    if (receiver.manner !== 'frozen') text = epochText(receiver);
     for (const socket of sockets) socket.write(text);
   });
   return receiver;

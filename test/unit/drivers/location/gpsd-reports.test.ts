@@ -78,6 +78,27 @@ it('prefers a receiver on time to one whose fixes arrive late, by the time that 
   expect(receivers.best(22_000)?.device).toBe('undated');
 });
 
+it('takes a fix that is repeated with its time as old, and not one of a kit that stands still', () => {
+  const receivers = new Receivers(10_000, undefined, 0);
+  const position = { latitude: 1, longitude: 2, altitude: 5, time_ms: 1_000_000 };
+  const note = (now_ms: number, more: object = {}, device = 'a') =>
+    receivers.note({ device, position: { ...position, ...more } }, now_ms);
+  note(0);
+  note(9_000);
+  expect(receivers.best(9_000)?.age_ms).toBe(9_000);
+  note(11_000);
+  expect([receivers.best(11_000), receivers.state(11_000)]).toEqual([undefined, 'frozen']);
+  expect(receivers.state(22_000)).toBe('mute');
+  // u-blox receivers hold the place of a kit that stands still; one that counts no time moves all the same.
+  note(30_000, { time_ms: 1_030_000 });
+  expect(receivers.state(30_000)).toBe('fix');
+  note(45_000, { time_ms: 1_030_000, latitude: 1.1 });
+  expect(receivers.best(45_000)?.age_ms).toBe(0);
+  note(56_000, { time_ms: 1_030_000, latitude: 1.1 });
+  note(56_000, { time_ms: 1_056_000, altitude: null }, 'b');
+  expect(receivers.best(56_000)?.device).toBe('b');
+});
+
 it('reads only the configured receiver, and a limited number of them', () => {
   const wanted = new Receivers(10_000, 'b', 0);
   expect(wanted.note({ device: 'a', position: null }, 0)).toBe(false);

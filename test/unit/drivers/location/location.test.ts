@@ -196,6 +196,18 @@ describe.skipIf(peerMissing('gpsd'))('with a real gpsd', () => {
     });
   });
 
+  it('takes what a frozen receiver repeats as no fix', async () => {
+    await withDriver(options(), async ({ hub, log }) => {
+      await eventually('fix', () => hub.kit().location?.source === 'satellite');
+      receiver.manner = 'frozen';
+      await eventually('frozen', () => hub.drivers()[0]?.facts['receiver'] === 'frozen');
+      expect(hub.kit().location).toMatchObject({ source: 'satellite_cached' });
+      expect(log.at('warn').filter((sentence) => sentence === texts.states.frozen)).toHaveLength(1);
+      receiver.manner = 'fix3d';
+      await eventually('fix again', () => hub.kit().location?.source === 'satellite');
+    });
+  });
+
   it('continues after gpsd was frozen, and is down when it is killed', async () => {
     await withDriver(options(), async ({ hub, pass }) => {
       await eventually('fix', () => hub.kit().location?.source === 'satellite');
