@@ -3,7 +3,7 @@ import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost, type DriverLog } from '../../src/toolkit/driver/driver.ts';
 import { deadline, sleep } from '../../src/platform/time.ts';
 import { type PowerOptions, powerOptions } from './options.ts';
-import { numberOf, plausiblePercent, type Reading, unknown_reading } from './reading.ts';
+import { keep_ms, numberOf, plausiblePercent, type Reading, unknown_reading } from './reading.ts';
 import { SysfsBatteries } from './sysfs.ts';
 import { texts } from './texts.ts';
 import { readSecretFile } from '../../src/toolkit/device/secret-file.ts';
@@ -346,8 +346,15 @@ async function runNut(
       return (await open()).read();
     }
   };
+  let last: { readonly reading: Reading; readonly read_ms: number } | undefined;
+  const readOrKeep = async (): Promise<Reading> => {
+    const reading = await read();
+    const now_ms = performance.now();
+    if (hasData(reading)) last = { reading, read_ms: now_ms };
+    return last && now_ms - last.read_ms < keep_ms ? { ...last.reading, reason: reading.reason } : reading;
+  };
   try {
-    await poll(options, host, read);
+    await poll(options, host, readOrKeep);
   } catch (error) {
     if (!host.signal.aborted) throw error;
   } finally {
@@ -421,9 +428,15 @@ function contradicts({ percent, reports_low }: Reading, low_pct: number): boolea
   return reports_low && percent !== null && percent > Math.max(high_pct, low_pct + hysteresis_pct);
 }
 
+/** Whether the UPS reports anything. */
+function hasData({ state, reason }: Reading): boolean {
+  return state !== null || reason === null;
+}
+
 /** Returns whether the UPS reports anything. */
-function logData(log: DriverLog, { state, reason }: Reading, before: boolean): boolean {
-  const isKnown = state !== null || reason === null;
+function logData(log: DriverLog, reading: Reading, before: boolean): boolean {
+  const { state, reason } = reading;
+  const isKnown = hasData(reading);
   if (before && !isKnown) log.warn({ reason }, texts.ups_data_lost);
   if (!before && isKnown) log.info({ state }, texts.ups_data_back);
   return isKnown;

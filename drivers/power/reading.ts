@@ -26,6 +26,12 @@ export const unknown_reading: Reading = {
   alarm: null,
 };
 
+/**
+ * How long the last value is used while the driver of a battery returns an error (ENODATA, EAGAIN, ENODEV), or upsd has no fresh one: some
+ * UPSs are stale for a second every few minutes (https://github.com/networkupstools/nut/issues/3576, https://github.com/networkupstools/nut/issues/661).
+ */
+export const keep_ms = 60_000;
+
 /** Parses a decimal number; null for anything else. */
 export function numberOf(text: string | null | undefined): number | null {
   const trimmed = text?.trim() ?? '';

@@ -2,11 +2,9 @@
 import { join } from 'node:path';
 import { readNames, readText } from '../../src/toolkit/device/system-files.ts';
 import { within } from '../../src/platform/time.ts';
-import { type Reading, unknown_reading, plausiblePercent, numberOf } from './reading.ts';
+import { keep_ms, type Reading, unknown_reading, plausiblePercent, numberOf } from './reading.ts';
 import { texts } from './texts.ts';
 
-/** How long the last value of a battery is used while its driver returns an error (ENODATA, EAGAIN, ENODEV). */
-export const keep_ms = 60_000;
 /** A fuel gauge behind a stuck bus may block its reader. */
 const read_timeout_ms = 2_000;
 const supplies_max = 16;

@@ -114,10 +114,20 @@ it('reports charge, status, voltage and runtime, and every change of them', asyn
 });
 
 it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
-  'reports an unknown charge, not the last one, while upsd answers %s',
+  'reports the last charge for a minute while upsd answers %s, then an unknown one',
   async (code) => {
     const lab = start({ ups: 'kit' });
     await lab.until('first reading', () => lab.kit.battery === 87);
+    // Stale for a moment every few minutes, as networkupstools/nut#3576: no gap and no line.
+    const asked = (): number => upsd.heard.filter((line) => line === 'LIST VAR kit').length;
+    upsd.refuse = code;
+    const before = asked();
+    await lab.until('asked again', () => asked() > before + 2);
+    upsd.refuse = undefined;
+    set('battery.charge', '86');
+    await lab.until('fresh again', () => lab.kit.battery === 86);
+    expect([lab.log.at('warn'), lab.log.at('info')]).toEqual([[], []]);
+    set('battery.charge', '87');
     upsd.refuse = code;
     await lab.until('unknown', () => lab.kit.battery === null && lab.kit.battery_charging === null);
     expect(String(lab.shown.facts['reason'])).toMatch(/check/u);
