@@ -170,10 +170,13 @@ function lonTo({ lon }: Pick<TrackPoint, 'lon'>, to: number): number {
   return ((to - lon + 540) % 360) - 180;
 }
 
-/** A feature with one line for each stretch without a gap; `times` has the time of each of its points. */
+/**
+ * A feature with one line for each stretch without a gap; `times` has the time of each of its points. A lone fix is a line from it to
+ * itself: a line has two positions (RFC 7946, section 3.1.4), and readers refuse the whole file for one that has not.
+ */
 export function trackGeoJson(track: Track, { asset_id, name }: Named) {
   const { fixes } = track;
-  const lines = cutLines(track.lines);
+  const lines = cutLines(track.lines).map((line) => (line.length === 1 ? line.concat(line) : line));
   return {
     type: 'Feature' as const,
     properties: {
@@ -204,13 +207,20 @@ function gpxPoint({ lat, lon, alt_m, time_ms }: TrackPoint): string {
   return `<trkpt lat="${decimal(lat)}" lon="${decimal(lon)}">${ele}<time>${new Date(time_ms).toISOString()}</time></trkpt>`;
 }
 
-/** For Google Earth and GIS: one line for each stretch, with the time that it spans. */
+/**
+ * For Google Earth and GIS: one line for each stretch, with the time that it spans; a point for a lone fix. Lines follow the ground:
+ * without `tessellate` they run below the hills between two fixes (CesiumGS/cesium#8760).
+ */
 export function trackKml({ lines }: Track, { name }: Named): string {
   const marks = cutLines(lines).map((line) => {
     const [begin, end] = [line[0], line.at(-1)].map((point) => new Date(point?.time_ms ?? 0).toISOString());
-    const places = line.map((point) => position(point).map(decimal).join(','));
+    const places = line.map((point) => position(point).map(decimal).join(',')).join(' ');
+    const shape =
+      line.length === 1
+        ? `<Point><coordinates>${places}</coordinates></Point>`
+        : `<LineString><tessellate>1</tessellate><coordinates>${places}</coordinates></LineString>`;
     return `<Placemark><name>${escaped(name)}</name><TimeSpan><begin>${begin}</begin><end>${end}</end></TimeSpan>
-<LineString><coordinates>${places.join(' ')}</coordinates></LineString></Placemark>`;
+${shape}</Placemark>`;
   });
   return kmlDocument(escaped(name), marks);
 }

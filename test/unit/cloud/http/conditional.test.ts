@@ -124,6 +124,8 @@ describe('Forms for other programs', () => {
     ['179,10 -180,11', '179,10 180,11'],
     ['-180,11 179,10', '180,11 179,10'],
     ['179,10 -180,11 179,12', '179,10 180,11; 180,11 179,12'],
+    // mapbox/togeojson#46, mapbox/mapbox-maps-android#239: one fix without another is no line of one place, either.
+    ['179,10', '179,10 179,10'],
   ])('cut lines at 180 degrees: %s', async (places, lines) => {
     for (const place of places.split(' ')) {
       const [lon = 0, lat = 0] = place.split(',').map(Number);
@@ -133,6 +135,15 @@ describe('Forms for other programs', () => {
       .object({ geometry: z.object({ coordinates: z.array(z.array(z.array(z.number()))) }) })
       .parse(await (await ask(`/api/kits/${kit_id}/assets/${asset_id}/track`)).json());
     expect(track.geometry.coordinates.map((line) => line.join(' ')).join('; ')).toBe(lines);
+  });
+
+  it('have a point for a lone fix in KML, and lines that follow the ground (CesiumGS/cesium#8760)', async () => {
+    const path = `/api/kits/${kit_id}/assets/${asset_id}/track?format=kml`;
+    await fix(47, 8);
+    expect(await (await ask(path)).text()).toContain('<Point><coordinates>8,47</coordinates></Point>');
+    await fix(47.01, 8);
+    const line = '<LineString><tessellate>1</tessellate><coordinates>8,47 8,47.01</coordinates></LineString>';
+    expect(await (await ask(path)).text()).toContain(line);
   });
 
   it('have a column for each field in flat CSV, and NDJSON compressed', async () => {
