@@ -1,6 +1,7 @@
 /** Starts the page and draws it: at once after input and until it shows live values, otherwise at most four times a second, and every second for the ages. */
 import { render } from 'preact';
 import { makeActions } from './world/actions.ts';
+import { elapsed_ms } from './world/elapsed.ts';
 import { History } from './world/history/history.ts';
 import { Fleet } from './world/kits.ts';
 import { Log } from './world/history/log.ts';
@@ -25,7 +26,7 @@ const fetch_rest_after_ms = 3_000;
 
 const choices: Choices = {
   kits: [],
-  kits_ms: performance.now(),
+  kits_ms: elapsed_ms(),
   kit_id: null,
   session: null,
   needsKey: undefined,

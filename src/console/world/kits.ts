@@ -1,5 +1,6 @@
 /** The kits of the key: on the socket for many kits while they are shown, over HTTP where that is not reachable. */
 import { isRecord, listIn } from '../json.ts';
+import { elapsed_ms } from './elapsed.ts';
 import { ServiceLink } from './link.ts';
 import type { Choices, FleetFrame, KitResource } from '../types.d.ts';
 
@@ -31,7 +32,7 @@ export class Fleet {
 
   /** Whether the list may be outdated. */
   get isOld() {
-    return !this.#isLive && performance.now() - this.#choices.kits_ms > old_ms;
+    return !this.#isLive && elapsed_ms() - this.#choices.kits_ms > old_ms;
   }
 
   /** Opens the socket while the kits are shown, and closes it afterwards. */
@@ -59,12 +60,12 @@ export class Fleet {
   }
 
   #take(frame: FleetFrame) {
-    if (frame.type === 'heartbeat') this.#choices.kits_ms = performance.now();
+    if (frame.type === 'heartbeat') this.#choices.kits_ms = elapsed_ms();
     if (frame.type !== 'summaries') return;
     if (this.#isFirst) this.#kits = new Map();
     this.#isFirst = false;
     for (const kit of frame.kits) this.#kits.set(kit.id, kit);
-    this.#choices.kits_ms = performance.now();
+    this.#choices.kits_ms = elapsed_ms();
     // Until the first list is complete, the one from before is shown.
     if (frame.left === 0) this.#choices.kits = [...this.#kits.values()];
     this.#onNews();

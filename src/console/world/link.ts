@@ -3,6 +3,7 @@
  * the link counts as lost when nothing was received for a while, whatever state the socket reports.
  */
 import { field, parseJson } from '../json.ts';
+import { elapsed_ms, slept_ms } from './elapsed.ts';
 import type { PageLink } from '../types.d.ts';
 
 interface Frame {
@@ -22,8 +23,8 @@ const retry_max_ms = 10_000;
 /** A closed socket is reported as lost only when it was not replaced within this time. */
 const closed_grace_ms = 2_000;
 const check_every_ms = 500;
-/** Timers that stood still for this long: the device slept, and the silence is no sign of a lost link. */
-const slept_ms = 3_000;
+/** Timers that stood still for this long: the silence is no sign of a lost link. */
+const stood_ms = 3_000;
 /** A larger difference is a step of the server's clock, not a delayed frame. */
 const clock_step_ms = 60_000;
 
@@ -48,18 +49,19 @@ export class ServiceLink<F extends Frame> {
   #subscription: Subscription;
   #listener: Listener<F>;
   #socket: WebSocket | undefined;
-  #link: PageLink = { state: 'connecting', since_ms: performance.now() };
-  #received_ms = performance.now();
+  #link: PageLink = { state: 'connecting', since_ms: elapsed_ms() };
+  #received_ms = elapsed_ms();
   #pinged_ms = 0;
   #opened_ms = 0;
-  #looked_ms = performance.now();
+  #looked_ms = elapsed_ms();
   #woke_ms = 0;
+  #slept_ms = slept_ms;
   #seq = -1;
   #isSnapshotDue = true;
   #retry_ms = retry_first_ms;
   #retry_at_ms = 0;
-  /** What to add to `performance.now()` for the server's clock. */
-  #offset_ms = Date.now() - performance.now();
+  /** What to add to `elapsed_ms()` for the server's clock. */
+  #offset_ms = Date.now() - elapsed_ms();
   #isClockKnown = false;
   #timer: ReturnType<typeof setInterval>;
 
@@ -72,7 +74,7 @@ export class ServiceLink<F extends Frame> {
 
   /** The server's clock, milliseconds since 1970. */
   get time_ms() {
-    return performance.now() + this.#offset_ms;
+    return elapsed_ms() + this.#offset_ms;
   }
 
   /** Whether an order would reach a responding service, as far as the page can know. */
@@ -92,7 +94,7 @@ export class ServiceLink<F extends Frame> {
     this.#socket = socket;
     this.#isClockKnown = false;
     this.#isSnapshotDue = true;
-    this.#opened_ms = performance.now();
+    this.#opened_ms = elapsed_ms();
     this.#retry_at_ms = 0;
     socket.onopen = () => this.#subscribe();
     socket.onmessage = ({ data }) => this.#receive(data);
@@ -111,7 +113,7 @@ export class ServiceLink<F extends Frame> {
     this.#socket = undefined;
     const wasNeverOpen = this.#isSnapshotDue;
     this.#isSnapshotDue = true;
-    this.#retry_at_ms = performance.now() + this.#retry_ms * (0.75 + Math.random() / 2);
+    this.#retry_at_ms = elapsed_ms() + this.#retry_ms * (0.75 + Math.random() / 2);
     this.#retry_ms = Math.min(retry_max_ms, this.#retry_ms * 2);
     if (wasNeverOpen) this.#listener.onRefused();
   }
@@ -121,10 +123,20 @@ export class ServiceLink<F extends Frame> {
     this.#socket?.send(JSON.stringify(this.#subscription.frame));
   }
 
+  /** A socket from before a sleep is replaced (home-assistant/iOS#1987): what it still delivers would be taken for new. */
+  #hasSlept() {
+    elapsed_ms();
+    if (this.#slept_ms === slept_ms) return false;
+    this.#slept_ms = slept_ms;
+    this.#open();
+    return true;
+  }
+
   #receive(data: unknown) {
+    if (this.#hasSlept()) return;
     const frame = typeof data === 'string' ? parseJson(data) : undefined;
     if (!this.#isFrame(frame)) return;
-    this.#received_ms = performance.now();
+    this.#received_ms = elapsed_ms();
     this.#setClock(Date.parse(frame.time));
     const inStep = frame.seq === this.#seq + 1;
     this.#seq = frame.seq;
@@ -151,15 +163,16 @@ export class ServiceLink<F extends Frame> {
 
   /** The frame with the shortest delay gives the best estimate of the clock. */
   #setClock(time_ms: number) {
-    const offset_ms = time_ms - performance.now();
+    const offset_ms = time_ms - elapsed_ms();
     const isStep = Math.abs(offset_ms - this.#offset_ms) > clock_step_ms;
     if (!this.#isClockKnown || isStep || offset_ms > this.#offset_ms) this.#offset_ms = offset_ms;
     this.#isClockKnown = true;
   }
 
   #look() {
-    const now_ms = performance.now();
-    if (now_ms - this.#looked_ms > slept_ms) this.#woke_ms = now_ms;
+    this.#hasSlept();
+    const now_ms = elapsed_ms();
+    if (now_ms - this.#looked_ms > stood_ms) this.#woke_ms = now_ms;
     this.#looked_ms = now_ms;
     if (!this.#socket) {
       if (now_ms - Math.max(this.#received_ms, this.#woke_ms) > closed_grace_ms) this.#setState('lost');
@@ -185,7 +198,7 @@ export class ServiceLink<F extends Frame> {
 
   #setState(state: PageLink['state']) {
     if (this.#link.state === state) return;
-    this.#link = { state, since_ms: state === 'lost' ? this.#received_ms : performance.now() };
+    this.#link = { state, since_ms: state === 'lost' ? this.#received_ms : elapsed_ms() };
     this.#listener.onLink(this.#link);
   }
 }

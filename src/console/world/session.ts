@@ -1,6 +1,7 @@
 /** The login, the chosen kit, and the link to it. */
 import { ask, reasonOf, Refused } from './api.ts';
 import { field } from '../json.ts';
+import { elapsed_ms } from './elapsed.ts';
 import { kitsOf } from './kits.ts';
 import { ServiceLink } from './link.ts';
 import { addressOf, isOfFleet, readRoute } from './route.ts';
@@ -18,10 +19,10 @@ export class Session {
   #choices: Choices;
   #onNews: () => void;
   #log: Log;
-  #listed_ms = performance.now();
+  #listed_ms = elapsed_ms();
   #world = emptyWorld();
   #socket: ServiceLink<ServerFrame> | undefined;
-  #link: PageLink = { state: 'connecting', since_ms: performance.now() };
+  #link: PageLink = { state: 'connecting', since_ms: elapsed_ms() };
 
   /**
    * @param choices written to: the login, the kits, the last error
@@ -85,7 +86,7 @@ export class Session {
     this.#socket?.close();
     if (this.#choices.kit_id !== kit_id) this.#world = emptyWorld();
     this.#choices.kit_id = kit_id;
-    this.#link = { state: 'connecting', since_ms: performance.now() };
+    this.#link = { state: 'connecting', since_ms: elapsed_ms() };
     this.#socket = new ServiceLink(
       {
         path: `/api/kits/${kit_id}/ws`,
@@ -120,7 +121,7 @@ export class Session {
     try {
       choices.session = { scopes: textsOf(field(await ask('GET', '/api/session'), 'scopes')) };
       choices.kits = kitsOf(await ask('GET', '/api/kits'));
-      choices.kits_ms = performance.now();
+      choices.kits_ms = elapsed_ms();
       choices.needsKey = false;
       choices.trouble = choices.kits.length === 0 ? t.trouble.noKit : '';
       this.#chooseKit();
@@ -153,12 +154,12 @@ export class Session {
 
   /** Asks for the list of kits again, at most every 10 s; to be called while it is shown. */
   async refreshKits() {
-    const now_ms = performance.now();
+    const now_ms = elapsed_ms();
     if (!this.#choices.session || now_ms - this.#listed_ms < list_every_ms) return;
     this.#listed_ms = now_ms;
     try {
       this.#choices.kits = kitsOf(await ask('GET', '/api/kits'));
-      this.#choices.kits_ms = performance.now();
+      this.#choices.kits_ms = elapsed_ms();
       this.#onNews();
     } catch {
       // The list keeps its ages; the next time asks again.

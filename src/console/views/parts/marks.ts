@@ -1,5 +1,6 @@
 /** Shared elements of the views: names, ages, states. A state is always a shape and a word, never a colour alone. */
 import { clock, duration } from '../../units.ts';
+import { elapsed_ms } from '../../world/elapsed.ts';
 import { plain, sentence_chars_max } from '../../world/text.ts';
 import type { Words } from '../../words/en.ts';
 import { t } from '../../words/words.ts';
@@ -102,7 +103,7 @@ export function isWideNow(): boolean {
 /** While the page's link is lost: since when what is shown is known. */
 export function lostBox({ link, world, time_ms }: View) {
   if (link.state !== 'lost' || !world.kit) return '';
-  const since_ms = time_ms - (performance.now() - link.since_ms);
+  const since_ms = time_ms - (elapsed_ms() - link.since_ms);
   return html`<section key="lost" class="card notice" role="status">
     <b>${t.lost.title}</b><span>${t.lost.text(clock(since_ms, { isExact: true }))}</span>
   </section>`;

@@ -1,5 +1,6 @@
 /** The bar at the top: where the page is, and whether the data below is live. */
 import { duration } from '../../units.ts';
+import { elapsed_ms } from '../../world/elapsed.ts';
 import { addressOf } from '../../world/route.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
@@ -68,6 +69,6 @@ function pageLink({ link, choices }: View) {
   if (choices.needsKey) return state('loggedOut', { isPill: true });
   if (link.state === 'live') return state('live', { isPill: true });
   // Hidden from screen readers, which would announce each second.
-  const since = html`<span aria-hidden="true"> ${duration(performance.now() - link.since_ms)}</span>`;
+  const since = html`<span aria-hidden="true"> ${duration(elapsed_ms() - link.since_ms)}</span>`;
   return state(link.state === 'lost' ? 'lost' : 'connecting', { isPill: true, more: since });
 }
