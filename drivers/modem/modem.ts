@@ -195,7 +195,7 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   const positions = new Positions(host.log);
   const radio = new Radio(options.signal_interval_s, host.log);
   const news_of_cells = new CellularNews();
-  const known = new Set<string>();
+  let known: ReadonlyMap<string, string | undefined> = new Map();
   const offered = new OfferedCommands(options, host);
   // Marks the driver as running: without a modem nothing else is reported.
   host.reportLocation(null);
@@ -204,16 +204,8 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   while (!ending.aborted) {
     news.waking = new AbortController();
     const modems = await readModems(bus);
-    const links = linksOf(modems, options.interfaces);
     offered.update(bus, modems);
-    for (const name of known) {
-      if (!links.has(name))
-        host.reportLink({ name, type: 'cellular', reason: texts.unplugged, cause: 'removed' });
-    }
-    for (const [name, knowledge] of links) {
-      if (known.size < known_links_max) known.add(name);
-      host.reportLink(knowledge);
-    }
+    known = reportLinks({ known, modems }, options, host);
     host.reportStatus(statusFacts(modems, options.interfaces));
     // The modems themselves are asked last: a modem that does not answer must not delay what ModemManager knows.
     const cellular = cellularOf(await radio.read(bus, modems), options.interfaces);
@@ -228,6 +220,45 @@ async function watch({ bus, news, gone, options }: Watched, host: Host): Promise
   if (host.signal.aborted) return;
   if (gone.aborted) throw new DeviceUnreachable(texts.manager_ended);
   bus.lost.throwIfAborted();
+}
+
+interface Listed {
+  /** The IMEI of the modem that had each link last. */
+  readonly known: ReadonlyMap<string, string | undefined>;
+  readonly modems: readonly Modem[];
+}
+
+/** Reports the links of the modems, and those that no modem has any more. Returns all of them. */
+function reportLinks({ known, modems }: Listed, options: ModemOptions, host: Host): Listed['known'] {
+  const links = linksOf(modems, options.interfaces);
+  for (const [name, imei] of known) {
+    if (links.has(name)) continue;
+    const reason = reasonOfAbsence({ name, imei, modems }, options);
+    host.reportLink({ name, type: 'cellular', reason, cause: 'removed' });
+  }
+  for (const knowledge of links.values()) host.reportLink(knowledge);
+  const owned = modems.flatMap((modem) =>
+    interfacesOf(modem, options.interfaces).map((name) => [name, imeiOf(modem) ?? known.get(name)] as const),
+  );
+  return new Map([...known, ...owned].slice(0, known_links_max));
+}
+
+interface Absent {
+  readonly name: string;
+  readonly imei: string | undefined;
+  readonly modems: readonly Modem[];
+}
+
+/**
+ * Why no modem has the link. The kernel gives a modem that comes back another name while the old one is in use
+ * (https://github.com/siemens/meta-iot2050/issues/460, https://github.com/NixOS/nixpkgs/issues/22533), and a multiplexed connection has an
+ * interface of its own (https://github.com/openwrt/packages/issues/23550).
+ */
+function reasonOfAbsence({ name, imei, modems }: Absent, { interfaces }: ModemOptions): string {
+  const found = imei === undefined ? undefined : modems.find((each) => imeiOf(each) === imei);
+  const now = found && interfacesOf(found, interfaces)[0];
+  if (now === undefined) return texts.unplugged;
+  return found?.modem.Ports.some(([port]) => port === name) ? texts.multiplexed(now) : texts.renamed(now);
 }
 
 /** Signal figures change all the time; a message is due at once when anything else did. */

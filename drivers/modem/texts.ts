@@ -5,6 +5,9 @@ export const texts = {
   receivers_off: 'satellite receiver off on every modem',
   switch_receiver_on: 'switch it on with mmcli -m any --location-enable-gps-raw, or use gpsd',
   unplugged: 'modem: unplugged or restarting',
+  renamed: (now: string) =>
+    `modem: its interface is ${now} now; name that one in the configuration, or give it a lasting name (systemd.link)`,
+  multiplexed: (now: string) => `modem: its connection is ${now}; name that one in the configuration`,
   manager_missing: 'ModemManager is not running; install or start it (systemctl start ModemManager)',
   manager_ended: 'ModemManager has exited',
   list_refused: (reason: string) => `ModemManager does not list its modems: ${reason}`,

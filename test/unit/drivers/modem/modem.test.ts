@@ -135,6 +135,23 @@ describe.skipIf(peerMissing('dbus-daemon'))('modems on a message bus', () => {
       await reason(null, 'wwan1');
     });
 
+    // https://github.com/siemens/meta-iot2050/issues/460, https://github.com/NixOS/nixpkgs/issues/22533
+    it('say where their link is when their interface comes back under another name', async () => {
+      const manager = await startManager();
+      manager.add({ index: 0, port: 'wwan0', imei: '860000000000001' });
+      const { isp, reason, link } = startLab(bus.address);
+      await isp('TestTel', 'wwan0');
+      manager.remove(0);
+      await reason(modem_texts.unplugged, 'wwan0');
+      manager.add({ index: 1, port: 'wwan1', imei: '860000000000001' });
+      await isp('TestTel', 'wwan1');
+      await eventually('named', () => link('wwan0')?.reason === modem_texts.renamed('wwan1'));
+      // https://github.com/openwrt/packages/issues/23550
+      manager.set('Bearer/1', `${mm}.Bearer`, { Interface: ['s', 'ppp0'], Multiplexed: ['b', true] });
+      await isp('TestTel', 'ppp0');
+      await eventually('multiplexed', () => link('wwan1')?.reason === modem_texts.multiplexed('ppp0'));
+    });
+
     it('are awaited when there is none', async () => {
       const manager = await startManager();
       const { view, isp, fact } = startLab(bus.address);
