@@ -135,6 +135,8 @@ export class Receivers {
   readonly #mute_ms: number;
   readonly #wanted: string | undefined;
   readonly #start_ms: number;
+  /** The last one that is not used, since another one is configured. */
+  #other: { readonly device: string; readonly heard_ms: number } | undefined;
 
   constructor(mute_ms: number, wanted: string | undefined, now_ms: number) {
     this.#mute_ms = mute_ms;
@@ -144,7 +146,10 @@ export class Receivers {
 
   /** Stores a report. False for a receiver that is not used. */
   note({ device, position }: Tpv, now_ms: number): boolean {
-    if (this.#wanted !== undefined && device !== this.#wanted) return false;
+    if (this.#wanted !== undefined && device !== this.#wanted) {
+      this.#other = { device, heard_ms: now_ms };
+      return false;
+    }
     if (!this.#byDevice.has(device) && this.#byDevice.size >= receivers_max) return false;
     const last = this.#byDevice.get(device);
     const measured_ms = last && isRepeated(position, last.position) ? last.measured_ms : now_ms;
@@ -164,6 +169,12 @@ export class Receivers {
     });
     const current = fixes.filter((fix) => !fixes.some((other) => isBehind(fix, other)));
     return current.find(({ position }) => position.altitude !== null) ?? current[0];
+  }
+
+  /** What gpsd reads now beside the configured receiver. */
+  other(now_ms: number): string | undefined {
+    const { device, heard_ms } = this.#other ?? {};
+    return heard_ms !== undefined && silenceSince(heard_ms, now_ms) <= this.#mute_ms ? device : undefined;
   }
 
   state(now_ms: number): ReceiverState {
@@ -284,6 +295,10 @@ async function runGpsd(options: GpsdOptions, host: LocationHost): Promise<void> 
   }
 }
 
+function sentenceOf(state: ReceiverState, other: string | undefined): string {
+  return state === 'mute' && other !== undefined ? texts.other_device(other) : texts.states[state];
+}
+
 /** Reports each change of state in status and logs it once. */
 function createStateReporter(
   options: GpsdOptions,
@@ -291,16 +306,18 @@ function createStateReporter(
 ): (state: ReceiverState, all: Receivers) => void {
   let reported: string | undefined;
   return (state, all) => {
-    const device = all.best(performance.now())?.device ?? options.device ?? null;
-    const now = `${state} ${device}`;
+    const now_ms = performance.now();
+    const device = all.best(now_ms)?.device ?? options.device ?? null;
+    const sentence = sentenceOf(state, all.other(now_ms));
+    const now = `${state} ${device} ${sentence}`;
     if (reported === now) return;
     const isSameState = reported?.startsWith(`${state} `) === true;
     reported = now;
     const shown = { receiver: state, ...(device ? { device } : {}) };
-    host.reportStatus(state === 'fix' ? shown : { ...shown, reason: texts.states[state] });
+    host.reportStatus(state === 'fix' ? shown : { ...shown, reason: sentence });
     if (isSameState || state === 'waiting') return;
-    if (state === 'mute' || state === 'frozen') host.log.warn(shown, texts.states[state]);
-    else host.log.info(shown, texts.states[state]);
+    if (state === 'mute' || state === 'frozen') host.log.warn(shown, sentence);
+    else host.log.info(shown, sentence);
   };
 }
 
@@ -384,6 +401,8 @@ export const texts = {
     mute: 'receiver sends nothing; check its cable and its device in gpsd',
     waiting: 'waiting for the receiver',
   } satisfies Readonly<Record<ReceiverState, string>>,
+  other_device: (device: string) =>
+    `gpsd reads ${device} and not this one; name that in gpsd.device, or leave gpsd.device out`,
   gpsd_refused: 'check that gpsd runs, and its address and port',
   gpsd_failed: (host: string, port: number, reason: string) => `gpsd at ${host}:${port}: ${reason}`,
   connection_closed: 'closed the connection',

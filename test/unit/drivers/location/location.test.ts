@@ -98,6 +98,22 @@ describe('with a gpsd that misbehaves', () => {
     });
   });
 
+  // The USB bus was reset: https://github.com/gammu/gammu/issues/198, https://github.com/localdevices/libre360/issues/166
+  it('names the receiver that gpsd reads now where the configured one came back under another name', async () => {
+    const gps = { port: gpsd.port, device: '/dev/ttyACM0', mute_s: 2 };
+    await withDriver({ gpsd: gps }, async ({ hub, log }) => {
+      await eventually('up', () => hub.drivers()[0]?.state === 'up');
+      gpsd.say(fix_line.replace('/dev/a', '/dev/ttyACM0'));
+      await eventually('fix', () => hub.drivers()[0]?.facts['receiver'] === 'fix');
+      const reason = texts.other_device('/dev/ttyACM1');
+      await eventually('another one', () => {
+        gpsd.say(fix_line.replace('/dev/a', '/dev/ttyACM1'));
+        return hub.drivers()[0]?.facts['reason'] === reason;
+      });
+      expect(log.at('warn').filter((sentence) => sentence === reason)).toHaveLength(1);
+    });
+  });
+
   it('disconnects from a server that floods it with lines', async () => {
     await withDriver({ gpsd: { port: gpsd.port } }, async ({ hub }) => {
       await eventually('up', () => hub.drivers()[0]?.state === 'up');
