@@ -366,13 +366,32 @@ async function runNut(
 
 async function poll(options: PowerOptions, host: PowerHost, read: () => Promise<Reading>): Promise<void> {
   const warn = createWarnings(host.log, options);
+  const steady = createSteady();
   while (!host.signal.aborted) {
-    const reading = await read();
+    const reading = steady(await read());
     if (host.signal.aborted) return;
     report(host, reading);
     warn(reading);
     await sleep(options.interval_s * 1_000, host.signal);
   }
+}
+
+/** A charge moves less from one reading to the next, unless the battery was changed or the gauge is wrong for once. */
+const step_max_pct = 20;
+
+/** Returns a function that keeps the last charge where one reading jumps, until the next one has jumped too. */
+export function createSteady(): (reading: Reading) => Reading {
+  let last: number | null = null;
+  let isDoubted = false;
+  return (reading) => {
+    const { percent, reports_low } = reading;
+    if (percent === null) return reading;
+    const isStep = last !== null && Math.abs(percent - last) > step_max_pct;
+    isDoubted = isStep && !isDoubted && !reports_low;
+    if (isDoubted) return { ...reading, percent: last };
+    last = percent;
+    return reading;
+  };
 }
 
 function report(host: PowerHost, reading: Reading): void {

@@ -2,7 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createWarnings, power, readingOf, wordsOf } from '../../../../drivers/power/power.ts';
+import { createSteady, createWarnings, power, readingOf, wordsOf } from '../../../../drivers/power/power.ts';
+import { unknown_reading } from '../../../../drivers/power/reading.ts';
 import { texts } from '../../../../drivers/power/texts.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { type FakeUpsd, startFakeUpsd } from '../../../fakes/services/fake-upsd.ts';
@@ -111,6 +112,29 @@ it('reports charge, status, voltage and runtime, and every change of them', asyn
   await lab.until('discharge', () => lab.kit.battery === 41 && lab.kit.battery_charging === false);
   expect(upsd.heard.some((line) => line.startsWith('LOGIN'))).toBe(false);
   await lab.stop();
+});
+
+// Gauges that read 0 or 100 once in a while: https://github.com/rricharz/pi-top-battery-status/issues/4,
+// https://github.com/PiSupply/PiJuice/issues/280, https://github.com/PiSupply/PiJuice/issues/107
+it.each<[string, readonly number[], readonly number[]]>([
+  ['a charge that is 0 once', [94, 0, 94, 93], [94, 94, 94, 93]],
+  ['a charge that jumps to and fro', [28, 75, 28, 75, 28], [28, 28, 28, 28, 28]],
+  ['a battery that was changed', [12, 98, 97], [12, 12, 97]],
+  ['a charge that falls fast', [94, 80, 62, 45], [94, 80, 62, 45]],
+  ['a gauge that jumps all the time', [10, 50, 90, 20], [10, 10, 90, 90]],
+])('believes a large step once the next reading confirms it: %s', (_, read, shown) => {
+  const steady = createSteady();
+  expect(read.map((percent) => steady({ ...unknown_reading, percent }).percent)).toEqual(shown);
+});
+
+it('believes at once that a battery is empty which reports itself low, and leaves unknown what is unknown', () => {
+  const steady = createSteady();
+  const charges = [94, null, 3].map((percent) => ({
+    ...unknown_reading,
+    percent,
+    reports_low: percent === 3,
+  }));
+  expect(charges.map((each) => steady(each).percent)).toEqual([94, null, 3]);
 });
 
 it.each(['DATA-STALE', 'DRIVER-NOT-CONNECTED'])(
