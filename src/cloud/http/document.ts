@@ -10,7 +10,7 @@ import { webhookBodies } from '../api/webhook-resources.ts';
 const description = `Kits, the assets attached to them, their telemetry and their commands.
 
 Every request below \`/api\` carries an API key in the header \`X-API-Key\`; a kit that the key does not have is 404. Times are ISO 8601 in UTC.
-Errors are problem details (RFC 9457). Ignore fields that you do not know: later versions add some.
+Errors are problem details (RFC 9457). Ignore fields, and take values of enumerations, that you do not know: later versions add some.
 
 Changes come over WebSockets: \`/asyncapi.json\` describes their frames.`;
 
