@@ -68,6 +68,10 @@ export const texts = {
   no_asset: (asset_id: string) => `the kit has no asset ${asset_id}`,
   changed_meanwhile: (tag: string) =>
     `its ETag is ${tag} now: read it again, and repeat the change with that`,
+  changed_tag: (wanted: string) =>
+    `If-Match: ${wanted} never matches: a proxy that compresses has changed the ETag on its way; switch compression off there for this path, or send the ETag without W/ or its suffix`,
+  unquoted_tag: (wanted: string) =>
+    `If-Match: ${wanted} is no ETag; send it with its quotation marks, as the header ETag has it`,
   no_alarm: (alarm_id: string) => `alarm ${alarm_id} not found`,
   cursor_of_list: 'cursor: send the `next` of the page before',
   log_alarms_failed: 'look at alarms failed; retrying',

@@ -343,19 +343,27 @@ export function conditional(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {
     const wanted = c.req.header('if-match');
     const isChange = ['PUT', 'PATCH', 'DELETE'].includes(c.req.method);
     if (wanted === undefined || !isChange || !changeable.test(c.req.path)) return next();
+    const tags = wanted.split(',').map((each) => each.trim());
+    const bare = tags.find((each) => !/^(?:\*|(?:W\/)?".*")$/u.test(each));
+    if (bare !== undefined) throw new RequestProblem('bad-request', texts.unquoted_tag(bare));
     await turns.run(c.req.path, async () => {
       const headers = new Headers(c.req.raw.headers);
       for (const name of ['if-match', 'if-none-match', 'content-type', 'content-length'])
         headers.delete(name);
       const now = await app.request(new Request(c.req.url, { headers }), undefined, c.env);
       const tag = now.headers.get('etag');
-      const tags = wanted.split(',').map((each) => each.trim());
       // What is not there is reported as such.
       if (now.ok && (tag === null || !tags.some((each) => each === '*' || each === tag)))
-        throw new RequestProblem('precondition-failed', texts.changed_meanwhile(tag ?? ''));
+        throw new RequestProblem('precondition-failed', mismatch(tags, tag ?? ''));
       await next();
     });
   };
+}
+
+/** nginx makes a tag weak, Apache and Caddy add the coding (hapijs/hapi#3956, mdn/content#4343): such a change would be refused for ever. */
+function mismatch(tags: readonly string[], tag: string): string {
+  const changed = tags.find((each) => /^W\/|-(?:gzip|br|zstd)"$/u.test(each));
+  return changed === undefined ? texts.changed_meanwhile(tag) : texts.changed_tag(changed);
 }
 
 /** How long browsers may keep the answer to a preflight request. */

@@ -62,6 +62,21 @@ describe('A change with If-Match', () => {
     },
   );
 
+  // https://github.com/hapijs/hapi/issues/3956, https://github.com/mdn/content/issues/4343, https://github.com/curl/curl/issues/5610
+  it('names what is wrong with a tag that never matches', async () => {
+    const [path] = await places.asset();
+    const tag = (await ask(path)).headers.get('etag') ?? '';
+    const said = async (match: string) => {
+      const init = { method: 'PATCH', body: { name: 'Van 3' }, headers: { 'if-match': match } };
+      const response = await ask(path, init);
+      return `${response.status} ${await response.text()}`;
+    };
+    expect(await said(tag.replaceAll('"', ''))).toMatch(/^400 .*If-Match.*quotation marks/u);
+    expect(await said(`W/${tag}`)).toMatch(/^412 .*proxy/u);
+    expect(await said(tag.replace(/"$/u, '-gzip"'))).toMatch(/^412 .*proxy/u);
+    expect(await said('"other"')).not.toContain('proxy');
+  });
+
   it('merges metadata as a merge patch, and replaces it otherwise', async () => {
     const [path] = await places.asset();
     const patch = async (type: string, metadata: object) => {
