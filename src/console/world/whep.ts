@@ -90,6 +90,7 @@ async function playOnce(
   { signal, onState }: { readonly signal: AbortSignal; readonly onState: (state: VideoState) => void },
 ) {
   demandWebAddress(url);
+  if (typeof RTCPeerConnection === 'undefined') throw new NoVideo(t.video.noWebRtc, { isLasting: true });
   const isRelayed = URL.parse(url, location.href)?.origin === location.origin;
   const iceServers = isRelayed ? await iceServersOf(url, signal) : [];
   const hasTurn = iceServers.some(({ credential }) => credential !== undefined);

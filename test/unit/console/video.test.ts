@@ -64,6 +64,17 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera',
     expect(await page.locator('a[href^="javascript:"], a[href^="data:"]').count()).toBe(0);
   });
 
+  // https://github.com/jech/galene/issues/51, https://github.com/UWNetworksLab/uProxy-p2p/issues/1274: off by a setting, an extension, Lockdown Mode.
+  it('says that the browser has no WebRTC, and asks nobody', async () => {
+    const { page } = lab;
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    await page.evaluate(() => Reflect.deleteProperty(globalThis, 'RTCPeerConnection'));
+    const before = whep.requests.filter((each) => each.startsWith('POST')).length;
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.camera}`);
+    await page.getByText('WebRTC is switched off in this browser').waitFor();
+    expect(whep.requests.filter((each) => each.startsWith('POST'))).toHaveLength(before);
+  });
+
   it.each([
     [404, 'the media server has no stream of this camera now'],
     [400, 'set its sub-stream to H.264'],

@@ -151,6 +151,8 @@ export const devices: typeof english = {
       'es kam kein Bild; den Nebenstrom der Kamera auf H.264 ohne B-Frames stellen, mit einem Schlüsselbild alle 2 s',
     noH264:
       'dieser Browser hat keinen H.264-Decoder; die Codecs des Systems installieren oder einen anderen Browser nehmen',
+    noWebRtc:
+      'WebRTC ist in diesem Browser ausgeschaltet, durch eine Einstellung, eine Erweiterung oder den Blockierungsmodus des Telefons; es für diese Seite erlauben',
     stopped: 'das Bild blieb stehen',
     failed: 'die Verbindung scheiterte',
     noTurn: 'die Verbindung scheiterte; beim Dienst ist kein TURN-Server eingerichtet (video.turn)',

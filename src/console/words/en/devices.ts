@@ -180,6 +180,8 @@ export const devices = {
     noPicture:
       'no picture came; set the sub-stream of the camera to H.264 without B-frames, with a key frame every 2 s',
     noH264: 'this browser has no H.264 decoder; install the codecs of the system, or use another browser',
+    noWebRtc:
+      'WebRTC is switched off in this browser, by a setting, an extension or the lockdown mode of a phone; allow it for this page',
     stopped: 'the picture stopped',
     failed: 'the connection failed',
     noTurn: 'the connection failed; no TURN server is configured at the service (video.turn)',
