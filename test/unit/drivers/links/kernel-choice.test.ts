@@ -70,6 +70,14 @@ describe.skipIf(rootMissing() || peerMissing('ip'))('The link of the traffic', (
       'a rule for what is not marked',
       ['route add default via 10.2.0.1 dev wan2 table 90', 'rule add pref 100 not fwmark 0xca6c lookup 90'],
     ],
+    // Two interfaces by DHCP without metrics of their own: lxc/incus#3655, systemd/systemd#17698
+    [
+      'the first of two routes with one metric',
+      [
+        'route prepend default via 10.2.0.1 dev wan2 metric 100',
+        'route append default via 10.1.0.1 dev wan1 proto dhcp metric 100',
+      ],
+    ],
   ])('follows %s', async (_name, commands) => {
     await withWans({}, async (links, ip) => {
       await expect.poll(() => links.statuses(), patience).toEqual({ wan1: 'online', wan2: 'standby' });
