@@ -406,6 +406,9 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
   };
 }
 
+/** What clients add against caches: jQuery, habpanel of openHAB, Ext JS (wagtail#1671, ckan#2011). */
+const against_caches = /^_(?:t|dc)?$/u;
+
 /**
  * Refuses query parameters that are none of a route's: a filter or a limit that is misspelt would be left out in silence, and the
  * answer would look like that to the question (OGC API Features, requirement 8). A route that has no parameters ignores them, as the
@@ -415,7 +418,7 @@ export function crossOrigin({ gate }: { readonly gate: Gate }): MiddlewareHandle
 export function knownParameters(app: OpenAPIHono<Env>): MiddlewareHandler<Env> {
   let known: ReadonlyMap<string, Parameters> | undefined;
   return async (c, next) => {
-    const asked = [...new URL(c.req.url).searchParams.keys()];
+    const asked = [...new URL(c.req.url).searchParams.keys()].filter((name) => !against_caches.test(name));
     if (asked.length === 0) return next();
     known ??= parametersOf(app);
     for (const { method, path } of matchedRoutes(c)) {

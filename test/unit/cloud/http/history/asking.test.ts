@@ -67,6 +67,12 @@ describe('a query parameter that a route does not have', () => {
     },
   );
 
+  // https://github.com/wagtail/wagtail/issues/1671, https://github.com/ckan/ckan/issues/2011, https://github.com/openhab/org.openhab.ui.habpanel/issues/230
+  it.each(['_', '_t', '_dc'])('is ignored where it only keeps caches away: %s', async (name) => {
+    expect((await ask(`${kit}/history?limit=1&${name}=1441835249458`)).status).toBe(200);
+    expect((await ask(`${kit}/history?${name}limit=1`)).status).toBe(400);
+  });
+
   it.each(['From', 'FROM', 'form'])('is named with the one that was meant: %s', async (name) => {
     const { detail } = await ask(`${kit}/events?${name}=${Date.now()}`);
     expect(detail).toContain(`"${name}"; did you mean "from"`);
