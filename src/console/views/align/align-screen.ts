@@ -135,6 +135,19 @@ export function alignScreen(view: View) {
   };
 }
 
+/** Both hands are at the antenna: a phone would be dark, and its tone silent, within half a minute. Browsers offer it over HTTPS. */
+async function keepScreenOn(signal: AbortSignal) {
+  if (document.hidden) return;
+  try {
+    const lock = await navigator.wakeLock.request('screen');
+    const release = () => void lock.release();
+    if (signal.aborted) release();
+    else signal.addEventListener('abort', release, { once: true });
+  } catch {
+    // Plain HTTP, or a phone that saves its battery.
+  }
+}
+
 const tone_low_hz = 300;
 const tone_high_hz = 1_500;
 
@@ -144,6 +157,19 @@ class Meter extends Component<{ source: Source }, { hasTone: boolean; best: numb
     best: this.props.source.value,
   };
   #time_ms = 0;
+  #mounted = new AbortController();
+
+  override componentDidMount() {
+    const { signal } = this.#mounted;
+    const lock = () => void keepScreenOn(signal);
+    // The browser lets go of it while another app is in front.
+    document.addEventListener('visibilitychange', lock, { signal });
+    lock();
+  }
+
+  override componentWillUnmount() {
+    this.#mounted.abort();
+  }
 
   override componentDidUpdate() {
     const { value, freshness } = this.props.source;
