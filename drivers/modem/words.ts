@@ -91,7 +91,7 @@ const causes: Readonly<Record<number, (read: Modem) => LinkCause>> = {
   // Modems report no quality while no cell is found.
   [state.searching]: ({ modem }) => ((modem.SignalQuality?.[0] ?? 0) === 0 ? 'no_signal' : 'not_registered'),
 };
-const sim_failures: ReadonlySet<number> = new Set([2, 3]);
+const sim_failures: ReadonlySet<number> = new Set([2, 3, 5]);
 
 function wordsOf(read: Modem): string | null {
   const code = read.modem.State;

@@ -229,7 +229,11 @@ describe('a fix', () => {
 it.each([
   [null, { State: 11 }],
   ['no_sim', { State: -1, StateFailedReason: 2 }],
+  // An eUICC without an enabled profile: https://github.com/particle-iot/device-os/pull/2953
+  ['no_sim', { State: -1, StateFailedReason: 5 }],
   ['no_sim', { State: 2, UnlockRequired: 2 }],
+  // PIN2 stays asked for while the modem is connected: https://github.com/Ysurac/openmptcprouter/issues/3979
+  [null, { State: 11, UnlockRequired: 3 }],
   ['not_registered', { State: 6 }],
   ['no_signal', { State: 7, SignalQuality: [0, true] }],
   ['not_registered', { State: 7, SignalQuality: [30, true] }],
