@@ -70,6 +70,8 @@ export class ServiceLink<F extends Frame> {
     this.#listener = listener;
     this.#open();
     this.#timer = setInterval(() => this.#look(), check_every_ms);
+    // The socket of the network before would look open for another 10 s, or its turn to be replaced be as far away.
+    addEventListener('online', this.#open);
   }
 
   /** The server's clock, milliseconds since 1970. */
@@ -84,10 +86,11 @@ export class ServiceLink<F extends Frame> {
 
   close() {
     clearInterval(this.#timer);
+    removeEventListener('online', this.#open);
     this.#drop();
   }
 
-  #open() {
+  #open = () => {
     this.#drop();
     const url = location.origin.replace(/^http/u, 'ws') + this.#subscription.path;
     const socket = new WebSocket(url, ['kit.v1']);
@@ -99,7 +102,7 @@ export class ServiceLink<F extends Frame> {
     socket.onopen = () => this.#subscribe();
     socket.onmessage = ({ data }) => this.#receive(data);
     socket.onclose = () => this.#ended();
-  }
+  };
 
   #drop() {
     const socket = this.#socket;

@@ -72,7 +72,11 @@ export async function play(
       text: t.video.retry({ reason, s: Math.round(pause_ms / 1_000) }),
       frames,
     });
-    await rest(pause_ms, signal);
+    const over = new AbortController();
+    // Back in a network: what failed for want of one is tried at once.
+    if (!isLasting) addEventListener('online', () => over.abort(), { signal: over.signal });
+    await rest(pause_ms, AbortSignal.any([signal, over.signal]));
+    over.abort();
     pause_ms = Math.min(retry_max_ms, pause_ms * 2);
   }
 }

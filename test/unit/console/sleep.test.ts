@@ -32,6 +32,16 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page after an hour 
     await eventually('values are new', async () => (await page.getByText(/\b1 h\b/u).count()) === 0);
     expect(await page.locator('.page-link').textContent()).toMatch(/live/iu);
   });
+
+  // https://github.com/home-assistant/frontend/issues/17409: the socket of the network before looks open for hours.
+  it('asks over another socket when it is back in a network', async () => {
+    const { page } = await show();
+    const opened = page.waitForEvent('websocket');
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+    await opened;
+    await page.locator('.page-link', { hasText: 'Live' }).waitFor();
+    expect(await page.locator('.page-link').textContent()).toMatch(/live/iu);
+  });
 });
 
 // https://github.com/thefrederiksen/devthrottle/pull/1013, https://github.com/jorisre/react-screen-wake-lock/issues/273

@@ -75,6 +75,27 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera',
     expect(whep.requests.filter((each) => each.startsWith('POST'))).toHaveLength(before);
   });
 
+  // https://github.com/Eyevinn/webrtc-player/pull/114, https://github.com/twilio/twilio-video.js/issues/128
+  it('tries again at once when the phone is back in a network', async () => {
+    const { page } = lab;
+    await page.locator('.video .rec').waitFor();
+    whep.refusal = { status: 500, body: '' };
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    await page.evaluate(() => {
+      const { setTimeout: later } = globalThis;
+      // The pause before the third attempt never ends by itself.
+      Reflect.set(globalThis, 'setTimeout', (act: () => void, ms: number) =>
+        ms === 2_000 ? 0 : later(act, ms),
+      );
+    });
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.camera}`);
+    await page.getByText('Trying again in 2 s').waitFor();
+    whep.refusal = undefined;
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+    await page.locator('.video .rec').waitFor();
+    expect(lab.complaints.filter((each) => !each.includes('500'))).toEqual([]);
+  });
+
   it.each([
     [404, 'the media server has no stream of this camera now'],
     [400, 'set its sub-stream to H.264'],
