@@ -81,9 +81,14 @@ export async function play(
   }
 }
 
+/** `URL.parse`, which browsers before Safari 18 and Chrome 126 do not have. */
+function parsed(url: string, base?: string) {
+  return URL.canParse(url, base) ? new URL(url, base) : null;
+}
+
 /** Checks the address, which comes from the kit: http or https without a password. The content security policy limits the servers. */
 function demandWebAddress(url: string) {
-  const { protocol, username, password } = URL.parse(url, location.href) ?? {};
+  const { protocol, username, password } = parsed(url, location.href) ?? {};
   if (protocol !== 'http:' && protocol !== 'https:') throw new NoVideo(t.video.notWeb);
   if (username || password) throw new NoVideo(t.video.password);
 }
@@ -95,7 +100,7 @@ async function playOnce(
 ) {
   demandWebAddress(url);
   if (typeof RTCPeerConnection === 'undefined') throw new NoVideo(t.video.noWebRtc, { isLasting: true });
-  const isRelayed = URL.parse(url, location.href)?.origin === location.origin;
+  const isRelayed = parsed(url, location.href)?.origin === location.origin;
   const iceServers = isRelayed ? await iceServersOf(url, signal) : [];
   const hasTurn = iceServers.some(({ credential }) => credential !== undefined);
   const peer = new RTCPeerConnection({ iceServers });
@@ -212,7 +217,7 @@ async function offer(
   }
   if (response.status !== 201) throw new NoVideo(t.video.answered(response.status));
   const named = response.headers.get('Location');
-  const resource = named === null ? null : URL.parse(named, response.url);
+  const resource = named === null ? null : parsed(named, response.url);
   // A media server must not name a resource of another server for deletion.
   return { answer, resource: resource?.origin === new URL(response.url).origin ? resource.href : undefined };
 }
@@ -222,7 +227,7 @@ async function withBlockedReason<T>(url: string, signal: AbortSignal, send: () =
   let isBlockedByPolicy = false;
   const over = new AbortController();
   const note = ({ blockedURI }: SecurityPolicyViolationEvent) => {
-    if (URL.parse(blockedURI)?.origin === new URL(url, location.href).origin) isBlockedByPolicy = true;
+    if (parsed(blockedURI)?.origin === new URL(url, location.href).origin) isBlockedByPolicy = true;
   };
   document.addEventListener('securitypolicyviolation', note, { signal: over.signal });
   try {

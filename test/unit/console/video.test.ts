@@ -75,6 +75,17 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the video of a camera',
     expect(whep.requests.filter((each) => each.startsWith('POST'))).toHaveLength(before);
   });
 
+  // https://github.com/0x2E/fusion/issues/186, https://github.com/notjuliet/pdsls/issues/27: `URL.parse` came with Safari 18 and Chrome 126.
+  it('plays on a tablet of 2023', async () => {
+    const { page } = lab;
+    await page.locator('.video .rec').waitFor();
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/assets`);
+    await page.evaluate(() => Reflect.deleteProperty(URL, 'parse'));
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.camera}`);
+    await page.locator('.video .rec').waitFor();
+    expect(await page.locator('.video').textContent()).toContain('Live');
+  });
+
   // https://github.com/Eyevinn/webrtc-player/pull/114, https://github.com/twilio/twilio-video.js/issues/128
   it('tries again at once when the phone is back in a network', async () => {
     const { page } = lab;
