@@ -161,14 +161,19 @@ export class Receivers {
   best(
     now_ms: number,
   ): { readonly device: string; readonly position: Position; readonly age_ms: number } | undefined {
-    const fixes = [...this.#byDevice].flatMap(([device, { position, measured_ms }]) => {
+    const fixes = [...this.#byDevice].flatMap(([device, report]) => {
+      const { position, received_ms, measured_ms } = report;
       const age_ms = now_ms - measured_ms;
-      return position && silenceSince(measured_ms, now_ms) <= this.#mute_ms
+      return position && !this.#isFrozen(report) && silenceSince(received_ms, now_ms) <= this.#mute_ms
         ? [{ device, position, age_ms }]
         : [];
     });
     const current = fixes.filter((fix) => !fixes.some((other) => isBehind(fix, other)));
     return current.find(({ position }) => position.altitude !== null) ?? current[0];
+  }
+
+  #isFrozen({ position, received_ms, measured_ms }: Report): boolean {
+    return position !== null && received_ms - measured_ms > this.#mute_ms;
   }
 
   /** What gpsd reads now beside the configured receiver. */
@@ -185,10 +190,7 @@ export class Receivers {
     );
     if (silenceSince(received_ms, now_ms) > this.#mute_ms) return 'mute';
     if (this.#byDevice.size === 0) return 'waiting';
-    const repeats = [...this.#byDevice.values()].some(
-      (each) => each.position && silenceSince(each.received_ms, now_ms) <= this.#mute_ms,
-    );
-    return repeats ? 'frozen' : 'no fix';
+    return [...this.#byDevice.values()].some((each) => this.#isFrozen(each)) ? 'frozen' : 'no fix';
   }
 }
 
