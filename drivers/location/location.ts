@@ -400,7 +400,7 @@ export const texts = {
     'no fix': 'receiver has no fix; it needs a view of the sky',
     frozen:
       'receiver repeats the same fix with the same time; restart it: unplug it, or switch its power off and on',
-    mute: 'receiver sends nothing; check its cable and its device in gpsd',
+    mute: 'receiver sends nothing; check its cable and its device in gpsd, and restart gpsd if it was plugged in again',
     waiting: 'waiting for the receiver',
   } satisfies Readonly<Record<ReceiverState, string>>,
   other_device: (device: string) =>
