@@ -32,8 +32,8 @@ export async function check(file: string, shell: Shell, { quiet }: CheckOptions 
   if (await isStandaloneFile(file)) return checkStandalone(file, shell, { ...(quiet && { quiet }) });
   const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
   const user = file === config_file_default ? await installedUser() : undefined;
-  const value = await valueOf(file);
-  await checkReadable(file, touchpointsOf(value, config.drivers, dirname(resolve(file))).secrets, user);
+  const named = user && touchpointsOf(await valueOf(file), config.drivers, dirname(resolve(file))).secrets;
+  await checkReadable(file, named ?? [], user);
   await checkWritable(config, file, user);
   if (quiet) return exit.ok;
   const paint = painter(shell);
@@ -58,7 +58,8 @@ async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptio
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
   firstKeyOf(file, config);
   const user = file === standalone_file_default ? await installedUser('/etc', service_unit) : undefined;
-  await checkReadable(file, filesIn(await valueOf(file), 'the service', dirname(resolve(file))), user);
+  const named = user && filesIn(await valueOf(file), 'the service', dirname(resolve(file)));
+  await checkReadable(file, named ?? [], user);
   if (quiet) return exit.ok;
   const paint = painter(shell);
   const { host, port } = config.listen;
