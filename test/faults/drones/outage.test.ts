@@ -19,9 +19,15 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft'))(
       ]);
       const late = done.filter(({ acted_ms, reported_ms }) => acted_ms.some((ms) => ms > reported_ms));
       expect(late).toEqual([]);
-      // What arrives within the time of the task acts once and is seen to; what is dropped for longer fails.
+      // What arrives early acts once and is seen to; what is dropped for longer fails. Between them the kernel's next
+      // retransmission decides: the command may arrive so late that its effect is not seen before the deadline.
       expect(done.at(-1)).toMatchObject({ error: undefined });
-      for (const { error, acted_ms } of done) expect(acted_ms).toHaveLength(error === undefined ? 1 : 0);
+      const untrue = done.filter(({ error, acted_ms }) =>
+        error === undefined
+          ? acted_ms.length !== 1
+          : acted_ms.length > 1 || !error.includes('outcome unknown'),
+      );
+      expect(untrue).toEqual([]);
       const long = done.filter(({ outage_ms }) => outage_ms >= 8_000);
       expect(long.every(({ error }) => error !== undefined)).toBe(true);
     });
