@@ -14,6 +14,11 @@ const all_logs = 0xffff;
 /** A list may be long, and the link slow. */
 const list_max_ms = 120_000;
 const window_max_ms = 60_000;
+/**
+ * Before it knows the time a vehicle dates its logs 1970, 1980 or 2000 (mavlink/MAVSDK-Python#532, ArduPilot#9984, PX4-Autopilot#17097).
+ * An earlier one is unknown, 0: several logs have it.
+ */
+const known_from_s = Date.UTC(2010, 0, 1) / 1_000;
 
 /** Resolves with the logs that are not empty, oldest first as the vehicle counts; undefined: it does not answer. */
 export async function listLogs(to: Addressee, signal: AbortSignal): Promise<readonly LogEntry[] | undefined> {
@@ -37,7 +42,11 @@ export async function listLogs(to: Addressee, signal: AbortSignal): Promise<read
   if (!ids) return undefined;
   return [...found.values()]
     .filter(({ size, num_logs }) => size > 0 && num_logs > 0)
-    .map(({ id, size, time_utc }) => ({ id, bytes: size, time_utc }))
+    .map(({ id, size, time_utc }) => ({
+      id,
+      bytes: size,
+      time_utc: time_utc < known_from_s ? 0 : time_utc,
+    }))
     .toSorted((a, b) => a.id - b.id);
 }
 

@@ -119,6 +119,19 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     });
   });
 
+  // A vehicle without the time of satellites dates each log 1980 or 2000 (mavlink/MAVSDK-Python#532, ArduPilot#9984, PX4-Autopilot#17097).
+  it('tells logs apart that were begun before the vehicle knew the time', async () => {
+    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+      const time_utc = Date.UTC(1980, 0, 1) / 1_000;
+      logs.logs.splice(0, 2, { time_utc, content: bytesOf(9_000, 7) }, { time_utc, content: bytesOf(9_000) });
+      expect(await lab.command('download_log', { id: first + 1 }, order)).toMatchObject({ at: null });
+      const kept = await keeps();
+      expect(isEqual(kept, logs.logs[1])).toBe(true);
+      expect(kept.at_ms).toBeGreaterThan(begun_s);
+      expect(kept.name).not.toContain('1980');
+    });
+  });
+
   it('asks again for each part that is lost, of every fifth', async () => {
     await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
       drone.lose_every = 5;
