@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /** Sentences of the service that people read: of its log (`log_`), and of what it answers; tests refer to them by name. */
 export const texts = {
   log_files_failed: 'files of kits not handled; retrying',
@@ -98,9 +100,11 @@ export const texts = {
   fix_time: 'the time of the fix is out of range',
   cannot_listen: (host: string, port: number, reason: string) =>
     `the service cannot listen on ${host} port ${port} (${reason}); choose another service.listen`,
-  foreign_session: 'a page of another origin may not start a session',
+  foreign_origin: ({ origin = 'another site', host = '' }: Readonly<IncomingHttpHeaders>) =>
+    `a page of ${origin} sent this to the host ${host}: a proxy in front has to pass on the Host header; pages of other origins need a key and cors_origins`,
   foreign_page: 'requests with the session cookie must come from the page of this service',
-  host_not_served: (host: string) => `host name "${host}" is not served; add it to service.hosts`,
+  host_not_served: (host: string) =>
+    `host name "${host}" is not served; add it to hosts in the configuration of the service`,
   body_too_large: (bytes_max: number) => `the body is too large; at most ${bytes_max} bytes`,
   body_not_json: 'send the body as application/json',
   body_coded: (coding: string) => `Content-Encoding ${coding} is not supported; send the body without it`,
@@ -134,9 +138,7 @@ export const texts = {
   database_slow: 'the database is busy: messages have waited for longer than 10 s to be stored',
   key_used: 'this Idempotency-Key was used for another request',
   first_in_progress: 'the first request with this Idempotency-Key is in progress or was interrupted',
-  too_many_sockets: 'too many sockets',
-  socket_host: 'host name not served',
-  socket_origin: 'request from another origin',
+  too_many_sockets: 'too many sockets are open; close some',
   socket_kit: 'kit not found',
   socket_path: 'no socket at this path',
   reads_too_much: (remedy: string) => `the request reads too many messages; ${remedy}`,

@@ -154,7 +154,7 @@ export class Gate {
     const url = `http://${host ?? ''}`;
     // A host header is a name and a port, and nothing around them that a parser would leave out.
     if (!URL.canParse(url) || /[/?#@\\\s]/u.test(host ?? '')) return false;
-    const name = new URL(url).hostname.replace(/^\[|\]$/gu, '').toLowerCase();
+    const name = new URL(url).hostname.replace(/^\[|\]$|\.$/gu, '').toLowerCase();
     return (
       isIP(name) !== 0 || name === 'localhost' || name.endsWith('.local') || this.#parts.hosts.includes(name)
     );

@@ -102,11 +102,14 @@ export function securityHeaders({
   };
 }
 
+/** Answered under any name, since they say nothing but that: probes send that of the container, or none (nulab/backlog-mcp-server#214). */
+const probed: ReadonlySet<string> = new Set(['/live', '/ready']);
+
 /** Rejects foreign host names: a page of another site that points its name here (DNS rebinding) may not read responses. */
 export function hostGuard({ gate }: Pick<GuardOptions, 'gate'>): MiddlewareHandler<Env> {
   return async (c, next) => {
     const { host } = askerOf(c).headers;
-    if (!gate.serves(host)) {
+    if (!gate.serves(host) && !probed.has(c.req.path)) {
       throw new RequestProblem('misdirected-request', texts.host_not_served(host ?? ''));
     }
     await next();
@@ -282,7 +285,8 @@ function demandOwnPage(gate: Gate, asker: Asker, kind: 'read' | 'change'): void 
   const { origin, 'x-kit-page': mark, 'content-type': type } = asker.headers;
   const isForm = !/^application\/(?:json|sdp)/u.test(type ?? '');
   const isMarked = origin !== undefined && mark === '1' && !isForm;
-  if (gate.isOwnPage(asker) && (kind === 'read' || isMarked)) return;
+  if (!gate.isOwnPage(asker)) throw new RequestProblem('forbidden', texts.foreign_origin(asker.headers));
+  if (kind === 'read' || isMarked) return;
   throw new RequestProblem('forbidden', texts.foreign_page);
 }
 

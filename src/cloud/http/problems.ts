@@ -16,25 +16,34 @@ const storage_retry_s = 5;
 const password_challenge = 'Basic realm="API key as password", charset="UTF-8"';
 
 export function answerProblem(c: Context<Env>, thrown: unknown, log: ServiceLog): Response {
-  const found = asProblem(thrown);
-  if (!found) {
-    const request = c.var.request_id;
-    log.error({ err: thrown, request, path: c.req.path }, texts.log_internal_error);
-    const about = { status: 500, type: '/problems/internal', title: 'Internal error', instance: request };
-    return document(c, about);
-  }
-  const { status, more } = found;
-  if (more.retry_after_s !== undefined) c.header('Retry-After', String(more.retry_after_s));
-  if (more.allow) c.header('Allow', more.allow.join(', '));
-  if (more.codings !== undefined) c.header('Accept-Encoding', more.codings);
-  if (more.size !== undefined) c.header('Content-Range', `bytes */${more.size}`);
-  if (status === 426) c.header('Upgrade', 'websocket');
-  if (status === 401) c.header('WWW-Authenticate', takesPassword(c.req.path) ? password_challenge : 'ApiKey');
-  return document(c, problemDocument(found, c.var.request_id));
+  const asked = { request_id: c.var.request_id, path: c.req.path };
+  const { status, headers, body } = problemAnswer(thrown, asked, log);
+  return c.body(body, statusOf(status), headers);
 }
 
-function document(c: Context<Env>, body: Problem): Response {
-  return c.body(JSON.stringify(body), statusOf(body.status), { 'content-type': 'application/problem+json' });
+interface Asked {
+  readonly request_id: string;
+  readonly path: string;
+}
+
+/** The answer to a request that failed, also to a handshake of a WebSocket. What is no refusal is logged as an internal error. */
+export function problemAnswer(thrown: unknown, { request_id, path }: Asked, log: ServiceLog) {
+  const found = asProblem(thrown);
+  if (!found) log.error({ err: thrown, request: request_id, path }, texts.log_internal_error);
+  const about: Problem = found
+    ? problemDocument(found, request_id)
+    : { status: 500, type: '/problems/internal', title: 'Internal error', instance: request_id };
+  const { retry_after_s, allow, codings, size } = found?.more ?? {};
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/problem+json',
+    ...(retry_after_s !== undefined && { 'Retry-After': String(retry_after_s) }),
+    ...(allow && { Allow: allow.join(', ') }),
+    ...(codings !== undefined && { 'Accept-Encoding': codings }),
+    ...(size !== undefined && { 'Content-Range': `bytes */${size}` }),
+    ...(about.status === 426 && { Upgrade: 'websocket' }),
+    ...(about.status === 401 && { 'WWW-Authenticate': takesPassword(path) ? password_challenge : 'ApiKey' }),
+  };
+  return { status: about.status, headers, body: JSON.stringify(about) };
 }
 
 function asProblem(thrown: unknown): RequestProblem | undefined {

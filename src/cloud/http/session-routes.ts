@@ -48,7 +48,7 @@ export function sessionRoutes(gate: Gate, service: Service): OpenAPIHono<Env> {
   routes.openapi(open, async (c) => {
     const asker = askerOf(c);
     if (!gate.isOwnPage(asker)) {
-      throw new RequestProblem('forbidden', texts.foreign_session);
+      throw new RequestProblem('forbidden', texts.foreign_origin(asker.headers));
     }
     c.header('Set-Cookie', await gate.openSession(c.req.valid('json').api_key, asker));
     return c.body(null, 204);

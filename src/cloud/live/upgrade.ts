@@ -1,4 +1,5 @@
 /** Accepts WebSocket handshakes at `GET /api/kits/{kit_id}/ws` and at `GET /api/ws`. */
+import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -9,6 +10,7 @@ import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee, type Principal } from '../principal.ts';
 import { isLocalProxy, networkOf } from '../access/proxies.ts';
 import { RequestProblem } from '../api/problem.ts';
+import { problemAnswer } from '../http/problems.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
@@ -168,6 +170,8 @@ class FleetSocket {
 const subprotocol = 'kit.v1';
 const frame_bytes_max = 64 * 1024;
 const sockets_max_default = 256;
+/** Another socket may have been closed by then. */
+const busy = { retry_after_s: 5 } as const;
 /** Snapshots and first lists of one key that are read at a time. */
 const answers_at_once = 1;
 
@@ -247,10 +251,10 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
     if (stream.destroyed) return;
     const [oldest] = unknown;
     const isFull = sockets.clients.size >= sockets_max;
-    if (isFull && !oldest) throw new RequestProblem('unavailable', texts.too_many_sockets);
+    if (isFull && !oldest) throw new RequestProblem('unavailable', texts.too_many_sockets, busy);
     let holder = principal?.key_id ?? strangerAt(asker);
     let leave = places.tryTake(holder);
-    if (!leave) throw new RequestProblem('too-many-requests', texts.too_many_sockets);
+    if (!leave) throw new RequestProblem('too-many-requests', texts.too_many_sockets, busy);
     if (isFull && oldest) {
       unknown.delete(oldest);
       oldest.terminate();
@@ -288,19 +292,19 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
   };
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
-    handshake(request, stream, head).catch((error: unknown) =>
-      refuse(stream, error instanceof RequestProblem ? error.status : 503),
-    );
+    handshake(request, stream, head).catch((error: unknown) => refuse(stream, request, error, parts.log));
   });
 }
 
 /** Returns kit (undefined: the socket for many) and principal; without credentials in the handshake the first frame must authenticate. Throws `RequestProblem`. */
 async function admit(gate: Gate, url: string, asker: Asker) {
   const { headers } = asker;
-  if (!gate.serves(headers.host)) throw new RequestProblem('misdirected-request', texts.socket_host);
+  if (!gate.serves(headers.host)) {
+    throw new RequestProblem('misdirected-request', texts.host_not_served(headers.host ?? ''));
+  }
   const kit_id = kitIn(url);
   if (!gate.isOwnPage(asker) && !isAllowedOrigin(gate, headers.origin)) {
-    throw new RequestProblem('forbidden', texts.socket_origin);
+    throw new RequestProblem('forbidden', texts.foreign_origin(headers));
   }
   const isNamed = headers['x-api-key'] !== undefined || hasCookieOnly(headers);
   const principal = isNamed ? await gate.identify(asker) : undefined;
@@ -329,8 +333,17 @@ function isAllowedOrigin(gate: Gate, origin: string | undefined): boolean {
   return origin !== undefined && gate.origins.includes(origin);
 }
 
-function refuse(stream: Duplex, status: number): void {
+/** Says why, as any other request is told: clients that are told nothing try again at once (beyond-all-reason/bar-lobby#715). */
+function refuse(stream: Duplex, { url = '' }: IncomingMessage, error: unknown, log: ServiceLog): void {
+  const path = url.replace(/\?.*$/u, '');
+  const { status, headers, body } = problemAnswer(error, { request_id: randomUUID(), path }, log);
+  const lines = Object.entries({
+    ...headers,
+    Connection: 'close',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   // A client that never closes its side would hold the connection open.
   stream.once('finish', () => stream.destroy());
-  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`);
 }

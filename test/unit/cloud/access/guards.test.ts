@@ -183,8 +183,22 @@ describe('host names', () => {
     'kit-7.local',
     '192.168.1.1:8080',
     '[::1]:80',
+    'kit.example.com.',
   ])('serves %s', async (host) => {
-    expect((await ask('GET', '/ready', { host })).status).toBe(200);
+    expect((await ask('GET', '/', { host })).status).toBe(200);
+  });
+
+  it('answers probes under any name: they have that of a container', async () => {
+    const host = 'kit-service:8080';
+    const statuses = ['/live', '/ready'].map(async (path) => (await ask('GET', path, { host })).status);
+    expect(await Promise.all(statuses)).toEqual([200, 200]);
+  });
+
+  it('names the proxy that passes on another Host to the page that logs in', async () => {
+    const from = { host: '127.0.0.1:8080', origin: 'https://kit.example.com' };
+    const body = JSON.stringify({ api_key: lab.key });
+    const refused = await ask('POST', '/api/session', { ...from, ...json }, body);
+    expect([refused.status, refused.body['detail']]).toEqual([403, texts.foreign_origin(from)]);
   });
 
   it.each(['evil.example', 'kit.example.com.evil.example', 'localhost.evil.example'])(

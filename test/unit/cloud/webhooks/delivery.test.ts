@@ -153,9 +153,13 @@ describe('Deliveries', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(24);
   });
 
-  it('wait as long as the receiver asks for', async () => {
+  it.each<readonly [string, () => string]>([
+    ['in seconds', () => '2'],
+    // Of whole seconds: up to one less.
+    ['by a time', () => new Date(Date.now() + 3_000).toUTCString()],
+  ])('wait as long as the receiver asks for, %s', async (_, ask_for) => {
     receiver.state.manner = 503;
-    receiver.state.retry_after = '2';
+    receiver.state.retry_after = ask_for();
     const webhook = await register();
     await alarm();
     await eventually('a failure', () => receiver.received.length > 0);
