@@ -18,7 +18,7 @@ import { limitInterimAnswers } from '../../platform/interim-answers.ts';
 /** Of a response, whose body means nothing. */
 const response_bytes_max = 64 * 1024;
 const header_bytes_max = 16 * 1024;
-const retry_after_s_max = 86_400;
+const retry_after_ms_max = 86_400_000;
 
 interface Delivery {
   readonly url: string;
@@ -64,7 +64,7 @@ async function sendOnce(delivery: Delivery, { policy, timeout_ms, signal }: Send
 
 interface Answered {
   readonly status: number;
-  readonly retry_after: string | undefined;
+  readonly headers: IncomingMessage['headers'];
 }
 
 async function post(
@@ -93,7 +93,7 @@ async function post(
     request.end(body);
   });
   await drain(response);
-  return { status: response.statusCode ?? 0, retry_after: response.headers['retry-after'] };
+  return { status: response.statusCode ?? 0, headers: response.headers };
 }
 
 /** Reads and forgets the body, up to its limit; the status counts, however the body ends. */
@@ -117,18 +117,25 @@ function reasonOf(error: unknown): string {
   return code.startsWith('HPE_') ? texts.no_http : systemReason(error);
 }
 
-function outcomeOf({ status, retry_after }: Answered): Attempt {
+function outcomeOf({ status, headers }: Answered): Attempt {
   if (status >= 200 && status < 300) return { kind: 'delivered', status };
   const isMoved = status >= 300 && status < 400;
   const reason = isMoved ? texts.redirected(status) : texts.refused(status);
-  const asked_s = /^\d{1,9}$/u.test(retry_after ?? '') ? Number(retry_after) : 0;
-  return {
-    kind: 'failed',
-    reason,
-    status,
-    asked_ms: Math.min(asked_s, retry_after_s_max) * 1_000,
-    gone: status === 410,
-  };
+  const asked_ms = Math.min(askedMs(headers), retry_after_ms_max);
+  return { kind: 'failed', reason, status, asked_ms, gone: status === 410 };
+}
+
+/** `Retry-After`: seconds, or a time by the clock of the receiver (acmesh-official/acme.sh#7201). */
+function askedMs({ 'retry-after': text = '', date = '' }: IncomingMessage['headers']): number {
+  if (/^\d{1,9}$/u.test(text)) return Number(text) * 1_000;
+  const until_ms = timeOf(text);
+  return until_ms === undefined ? 0 : Math.max(0, until_ms - (timeOf(date) ?? Date.now()));
+}
+
+/** `Date.parse` takes nearly anything. */
+function timeOf(text: string): number | undefined {
+  const isTime = /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/u.test(text);
+  return isTime ? Date.parse(text) : undefined;
 }
 
 /** The connection is made to one of the addresses that were checked: a name that resolves differently later changes nothing. */
