@@ -17,6 +17,13 @@ export function expiryOf({ cert, password }: Pick<BrokerOptions, 'cert' | 'passw
   return certificate_ms === undefined ? undefined : { what: 'certificate', at_ms: certificate_ms };
 }
 
+/** Until when the authorities in a file of them can be used: the last one to end counts, since others are being replaced. */
+export function authoritiesEnd(ca: string | undefined): number {
+  const blocks = ca?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];
+  if (blocks.length === 0) return Infinity;
+  return Math.max(...blocks.map((block) => Date.parse(new X509Certificate(block).validTo)));
+}
+
 /** `exp` of a JSON Web Token (RFC 7519 section 4.1.4), or `se` of a shared access signature of Azure. */
 function tokenEnd(password: string): number | undefined {
   const [, signature] = /^SharedAccessSignature .*\bse=(\d+)/u.exec(password) ?? [];

@@ -4,7 +4,8 @@ import { texts } from './texts.ts';
 /** Azure/iotedge#6877, Azure/azure-iot-explorer#604: filters that read TLS answer with certificates of their own. */
 const pass =
   'unless a filter or a login page of this network answers in its place, which must let the broker pass';
-const check_ca = `install the certificate of its authority on this machine, or name it as broker.ca_file, ${pass}`;
+// emqx/emqx#890, vernemq/vernemq#865.
+const check_ca = `install the certificate of its authority on this machine, or name it as broker.ca_file, or have the broker send its whole chain (fullchain.pem) where its authority is a public one, ${pass}`;
 const untrusted = `the authority that signed the certificate of the broker is not trusted; ${check_ca}`;
 
 const by_code: Readonly<Record<string, string>> = {
@@ -22,7 +23,7 @@ const by_code: Readonly<Record<string, string>> = {
   NAME_BLOCKED:
     'the name servers answer 0.0.0.0 for the broker, as filters of names do that block it; have its name allowed there, or use other name servers',
   CERT_HAS_EXPIRED:
-    'the certificate of the broker has expired; renew it, and check the clock of this machine',
+    'the certificate of the broker, or of an authority of it, has expired; renew it (kit-connector doctor names which), and check the clock of this machine',
   CERT_NOT_YET_VALID: 'the certificate of the broker is not valid yet; check the clock of this machine',
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   DEPTH_ZERO_SELF_SIGNED_CERT: `the certificate of the broker is self-signed and not trusted; ${check_ca}`,

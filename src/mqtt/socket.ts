@@ -179,7 +179,8 @@ export function tlsOptions(endpoint: BrokerEndpoint): ConnectionOptions {
     host,
     ...(isIP(host) === 0 && { servername: host }),
     ...(alpn !== undefined && { ALPNProtocols: [...alpn] }),
-    ...(ca !== undefined && { ca }),
+    // A file of intermediate authorities alone is enough elsewhere, too (eclipse-mosquitto/mosquitto#1518, hivemq/mqtt-cli#132).
+    ...(ca !== undefined && { ca, allowPartialTrustChain: true }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
   };

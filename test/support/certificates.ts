@@ -58,3 +58,40 @@ export async function makeCertificates(dir: string, client_name: string): Promis
     clientOf: async (name) => sign(name, name, 2),
   };
 }
+
+/** Paths of PEM files, each certificate signed by the one before it. */
+export interface Chain {
+  readonly root: string;
+  readonly intermediate: string;
+  /** For localhost. */
+  readonly server: KeyPair;
+}
+
+/** A chain of three, which end after so many days; below 0: before now. */
+export async function makeChain(dir: string, days: Readonly<Record<keyof Chain, number>>): Promise<Chain> {
+  let signer: readonly string[] = [];
+  const sign = async (name: keyof Chain): Promise<KeyPair> => {
+    const at = (end: string): string => join(dir, `${name}.${end}`);
+    const subject = name === 'server' ? 'subjectAltName=DNS:localhost' : 'basicConstraints=critical,CA:true';
+    await writeFile(at('ext'), subject);
+    await run(
+      'openssl',
+      'req',
+      ...curve,
+      '-keyout',
+      at('key'),
+      '-out',
+      at('csr'),
+      '-subj',
+      `/CN=the ${name}`,
+    );
+    const by = signer.length === 0 ? ['-signkey', at('key')] : signer;
+    const end = ['-days', String(days[name]), '-extfile', at('ext')];
+    await run('openssl', 'x509', '-req', '-in', at('csr'), '-out', at('crt'), ...by, ...end);
+    signer = ['-CA', at('crt'), '-CAkey', at('key'), '-CAcreateserial'];
+    return { cert: at('crt'), key: at('key') };
+  };
+  const root = await sign('root');
+  const intermediate = await sign('intermediate');
+  return { root: root.cert, intermediate: intermediate.cert, server: await sign('server') };
+}

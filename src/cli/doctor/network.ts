@@ -4,7 +4,12 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
+import {
+  connect as connectTls,
+  type DetailedPeerCertificate,
+  type PeerCertificate,
+  type TLSSocket,
+} from 'node:tls';
 import type { BrokerConfig } from '../../kit/config/broker.ts';
 import { validityWarning } from '../../kit/config/secrets.ts';
 import { messageOf, systemReason } from '../../platform/errors.ts';
@@ -164,6 +169,12 @@ function distrust(
   { ca }: Places,
 ): { readonly why: string; readonly remedy: string; readonly isUnknown?: true } {
   if (code.includes('EXPIRED')) {
+    const authority = expiredAuthority(socket.getPeerCertificate(true), Date.now());
+    if (authority) {
+      const { subject, valid_to } = authority;
+      const why = texts.authority_expired(plain(String(subject.CN ?? subject.O ?? '')), dayOf(valid_to));
+      return { why, remedy: texts.renew_authority(ca) };
+    }
     return {
       why: texts.has_expired,
       remedy: texts.renew_certificate_and_clock,
@@ -187,6 +198,17 @@ function distrust(
   };
 }
 
+/** The first expired certificate above that of the broker, as far as they are known here; undefined: that of the broker itself has. */
+function expiredAuthority(leaf: DetailedPeerCertificate, now_ms: number): PeerCertificate | undefined {
+  for (let at = leaf; Date.parse(at.valid_to) >= now_ms; at = at.issuerCertificate) {
+    const { issuerCertificate: next } = at;
+    // Whoever signed itself is the last one.
+    if (next === undefined || next === at) return undefined;
+    if (Date.parse(next.valid_to) < now_ms) return next;
+  }
+  return undefined;
+}
+
 /** Whether the client certificate of this machine is valid. */
 export function ownFinding(pem: string, now_ms: number): Finding {
   const what = 'client certificate';
@@ -207,8 +229,12 @@ export function validityFinding({ valid_to }: Pick<PeerCertificate, 'valid_to'>,
   const to_ms = Date.parse(valid_to);
   const what = 'broker certificate';
   if (Number.isNaN(to_ms)) return warn(what, texts.no_expiry, texts.ask_broker_operator);
-  const day = new Date(to_ms).toISOString().slice(0, 10);
+  const day = dayOf(valid_to);
   if (to_ms < now_ms) return fail(what, texts.expired_on(day), texts.renew_certificate);
   if (to_ms - now_ms < soon_ms) return warn(what, texts.expires_on(day), texts.renew_certificate_before);
   return ok(what, texts.valid_until_day(day));
+}
+
+function dayOf(date: string): string {
+  return new Date(date).toISOString().slice(0, 10);
 }

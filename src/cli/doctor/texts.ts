@@ -174,12 +174,16 @@ export const texts = {
   has_expired: 'it has expired',
   renew_certificate_and_clock:
     'install a new certificate at the broker; then check the clock of this machine',
+  authority_expired: (name: string, day: string) =>
+    `the certificate of its authority ${name} expired on ${day}`,
+  renew_authority: (ca: string) =>
+    `install the new one of the authority: at the broker, which sends it along, or in ${ca}; then check the clock of this machine`,
   not_yet_valid: 'it is not valid yet by the clock of this machine',
   check_clock: 'check the clock of this machine',
   other_name: (names: string, host: string) => `it is for ${names}, not for ${host}`,
   ca_not_trusted: (issuer: string) => `its CA${issuer && ` ${issuer}`} is not trusted by this machine`,
   set_ca: (ca: string) =>
-    `set ${ca} to the CA certificate of the broker, unless a filter of this network signs in its place, which must let the broker pass`,
+    `set ${ca} to the CA certificate of the broker, or have the broker send its whole chain (fullchain.pem) where its CA is a public one, unless a filter of this network signs in its place, which must let the broker pass`,
   valid_until: (valid_to: string) => `valid until ${valid_to}`,
   certificate_unreadable: (reason: string) => `not readable: ${reason}`,
   write_as_pem: 'write it as PEM, beginning with -----BEGIN',

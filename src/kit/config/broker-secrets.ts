@@ -102,6 +102,9 @@ export function checkPair(secrets: Secrets, section: SecretKeys, context: Broker
   }
 }
 
+/** A longer file is what a system trusts, where always some of another authority has expired. */
+const chain_max = 10;
+
 function checkCertificates(
   secrets: Secrets,
   name: 'ca' | 'cert',
@@ -109,7 +112,8 @@ function checkCertificates(
 ): readonly X509Certificate[] | undefined {
   const given = secrets[name];
   const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);
-  for (const certificate of certificates ?? []) {
+  const isOfSystem = certificates !== undefined && certificates.length > chain_max;
+  for (const certificate of isOfSystem ? [] : (certificates ?? [])) {
     const warning = validityWarning(texts.certificate_in(given?.file ?? ''), certificate, Date.now());
     if (warning) context.warnings.push(warning);
   }

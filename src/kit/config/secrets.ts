@@ -7,15 +7,17 @@ import { texts } from './texts.ts';
 /** A secret, or the reason why it cannot be read. */
 export type Read<T> = { readonly value: T } | { readonly fault: string };
 
-/** Far above any chain of certificates. */
+/** Far above any password or chain of certificates. */
 const secret_bytes_max = 100_000;
+/** The authorities that a system trusts may be named, too: 220 kB in Debian. */
+const certificates_bytes_max = 2_000_000;
 
 /** The text of a file; `secret`: only its owner and group may have access. */
 export async function readSecret(
   file: string,
   { secret }: { readonly secret: boolean },
 ): Promise<Read<string>> {
-  return readSecretText(file, { secret, bytes_max: secret_bytes_max });
+  return readSecretText(file, { secret, bytes_max: secret ? secret_bytes_max : certificates_bytes_max });
 }
 
 /** The certificates of a PEM text, the first one first. */

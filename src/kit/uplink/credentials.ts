@@ -1,6 +1,6 @@
 /** The credentials at the broker, which others renew on disk while the kit runs: certificates of an authority, tokens of a cloud. */
 import type { BrokerOptions } from '../../mqtt/broker.ts';
-import { type Expiry, expiryOf } from '../../mqtt/credentials.ts';
+import { authoritiesEnd, type Expiry, expiryOf } from '../../mqtt/credentials.ts';
 import type { Problems } from './problems.ts';
 import { texts } from './texts.ts';
 
@@ -34,15 +34,32 @@ export class Credentials {
     const broker = await this.#renew(configured);
     this.#used = expiryOf(broker);
     this.#judge(this.#used);
+    this.#judgeAuthorities(broker);
     return broker;
   }
 
   /** Those of the connection end soon, and there are others that last longer. */
   async isRenewalDue(): Promise<boolean> {
-    if (this.#used === undefined || this.#broker === undefined) return false;
-    const next = expiryOf(await this.#renew(this.#broker));
+    if (this.#broker === undefined) return false;
+    const broker = await this.#renew(this.#broker);
+    const next = expiryOf(broker);
     this.#judge(next);
-    return this.#used.at_ms - this.#wall() < renew_ahead_ms && (next?.at_ms ?? Infinity) > this.#used.at_ms;
+    this.#judgeAuthorities(broker);
+    const { at_ms = Infinity } = this.#used ?? {};
+    return at_ms - this.#wall() < renew_ahead_ms && (next?.at_ms ?? Infinity) > at_ms;
+  }
+
+  /** Once they have ended, the kit is offline, and so are all others that have the same file. */
+  #judgeAuthorities({ ca }: BrokerOptions): void {
+    const end_ms = authoritiesEnd(ca);
+    if (end_ms - this.#wall() > warn_ahead_ms.certificate) return this.#problems.clear('authorities');
+    const day = dayOf(end_ms);
+    this.#problems.note('authorities', {
+      sentence: texts.authorities_end(day),
+      line: texts.credentials_end,
+      facts: { ends: day, what: 'ca_file' },
+      lasts: 'until_cleared',
+    });
   }
 
   #judge(expiry: Expiry | undefined): void {
@@ -52,7 +69,7 @@ export class Credentials {
       return;
     }
     const what = expiry.what === 'certificate' ? 'client certificate' : 'token';
-    const day = new Date(expiry.at_ms).toISOString().slice(0, 10);
+    const day = dayOf(expiry.at_ms);
     this.#problems.note('credentials', {
       sentence: (left_ms > 0 ? texts.expires : texts.has_expired)(what, day),
       line: texts.credentials_end,
@@ -60,4 +77,8 @@ export class Credentials {
       lasts: 'until_cleared',
     });
   }
+}
+
+function dayOf(at_ms: number): string {
+  return new Date(at_ms).toISOString().slice(0, 10);
 }

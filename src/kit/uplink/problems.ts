@@ -19,6 +19,7 @@ type ProblemKind =
   | 'undelivered'
   | 'large_packets'
   | 'credentials'
+  | 'authorities'
   | 'rate'
   | 'other_broker'
   | 'moved'

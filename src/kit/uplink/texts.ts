@@ -38,6 +38,8 @@ export const texts = {
     `the ${what} for the broker ends on ${day}; renew it in its file, it is used from then on`,
   has_expired: (what: string, day: string) =>
     `the ${what} for the broker ended on ${day}; renew it in its file, it is used at the next attempt`,
+  authorities_end: (day: string) =>
+    `the authority in the CA file of the broker ends on ${day}, and the kit trusts the broker no longer then; install the new one in that file, it is used from then on`,
   other_broker: 'using another broker',
   first_broker_away: 'first broker did not work; using another one',
   uses_other_broker: (first: string, words: string, used: string) =>

@@ -5,7 +5,7 @@ import { createServer as createTls, type TlsOptions } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { plainFault } from '../../../src/mqtt/faults.ts';
 import { openTransport } from '../../../src/mqtt/socket.ts';
-import { makeCertificates, type Certificates } from '../../support/certificates.ts';
+import { makeCertificates, makeChain, type Certificates } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
@@ -61,13 +61,32 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
         ];
         expect(faults.map((fault) => fault.split(';')[0])).toEqual([
           'the authority that signed the certificate of the broker is not trusted',
-          'the certificate of the broker has expired',
+          'the certificate of the broker, or of an authority of it, has expired',
           expect.stringMatching(/client certificate/),
           'the broker does not offer TLS 1.2 or later',
           'the port does not use TLS',
         ]);
         expect(faults.join()).not.toMatch(/SSL routines|use-system-ca|node_modules/);
       });
+    });
+  });
+
+  it('does not fail with a file of intermediate authorities alone', async () => {
+    await withDirectory(async (dir) => {
+      const { intermediate, server } = await makeChain(dir, { root: 2, intermediate: 2, server: 2 });
+      const [cert, key, ca] = await Promise.all(
+        [server.cert, server.key, intermediate].map(async (file) => readFile(file, 'utf8')),
+      );
+      const broker = createTls({ cert, key }, (socket) => socket.end());
+      broker.listen(0, '127.0.0.1');
+      await once(broker, 'listening');
+      const address = broker.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      const endpoint = { url: `mqtts://localhost:${port}`, ca, cert: undefined, key: undefined };
+      const { stream } = await openTransport(endpoint, new AbortController().signal);
+      expect(stream.destroyed).toBe(false);
+      stream.destroy();
+      broker.close();
     });
   });
 
@@ -79,7 +98,7 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed'],
     ['UNABLE_TO_GET_ISSUER_CERT', 'not trusted'],
     ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'not trusted'],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'not trusted'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'send its whole chain (fullchain.pem)'],
     ['CERT_HAS_EXPIRED', 'has expired'],
     ['CERT_NOT_YET_VALID', 'not valid yet'],
     ['CERT_SIGNATURE_FAILURE', 'forged or damaged'],

@@ -1,15 +1,16 @@
 /** What the doctor finds on the way to the broker and there, and that the kit's session is none the worse for it. */
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { connect, connectAsync } from 'mqtt';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkBrokerSession, useOfKit } from '../../../../src/cli/doctor/broker-session.ts';
 import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import type { BrokerConfig } from '../../../../src/kit/config/broker.ts';
 import { startMosquitto } from '../../../support/brokers/broker.ts';
 import { startTinyproxy } from '../../../support/brokers/proxies.ts';
-import { makeCertificates } from '../../../support/certificates.ts';
+import { makeCertificates, makeChain } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
 import { withDirectory } from '../../../support/temporary.ts';
@@ -132,6 +133,30 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
       }
     });
   });
+
+  test.each([
+    ['root', { root: -1, intermediate: 2, server: 2 }],
+    ['intermediate', { root: 2, intermediate: -1, server: 2 }],
+  ])(
+    'the %s is named where it has expired, and the certificate of the broker has not',
+    async (name, days) => {
+      await withDirectory(async (dir) => {
+        const { root, intermediate, server } = await makeChain(dir, days);
+        const chain = join(dir, 'fullchain.pem');
+        await writeFile(
+          chain,
+          (await readFile(server.cert, 'utf8')) + (await readFile(intermediate, 'utf8')),
+        );
+        const broker = await startMosquitto({ tls: { ca: root, pair: { cert: chain, key: server.key } } });
+        onTestFinished(async () => broker.stop());
+        const found = await checkNetwork(optionsFor(broker.url, { ca: await readFile(root, 'utf8') }), never);
+        expect(found.slice(2)).toMatchObject([
+          { level: 'fail', finding: holding(`its authority the ${name} expired on 20`) },
+          { level: 'warn', what: 'broker certificate' },
+        ]);
+      });
+    },
+  );
 
   test('a wrong password is reported, and the right one may read and write the topics of the kit', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });

@@ -1,10 +1,10 @@
 /** What a good configuration becomes, and how the secrets beside it are read. */
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readControlSocket } from '../../../../src/kit/config/config.ts';
-import { makeCertificates } from '../../../support/certificates.ts';
+import { makeCertificates, makeChain } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { faultsOf, kit_id, readText } from './lab.ts';
@@ -222,6 +222,20 @@ test.skipIf(peerMissing('openssl'))(
       const alone = await readText(dir, broker(`${pair}  username: ''\n`));
       expect(alone.broker?.username).toBeUndefined();
       expect((await readText(dir, broker(pair))).broker?.username).toBe(kit_id);
+    });
+  },
+);
+
+test.skipIf(peerMissing('openssl'))(
+  'the authorities of a system may be named as ca_file, though some of them have expired',
+  async () => {
+    await withDirectory(async (dir) => {
+      const { root, server } = await makeChain(dir, { root: -1, intermediate: 2, server: 2 });
+      const some = (await readFile(root, 'utf8')) + (await readFile(server.cert, 'utf8'));
+      // Debian has 140 of them in 220 kB, Fedora more.
+      await writeFile(join(dir, 'ca-certificates.crt'), some.repeat(200));
+      const { broker: read, warnings } = await readText(dir, broker('  ca_file: ca-certificates.crt\n'));
+      expect([read?.ca?.length, warnings]).toEqual([200 * some.length, []]);
     });
   },
 );

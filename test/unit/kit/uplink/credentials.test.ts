@@ -10,7 +10,7 @@ import { texts } from '../../../../src/kit/uplink/texts.ts';
 import { expiryOf } from '../../../../src/mqtt/credentials.ts';
 import { brokerOptions } from '../../../support/brokers/broker-options.ts';
 import { startMosquitto } from '../../../support/brokers/broker.ts';
-import { makeCertificates } from '../../../support/certificates.ts';
+import { makeCertificates, makeChain } from '../../../support/certificates.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startConnector } from '../../../support/kit/connector.ts';
 import { peerMissing } from '../../../support/peers.ts';
@@ -91,6 +91,28 @@ describe('credentials', () => {
       }
       const day = new Date(end_ms).toISOString().slice(0, 10);
       expect(sentences).toEqual([texts.expires('client certificate', day)]);
+    });
+  });
+});
+
+describe.skipIf(peerMissing('openssl'))('a file of authorities', () => {
+  it('is named 14 days before the last of them ends, until there is another', async () => {
+    await withDirectory(async (dir) => {
+      const made = await makeChain(dir, { root: 2, intermediate: 90, server: 2 });
+      const [soon, later] = await Promise.all(
+        [made.root, made.intermediate].map(async (file) => readFile(file, 'utf8')),
+      );
+      const world = { ca: soon };
+      const sentences = new Map<string, string>();
+      const credentials = new Credentials(async () => brokerOptions('mqtts://b', { ca: world.ca }), {
+        note: (kind, { sentence }) => void sentences.set(kind, sentence),
+        clear: (...kinds) => kinds.forEach((kind) => sentences.delete(kind)),
+      });
+      await credentials.read(configured);
+      expect([...sentences.values()]).toEqual([expect.stringMatching(/CA file of the broker ends on 20/u)]);
+      world.ca = `${soon}${later}`;
+      expect(await credentials.isRenewalDue()).toBe(false);
+      expect([...sentences.values()]).toEqual([]);
     });
   });
 });
