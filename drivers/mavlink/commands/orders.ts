@@ -12,7 +12,14 @@ import {
 } from './gate.ts';
 import { distance_m } from '../vehicles/geo.ts';
 import { texts } from './texts.ts';
-import { flightMode, isHomeward, type ModeName, modeNumbers, type ModeNumbers } from '../vehicles/modes.ts';
+import {
+  flightMode,
+  isExternalMode,
+  isHomeward,
+  type ModeName,
+  modeNumbers,
+  type ModeNumbers,
+} from '../vehicles/modes.ts';
 import { armingCauses, isFenceEnabled, modeCauses, type Situation } from '../vehicles/situation.ts';
 import type { Form, Order } from './ways.ts';
 
@@ -83,8 +90,8 @@ function armingOrder(armed: boolean, param2: number): Omit<Order, 'may_resend' |
 }
 
 /** A Blimp of ArduPilot has the mode and not the command (GCS_MAVLink_Blimp.cpp). */
-export function returnOrder(situation: Pick<Situation, 'armed' | 'autopilot' | 'kind'>): Order {
-  const { autopilot, kind } = situation;
+export function returnOrder(situation: Pick<Situation, 'armed' | 'autopilot' | 'kind' | 'mode'>): Order {
+  const { autopilot, kind, mode: before } = situation;
   const numbers = kind === 'blimp' ? modeNumbers(autopilot, kind, 'RTL') : undefined;
   if (autopilot === 'ardupilot' && numbers)
     return { ...modeOrder('RTL', numbers, situation), what: 'return_home' };
@@ -99,16 +106,29 @@ export function returnOrder(situation: Pick<Situation, 'armed' | 'autopilot' | '
     effect_wait_ms,
     isObserved: (contact, since_ms) => {
       const mode = contact.latest.since('HEARTBEAT', since_ms)?.custom_mode ?? Number.NaN;
-      return contact.recovery_modes.has(mode) || isHomeward(modeOf(contact, since_ms));
+      const isHome = contact.recovery_modes.has(mode) || isHomeward(modeOf(contact, since_ms));
+      return isHome || isReplaced(contact, since_ms, { command: command_return, before });
     },
   };
+}
+
+/** Whether a PX4 accepted the command, and changed to an external mode for it. */
+function isReplaced(
+  contact: Contact,
+  since_ms: number,
+  { command, before }: { readonly command: number; readonly before: string | null },
+): boolean {
+  const { acks, autopilot, latest } = contact;
+  const mode = latest.since('HEARTBEAT', since_ms)?.custom_mode;
+  if (mode === undefined || !isExternalMode(autopilot, mode) || modeOf(contact) === before) return false;
+  return acks.some(({ ack, at_ms }) => ack.command === command && ack.result === 0 && at_ms >= since_ms);
 }
 
 /** `hold`, a mode of the interface, or one of a single kind of vehicle. */
 export function modeOrder(
   mode: ModeName | 'hold' | 'SURFACE' | 'TAKEOFF',
   { main, sub, custom_mode }: ModeNumbers,
-  { autopilot, armed }: Pick<Situation, 'armed' | 'autopilot'>,
+  { autopilot, armed, mode: before }: Pick<Situation, 'armed' | 'autopilot' | 'mode'>,
 ): Order {
   const base_mode = base_mode_custom | (autopilot === 'px4' && armed ? base_mode_armed : 0);
   return {
@@ -126,7 +146,8 @@ export function modeOrder(
     isObserved: (contact, since_ms) =>
       contact.latest.since('HEARTBEAT', since_ms)?.custom_mode === custom_mode ||
       // A quadplane may return as a copter instead (Q_RTL_MODE).
-      (mode === 'RTL' && contact.kind === 'vtol' && isHomeward(modeOf(contact, since_ms))),
+      (mode === 'RTL' && contact.kind === 'vtol' && isHomeward(modeOf(contact, since_ms))) ||
+      isReplaced(contact, since_ms, { command: command_set_mode, before }),
     fallback: (contact) =>
       contact.send('SET_MODE', { target_system: contact.sysid, base_mode, custom_mode })
         ? undefined

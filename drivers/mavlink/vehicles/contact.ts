@@ -19,7 +19,7 @@ import { type Frame, fingerprintOf, type MavlinkVersion } from '../wire/frame.ts
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isTransfer } from './mission-kinds.ts';
-import { needsModeList } from './modes.ts';
+import { modeToList } from './modes.ts';
 import { Overturned } from '../reports/overturned.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { OwnHeartbeats, Burst } from '../reports/own-heartbeats.ts';
@@ -72,6 +72,8 @@ const answers_keep_ms = 10_000;
 const answers_max = 32;
 const texts_max = 20;
 const modes_max = 128;
+/** The name of an external mode of PX4 that has not registered (mavlink/streams/AVAILABLE_MODES.hpp). */
+const mode_absent = '(Mode not available)';
 /** One vehicle sends one heartbeat a second. So many within `beats_window_ms` may come from two. */
 const beats_of_two = 8;
 const beats_window_ms = 5_000;
@@ -86,8 +88,11 @@ const command_request_message = 512;
 const command_request_capabilities = 520;
 const command_get_home = 410;
 const result_in_progress = 5;
-/** MAV_STANDARD_MODE. */
-const standard_safe_recovery = 5;
+/** MAV_STANDARD_MODE, by number. */
+const standard_modes = ' POSITION_HOLD ORBIT CRUISE ALTITUDE_HOLD SAFE_RECOVERY MISSION LAND TAKEOFF'.split(
+  ' ',
+);
+const standard_safe_recovery = standard_modes.indexOf('SAFE_RECOVERY');
 const stream_requests: ReadonlySet<number> = new Set([
   command_set_interval,
   command_request_message,
@@ -350,10 +355,7 @@ export class Contact {
   /** Collects what the autopilot reports in several messages: modes and events, and its answers to probes. */
   #collect({ name, fields }: Decoded, now_ms: number): void {
     if (name === 'AVAILABLE_MODES') {
-      const { custom_mode, mode_name, standard_mode } = fields;
-      if (mode_name === '' || this.modes.size >= modes_max) return;
-      this.modes.set(custom_mode, mode_name);
-      if (standard_mode === standard_safe_recovery) this.recovery_modes.add(custom_mode);
+      this.#nameMode(fields);
     } else if (name === 'CURRENT_EVENT_SEQUENCE') {
       this.events.current(fields);
     } else if (name === 'RESPONSE_EVENT_ERROR') {
@@ -364,6 +366,15 @@ export class Contact {
       this.#streams?.requestMetadata();
       this.#onEvent(this, fields, now_ms);
     }
+  }
+
+  /** A standard mode needs no name of its own (common.xml, AVAILABLE_MODES). */
+  #nameMode({ custom_mode, mode_name, standard_mode }: Messages['AVAILABLE_MODES']): void {
+    const name = mode_name || standard_modes[standard_mode];
+    const hasRoom = this.modes.size < modes_max || this.modes.has(custom_mode);
+    if (!name || name === mode_absent || !hasRoom) return;
+    this.modes.set(custom_mode, name);
+    if (standard_mode === standard_safe_recovery) this.recovery_modes.add(custom_mode);
   }
 
   /** What its events mean is in a file that it serves. */
@@ -380,7 +391,8 @@ export class Contact {
     if (isArmed(heartbeat)) this.armed_ms = now_ms;
     if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
     this.autopilot = found;
-    if (needsModeList(found, this.kind, heartbeat)) this.#streams.requestModes();
+    const listed = modeToList(found, this.kind, { ...heartbeat, offered: this.modes });
+    if (listed !== undefined) this.#streams.requestModes(listed);
     if (!this.#beats.note(now_ms)) return;
     this.#streams.recheckIdentity(now_ms);
     // Neither shows two vehicles alone: another program may send heartbeats, and a second radio of the same vehicle may be slow.

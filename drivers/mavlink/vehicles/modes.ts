@@ -31,7 +31,7 @@ const px4_main =
   '- MANUAL ALTCTL POSCTL AUTO ACRO OFFBOARD STABILIZED RATTITUDE SIMPLE TERMINATION ALTITUDE_CRUISE';
 /** Names as in the autopilot's sources; ground stations show LOITER as Hold. */
 const px4_auto =
-  '- READY TAKEOFF LOITER MISSION RTL LAND - FOLLOW PRECLAND VTOL_TAKEOFF EXTERNAL1 EXTERNAL2 EXTERNAL3 EXTERNAL4 EXTERNAL5 EXTERNAL6 EXTERNAL7 EXTERNAL8';
+  '- READY TAKEOFF LOITER MISSION RTL LAND - FOLLOW PRECLAND VTOL_TAKEOFF EXTERNAL1 EXTERNAL2 EXTERNAL3 EXTERNAL4 EXTERNAL5 EXTERNAL6 EXTERNAL7 EXTERNAL8 GUIDED_COURSE';
 
 const ardupilot_modes: Readonly<Record<Kind, readonly string[]>> = {
   copter: arducopter.split(' '),
@@ -69,10 +69,11 @@ export function flightMode(
   return known.startsWith('EXTERNAL') ? (own_name ?? known) : known;
 }
 
-/** Whether the autopilot's own list is needed: for a mode that the tables lack, or for AUTOLAND. */
-export function needsModeList(autopilot: Autopilot, kind: Kind, heartbeat: ModeShown): boolean {
+/** Returns the mode for which the autopilot's own list is needed: one without a name, or AUTOLAND. */
+export function modeToList(autopilot: Autopilot, kind: Kind, heartbeat: ModeShown): number | undefined {
   const name = flightMode(autopilot, kind, heartbeat) ?? '';
-  return kind === 'plane' || /^(?:UNKNOWN|EXTERNAL)/u.test(name);
+  if (/^(?:UNKNOWN|EXTERNAL)/u.test(name)) return heartbeat.custom_mode;
+  return kind === 'plane' ? arduplane_landing_mode : undefined;
 }
 
 interface ModeShown {
@@ -147,6 +148,11 @@ export const px4_orbit_mode = ((1 << 24) | (px4_main_position << 16)) >>> 0;
 function landing(kind: Kind, offered: ReadonlyMap<number, string> | undefined): string {
   if (kind === 'vtol' || (kind === 'plane' && offered?.has(qland))) return 'QLAND';
   return kind === 'plane' ? 'AUTOLAND' : 'LAND';
+}
+
+/** Whether it is a mode of PX4 that runs on a companion computer, which may replace one of its own (PX4-Autopilot#20707). */
+export function isExternalMode(autopilot: Autopilot, custom_mode: number): boolean {
+  return autopilot === 'px4' && nameOf('px4', 'other', custom_mode)?.startsWith('EXTERNAL') === true;
 }
 
 /** Whether this mode brings the vehicle home. */

@@ -92,6 +92,8 @@ const metadata: readonly Wanted[] = [
   { name: 'COMPONENT_METADATA', msgid: 397, once: true },
   { name: 'COMPONENT_INFORMATION', msgid: 395, once: true },
 ];
+/** A PX4 has eight external modes. */
+const lists_max = 16;
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
 /** Cameras that the autopilot answers for, and then their streams: ArduPilot from 4.4. Others refuse it. */
@@ -171,6 +173,8 @@ export class Streams {
   #has_no_intervals = false;
   /** It refused REQUEST_MESSAGE for its identity. */
   #identity: 'requested' | 'capabilities' | 'none' = 'requested';
+  /** The flight modes for which the list of all was requested. */
+  readonly #listed_for = new Set<number>();
   /** No request is due before this time. */
   #next_check_ms = Number.NEGATIVE_INFINITY;
 
@@ -190,12 +194,18 @@ export class Streams {
     this.#has_no_intervals = false;
     this.#identity = 'requested';
     this.#wants.clear();
+    this.#listed_for.clear();
     for (const wanted of wantedMessages(this.#autopilot, this.#rates)) this.#want(wanted);
   }
 
-  /** Requests the list of flight modes. It is long, and most vehicles have only modes that are in the tables. */
-  requestModes(): void {
-    this.#wantOnce(available_modes);
+  /**
+   * Requests the list of flight modes for one of them. It is long, and most vehicles have only modes that are in the tables; external
+   * modes of PX4 come later.
+   */
+  requestModes(custom_mode: number): void {
+    if (this.#listed_for.has(custom_mode) || this.#listed_for.size >= lists_max) return;
+    this.#listed_for.add(custom_mode);
+    this.#want(available_modes);
   }
 
   /** Requests where the metadata of the events is. */

@@ -16,7 +16,7 @@ const rtl = 6;
 const beat = { custom_mode: 4, type: 2, autopilot: 3, base_mode: 129, system_status: 4, mavlink_version: 3 };
 
 /** An ArduCopter that returns home when it is told so; each link to it accepts the attempts of these numbers only. */
-const copter = { autopilot: 'ardupilot', kind: 'copter', armed: true } as const;
+const copter = { autopilot: 'ardupilot', kind: 'copter', armed: true, mode: 'GUIDED' } as const;
 
 function copterOver(links: readonly { readonly accepts: (attempt: number) => boolean }[]) {
   const changes = new Changes();

@@ -266,6 +266,12 @@ describe.concurrent('A vehicle of another autopilot', () => {
       outcome: 'Heim',
     },
     {
+      what: 'that lists them without names, as only other modes need one',
+      autopilot: 0,
+      modes: [{ custom_mode: 6, mode_name: '', standard_mode: 5 }],
+      outcome: 'SAFE_RECOVERY',
+    },
+    {
       what: 'that names its modes',
       autopilot: 0,
       modes: [{ custom_mode: 6, mode_name: 'RTL' }],

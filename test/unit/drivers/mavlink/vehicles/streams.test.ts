@@ -171,16 +171,19 @@ describe('Stream requests', () => {
     };
     settle(0, 5);
     expect(asked).toEqual([]);
-    streams.requestModes();
-    streams.requestModes();
+    streams.requestModes(26);
+    streams.requestModes(26);
     settle(5, 400);
     expect(asked).toHaveLength(4);
     streams.restart(400_000);
-    streams.requestModes();
+    streams.requestModes(26);
     settle(400, 402);
     streams.received('AVAILABLE_MODES', 402_000);
     settle(402, 800);
     expect(asked).toHaveLength(5);
+    streams.requestModes(27);
+    settle(800, 802);
+    expect(asked).toHaveLength(6);
   });
 
   it('include the identity at most every 5 s while a second vehicle is suspected', () => {
