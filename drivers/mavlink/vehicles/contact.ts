@@ -15,8 +15,8 @@ import {
   QuadplaneEvidence,
 } from '../reports/kind.ts';
 import type { Link } from '../links/link.ts';
-import { type Frame, fingerprintOf, type MavlinkVersion } from '../wire/frame.ts';
-import { SeenRecently } from '../../../src/platform/seen-recently.ts';
+import { FrameCopies } from '../reports/frame-copies.ts';
+import type { Frame, MavlinkVersion } from '../wire/frame.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
 import { isTransfer } from './mission-kinds.ts';
 import { modeToList } from './modes.ts';
@@ -67,9 +67,6 @@ const shared_evidence_ms = 75_000;
 const probe_max_ms = 60_000;
 const probe_units_per_ms = 1_000;
 const acks_max = 16;
-/** Longer than any way through a mesh. A sequence number returns sooner, but rarely with the same answer. */
-const answers_keep_ms = 10_000;
-const answers_max = 32;
 const texts_max = 20;
 const modes_max = 128;
 /** The name of an external mode of PX4 that has not registered (mavlink/streams/AVAILABLE_MODES.hpp). */
@@ -142,7 +139,7 @@ export class Contact {
   readonly #out: Outgoing;
   readonly #rival: ContactParts['rival'];
   /** Answers by what tells them apart. */
-  readonly #answers = new SeenRecently<number>({ keep_ms: answers_keep_ms, max: answers_max });
+  readonly #copies = new FrameCopies();
   readonly #onEvent: ContactParts['onEvent'];
   readonly #onText: ContactParts['onText'];
   readonly #statusTexts = new StatusTexts();
@@ -276,13 +273,9 @@ export class Contact {
     return this.#rival.isPresent(performance.now());
   }
 
-  /** Whether it is no answer that has been received before: a router may deliver one twice. */
-  isNew({ name }: Decoded, frame: Frame, now_ms: number): boolean {
-    if (name !== 'COMMAND_ACK') return true;
-    const answer = fingerprintOf(frame);
-    if (this.#answers.has(answer, now_ms)) return false;
-    this.#answers.note(answer, true, now_ms);
-    return true;
+  /** Whether it is no answer and no text that has been received before. */
+  isNew(message: Decoded, frame: Frame, now_ms: number): boolean {
+    return this.#copies.isNew(message, frame, now_ms);
   }
 
   /** Returns whether the link accepted the frame. */

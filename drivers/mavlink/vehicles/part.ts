@@ -120,8 +120,8 @@ export class Part {
     return true;
   }
 
-  /** Returns the text that the message completes. */
-  receive(message: Decoded, now_ms: number): StatusText | undefined {
+  /** Returns the texts that are complete, or have waited too long for a part. */
+  receive(message: Decoded, now_ms: number): readonly StatusText[] {
     this.last_ms = now_ms;
     if (!this.#online) {
       this.#online = true;
@@ -129,8 +129,10 @@ export class Part {
     }
     this.#learn(message);
     if (this.#isStale && this.#changed.take(now_ms)) this.#announce();
+    const late = this.#texts.overdue(now_ms);
     const text = message.name === 'STATUSTEXT' ? this.#texts.receive(message.fields, now_ms) : undefined;
-    return text && { ...text, text: `${this.#parts.part}: ${text.text}` };
+    const all = text ? [...late, text] : late;
+    return all.map((each) => Object.assign({}, each, { text: `${this.#parts.part}: ${each.text}` }));
   }
 
   #learn(message: Decoded): void {
@@ -273,16 +275,14 @@ export class Parts {
     this.#needs = needs;
   }
 
-  receive(message: Decoded, from: FromPart): StatusText | undefined {
+  receive(message: Decoded, from: FromPart): readonly StatusText[] {
     const { vehicle, source, compid, now_ms } = from;
     const key = `${vehicle.asset_key}.${compid}`;
     const known = this.#all.get(key);
-    if (known) {
-      return known.hears(source, now_ms) ? known.receive(message, now_ms) : undefined;
-    }
+    if (known) return known.hears(source, now_ms) ? known.receive(message, now_ms) : [];
     const sender = message.name === 'HEARTBEAT' ? senderOf(message.fields) : undefined;
     if (sender?.is === 'part') this.#add(key, sender, from);
-    return undefined;
+    return [];
   }
 
   /** What the active autopilot of a vehicle reports of cameras that it answers for (mavlink#2121): they are there while it is. */

@@ -33,6 +33,7 @@ import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import type { VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { isSameHardware } from '../reports/hardware.ts';
+import { FrameCopies } from '../reports/frame-copies.ts';
 import { KnownMetadata } from '../reports/metadata-fetch.ts';
 import { texts } from './texts.ts';
 import { Vehicle, type VehicleParts } from './vehicle.ts';
@@ -132,6 +133,8 @@ export class VehicleRegistry {
   /** By asset_key. */
   readonly #vehicles = new Map<string, Vehicle>();
   readonly #components: Parts;
+  /** Of frames of components. */
+  readonly #copies = new FrameCopies();
   readonly #radios = new Radios();
   readonly #rivals: Rivals;
   readonly #sharedIds: SharedIdLog;
@@ -489,14 +492,15 @@ export class VehicleRegistry {
 
   #component(message: Decoded, { link, peer, frame, now_ms }: From): void {
     const { sysid, compid } = frame;
+    if (!this.#copies.isNew(message, frame, now_ms)) return;
     const own = this.#vehicleBehind(link, peer, sysid);
     const vehicle = own ?? this.#vehicleBeside(link, sysid);
     const source = own ? own_source : `${link.name} ${sourceOf(peer)}`;
     if (!vehicle) return;
-    const text = this.#components.receive(message, { vehicle, source, sysid, compid, now_ms });
-    if (!text) return;
-    this.#log.text({ asset_key: vehicle.asset_key, isVehicle: true }, text);
-    vehicle.receivePartText(text, link, now_ms);
+    for (const text of this.#components.receive(message, { vehicle, source, sysid, compid, now_ms })) {
+      this.#log.text({ asset_key: vehicle.asset_key, isVehicle: true }, text);
+      vehicle.receivePartText(text, link, now_ms);
+    }
   }
 
   #vehicleBehind(link: Link, peer: string, sysid: number): Vehicle | undefined {

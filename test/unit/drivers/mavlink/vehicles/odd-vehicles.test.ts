@@ -7,6 +7,7 @@ import { texts as link_texts } from '../../../../../drivers/mavlink/links/texts.
 import { keyOfPassphrase, signingWith, ticks_per_s } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
+import { sleep } from '../../../../../src/platform/time.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
@@ -147,6 +148,41 @@ describe.concurrent('A component of a vehicle', () => {
         messages: [{ text: `camera: ${text}`, severity: 'warning' }],
       });
       camera.close();
+    });
+  });
+});
+
+describe.concurrent('Texts of which a router delivers each frame twice (qgroundcontrol#12754)', () => {
+  it.each([
+    ['an autopilot', 1, ''],
+    ['a camera', 100, 'camera: '],
+  ])('of %s are told once, and whole', async (_of, compid, name) => {
+    await withLab(async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      drone.beatCamera();
+      await lab.until('online', `${drone_key}:component-100`);
+      const tell = (id: number, ...chunks: readonly string[]): void => {
+        for (const [chunk_seq, chunk] of chunks.entries()) {
+          const fields = { severity: 4, text: chunk, id, chunk_seq };
+          const frame = encode('STATUSTEXT', fields, { sysid: 1, compid, seq: id + chunk_seq });
+          for (let copy = 0; copy < 2; copy += 1) drone.sendRaw(frame);
+        }
+      };
+      const text = 'Storage is nearly full, 90 MB are left of it, and it was';
+      tell(3, text.slice(0, 50), text.slice(50));
+      tell(5, `${'-'.repeat(44)} lost:`);
+      await sleep(1_500, new AbortController().signal);
+      tell(7, 'no more');
+      await lab.sees('messages', ({ messages }) => JSON.stringify(messages).includes('no more'));
+      const told = lab.outbox.drafts.findLast(({ channel }) => channel === lab.feed('messages'));
+      expect(told?.data).toMatchObject({
+        messages: [
+          { text: `${name}no more`, count: 1 },
+          { text: `${name}${'-'.repeat(44)} lost:`, count: 1 },
+          { text: `${name}${text}`, count: 1 },
+        ],
+      });
     });
   });
 });
