@@ -5,7 +5,7 @@ import type { Decoded, Messages } from '../wire/messages.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { type Contact, isArmed } from './contact.ts';
 import { charge_states, failedSensors, fenceFeed } from './feeds.ts';
-import { isArmingReason } from './situation.ts';
+import { isArmingReason, isFenceOff } from './situation.ts';
 import { texts } from './texts.ts';
 
 type Evidence = Pick<Contact, 'autopilot' | 'latest'>;
@@ -89,6 +89,7 @@ export class Failsafes {
     if (name === 'HEARTBEAT') this.#beat(fields, contact, now_ms);
     else if (name === 'BATTERY_STATUS') this.#battery(fields);
     else if (name === 'FENCE_STATUS') this.#fence(fields);
+    else if (name === 'SYS_STATUS' && this.#causes.has('fence')) this.#endFence(contact, now_ms);
     else return;
     this.#report();
   }
@@ -162,6 +163,10 @@ export class Failsafes {
     const { breached, breach_type } = fenceFeed(status);
     if (breached === true) this.#begin('fence', texts.fence_breached(breach_type), { isState: true });
     else this.#end('fence');
+  }
+
+  #endFence(contact: Evidence, now_ms: number): void {
+    if (isFenceOff(contact, now_ms)) this.#end('fence', { isState: true });
   }
 
   #begin(type: FailsafeType, reason: string | null, { isState } = { isState: false }): void {

@@ -311,13 +311,13 @@ export function vfrHudFeed(hud: Messages['VFR_HUD']): Feed<'vfr_hud'> {
   };
 }
 
-/** `RC_CHANNELS` or `RC_CHANNELS_RAW`. PX4 sends percent, others a scale to 254. */
+/** `RC_CHANNELS` or `RC_CHANNELS_RAW`. PX4 sends percent, others a scale to 254; of ArduPilot 0 is no report (AP_RSSI.cpp). */
 export function rcFeed(
   { rssi, chancount = null }: { readonly rssi: number; readonly chancount?: number | null },
   autopilot: Autopilot,
 ): Feed<'rc'> {
   const full = autopilot === 'px4' ? 100 : unknown_u8 - 1;
-  const isKnown = rssi !== unknown_u8 && chancount !== 0;
+  const isKnown = rssi !== unknown_u8 && chancount !== 0 && (rssi !== 0 || autopilot !== 'ardupilot');
   return { rssi_pct: isKnown ? Math.min(100, rounded((rssi / full) * 100, 0)) : null, channels: chancount };
 }
 

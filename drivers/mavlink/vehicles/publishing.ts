@@ -29,7 +29,14 @@ import {
   highLatencySpeeds,
 } from './high-latency.ts';
 import type { Decoded, Messages } from '../wire/messages.ts';
-import { isPositionValid, position_fresh_ms, receiverOf, situationOf, type Situation } from './situation.ts';
+import {
+  isFenceOff,
+  isPositionValid,
+  position_fresh_ms,
+  receiverOf,
+  situationOf,
+  type Situation,
+} from './situation.ts';
 
 export type DroneSink = AssetSink<typeof droneFeeds>;
 export type Charge = Pick<Reading, 'remaining_pct' | 'voltage'>;
@@ -57,6 +64,8 @@ export class Publishing {
   /** When each was reported. */
   readonly #reported_ms = new Map<number, number>();
   #charge: Charge | undefined;
+  /** Of a fence that is breached. */
+  #breach: ReturnType<typeof fenceFeed> | undefined;
   /** When it was last published. */
   #position_ms = Number.NEGATIVE_INFINITY;
   readonly #flight = new FlightTime();
@@ -77,7 +86,7 @@ export class Publishing {
     else if (name === 'ATTITUDE') this.#sink.publish('attitude', attitudeFeed(fields));
     else if (name === 'VFR_HUD') this.#sink.publish('vfr_hud', vfrHudFeed(fields));
     else if (name === 'BATTERY_STATUS') this.#battery(fields, contact, now_ms);
-    else if (name === 'SYS_STATUS') this.#systemBattery(fields, now_ms);
+    else if (name === 'SYS_STATUS') this.#system(fields, contact, now_ms);
     else if (name === 'RC_CHANNELS' || name === 'RC_CHANNELS_RAW')
       this.#sink.publish('rc', rcFeed(fields, contact.autopilot));
     else this.#more(message, contact, now_ms);
@@ -85,7 +94,7 @@ export class Publishing {
 
   #more({ name, fields }: Decoded, { latest }: Contact, now_ms: number): void {
     if (name === 'VIBRATION') this.#sink.publish('vibration', vibrationFeed(fields));
-    else if (name === 'FENCE_STATUS') this.#sink.publish('fence', fenceFeed(fields));
+    else if (name === 'FENCE_STATUS') this.#publishFence(fenceFeed(fields));
     else if (name === 'HOME_POSITION') {
       const home = homeFeed(fields, receiverOf(latest, now_ms));
       if (home) this.#sink.publish('home', home);
@@ -93,6 +102,17 @@ export class Publishing {
     else if (name === 'ALTITUDE') this.#terrain(clearanceFeed(fields));
     else if (name === 'WIND') this.#wind(windFeed(fields));
     else if (name === 'WIND_COV') this.#wind(windVectorFeed(fields));
+  }
+
+  #publishFence(fence: ReturnType<typeof fenceFeed>): void {
+    this.#breach = fence.breached === true ? fence : undefined;
+    this.#sink.publish('fence', fence);
+  }
+
+  #system(status: Messages['SYS_STATUS'], contact: Contact, now_ms: number): void {
+    this.#systemBattery(status, now_ms);
+    if (this.#breach && isFenceOff(contact, now_ms))
+      this.#publishFence({ ...this.#breach, breached: false, breach_type: 'none' });
   }
 
   #terrain(terrain: ReturnType<typeof terrainFeed>): void {

@@ -39,6 +39,7 @@ export interface Situation {
 const heartbeat_fresh_ms = 3_500;
 export const position_fresh_ms = 3_000;
 const status_fresh_ms = 5_000;
+const fence_fresh_ms = 15_000;
 /** Home is reported every five seconds, and when it changes. */
 const home_fresh_ms = 30_000;
 /** ArduPilot repeats its reasons every 30 s. */
@@ -147,6 +148,13 @@ export function preArmCheck(
 export function isFenceEnabled({ latest }: Contact, since_ms: number): boolean {
   const enabled = latest.since('SYS_STATUS', since_ms)?.onboard_control_sensors_enabled ?? 0;
   return (enabled & geofence_bit) !== 0;
+}
+
+/** An ArduPilot sends FENCE_STATUS while its fence is enabled (GCS_Fence.cpp). One that only reports breaches sets no bit. */
+export function isFenceOff({ latest }: Pick<Contact, 'latest'>, now_ms: number): boolean {
+  const status = latest.fresh('SYS_STATUS', status_fresh_ms, now_ms);
+  const isReported = latest.fresh('FENCE_STATUS', fence_fresh_ms, now_ms) !== undefined;
+  return status !== undefined && (status.onboard_control_sensors_enabled & geofence_bit) === 0 && !isReported;
 }
 
 function positionOf(contact: Contact, now_ms: number): Situation['position'] {

@@ -18,25 +18,29 @@ type Step =
   | { readonly beat: keyof typeof states; readonly armed?: boolean }
   | { readonly charge_state: number; readonly id?: number }
   | { readonly breach: number; readonly type?: number }
+  /** Nothing for so long. */
+  | { readonly later_ms: number }
   /** Bits of sensors that have failed. */
-  | { readonly failed: number };
+  | { readonly failed: number; readonly enabled?: number };
 
 /** Returns the failsafes that are shown after each change. */
 function shown(steps: readonly Step[], autopilot: 'ardupilot' | 'px4' | 'other' = 'ardupilot') {
   const latest = new LatestMessages();
+  let now_ms = 0;
   const published: string[] = [];
   const failsafes = new Failsafes(({ types }) => published.push(types.join(' ')));
   const receive = (message: Decoded): void => {
-    latest.put(message, 0);
-    failsafes.receive(message, { autopilot, latest }, 0);
+    latest.put(message, now_ms);
+    failsafes.receive(message, { autopilot, latest }, now_ms);
   };
   for (const step of [{ beat: 'active' } as const, ...steps]) {
-    if ('text' in step) failsafes.text({ severity: 2, ...step });
+    if ('later_ms' in step) now_ms += step.later_ms;
+    else if ('text' in step) failsafes.text({ severity: 2, ...step });
     else if ('beat' in step) receive({ name: 'HEARTBEAT', fields: heartbeat(step) });
     else if ('charge_state' in step)
       receive({ name: 'BATTERY_STATUS', fields: { ...telemetry.BATTERY_STATUS(), id: 0, ...step } });
     else if ('breach' in step) receive({ name: 'FENCE_STATUS', fields: fence(step) });
-    else receive({ name: 'SYS_STATUS', fields: sensors(step.failed) });
+    else receive({ name: 'SYS_STATUS', fields: sensors(step) });
   }
   return published;
 }
@@ -52,10 +56,13 @@ function fence({ breach, type = 1 }: Extract<Step, { readonly breach: unknown }>
   return { breach_status: breach, breach_count: 1, breach_type, breach_time: 0, breach_mitigation: 0 };
 }
 
-function sensors(failed: number): Messages['SYS_STATUS'] {
+function sensors({
+  failed,
+  enabled = 0x7fff_ffff,
+}: Extract<Step, { readonly failed: unknown }>): Messages['SYS_STATUS'] {
   const known = {
     onboard_control_sensors_present: 0x7fff_ffff,
-    onboard_control_sensors_enabled: 0x7fff_ffff,
+    onboard_control_sensors_enabled: enabled,
   };
   const state = { autopilot: 'ardupilot', pre_arm_ok: true, gps: 'ok' } as Parameters<
     typeof telemetry.SYS_STATUS
@@ -65,6 +72,7 @@ function sensors(failed: number): Messages['SYS_STATUS'] {
 
 const critical = { beat: 'critical' } as const;
 const active = { beat: 'active' } as const;
+const fence_off = { failed: 0, enabled: 0 };
 
 type Row = readonly [name: string, steps: readonly Step[], expected: readonly string[], by?: 'px4' | 'other'];
 
@@ -129,6 +137,14 @@ const rows: readonly Row[] = [
     [{ text: 'Circle fence breached', severity: 4 }, { breach: 0 }],
     ['', 'fence', ''],
   ],
+  // ArduPilot clears the breach then, and sends no FENCE_STATUS any more (GCS_Fence.cpp).
+  [
+    'the fence, until the pilot disables it',
+    [{ breach: 1 }, { later_ms: 3_000 }, fence_off, { later_ms: 20_000 }, fence_off],
+    ['', 'fence', ''],
+  ],
+  ['the fence that only reports', [{ breach: 1 }, fence_off, { breach: 1 }, fence_off], ['', 'fence']],
+  ['the fence over an outage', [{ breach: 1 }, { later_ms: 20_000 }, { failed: 0 }], ['', 'fence']],
   ['missing terrain', [{ text: 'Failsafe: Terrain data missing' }], ['', 'terrain']],
   [
     'a crash, until it is armed again',
@@ -184,6 +200,19 @@ describe('The failsafes of a vehicle', () => {
       expect(shown(steps, by)).toEqual(expected);
     },
   );
+});
+
+describe('The fence of an ArduPilot', () => {
+  it('is no longer breached once the pilot has disabled it', async () => {
+    await withDrone({ airborne: true }, async (lab, drone) => {
+      drone.fills = { SYS_STATUS: { onboard_control_sensors_enabled: 0 } };
+      drone.send('FENCE_STATUS', fence({ breach: 1, type: 3 }));
+      drone.withheld.add('FENCE_STATUS');
+      expect(await lab.sees('fence', ({ breached }) => breached === true)).toMatchObject({ breach_count: 1 });
+      const off = { breached: false, breach_count: 1, breach_type: 'none' };
+      expect(await lab.sees('fence', ({ breach_type }) => breach_type === 'none')).toEqual(off);
+    });
+  });
 });
 
 const isEvent = (channel: string, name: string): boolean =>

@@ -53,6 +53,9 @@ describe('The other feeds', () => {
     ['px4', 80, 8, 80],
     ['ardupilot', 203, 8, 80],
     ['ardupilot', 255, 8, null],
+    // Without RSSI_TYPE, its default, and without a signal (mavlink#1027).
+    ['ardupilot', 0, 8, null],
+    ['px4', 0, 8, 0],
     ['px4', 0, 0, null],
   ] as const)(
     'have the transmitter of a %s: %i with %i channels is %s %%',
