@@ -74,6 +74,7 @@ export async function setup(given: SetupOptions, shell: Shell): Promise<number> 
       isWritten && !isOfService(file) && path !== flags.passwordFile;
     await Promise.all(placed.map(async (path) => (isNeeded(path) ? undefined : rm(path, { force: true }))));
   }
+  if (!isWritten && shell.signal.aborted) complain(shell, texts.cancelled);
   return isWritten ? finish(file, shell) : exit.failed;
 }
 
@@ -184,7 +185,9 @@ async function finish(file: string, shell: Shell): Promise<number> {
   if (code === exit.ok) {
     const { drivers: configured } = await readConfig(file, { drivers, credentials_dir: undefined });
     const isDefault = file === config_file_default;
-    const start = isDefault ? texts.restart_service : texts.run_daemon(file);
+    // Containers have no systemd.
+    const restart = existsSync('/run/systemd/system') ? texts.restart_service : texts.restart_daemon;
+    const start = isDefault ? restart : texts.run_daemon(file);
     const look = isDefault ? 'kit-connector doctor' : texts.run_doctor(file);
     say(shell, texts.next_steps(start, look, configured.length));
   }

@@ -149,6 +149,7 @@ export const texts = {
   too_many_copies: (path: string) => `too many copies beside ${path}; remove the ones that are not needed`,
   daemon_is_running: 'kit-connector is running; devices on the ports that it uses are not found',
   scanning: (seconds: number) => `scanning for devices for ${seconds} s ...`,
+  restart_daemon: 'restart kit-connector',
   restart_service: 'systemctl restart kit-connector',
   run_daemon: (file: string) => `kit-connector run --config ${file}`,
   run_doctor: (file: string) => `kit-connector doctor --config ${file}`,

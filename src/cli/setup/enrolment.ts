@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { readTypedUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
+import { texts as file_texts } from '../../platform/texts.ts';
 import { texts } from '../texts.ts';
 import type { SetupFlags } from './answers.ts';
 import { unwritable, writeSecret } from './files.ts';
@@ -57,7 +58,9 @@ export async function flagsOf(from: string, config: string): Promise<Enrolled> {
 }
 
 async function readEnrolment(file: string): Promise<z.output<typeof enrolmentFile>> {
-  const text = await readTypedUpTo(file, table_bytes_max);
+  const text = await readTypedUpTo(file, table_bytes_max).catch((cause: unknown) => {
+    throw new Error(`--from: ${file} ${file_texts.unreadable(cause)}`, { cause });
+  });
   try {
     return enrolmentFile.parse(JSON.parse(text));
   } catch (error) {

@@ -18,6 +18,17 @@ async function run(...words: readonly string[]) {
   return { code, out: shell.stdout(), err: shell.stderr() };
 }
 
+test('setup names the file of service enrol that it cannot read, and the remedy', async () => {
+  await withDirectory(async (dir) => {
+    const missing = join(dir, 'seven.kit');
+    const { code, err } = await run('setup', '-c', join(dir, 'config.yaml'), '--from', missing, '--no-ask');
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/^--from: \S+seven\.kit cannot be read \(.*\); /u),
+    ]);
+  });
+});
+
 test.skipIf(peerMissing('mosquitto', 'openssl')).for([
   ['a certificate', []],
   ['a password', ['--password']],

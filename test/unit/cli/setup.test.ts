@@ -228,6 +228,24 @@ test('a secret answer is not shown, and Ctrl-C ends the question', async () => {
   await expect(left).rejects.toThrow(texts.cancelled);
 });
 
+test('a line feed that comes behind its carriage return is no answer to the next question, nor is what else was pasted', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const shown: string[] = [];
+  output.on('data', (chunk: Buffer) => shown.push(chunk.toString()));
+  const ask = terminalAsk(input, output, never);
+  const first = ask('name: ', { hidden: false });
+  input.write('Kit 7\r');
+  expect(await first).toBe('Kit 7');
+  const second = ask('broker: ', { hidden: false });
+  input.write('\n');
+  input.write('none\r\nu\r\ngeheim\r\n');
+  expect(await second).toBe('none');
+  const third = ask('user: ', { hidden: false });
+  input.write('\n');
+  expect(await third).toBe('');
+  expect(shown.join('')).not.toContain('geheim');
+});
+
 /** MAVLink 1, HEARTBEAT of a ground station (MAV_TYPE_GCS) with the system id 255. */
 function stationHeartbeat(): Buffer {
   const body = [9, 0, 255, 190, 0, 0, 0, 0, 0, 6, 8, 0, 0, 3];
