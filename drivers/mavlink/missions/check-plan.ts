@@ -17,7 +17,7 @@ import {
   type PlannedItem,
 } from './item.ts';
 import { type MissionKind, ownItems } from '../vehicles/mission-kinds.ts';
-import { areasOf, outsideAreas } from './fence.ts';
+import { areasOf, droppedArea, outsideAreas } from './fence.ts';
 import { texts } from './texts.ts';
 
 export type Limits = Pick<MavlinkOptions, 'goto' | 'speed_max_mps'>;
@@ -37,7 +37,7 @@ export function checkPlan(
 ): string | undefined {
   const { home } = situation;
   if (!home) return texts.home_unknown;
-  if (kind === 'fence') return checkFence(items, situation.position ?? home, situation.autopilot);
+  if (kind === 'fence') return checkFence(items, situation.position ?? home, situation);
   for (const planned of items) {
     const fault =
       kind === 'rally' ? checkRally(planned, situation, limits) : checkItem(planned, situation, limits);
@@ -166,14 +166,13 @@ function isFlownTo({ item }: PlannedItem): boolean {
 }
 
 /** A fence that the vehicle is outside of would be breached at once. */
-function checkFence(
-  items: readonly PlannedItem[],
-  at: Place,
-  autopilot: Situation['autopilot'],
-): string | undefined {
+function checkFence(items: readonly PlannedItem[], at: Place, situation: Situation): string | undefined {
   const unset = items.find(({ item: { x, y } }) => x === 0 && y === 0);
   if (unset) return texts.fault(unset.path, texts.place_unset);
-  const outside = outsideAreas(areasOf(items), at, autopilot);
+  const areas = areasOf(items);
+  const outside = outsideAreas(areas, at, situation.fence_rule);
+  const dropped = outside === undefined ? droppedArea(areas, situation) : undefined;
+  if (dropped) return texts.fault(dropped.path, texts.dropped(dropped.includes));
   if (outside === undefined) return undefined;
   return outside === 'all'
     ? texts.fault('geoFence', texts.not_included)

@@ -273,12 +273,13 @@ async function upload(
   const fault = checkPlan(input.kind, read.items, situation, limits);
   if (fault !== undefined) throw notSent(fault);
   vehicle.stored.forget(input.kind);
+  const begun_ms = performance.now();
   const storing = storingOf(vehicle, to, { ...input, context, situation });
   const stored = await storeItems(to, read.items, storing);
   return {
     ...remember(vehicle, situation, { kind: input.kind, items: stored.items }),
     acknowledged: stored.acknowledged,
-    ...(input.kind === 'fence' ? await enforcementOf(to, context) : {}),
+    ...(input.kind === 'fence' ? await enforcementOf(to, context, begun_ms) : {}),
     ...notKept(stored, read.items, ownItems(input.kind, situation.autopilot)),
     ...(read.others.length > 0 ? { not_uploaded: [...read.others] } : {}),
   };

@@ -61,17 +61,26 @@ function placeOf({ item: { x, y } }: PlannedItem): Place {
   return { lat: x / 1e7, lon: y / 1e7 };
 }
 
-/** ArduPilot demands to be inside each inclusion area (AC_PolyFence_loader), PX4 inside one of them (geofence.cpp). */
+/** ArduPilot demands to be inside each inclusion area (AC_PolyFence_loader), older PX4 inside one of them (geofence.cpp). */
 export function outsideAreas(
   areas: readonly Area[],
   at: Place,
-  autopilot: Situation['autopilot'],
+  fence_rule: Situation['fence_rule'],
 ): Area | 'all' | undefined {
   const excluding = areas.find(({ includes, contains }) => !includes && contains(at));
   if (excluding) return excluding;
   const including = areas.filter(({ includes }) => includes);
-  if (autopilot !== 'px4') return including.find(({ contains }) => !contains(at));
+  if (fence_rule === 'each') return including.find(({ contains }) => !contains(at));
   return including.length === 0 || including.some(({ contains }) => contains(at)) ? undefined : 'all';
+}
+
+/** Returns the first area that a PX4 accepts and then drops, since home is not where the area demands it (PX4-Autopilot#22394). */
+export function droppedArea(
+  areas: readonly Area[],
+  { autopilot, fence_rule, home }: Pick<Situation, 'autopilot' | 'fence_rule' | 'home'>,
+): Area | undefined {
+  if (autopilot !== 'px4' || fence_rule !== 'each' || !home) return undefined;
+  return areas.find(({ includes, contains }) => contains(home) !== includes);
 }
 
 /** Returns what holds a vehicle to the fence that it has stored, and to the limits that it enforces. */
@@ -81,7 +90,8 @@ export function heldToFence(vehicle: Bounded): NonNullable<Bounded['againstFence
     if (!('to' in found) || found.situation.is_high_latency) return undefined;
     const { to, situation } = found;
     const items = await storedFence(vehicle, to, context);
-    const areas = areasOf(items.map((item, index) => ({ path: texts.fence_item(index), item })));
+    const stored = areasOf(items.map((item, index) => ({ path: texts.fence_item(index), item })));
+    const areas = stored.filter((area) => droppedArea([area], situation) === undefined);
     return (
       againstAreas(areas, way, situation) ??
       beyondLimits(await limitsOf(vehicle, { to, situation, context }), way, situation)
@@ -89,11 +99,11 @@ export function heldToFence(vehicle: Bounded): NonNullable<Bounded['againstFence
   };
 }
 
-function againstAreas(areas: readonly Area[], way: FencedWay, { autopilot }: Situation): string | undefined {
+function againstAreas(areas: readonly Area[], way: FencedWay, { fence_rule }: Situation): string | undefined {
   if (areas.length === 0) return undefined;
-  const outside = outsideAreas(areas, way.to, autopilot);
+  const outside = outsideAreas(areas, way.to, fence_rule);
   if (outside !== undefined) return texts.target_against_fence(outside === 'all' ? undefined : outside);
-  const isIn = (at: Place): boolean => outsideAreas(areas, at, autopilot) === undefined;
+  const isIn = (at: Place): boolean => outsideAreas(areas, at, fence_rule) === undefined;
   if (!circleOf(way).every(isIn)) return texts.circle_against_fence;
   return way.from && isIn(way.from) && !placesBetween(way.from, way.to).every(isIn)
     ? texts.way_against_fence
@@ -214,10 +224,14 @@ function beyondLimits(
     : undefined;
 }
 
-/** Whether a vehicle enforces the areas of its fence, with the parameters that say so; null: they could not be read. */
+/**
+ * Whether a vehicle enforces the areas of its fence, with the parameters that say so; null: they could not be read. `since_ms`: before
+ * the fence was sent.
+ */
 export async function enforcementOf(
   to: Addressee,
   context: CommandContext,
+  since_ms: number,
 ): Promise<{
   readonly enforced: boolean | null;
   readonly warning?: string;
@@ -230,7 +244,7 @@ export async function enforcementOf(
     return { enforced: null, warning: texts.enforcement_unknown(names.join(', ')) };
   const parameters = Object.fromEntries(values);
   const reason = is_px4
-    ? px4Laxity(values)
+    ? (invalidity(to, since_ms) ?? px4Laxity(values))
     : ardupilotLaxity(values, isFenceEnabled(to.contact, performance.now() - state_fresh_ms));
   return { enforced: reason === undefined, parameters, ...(reason === undefined ? {} : { warning: reason }) };
 }
@@ -238,6 +252,14 @@ export async function enforcementOf(
 /** PX4 src/modules/navigator/geofence_params.yaml. */
 const px4_none = 0;
 const px4_warning = 1;
+
+/** A PX4 has accepted the areas then, and dropped one of them. */
+function invalidity({ contact }: Addressee, since_ms: number): string | undefined {
+  const told = contact.texts.find(
+    ({ text, at_ms }) => at_ms >= since_ms && /^geofence invalid/iu.test(text.text),
+  );
+  return told && texts.not_enforced(told.text.text);
+}
 
 function px4Laxity(values: ReadonlyMap<string, number>): string | undefined {
   const action = values.get('GF_ACTION');

@@ -82,6 +82,8 @@ export const texts = {
   excluded: 'the vehicle is inside this exclusion area',
   not_included: 'the vehicle is outside every inclusion area',
   not_in_area: 'the vehicle is outside this inclusion area',
+  dropped: (includes: boolean) =>
+    `home is ${includes ? 'outside this inclusion' : 'inside this exclusion'} area: a PX4 accepts it and does not enforce it`,
   fence_item: (index: number) => `fence item ${index}`,
   target_against_fence: (area: { readonly path: string; readonly includes: boolean } | undefined) =>
     area === undefined

@@ -30,6 +30,8 @@ export interface Situation {
   readonly position: (Place & { readonly alt_amsl_m: number }) | undefined;
   readonly home: (Place & { readonly alt_amsl_m: number }) | undefined;
   readonly undulation_m: number | undefined;
+  /** Of several inclusion areas of its fence it must be inside this one: PX4 before 1.15 is content with any (PX4-Autopilot#22394). */
+  readonly fence_rule: 'any' | 'each';
   readonly estimator: EstimatorHealth | undefined;
   readonly pre_arm_check: boolean | null;
   readonly pre_arm_reasons: readonly string[];
@@ -52,6 +54,7 @@ const pre_arm_bit = 0x1000_0000;
 /** MAV_SYS_STATUS_GEOFENCE. */
 export const geofence_bit = 0x10_0000;
 const fix_2d = 2;
+const px4_1_15 = 0x01_0f_00_00;
 const landed_on_ground = 1;
 const landed_unknown = 0;
 /** A vehicle that does not report its landed state counts as airborne above this height over home. */
@@ -85,10 +88,16 @@ export function situationOf(contact: Contact, now_ms: number): Situation {
     position: positionOf(contact, now_ms),
     home: homeOf(contact, now_ms),
     undulation_m: gps && undulation(gps),
+    fence_rule: fenceRuleOf(contact),
     estimator: estimatorOf(contact, now_ms),
     pre_arm_check: check,
     pre_arm_reasons: check === false ? reasonsOf(contact, mode, now_ms) : [],
   };
+}
+
+function fenceRuleOf({ autopilot, latest }: Contact): Situation['fence_rule'] {
+  const { flight_sw_version: version = 0 } = latest.last('AUTOPILOT_VERSION') ?? {};
+  return autopilot === 'px4' && version !== 0 && version < px4_1_15 ? 'any' : 'each';
 }
 
 /** Returns the latest report of the receiver that has a fix. */

@@ -34,6 +34,7 @@ const flying: Situation = {
   estimator: { ok: true, hasPosition: true, reasons: [] },
   pre_arm_check: true,
   pre_arm_reasons: [],
+  fence_rule: 'each',
 };
 const target = { lat: 47.001, lon: 8, alt_m: 30 };
 const limits = { min_m: 2, max_m: 120 };

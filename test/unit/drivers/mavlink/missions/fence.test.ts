@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { texts as command_texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
+import { messageOf } from '../../../../../src/platform/errors.ts';
+import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { missionItem } from '../../../../fakes/mission-drone.ts';
 import type { MavlinkLab } from '../mavlink-lab.ts';
 import { placeAt, planFile, withMission } from './mission-lab.ts';
@@ -64,14 +66,69 @@ describe.concurrent('upload_mission of a fence', () => {
   });
 });
 
+/** PX4-Autopilot#22394: from 1.15 on each area counts, and those without home are accepted and dropped. */
+describe.concurrent('Several areas of a PX4', () => {
+  const square = (east_m: number): readonly (readonly number[])[] => [
+    placeAt(200, east_m - 200),
+    placeAt(200, east_m + 200),
+    placeAt(-200, east_m + 200),
+    placeAt(-200, east_m - 200),
+  ];
+  const areas = (...easts_m: readonly number[]): Payload => {
+    const polygons = easts_m.map((east_m) => ({ inclusion: true, polygon: square(east_m), version: 1 }));
+    return {
+      kind: 'fence',
+      plan: planFile([], { geoFence: { version: 2, polygons, circles: [] } }),
+    } as Payload;
+  };
+  const released = { '1.14': 0x01_0e_00_ff, '1.15': 0x01_0f_00_ff } as const;
+  const withRelease = async (release: keyof typeof released, fn: Parameters<typeof withMission>[1]) =>
+    withMission({ autopilot: 'px4' }, async (lab, drone) => {
+      drone.fills = { AUTOPILOT_VERSION: { flight_sw_version: released[release] } };
+      drone.send('AUTOPILOT_VERSION', autopilotVersion(drone.uid));
+      await lab.sees('battery');
+      await fn(lab, drone);
+    });
+
+  it.each([
+    ['1.14', 250, undefined],
+    ['1.15', 250, texts.target_against_fence({ path: texts.fence_item(0), includes: true })],
+    ['1.15', 150, undefined],
+  ] as const)('hold the commands of the kit as %s does, %i m east', async (release, east_m, reason) => {
+    await withRelease(release, async (lab) => {
+      await lab.command('upload_mission', { ...areas(0, 100), allow_airborne: true }, long);
+      const refusal = await goTo(lab, [0, east_m]).then(() => undefined, messageOf);
+      expect(refusal).toBe(reason && refused(reason));
+    });
+  });
+
+  it('are refused where it would drop one', async () => {
+    await withRelease('1.15', async (lab, drone) => {
+      Object.assign(drone.flight, { lat: placeAt(0, 150)[0], lon: placeAt(0, 150)[1] });
+      drone.flight.mode = 'LOITER';
+      await lab.sees('gps', ({ lon }) => Math.abs(Number(lon) - placeAt(0, 150)[1]) < 1e-6);
+      const upload = lab.command('upload_mission', { ...areas(0, 250), allow_airborne: true }, long);
+      await expect(upload).rejects.toThrow(
+        texts.fault('geoFence.polygons[1].polygon[0]', texts.dropped(true)),
+      );
+    });
+  });
+
+  it('are not enforced where it says so', async () => {
+    await withRelease('1.15', async (lab, drone) => {
+      const words = "Geofence invalid, doesn't contain Home position";
+      drone.onParameters = () => drone.sendText(words);
+      const upload = lab.command('upload_mission', { ...areas(0), allow_airborne: true }, long);
+      await expect(upload).resolves.toMatchObject({ enforced: false, warning: texts.not_enforced(words) });
+    });
+  });
+});
+
 describe.concurrent('The stored fence', () => {
   it.each(['ardupilot', 'px4'] as const)('holds the own commands of the kit: %s', async (autopilot) => {
     await withMission({ autopilot }, async (lab, drone) => {
       await lab.command('upload_mission', payload as Payload, long);
-      const inclusion =
-        autopilot === 'px4'
-          ? texts.target_against_fence(undefined)
-          : texts.target_against_fence({ path: texts.fence_item(0), includes: true });
+      const inclusion = texts.target_against_fence({ path: texts.fence_item(0), includes: true });
       await expect(goTo(lab, [0, 250])).rejects.toThrow(refused(inclusion));
       await expect(goTo(lab, [100, 0])).rejects.toThrow(
         refused(texts.target_against_fence({ path: texts.fence_item(4), includes: false })),

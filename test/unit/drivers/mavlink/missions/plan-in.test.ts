@@ -29,6 +29,7 @@ const standing: Situation = {
   estimator: { ok: true, hasPosition: true, reasons: [] },
   pre_arm_check: true,
   pre_arm_reasons: [],
+  fence_rule: 'each',
 };
 const corner = ([lat, lon]: readonly [number, number]) => ({ lat, lon });
 /** A field with a corner that points inwards, between its north-west and its north-east. */
@@ -207,7 +208,7 @@ describe('A fence of a plan', () => {
 
   it('is refused if the vehicle would breach it at once', () => {
     const including = fenced(area(true, 10, 50));
-    expect(fault(including, { autopilot: 'px4' }, {}, 'fence')).toBe(
+    expect(fault(including, { autopilot: 'px4', fence_rule: 'any' }, {}, 'fence')).toBe(
       texts.fault('geoFence', texts.not_included),
     );
     const outside = texts.fault('geoFence.polygons[0].polygon[0]', texts.not_in_area);
