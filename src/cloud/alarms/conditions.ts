@@ -11,6 +11,9 @@ import { behindMs } from './clock-lag.ts';
 import { day_ms } from '../../platform/time.ts';
 
 const battery_low_pct = 20;
+const battery_critical_pct = 10;
+/** An alarm of a charge lasts, and stays as grave, until the charge is so much above its limit: it wavers. */
+const battery_margin_pct = 5;
 /** A backlog of fewer messages is reported only when it is old. */
 const waiting_reported_min = 100;
 const waiting_age_reported_min_ms = 60_000;
@@ -42,11 +45,15 @@ export type Evidence = Pick<
   'kit_id' | 'state' | 'heard_ms' | 'vouched_ms' | 'since_ms' | 'parts' | 'losses' | 'lag'
 >;
 
-/** Conditions of the kit itself. Those of an offline kit are not known beside what was said of its battery. */
-export function conditionsOf(kit: Evidence, now_ms: number): readonly Condition[] {
+/**
+ * Conditions of the kit itself. Those of an offline kit are not known beside what was said of its battery. `battery`: the severity of
+ * its open alarm of the battery.
+ */
+export function conditionsOf(kit: Evidence, now_ms: number, battery?: AlarmSeverity): readonly Condition[] {
+  const charge = ofBattery(kit, now_ms, battery);
   const conditions = isOnline(kit, now_ms)
-    ? [...ofBattery(kit, now_ms), ...ofOnline(kit, now_ms), ...ofQueue(kit, now_ms)]
-    : [{ what: 'offline', severity: 'critical' } as const, ...ofBattery(kit, now_ms)];
+    ? [...charge, ...ofOnline(kit, now_ms), ...ofQueue(kit, now_ms)]
+    : [{ what: 'offline', severity: 'critical' } as const, ...charge];
   for (const what of ['dropped', 'refused'] as const) {
     const value = lostLately(kit.losses[what], now_ms);
     if (value > 0) conditions.push({ what, severity: 'warning', value });
@@ -54,10 +61,12 @@ export function conditionsOf(kit: Evidence, now_ms: number): readonly Condition[
   return conditions;
 }
 
-function ofBattery(kit: Evidence, now_ms: number): Condition[] {
+function ofBattery(kit: Evidence, now_ms: number, before: AlarmSeverity | undefined): Condition[] {
   const { battery, battery_charging } = telemetrySnapshot(kit, now_ms);
-  if (battery === null || battery > battery_low_pct || battery_charging === true) return [];
-  const severity = battery <= battery_low_pct / 2 ? 'critical' : 'warning';
+  const low_pct = battery_low_pct + (before === undefined ? 0 : battery_margin_pct);
+  const critical_pct = battery_critical_pct + (before === 'critical' ? battery_margin_pct : 0);
+  if (battery === null || battery > low_pct || battery_charging === true) return [];
+  const severity = battery <= critical_pct ? 'critical' : 'warning';
   return [{ what: 'battery', severity, value: battery }];
 }
 

@@ -306,7 +306,8 @@ function followAssets(alarms: KitAlarms, assets: readonly AssetRow[], { isPassin
 
 function followConditions(alarms: KitAlarms, kit: Evidence, { isPassing, now_ms }: Around): void {
   const found = new Set<string>();
-  for (const condition of conditionsOf(kit, now_ms)) {
+  const battery = alarms.open.find(({ what }) => what === 'battery')?.severity;
+  for (const condition of conditionsOf(kit, now_ms, battery)) {
     const { what, severity: level, subject, value } = condition;
     const thing = thingOf(condition);
     found.add(`${what} ${thing}`);

@@ -166,6 +166,19 @@ onEachDatabase('Alarms that others reported', (open) => {
     expect(await kit.told()).toEqual(['battery raised', 'battery closed']);
   });
 
+  it('are told once of a charge that wavers around a limit (omacom/omarchy#10081, kc-GitHub/Wettersensor#11)', async () => {
+    const kit = await startKit(await open());
+    for (const [at, charge] of [20, 21, 20, 22, 19, 25].entries()) await kit.battery(1 + at, charge);
+    expect(await kit.told()).toEqual(['battery opened']);
+    for (const [at, charge] of [10, 11, 9, 14, 10].entries()) await kit.battery(10 + at, charge);
+    expect(await kit.told()).toEqual(['battery opened', 'battery raised']);
+    expect(await kit.alarms(20)).toMatchObject([{ severity: 'critical', value: 10, count: 1 }]);
+    await kit.battery(21, 16);
+    expect(await kit.alarms(21)).toMatchObject([{ severity: 'warning', state: 'open', value: 16 }]);
+    await kit.battery(22, 26);
+    expect(await kit.alarms(22)).toMatchObject([{ state: 'closed', count: 1 }]);
+  });
+
   it('of events end likewise: the end of an exceeded data cap is not as grave as the cap', async () => {
     const kit = await startKit(await open(), 'critical');
     const cap = async (minute: number, state: string) =>
