@@ -101,6 +101,8 @@ export interface ServiceParts {
   readonly onPartner?: OnPartner | undefined;
   /** Called when a task has failed without a report of its kit. */
   readonly onFailed?: (() => void) | undefined;
+  /** Called when a kit was removed; left out: nothing else knows of it. */
+  readonly onRemoved?: ((kit_id: string) => Promise<void>) | undefined;
   /** Left out: no viewer gets video here. */
   readonly video?: VideoSource | undefined;
 }
@@ -164,6 +166,18 @@ export class Service {
     await this.#parts.store.setKitLabel(kit_id, { name, tags: [...new Set(tags)], time_zone });
     this.#parts.changes.publish([{ kind: 'kit', kit_id }]);
     return this.kit(principal, kit_id);
+  }
+
+  /** Deletes everything that is kept of the kit, until it sends something itself. Throws `conflict` while it is online. */
+  async removeKit(principal: Principal, kit_id: string): Promise<void> {
+    const { store, changes, log, now, onRemoved } = this.#parts;
+    const kit = await this.#kit(principal, kit_id);
+    const now_ms = now();
+    if (isOnline(kit, now_ms)) throw new RequestProblem('conflict', texts.kit_online);
+    await store.eraseHistory({ kit_id, before_ms: now_ms }, now_ms);
+    changes.publish(await store.removeKit(kit_id, now_ms));
+    await onRemoved?.(kit_id);
+    log.info({ kit_id, requested_by_name: principal.label, key_id: principal.key_id }, texts.log_kit_removed);
   }
 
   /** Throws `unavailable` when the kit is offline and never reported. */

@@ -143,7 +143,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const access = { hosts, origins, proxies };
     const gate = new Gate({ keys, store, ...access, isSecure: options.tls !== undefined });
     const calls = { now: Date.now, onPartner: options.onPartner, onFailed: wake, video: options.video };
-    const service = new Service({ store, dispatcher, changes, log, ...calls });
+    const onRemoved = async (kit_id: string): Promise<void> => {
+      await keys.reload();
+      await files?.removeKit(kit_id);
+    };
+    const service = new Service({ store, dispatcher, changes, log, onRemoved, ...calls });
     const exclusion = noticeExclusion(store, log, signal);
     const unready = async (): Promise<string | undefined> =>
       exclusion.reason ?? ingest.unready ?? options.unready();

@@ -66,6 +66,9 @@ export const texts = {
   answer_unreadable: (reason: string) => `the answer of the kit cannot be read: ${reason}`,
   sdp_too_large: (chars_max: number) => `the offer has more than ${chars_max} characters`,
   body_not_sdp: 'send the offer with Content-Type: application/sdp',
+  kit_online:
+    'the kit is online: stop it, or take its login at the broker from it, and remove it when it is offline',
+  log_kit_removed: 'kit removed with all that was kept of it',
   no_kit: (kit_id: string) => `there is no kit ${kit_id}`,
   no_asset: (asset_id: string) => `the kit has no asset ${asset_id}`,
   changed_meanwhile: (tag: string) =>

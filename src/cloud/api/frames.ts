@@ -60,6 +60,7 @@ export const serverFrame = z.discriminatedUnion('type', [
     alarms: z.array(alarm).describe('the newest 50 that are not closed'),
   }),
   z.strictObject({ type: z.literal('kit'), ...stamp, kit: kitNow }),
+  z.strictObject({ type: z.literal('kit_gone'), ...stamp }).describe('it was removed; nothing follows'),
   z.strictObject({ type: z.literal('queue'), ...stamp, queue }),
   z.strictObject({ type: z.literal('asset'), ...stamp, asset: liveAsset }),
   z.strictObject({ type: z.literal('asset_gone'), ...stamp, asset_id: z.uuid() }),
@@ -136,6 +137,7 @@ const summaries = z.strictObject({
   ...stamp,
   kits: z.array(kit).max(summaries_at_once).describe('each replaces the entry with its id'),
   left: z.int().nonnegative().describe('entries of the first list that are still to come; then 0'),
+  gone: z.array(z.uuid()).optional().describe('kits that were removed; absent: none'),
 });
 
 const alarms = z.strictObject({
@@ -147,7 +149,7 @@ const alarms = z.strictObject({
 });
 
 const of_kit = { kit_id: z.uuid() };
-const [snapshot, ofKit, ofQueue, ofAsset, gone, commands, feed, ofTask, ofAlarm, ofFile, heartbeat] =
+const [snapshot, ofKit, kitGone, ofQueue, ofAsset, gone, commands, feed, ofTask, ofAlarm, ofFile, heartbeat] =
   serverFrame.options;
 
 /** Server to client: the frames of a kit's own socket with its `kit_id`, and summaries of all kits, at most one frame a second. */
@@ -156,6 +158,7 @@ export const fleetServerFrame = z.discriminatedUnion('type', [
   alarms,
   snapshot.extend(of_kit),
   ofKit.extend(of_kit),
+  kitGone.extend(of_kit),
   ofQueue.extend(of_kit),
   ofAsset.extend(of_kit),
   gone.extend(of_kit),

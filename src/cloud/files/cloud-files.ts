@@ -93,6 +93,11 @@ export class CloudFiles {
       .catch(() => undefined);
   }
 
+  /** Deletes the contents of a kit that is kept no longer. */
+  async removeKit(kit_id: string): Promise<void> {
+    await rm(join(this.#settings.dir, kit_id), { recursive: true, force: true });
+  }
+
   pathOf({ kit_id, file_id }: FilePlace): string {
     return join(this.#settings.dir, kit_id, file_id);
   }

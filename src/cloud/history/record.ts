@@ -37,7 +37,7 @@ export async function readSince(queries: Queries, kit_id: string): Promise<numbe
 
 export const since_name = 'history_since_ms';
 
-function sinceName(kit_id: string): string {
+export function sinceName(kit_id: string): string {
   return `${since_name}/${kit_id}`;
 }
 

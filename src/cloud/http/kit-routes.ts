@@ -72,6 +72,17 @@ const change = createRoute({
   request: { params: kitParams, body: jsonBody(changeKit) },
   responses: { 200: okJson(kit, 'the kit after the change'), ...changeProblem },
 });
+const remove = createRoute({
+  method: 'delete',
+  path: '/api/kits/{kit_id}',
+  operationId: 'removeKit',
+  summary: 'Remove a kit for good',
+  description:
+    'Deletes everything that the service keeps of a kit that is offline: history, alarms, tasks, assets, files; API keys and webhooks that name it lose it. If it sends something itself later, it is a new kit. Take its login at the broker from it, too. 409 while it is online. Needs the scope `history:erase`.',
+  tags,
+  request: { params: kitParams },
+  responses: { 204: { description: 'removed' }, ...changeProblem },
+});
 const getTelemetry = readRoute({
   path: '/api/kits/{kit_id}/telemetry',
   operationId: 'getKitTelemetry',
@@ -151,6 +162,12 @@ export function kitRoutes(service: Service): OpenAPIHono<Env> {
     const { principal } = c.var;
     demandScope(principal, 'assets:write');
     return c.json(await service.changeKit(principal, c.req.valid('param').kit_id, c.req.valid('json')), 200);
+  });
+  routes.openapi(remove, async (c) => {
+    const { principal } = c.var;
+    demandScope(principal, 'history:erase');
+    await service.removeKit(principal, c.req.valid('param').kit_id);
+    return c.body(null, 204);
   });
   routes.openapi(getQueue, async (c) =>
     c.json(await service.queue(c.var.principal, c.req.valid('param').kit_id), 200),

@@ -42,12 +42,13 @@ export class AlarmFollower {
       for (const change of news)
         if (change.kind === 'alarm' && maySee(principal, change.kit_id))
           this.#pending.set(change.alarm.alarm_id, change.alarm);
-      // A reader that is so far behind gets the list again.
-      if (this.#pending.size > pending_max) {
+      // A reader that is so far behind gets the list again, and one that has alarms of a removed kit.
+      const isOver = news.some(({ kind, kit_id }) => kind === 'kit_gone' && maySee(principal, kit_id));
+      if (isOver || this.#pending.size > pending_max) {
         this.#pending.clear();
         this.#after = 'start';
       }
-      if (this.#pending.size !== before) wake();
+      if (isOver || this.#pending.size !== before) wake();
     }, signal);
   }
 

@@ -106,6 +106,11 @@ export class KitFollower {
   }
 
   #keep(change: Change): void {
+    if (change.kind === 'kit_gone') {
+      this.#forget();
+      this.#late = [];
+      this.#snapshot_due = false;
+    }
     // The snapshot will have it.
     if (this.#snapshot_due) return;
     const key = keyOf(change);

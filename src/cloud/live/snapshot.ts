@@ -154,6 +154,7 @@ export async function framesOf(
       { type: 'queue', queue: queueResource(kit, Date.now()) },
     ];
   }
+  if (change.kind === 'kit_gone') return [{ type: 'kit_gone' }];
   if (change.kind === 'task') return [{ type: 'task', task: taskResource(change.task) }];
   if (change.kind === 'alarm') return [{ type: 'alarm', alarm: alarmResource(change.alarm, Date.now()) }];
   if (change.kind === 'file') return fileFrames(store, change, wants);
@@ -205,6 +206,8 @@ export function keyOf(change: Change): string {
       return `task ${change.task.task_id}`;
     case 'alarm':
       return `alarm ${change.alarm.alarm_id}`;
+    case 'kit_gone':
+      return change.kind;
     case 'file':
       return `file ${change.file_id}`;
     case 'feed':

@@ -65,7 +65,10 @@ export class SummaryFollower {
     const some = [...this.#changed].slice(0, summaries_at_once);
     for (const kit_id of some) this.#changed.delete(kit_id);
     if (this.#changed.size === 0) this.#isTime = false;
-    return { type: 'summaries', kits: this.#noted(await this.#listed(some)), left: 0 };
+    const kits = this.#noted(await this.#listed(some));
+    const gone = some.filter((kit_id) => !kits.some(({ id }) => id === kit_id));
+    for (const kit_id of gone) this.#turns.delete(kit_id);
+    return { type: 'summaries', kits, left: 0, ...(gone.length > 0 && { gone }) };
   }
 
   async #readMore(): Promise<void> {
@@ -111,7 +114,7 @@ const pace_ms = 1_000;
 /** Sockets take turns within that time, so that they do not write all at the same moment. */
 const turns = 4;
 /** Feed messages and commands change no summary. */
-const summary_kinds: ReadonlySet<Change['kind']> = new Set(['kit', 'asset', 'asset_gone']);
+const summary_kinds: ReadonlySet<Change['kind']> = new Set(['kit', 'kit_gone', 'asset', 'asset_gone']);
 
 type ReadKits = (kit_ids: readonly string[]) => Promise<readonly ListedKit[]>;
 type Reading = Promise<ReadonlyMap<string, ListedKit>>;

@@ -43,6 +43,7 @@ const ids = { kit_id: z.string(), asset_id: z.string() };
 /** A change in short form: the receiver reads the rest from the database, except for small messages, which are included. */
 const news = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('kit'), kit_id: ids.kit_id }),
+  z.object({ kind: z.literal('kit_gone'), kit_id: ids.kit_id }),
   z.object({ kind: z.literal('asset'), ...ids }),
   z.object({ kind: z.literal('commands'), ...ids }),
   z.object({ kind: z.literal('asset_gone'), ...ids }),

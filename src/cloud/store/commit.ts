@@ -7,6 +7,7 @@ import { findReused, refusalOf } from '../history/reused.ts';
 import { type Message, type Reception, isAboutState, type Refusal } from '../read-message.ts';
 import { putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
 import { type AppliedState, applyState } from './apply/apply.ts';
+import { dropRemoved } from './removed-kits.ts';
 import { putTelemetry, readTelemetry, type TelemetryArrival } from './apply/apply-telemetry.ts';
 import { applyMessage, droppedIn } from './apply/apply.ts';
 import { correctionOf, count, type Count, lockAndCount } from '../stored/commit-rows.ts';
@@ -32,9 +33,17 @@ export async function commitReceptions(
   receptions: readonly Reception[],
   { now_ms, keepsHistory }: { readonly now_ms: number; readonly keepsHistory: boolean },
 ): Promise<Committed> {
-  const deliveries = deliveriesOf(receptions, now_ms);
+  const all = deliveriesOf(receptions, now_ms);
+  const locked = await lockAndCount(
+    queries,
+    all.map((delivery) => expectedOf(delivery, keepsHistory)),
+    now_ms,
+  );
+  const { not_online, arrived, lags } = locked;
+  const removed = await dropRemoved(queries, all, locked.new_kits);
+  const deliveries = all.filter(({ kit_id }) => !removed.has(kit_id));
   const expected = deliveries.map((delivery) => expectedOf(delivery, keepsHistory));
-  const { new_kits, not_online, arrived, lags } = await lockAndCount(queries, expected, now_ms);
+  const new_kits = locked.new_kits.filter((kit_id) => !removed.has(kit_id));
   const known = await ReceivedNumbers.read(queries, deliveries.flatMap(numbersOf));
   // Kits are independent: over a network their statements need not wait for each other.
   const applied = deliveries.map(async (delivery) => {

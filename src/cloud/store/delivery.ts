@@ -19,6 +19,8 @@ export interface Delivery {
   vouched_ms: number | null;
   /** The kit itself has sent something now. */
   isLive: boolean;
+  /** It has sent a message or a birth: what the broker keeps of it, its will and what others clear there say nothing of that. */
+  isPresent: boolean;
   isImported: boolean;
   /** A birth is among the messages. */
   isBorn: boolean;
@@ -39,6 +41,7 @@ export function deliveriesOf(receptions: readonly Reception[], now_ms: number): 
       heard_ms: 0,
       vouched_ms: null,
       isLive: false,
+      isPresent: false,
       isImported: false,
       isBorn: false,
     };
@@ -50,11 +53,17 @@ export function deliveriesOf(receptions: readonly Reception[], now_ms: number): 
     delivery.refused.push(...faults);
     delivery.heard_ms = Math.max(delivery.heard_ms, sentAt(reception, now_ms));
     if (isVouched(reception)) delivery.vouched_ms = now_ms;
-    delivery.isImported ||= reception.imported === true;
-    delivery.isBorn ||= holdsBirth(reception);
-    delivery.isLive ||= isSentByKit(reception);
+    noteOrigin(delivery, reception);
   }
   return [...byKit.values()].sort((a, b) => (a.kit_id < b.kit_id ? -1 : 1));
+}
+
+function noteOrigin(delivery: Delivery, reception: Reception): void {
+  const { messages, imported } = reception;
+  delivery.isImported ||= imported === true;
+  delivery.isBorn ||= holdsBirth(reception);
+  delivery.isLive ||= isSentByKit(reception);
+  delivery.isPresent ||= messages.length > 0 && (isSentByKit(reception) || isBornNow(reception));
 }
 
 /** What the kit's counters become when each message is new and valid, as nearly always. */
@@ -72,14 +81,18 @@ export function expectedOf({ kit_id, messages, heard_ms }: Delivery, keepsHistor
  * they were written.
  */
 function sentAt(reception: Reception, now_ms: number): number {
-  const { messages, retained } = reception;
-  if (isSentByKit(reception) || (!retained && holdsBirth(reception))) return now_ms;
+  const { messages } = reception;
+  if (isSentByKit(reception) || isBornNow(reception)) return now_ms;
   return Math.min(now_ms, Math.max(0, ...messages.map(({ time_ms }) => time_ms)));
 }
 
 /** A retained birth: the kit is connected to the broker now, though it may have sent nothing for long. */
 function isVouched(reception: Reception): boolean {
   return reception.retained && holdsBirth(reception);
+}
+
+function isBornNow(reception: Reception): boolean {
+  return !reception.retained && holdsBirth(reception);
 }
 
 function holdsBirth({ messages }: Reception): boolean {

@@ -30,6 +30,11 @@ import type {
 const kits_at_once = 500;
 /** Of the names under which the service keeps what operators call kits. */
 const label_prefix = 'kit ';
+
+/** The name in the table `service` of what operators call a kit. */
+export function labelName(kit_id: string): string {
+  return `${label_prefix}${kit_id}`;
+}
 const kitLabel = z.object({
   name: z.string().nullable(),
   tags: z.array(z.string()),
@@ -54,7 +59,7 @@ export function kitStore({ database }: StoreContext) {
     async setKitLabel(kit_id: string, label: KitLabel): Promise<void> {
       await database.all(
         'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-        `${label_prefix}${kit_id}`,
+        labelName(kit_id),
         JSON.stringify(label),
       );
     },
@@ -162,7 +167,7 @@ async function readLabels(
   queries: Queries,
   kit_ids: readonly string[],
 ): Promise<ReadonlyMap<string, KitLabel>> {
-  const names = kit_ids.map((kit_id) => `${label_prefix}${kit_id}`);
+  const names = kit_ids.map(labelName);
   const which = names.length === 0 ? `LIKE '${label_prefix}%'` : `IN (${names.map(() => '?').join(', ')})`;
   const rows = await queries.all(`SELECT name, value FROM service WHERE name ${which}`, ...names);
   return new Map(

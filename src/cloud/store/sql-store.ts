@@ -4,6 +4,7 @@ import type { Reception } from '../read-message.ts';
 import { webhookQueue, webhookRegistry } from '../webhooks/webhook-store.ts';
 import { commitReceptions } from './commit.ts';
 import { kitStore } from './kits.ts';
+import { removalStore } from './removed-kits.ts';
 import { partnerStore } from './partners.ts';
 import type { Database, Queries } from '../sql/database.ts';
 import type { ApiKey, Change, Claim, Committed, RepeatableRequest, StoreContext } from '../stored/stored.ts';
@@ -159,6 +160,7 @@ export function sqlStore(
   const context: StoreContext = { database, announce, keepsHistory, replica_id };
   return {
     ...kitStore(context),
+    ...removalStore(context),
     ...partnerStore(context),
     ...taskStore(context),
     ...requestStore(context),

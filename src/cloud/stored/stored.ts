@@ -137,6 +137,8 @@ export type Change =
       /** It has connected or disconnected, by its own report or its will. */
       readonly turned?: Stamp & { readonly online: boolean; readonly reason: string | null };
     }
+  /** It was removed. */
+  | { readonly kind: 'kit_gone'; readonly kit_id: string }
   | { readonly kind: 'asset' | 'commands' | 'asset_gone'; readonly kit_id: string; readonly asset_id: string }
   | {
       readonly kind: 'feed';

@@ -223,12 +223,24 @@ export async function eraseMessages(
   queries: Queries,
   { kit_id, asset_id, before_ms }: Erasure,
 ): Promise<void> {
-  const rows = await queries.all(
-    `DELETE FROM webhook_messages WHERE type = 'alarm' AND kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}
-     RETURNING webhook_id, state`,
+  await purgeMessages(
+    queries,
+    `type = 'alarm' AND kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}`,
     kit_id,
     before_ms,
     ...(asset_id === undefined ? [] : [asset_id]),
+  );
+}
+
+/** Deletes those messages, and counts them as purged. */
+export async function purgeMessages(
+  queries: Queries,
+  where: string,
+  ...values: readonly SqlValue[]
+): Promise<void> {
+  const rows = await queries.all(
+    `DELETE FROM webhook_messages WHERE ${where} RETURNING webhook_id, state`,
+    ...values,
   );
   const byWebhook = Map.groupBy(rows, (row) => String(row['webhook_id']));
   for (const webhook_id of [...byWebhook.keys()].sort()) {

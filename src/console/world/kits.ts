@@ -65,6 +65,7 @@ export class Fleet {
     if (this.#isFirst) this.#kits = new Map();
     this.#isFirst = false;
     for (const kit of frame.kits) this.#kits.set(kit.id, kit);
+    for (const id of frame.gone ?? []) this.#kits.delete(id);
     this.#choices.kits_ms = elapsed_ms();
     // Until the first list is complete, the one from before is shown.
     if (frame.left === 0) this.#choices.kits = [...this.#kits.values()];

@@ -103,6 +103,7 @@ export class Session {
   }
 
   #take(frame: ServerFrame) {
+    if (frame.type === 'kit_gone') return void this.#leaveKit();
     const seen = seenEntry(frame, this.#world);
     if (seen) this.#log.add(seen);
     takeFrame(this.#world, frame);
@@ -170,13 +171,24 @@ export class Session {
     setTimeout(() => void this.#begin(), retry_ms);
   }
 
+  /** The kit was removed, or the key has it no longer. */
+  async #leaveKit() {
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#choices.kit_id = null;
+    location.hash = '#/kits';
+    await this.#begin();
+  }
+
   /** Asks over HTTP: browsers do not report why a socket was refused. */
   async #checkLogin() {
-    const isOver = await ask('GET', '/api/session').then(
-      () => false,
-      (error: unknown) => error instanceof Refused && error.status === 401,
+    const { kits, isOver } = await ask('GET', '/api/session').then(
+      (session) => ({ kits: textsOf(field(session, 'kits')), isOver: false }),
+      (error: unknown) => ({ kits: textsOf([]), isOver: error instanceof Refused && error.status === 401 }),
     );
-    if (!isOver || this.#choices.needsKey) return;
+    const { kit_id, needsKey } = this.#choices;
+    if (kits.length > 0 && kit_id !== null && !kits.includes(kit_id)) return this.#leaveKit();
+    if (!isOver || needsKey) return;
     this.note('the session has ended');
     this.#choices.needsKey = true;
     this.#socket?.close();

@@ -19,8 +19,8 @@ export function manageScreen(view: View) {
         ${has('keys') ? keysCard(view) : ''} ${has('webhooks') ? webhooks(view) : ''}
       </div>
       <div class="column">
-        ${kitCard(view, has('assets:write'))} ${retention(view, has('history:erase'))}
-        ${erasures(view, has('history:erase'))}
+        ${kitCard(view, has('assets:write'))} ${removalCard(view, has('history:erase'))}
+        ${retention(view, has('history:erase'))} ${erasures(view, has('history:erase'))}
       </div>
     </div>`,
   };
@@ -55,6 +55,23 @@ function kitCard(view: View, mayChange: boolean) {
       ${input('tags', t.manage.tags, 'text', { value: tags.join(', '), isOptional: true })}
       <button type="submit" class="btn">${t.manage.save}</button>
     </form>`,
+  );
+}
+
+/** Removes the kit that is shown, once it is offline for good. */
+function removalCard(view: View, mayErase: boolean) {
+  const { choices, world } = view;
+  const kit = choices.kits.find(({ id }) => id === choices.kit_id);
+  if (!kit || !mayErase) return '';
+  const isOnline = world.kit?.online === true;
+  const remove = () => void send(view, 'DELETE', `/kits/${kit.id}`);
+  return card(
+    'kit-removal',
+    t.manage.removal(plain(kit.name)),
+    html`<div class="pad">
+      <p class="cap">${isOnline ? t.manage.removeLater : t.manage.removeAll}</p>
+      ${!isOnline && sureButton(`remove ${kit.id}`, t.manage.removeKit, view, remove)}
+    </div>`,
   );
 }
 

@@ -8,6 +8,11 @@ export const manage: typeof english = {
     kitName: 'Name (leer: wie es sich selbst nennt)',
     tags: 'Schlagwörter, durch Kommas getrennt',
     save: 'Speichern',
+    removal: (kit: string) => `${kit} entfernen`,
+    removeLater: 'Es ist online. Endgültig entfernt werden kann ein Kit, wenn es offline ist.',
+    removeAll:
+      'Löscht hier seinen Verlauf, Alarme, Aufträge, Geräte und Dateien. Sendet es je wieder etwas, ist es ein neues Kit: nimm ihm auch sein Login am Broker.',
+    removeKit: 'Endgültig entfernen',
     sure: 'Noch einmal drücken',
     webhooks: 'Webhooks',
     noWebhooks: 'Kein Webhook ist eingetragen.',

@@ -26,6 +26,11 @@ export const manage = {
     kitName: 'Name (empty: as it calls itself)',
     tags: 'Tags, separated by commas',
     save: 'Save',
+    removal: (kit: string) => `Remove ${kit}`,
+    removeLater: 'It is online. A kit can be removed for good once it is offline.',
+    removeAll:
+      'Deletes its history, alarms, tasks, assets and files here. If it ever sends something again, it is a new kit: take its login at the broker from it, too.',
+    removeKit: 'Remove for good',
     sure: 'Press again to confirm',
     webhooks: 'Webhooks',
     noWebhooks: 'No webhook is registered.',
