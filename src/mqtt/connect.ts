@@ -151,12 +151,20 @@ async function greet<T>(
       stop.removeEventListener('abort', fail);
       client.removeListener('close', fail);
       client.removeListener('error', note);
-      keepAlive(stream, (connack.properties?.serverKeepAlive ?? broker.keepalive_s) * 1000);
+      keepAlive(stream, keepAliveOf(connack, broker) * 1000);
       resolve(hold({ protocol, client, stream, packet_ids, connack, disconnect }));
     });
     if (stop.aborted) fail();
     else client.connect();
   });
+}
+
+/**
+ * Never longer than configured: with the 0 or the hours that some brokers announce (`max_keepalive` of mosquitto), a connection that a
+ * NAT in between has forgotten would stay open, deaf.
+ */
+function keepAliveOf({ properties }: IConnackPacket, { keepalive_s }: BrokerOptions): number {
+  return Math.min(properties?.serverKeepAlive || keepalive_s, keepalive_s);
 }
 
 function openStream(options: ConnectOptions, transport: Transport): MqttStream {
@@ -247,7 +255,6 @@ function acknowledge(packet_id: number, stream: MqttStream): void {
  * Measures the keep-alive by bytes instead of by packets: a large message that comes slowly is a sign of life. Pings when nothing was sent or received for a period; ends the connection when a ping is followed by silence.
  */
 function keepAlive(stream: MqttStream, period_ms: number): void {
-  if (period_ms <= 0) return;
   const closed = new AbortController();
   stream.once('close', () => closed.abort());
   const check_ms = period_ms / checks_per_period;

@@ -11,6 +11,7 @@ import {
   property,
   startScriptedBroker,
   string,
+  uint16,
   type Script,
   type ScriptedBroker,
 } from '../../support/brokers/scripted-broker.ts';
@@ -209,6 +210,18 @@ describe('a connection to a broker', () => {
       broker.silence();
       await eventually('it is closed', () => stream.destroyed, 4_000);
       expect(stream.failure?.message).toMatch(/no answer to a ping/);
+    });
+  });
+
+  // `max_keepalive` of mosquitto, shamblett/mqtt5_client#51 and #69.
+  it('pings as often as configured where the broker announces no keep alive, or one of hours', async () => {
+    let pings = 0;
+    const announced = [0, 65_535];
+    const onConnect: Script['onConnect'] = (peer) =>
+      peer.connack(0, property(0x13, uint16(announced.shift() ?? 1)));
+    await withBroker({ onConnect, onPing: () => (pings += 1) }, async (broker, connect) => {
+      await Promise.all([1, 2].map(async () => connect({ broker: brokerAt(broker.url, 1) })));
+      await eventually('both are pinged', () => pings >= 2);
     });
   });
 
