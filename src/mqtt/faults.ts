@@ -19,7 +19,9 @@ const by_code: Readonly<Record<string, string>> = {
   EACCES: 'a route of this machine prohibits the address of the broker; check ip route',
   EPERM: 'the firewall of this machine blocks the broker; allow its address and port',
   ENOTFOUND: 'the name of the broker is not known; check broker.url and the name servers',
-  EAI_AGAIN: 'no name server answered; check the WAN links',
+  // An answer that says SERVFAIL is reported so, too: systemd/systemd#20235, systemd/systemd#5873.
+  EAI_AGAIN:
+    'no name server answered for the broker, or it failed; check the WAN links, the name servers and the clock (kit-connector doctor names which)',
   NAME_BLOCKED:
     'the name servers answer 0.0.0.0 for the broker, as filters of names do that block it; have its name allowed there, or use other name servers',
   CERT_HAS_EXPIRED:

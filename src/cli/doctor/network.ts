@@ -1,6 +1,6 @@
 /** Checks the path to the broker below MQTT: its name, its port, its certificate. */
 import { X509Certificate } from 'node:crypto';
-import { lookup } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -78,14 +78,22 @@ async function resolveName(host: string): Promise<Finding> {
       const [finding = '', remedy = ''] = error instanceof Error ? plainFault(error).split('; ') : [];
       return fail('dns', finding, remedy);
     }
-    return fail(
-      'dns',
-      codeOf(error) === 'EAI_AGAIN'
-        ? texts.name_server_silent(host)
-        : texts.host_not_found(host, plain(systemReason(error))),
-      texts.check_name_and_link,
-    );
+    if (codeOf(error) === 'EAI_AGAIN') return noAnswer(host);
+    return fail('dns', texts.host_not_found(host, plain(systemReason(error))), texts.check_name_and_link);
   }
+}
+
+/** The system calls all of this EAI_AGAIN: only its name servers themselves show which of them it is. */
+export async function noAnswer(
+  host: string,
+  resolver = new Resolver({ timeout: 2_000, tries: 1 }),
+): Promise<Finding> {
+  const servers = resolver.getServers().join(', ');
+  const code = await resolver.resolve4(host).then(() => '', codeOf);
+  if (code === 'ESERVFAIL')
+    return fail('dns', texts.name_server_fails(host, servers), texts.check_name_server);
+  if (code === 'ECONNREFUSED') return fail('dns', texts.no_name_server(host, servers), texts.set_name_server);
+  return fail('dns', texts.name_server_silent(host, servers), texts.check_name_and_link);
 }
 
 /** Whether the host accepts a TCP connection on the port. */

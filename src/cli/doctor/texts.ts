@@ -149,7 +149,15 @@ export const texts = {
   port_used_unknown: (place: string) => `${place} is used by another program`,
   find_with_ss:
     'find it with "sudo ss --listening --processes --tcp --udp", and stop it or choose another port',
-  name_server_silent: (host: string) => `no name server answered for ${host} (EAI_AGAIN)`,
+  name_server_silent: (host: string, servers: string) => `no name server answered for ${host} (${servers})`,
+  name_server_fails: (host: string, servers: string) =>
+    `the name server (${servers}) answers SERVFAIL for ${host}: it reaches no other one, or the signatures (DNSSEC) do not fit the clock`,
+  check_name_server:
+    'check the clock of this machine and that a WAN link is up, then its name server (resolvectl query, DNSSEC= in resolved.conf)',
+  no_name_server: (host: string, servers: string) =>
+    `no name server runs where /etc/resolv.conf leads (${servers}), so ${host} is not found`,
+  set_name_server:
+    'start systemd-resolved, or the name server that is configured, or let DHCP write /etc/resolv.conf (ls -l /etc/resolv.conf)',
   host_not_found: (host: string, reason: string) => `${host} not found (${reason})`,
   check_name_and_link:
     'check the name in broker.url, and that a WAN link is up and provides a name server (resolvectl status)',

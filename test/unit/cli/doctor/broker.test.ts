@@ -1,11 +1,14 @@
 /** What the doctor finds on the way to the broker and there, and that the kit's session is none the worse for it. */
 import { randomUUID } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, connectAsync } from 'mqtt';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkBrokerSession, useOfKit } from '../../../../src/cli/doctor/broker-session.ts';
-import { checkNetwork, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
+import { checkNetwork, noAnswer, ownFinding, validityFinding } from '../../../../src/cli/doctor/network.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import type { BrokerConfig } from '../../../../src/kit/config/broker.ts';
 import { startMosquitto } from '../../../support/brokers/broker.ts';
@@ -41,6 +44,31 @@ test('an unknown host name and a closed port are reported with their remedies', 
   expect(await checkNetwork(optionsFor('mqtt://255.255.255.255:1883'), never)).toMatchObject([
     { level: 'fail', what: 'broker tcp', remedy: texts.check_links },
   ]);
+});
+
+test.each([
+  ['that fails, as with DNSSEC and a wrong clock', 2, texts.check_name_server],
+  ['that does not answer', undefined, texts.check_name_and_link],
+  ['that does not run', 'closed', texts.set_name_server],
+] as const)('a name server %s is told from the others', async (_, rcode, remedy) => {
+  const server = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(server, 'listening');
+  server.on('message', (question, { port }) => {
+    if (typeof rcode === 'number')
+      server.send(
+        Buffer.from([...question.subarray(0, 2), 0x81, 0x80 | rcode, ...question.subarray(4)]),
+        port,
+      );
+  });
+  const resolver = new Resolver({ timeout: 50, tries: 1 });
+  resolver.setServers([`127.0.0.1:${server.address().port}`]);
+  if (rcode === 'closed') await new Promise<void>((resolve) => server.close(() => resolve()));
+  else onTestFinished(() => void server.close());
+  expect(await noAnswer('broker.example.com', resolver)).toMatchObject({
+    level: 'fail',
+    what: 'dns',
+    remedy,
+  });
 });
 
 test('a certificate is judged by the day on which it ends', () => {
