@@ -39,6 +39,8 @@ interface Storing {
 
 interface Stored {
   readonly acknowledged: boolean;
+  /** When the vehicle had all. */
+  readonly sent_ms: number;
   /** As read back, with the vehicle's own ones. */
   readonly items: readonly MissionItem[];
   readonly comparison: Comparison;
@@ -52,6 +54,7 @@ async function storeItems(to: Addressee, planned: readonly PlannedItem[], storin
   const begun_ms = performance.now();
   const until_ms = begun_ms + context.remaining_ms() * sending_share;
   const sent = await sendItems(to, kind, items, { ...context, until_ms, obstacle });
+  const sent_ms = performance.now();
   const all = planned.length;
   if (sent.is === 'busy') throw new CommandRefused(sent.reason);
   if (context.signal.aborted) throw new CommandRefused(stoppedText(to, sent, { own, all }));
@@ -61,7 +64,7 @@ async function storeItems(to: Addressee, planned: readonly PlannedItem[], storin
   const comparison = compare(items, held.items, own);
   // An ArduPilot that holds more has kept old items.
   if (comparison.same === items.length && held.items.length === items.length)
-    return { acknowledged: sent.is === 'acknowledged', items: held.items, comparison };
+    return { acknowledged: sent.is === 'acknowledged', sent_ms, items: held.items, comparison };
   const other = to.contact.otherTransfer(begun_ms);
   const sentences = [
     failed,
@@ -183,6 +186,10 @@ const download_timeout_ms = 120_000;
 const upload_timeout_ms = 300_000;
 const clear_timeout_ms = 60_000;
 const not_kept_max = 20;
+/** A vehicle checks what it has once it has all. */
+const warnings_wait_ms = 1_000;
+const warnings_max = 3;
+const severity_warning = 4;
 /** It is requested after a start, and ArduPilot sends it every five seconds. */
 const home_wait_ms = 12_000;
 
@@ -282,7 +289,23 @@ async function upload(
     ...(input.kind === 'fence' ? await enforcementOf(to, context, begun_ms) : {}),
     ...notKept(stored, read.items, ownItems(input.kind, situation.autopilot)),
     ...(read.others.length > 0 ? { not_uploaded: [...read.others] } : {}),
+    ...(await warnings(to, { begun_ms, until_ms: stored.sent_ms + warnings_wait_ms }, context)),
   };
+}
+
+/** What the vehicle says of what it has accepted: it may not fly it. */
+async function warnings(
+  { contact, changes }: Addressee,
+  { begun_ms, until_ms }: { readonly begun_ms: number; readonly until_ms: number },
+  { remaining_ms, signal }: CommandContext,
+): Promise<{ readonly vehicle_texts?: string[] }> {
+  const wait_ms = Math.min(until_ms - performance.now(), remaining_ms() - report_reserve_ms);
+  await changes.until(() => undefined, Math.max(0, wait_ms), signal);
+  const told = contact.texts.filter(
+    ({ text, at_ms }) => at_ms >= begun_ms && text.severity <= severity_warning,
+  );
+  const vehicle_texts = [...new Set(told.map(({ text }) => text.text))].slice(-warnings_max);
+  return vehicle_texts.length === 0 ? {} : { vehicle_texts };
 }
 
 function clearCommand(vehicle: Bounded): Command {

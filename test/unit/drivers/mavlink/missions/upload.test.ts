@@ -70,6 +70,22 @@ const expected = items.map((item) => {
   return [command, ...place, ...(command === 177 || command === 178 ? [two] : [])];
 });
 
+// A PX4 accepts a mission that it will not fly, and says so afterwards (mavlink/MAVSDK#1111).
+describe.concurrent('upload_mission of what the vehicle accepts and then finds fault with', () => {
+  it.each(autopilots)('has its words in the result: %s', async (autopilot) => {
+    await withMission({ ...on_the_ground, autopilot }, async (lab, drone) => {
+      const words = 'Mission rejected: First waypoint too far away: 1638 m';
+      drone.sendText('Battery 1 is low', 4);
+      await lab.sees('messages');
+      const uploading = lab.command('upload_mission', { plan }, long);
+      await eventually('it has the items', () => drone.missions.stored[0].length > 1);
+      drone.sendText(words, 2);
+      drone.sendText('Mission: 1 WP', 6);
+      expect(await uploading).toMatchObject({ acknowledged: true, vehicle_texts: [words] });
+    });
+  });
+});
+
 describe.concurrent('upload_mission', () => {
   it.each(autopilots)(
     'stores a mission, a fence and rally points at a loss of every fifth frame, as an independent client reads them: %s',
