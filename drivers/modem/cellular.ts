@@ -1,8 +1,8 @@
 /** The entry of each modem in the feed `cellular` of the kit's gateway. Pure. */
 import type { CellularModem } from '../../src/contract/feeds.ts';
 import type { Modem, Cell } from './dbus/properties.ts';
-import { interfacesOf, isAbroad, isHome } from './links.ts';
-import { reasonOf, technologyOf } from './words.ts';
+import { interfacesOf, isHome } from './links.ts';
+import { isAbroad, reasonOf, technologyOf } from './words.ts';
 
 /** Digits of identities that leave the kit: enough to distinguish two, too few to track one. */
 const shown_digits = 4;

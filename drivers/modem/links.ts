@@ -1,13 +1,12 @@
 /** Maps modems to network interfaces and to the properties of these links. Pure. */
 import type { LinkKnowledge } from '../../src/toolkit/driver/driver.ts';
 import type { Modem } from './dbus/properties.ts';
-import { causeOf, reasonOf } from './words.ts';
+import { causeOf, isAbroad, reasonOf } from './words.ts';
 
 /** `MMModemPortType` of a network interface. */
 const net_port = 2;
-/** `MMModem3gppRegistrationState`: with the own operator, and with another one. */
+/** `MMModem3gppRegistrationState` with the own operator. */
 const at_home: ReadonlySet<number> = new Set([1, 6, 9]);
-const abroad: ReadonlySet<number> = new Set([5, 7, 10]);
 
 /**
  * One entry for each interface. The ports that a modem owns decide, never its number. Of two modems that claim one interface,
@@ -65,9 +64,4 @@ export function ispOf({ network, sim }: Modem): string | undefined {
 
 export function isHome(registration: number | undefined): boolean {
   return at_home.has(registration ?? 0);
-}
-
-/** True when the modem is registered with another operator than its own. */
-export function isAbroad(registration: number | undefined): boolean {
-  return abroad.has(registration ?? 0);
 }

@@ -6,7 +6,6 @@ import type { Modem } from './dbus/properties.ts';
 const states: Readonly<Record<number, string>> = {
   0: 'state not known yet',
   1: 'starting',
-  3: 'switched off',
   4: 'switching off',
   5: 'switching on',
   9: 'disconnecting',
@@ -16,6 +15,7 @@ const state = {
   unknown: 0,
   failed: -1,
   locked: 2,
+  disabled: 3,
   enabled: 6,
   searching: 7,
   registered: 8,
@@ -29,6 +29,11 @@ const failures: Readonly<Record<number, string>> = {
   4: 'capabilities cannot be read',
   5: 'eSIM without a profile',
 };
+
+/** `no SIM card`, `eSIM without a profile`. */
+const is_slot_empty: ReadonlySet<number> = new Set([2, 5]);
+/** `MMModemPowerState` of a modem whose radio is off. */
+const low_power = 2;
 
 /** `MMModemLock`. */
 const locks: Readonly<Record<number, string>> = {
@@ -102,13 +107,18 @@ function wordsOf(read: Modem): string | null {
 
 /** States that other properties say more of. */
 const explained: Readonly<Record<number, (read: Modem) => string | null>> = {
-  [state.failed]: ({ modem }) => failures[modem.StateFailedReason ?? 0] ?? 'failed',
+  [state.failed]: ({ modem }) => failureOf(modem),
+  // What a modem with an FCC lock stays in (lf-edge/eve#3549), and one that nothing enables.
+  [state.disabled]: ({ modem }) =>
+    modem.PowerState === low_power
+      ? 'switched off, its radio in low power: enable it (nmcli radio wwan on, mmcli --enable); where that is refused, it has an FCC lock'
+      : 'switched off',
   [state.locked]: ({ modem }) => locks[modem.UnlockRequired ?? 0] ?? 'locked to a network or device',
   // Where ModemManager leaves a modem that the network has refused.
   [state.enabled]: (read) => (isRefused(read) ? refused : 'on, not registered with a network'),
   [state.searching]: (read) => (isRefused(read) ? refused : 'searching for a network'),
-  [state.registered]: ({ bearers }) => {
-    const error = connectionError(bearers);
+  [state.registered]: ({ bearers, network }) => {
+    const error = connectionError(bearers) ?? (isAbroad(network.RegistrationState) ? roaming_off : undefined);
     return error === undefined ? 'registered, not connected' : `registered, not connected: ${error}`;
   },
   [state.connected]: ({ bearers }) =>
@@ -116,6 +126,29 @@ const explained: Readonly<Record<number, (read: Modem) => string | null>> = {
       ? 'connection is suspended by the network'
       : null,
 };
+
+/** commaai/agnos-builder#55; NetworkManager asks for no connection then, so there is no error of one. */
+const roaming_off = 'it roams, which its connection may not allow (gsm.home-only)';
+/** `MMModem3gppRegistrationState` with another operator than the own one. */
+const abroad: ReadonlySet<number> = new Set([5, 7, 10]);
+
+/** True when the modem is registered with another operator than its own. */
+export function isAbroad(registration: number | undefined): boolean {
+  return abroad.has(registration ?? 0);
+}
+
+/** Modems with two slots read one of them, often an empty eSIM (Ysurac/openmptcprouter#3979, pop-os/cosmic-settings#2096). */
+function failureOf({
+  StateFailedReason: reason = 0,
+  PrimarySimSlot: read = 0,
+  SimSlots,
+}: Modem['modem']): string {
+  const words = failures[reason] ?? 'failed';
+  if (!is_slot_empty.has(reason) || read === 0 || SimSlots.length < 2) return words;
+  const other = SimSlots.findIndex((card, at) => card !== undefined && at !== read - 1) + 1;
+  const found = other === 0 ? '' : `; slot ${other} has one (mmcli --set-primary-sim-slot=${other})`;
+  return `${words} in slot ${read} of ${SimSlots.length}, which is the one that is used${found}`;
+}
 
 function isRefused({ network }: Modem): boolean {
   return network.RegistrationState === registration_denied;

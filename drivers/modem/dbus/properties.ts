@@ -52,6 +52,11 @@ export const modemProperties = z.looseObject({
   State: whole,
   StateFailedReason: whole,
   UnlockRequired: whole,
+  PowerState: whole,
+  /** From 1 on; 0: the modem does not report its slots. */
+  PrimarySimSlot: whole,
+  /** The card in each slot; a slot without one has the path `/`. */
+  SimSlots: z.array(path).max(list_max).catch([]),
   AccessTechnologies: whole,
   SignalQuality: z
     .tuple([z.number().min(0).max(100), z.boolean()])

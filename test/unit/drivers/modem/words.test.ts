@@ -99,6 +99,20 @@ describe('the reason', () => {
     [{ State: 2, UnlockRequired: 4 }, 'SIM PUK is needed'],
     [{ State: 2, UnlockRequired: 12 }, 'locked to a network or device'],
     [{ State: 3 }, 'switched off'],
+    [
+      {
+        State: -1,
+        StateFailedReason: 2,
+        PrimarySimSlot: 1,
+        SimSlots: ['/', '/org/freedesktop/ModemManager1/SIM/4'],
+      },
+      'no SIM card in slot 1 of 2, which is the one that is used; slot 2 has one (mmcli --set-primary-sim-slot=2)',
+    ],
+    [
+      { State: -1, StateFailedReason: 5, PrimarySimSlot: 2, SimSlots: ['/', '/'] },
+      'eSIM without a profile in slot 2 of 2, which is the one that is used',
+    ],
+    [{ State: -1, StateFailedReason: 2, PrimarySimSlot: 1, SimSlots: ['/'] }, 'no SIM card'],
     [{ State: 7 }, 'searching for a network'],
     [{ State: 8 }, 'registered, not connected'],
     [{ State: 10 }, 'connecting'],
@@ -106,6 +120,12 @@ describe('the reason', () => {
     [{ State: 'eleven' }, 'state not known yet'],
   ])('of %j is: %s', (modem, words) => {
     expect(reasonOf(modemOf({ modem }))).toBe(`modem: ${words}`);
+  });
+
+  it('names the low power of a modem with an FCC lock, and a connection that may not roam', () => {
+    expect(reasonOf(modemOf({ modem: { State: 3, PowerState: 2 } }))).toMatch(/low power.*FCC lock$/u);
+    const network = { RegistrationState: 5, OperatorName: 'Orange F' };
+    expect(reasonOf(modemOf({ modem: { State: 8 }, network }))).toMatch(/it roams.*home-only/u);
   });
 
   it('is the refusal of the network', () => {
