@@ -78,7 +78,7 @@ describe.concurrent('upload_mission of what the vehicle accepts and then finds f
       drone.sendText('Battery 1 is low', 4);
       await lab.sees('messages');
       const uploading = lab.command('upload_mission', { plan }, long);
-      await eventually('it has the items', () => drone.missions.stored[0].length > 1);
+      await eventually('it has the items', () => (drone.missions.stored[0] ?? []).length > 1);
       drone.sendText(words, 2);
       drone.sendText('Mission: 1 WP', 6);
       expect(await uploading).toMatchObject({ acknowledged: true, vehicle_texts: [words] });
