@@ -24,7 +24,7 @@ import { readTime } from '../cloud/api/times.ts';
 import { isStandaloneFile, standalone_file_default } from '../kit/config/standalone.ts';
 import { broker_kinds } from './service/broker-steps.ts';
 import type { EnrolOptions } from './service/enrol.ts';
-import type { AddKeyOptions } from './service/key.ts';
+import type { AddKeyOptions, ChangeKeyOptions } from './service/key.ts';
 import type { ServiceStatusOptions } from './service/status.ts';
 import type { ServiceBundleOptions } from './service/support-bundle.ts';
 
@@ -420,29 +420,47 @@ function addService(program: Command, shell: Shell, act: Act): void {
         (await import('./service/database.ts')).backUp(file, options, shell),
       ),
     );
+  addKeys(service, shell, act);
+}
+
+function addKeys(service: Command, shell: Shell, act: Act): void {
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
     act(async (options: DatabaseOptions) => (await import('./service/key.ts')).listKeys(options, shell)),
   );
-  withDatabase(key.command('add').description('create a key, which is shown once'))
+  const withRights = (command: Command, unnamed: string): Command =>
+    withDatabase(command)
+      .option('--kit <uuid>', 'kit that the key may access; repeatable', each, [])
+      .option('--all-kits', 'access to all kits, including later ones')
+      .option(
+        '--scope <scope>',
+        `what the key may do: read, assets:write, commands, alarms, history:erase, webhooks or keys (to manage keys); repeatable; ${unnamed}`,
+        each,
+        [],
+      )
+      .option('--days <days>', 'expires after this time', days)
+      .option(
+        '--expires <date>',
+        'expires at this date (in UTC) or time, such as 2027-01-31 or 2027-01-31T18:00:00+01:00',
+        moment,
+      );
+  withRights(key.command('add').description('create a key, which is shown once'), 'default: all but keys')
     .argument('<label>', 'name of the client')
-    .option('--kit <uuid>', 'kit that the key may access; repeatable', each, [])
-    .option('--all-kits', 'access to all kits, including later ones')
-    .option(
-      '--scope <scope>',
-      'what the key may do: read, assets:write, commands, alarms, history:erase, webhooks or keys (to manage keys); repeatable; default: all but keys',
-      each,
-      [],
-    )
-    .option('--days <days>', 'expires after this time', days)
-    .option(
-      '--expires <date>',
-      'expires at this date (in UTC) or time, such as 2027-01-31 or 2027-01-31T18:00:00+01:00',
-      moment,
-    )
     .action(
       act(async (label: string, options: AddKeyOptions) =>
         (await import('./service/key.ts')).addKey(label, options, shell),
+      ),
+    );
+  withRights(
+    key.command('change').description('change name, kits, scopes or end of a key; its secret stays'),
+    'in place of those that it has',
+  )
+    .argument('<id>', 'as "list" shows it')
+    .option('--label <label>', 'name of the client')
+    .option('--add-kit <uuid>', 'kit beside those that the key may access; repeatable', each, [])
+    .action(
+      act(async (id: string, options: ChangeKeyOptions) =>
+        (await import('./service/key.ts')).changeKey(id, options, shell),
       ),
     );
   withDatabase(key.command('revoke').description('revoke a key'))

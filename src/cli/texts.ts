@@ -117,6 +117,7 @@ export const texts = {
   invalid_uuid: '--kit is not a UUID; write it like --kit 0f8c1a52-...',
   invalid_scope: (unknown: string, scopes: string) => `"${unknown}" is not a scope; use ${scopes}`,
   no_api_keys: 'No API keys.',
+  key_changed: (key_id: string) => `API key ${key_id} changed.`,
   key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
   key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
   no_backup_of_postgres: 'this database is PostgreSQL; back it up with pg_dump, or as its hoster does',

@@ -35,6 +35,7 @@ export const texts = {
   log_key_created: 'API key created',
   log_key_rotated: 'API key rotated; its old secret stays valid for a day',
   log_key_revoked: 'API key revoked',
+  log_key_changed: 'API key changed',
   log_keys_failed: 'reading API keys failed; using the keys read before',
   log_ack_refused: 'broker refused an acknowledgement; the kit keeps its messages and sends them again',
   log_too_large: 'kit message exceeded the size limit; discarding it',
@@ -116,7 +117,8 @@ export const texts = {
   too_many_requests: (wait_s: number) => `too many requests; retry in ${wait_s} s`,
   too_many_keys: (wait_s: number) => `too many invalid keys; retry in ${wait_s} s`,
   no_valid_key: 'send a valid key in the X-API-Key header',
-  key_rejected: 'the key cannot be made like this',
+  key_rejected: 'the key cannot be like this',
+  own_rights: 'this is the key of the request; change its rights with another one',
   kits_of_key: 'has kits that the key of the request lacks; name kits of that',
   key_end: (end_ms: number | null) =>
     end_ms === null

@@ -43,11 +43,13 @@ export async function addKey(label: string, options: AddKeyOptions, shell: Shell
 }
 
 /** The fault of the command line, with its remedy. */
-function addKeyFault({ allKits, kit, scope }: AddKeyOptions): string | undefined {
-  if (allKits !== true) {
-    if (kit.length === 0) return texts.no_kits;
-    if (!z.array(z.uuid()).safeParse(kit).success) return texts.invalid_uuid;
-  }
+function addKeyFault(options: AddKeyOptions): string | undefined {
+  if (options.allKits !== true && options.kit.length === 0) return texts.no_kits;
+  return rightsFault(options);
+}
+
+function rightsFault({ kit, scope }: Pick<AddKeyOptions, 'kit' | 'scope'>): string | undefined {
+  if (!z.array(z.uuid()).safeParse(kit).success) return texts.invalid_uuid;
   const known: readonly string[] = scopes;
   const unknown = scope.find((word) => !known.includes(word));
   return unknown === undefined ? undefined : texts.invalid_scope(unknown, scopes.join(', '));
@@ -71,9 +73,49 @@ export async function listKeys(options: DatabaseOptions, shell: Shell): Promise<
   return exit.ok;
 }
 
-/** `id`: as `list` shows it, or the key itself. */
+export interface ChangeKeyOptions extends AddKeyOptions {
+  readonly label?: string;
+  readonly addKit: readonly string[];
+}
+
+/** Changes what is named; the secret stays. */
+export async function changeKey(id: string, options: ChangeKeyOptions, shell: Shell): Promise<number> {
+  const key_id = idIn(id);
+  const fault = rightsFault({ kit: [...options.kit, ...options.addKit], scope: options.scope });
+  if (fault !== undefined) {
+    complain(shell, fault);
+    return exit.usage;
+  }
+  const changed = await withStore(options, async (store) => {
+    const before = (await store.keys()).find((key) => key.key_id === key_id);
+    const key = before && { ...before, ...changeOf(before, options) };
+    if (key) await store.changeKey(key);
+    return key;
+  });
+  if (!changed) complain(shell, texts.key_not_found(key_id));
+  else if (options.json) printJson(shell, shown(changed));
+  else say(shell, texts.key_changed(key_id));
+  return changed ? exit.ok : exit.failed;
+}
+
+function changeOf(before: ApiKey, { label, kit, addKit, allKits, scope, days, expires }: ChangeKeyOptions) {
+  const named = kit.length > 0 ? kit : before.kits;
+  const all = allKits === true || named === '*' ? ('*' as const) : [...new Set([...named, ...addKit])];
+  return {
+    label: label ?? before.label,
+    scopes: scope.length > 0 ? scope : before.scopes,
+    kits: all === '*' ? all : all.map((each) => each.toLowerCase()),
+    expires_ms: expires ?? (days === undefined ? before.expires_ms : Date.now() + days * day_ms),
+  };
+}
+
+/** Of a key as `list` shows it, or of the key itself. */
+function idIn(text: string): string {
+  return text.startsWith('kc_') ? (text.split('_')[1] ?? '') : text;
+}
+
 export async function revokeKey(id: string, options: DatabaseOptions, shell: Shell): Promise<number> {
-  const key_id = id.startsWith('kc_') ? (id.split('_')[1] ?? '') : id;
+  const key_id = idIn(id);
   if (await withStore(options, async (store) => store.revokeKey(key_id))) {
     say(shell, texts.key_revoked(key_id));
     return exit.ok;

@@ -4,9 +4,15 @@
  * REST API). Every method throws `RequestProblem` when it rejects a request.
  */
 import type { z } from 'zod';
-import { type createdKey, type createKey, type KeyResource, rotated_valid_ms } from '../api/key-resources.ts';
+import {
+  type changeKey,
+  type createdKey,
+  type createKey,
+  type KeyResource,
+  rotated_valid_ms,
+} from '../api/key-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { hasRightsOf, makeKey, makeSecret, type Principal } from '../principal.ts';
+import { hasRightsOf, type KeyRights, makeKey, makeSecret, type Principal } from '../principal.ts';
 import type { ServiceLog } from '../service-log.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { ApiKey } from '../stored/stored.ts';
@@ -17,7 +23,7 @@ import type { KeyRing } from './keys.ts';
 const keys_max = 1_000;
 
 export class KeyOperations {
-  readonly #store: Pick<Store, 'keys' | 'addKey' | 'rotateKey' | 'revokeKey'>;
+  readonly #store: Pick<Store, 'keys' | 'addKey' | 'changeKey' | 'rotateKey' | 'revokeKey'>;
   readonly #ring: KeyRing;
   readonly #log: ServiceLog;
 
@@ -39,25 +45,42 @@ export class KeyOperations {
     principal: Principal,
     { label, scopes, kits: wanted, expires_at }: z.output<typeof createKey>,
   ): Promise<z.output<typeof createdKey>> {
-    const kits = wanted ?? principal.kits;
-    const lacking = scopes.find((scope) => !principal.scopes.includes(scope));
-    if (lacking !== undefined) throw new RequestProblem('forbidden', texts.no_scope(lacking));
     const visible = await this.#visible(principal);
     if (visible.length >= keys_max) throw new RequestProblem('conflict', texts.keys_max(keys_max));
-    const end_ms = visible.find(({ key_id }) => key_id === principal.key_id)?.expires_ms ?? null;
+    const kits = wanted ?? principal.kits;
+    const end_ms = endOf(principal, visible);
     const expires_ms = expires_at === undefined ? end_ms : Date.parse(expires_at);
+    const rights = { label, scopes: [...new Set(scopes)], kits, expires_ms };
     const now_ms = Date.now();
-    const errors = [
-      ...(hasRightsOf(principal, { scopes, kits }) ? [] : [{ pointer: '#/kits', detail: texts.kits_of_key }]),
-      ...(isEndOk({ expires_ms, end_ms, now_ms })
-        ? []
-        : [{ pointer: '#/expires_at', detail: texts.key_end(end_ms) }]),
-    ];
-    if (errors.length > 0) throw new RequestProblem('invalid-payload', texts.key_rejected, { errors });
-    const { text, key } = makeKey({ label, scopes: [...new Set(scopes)], kits, expires_ms }, now_ms);
+    demandGiveable(principal, rights, { end_ms, now_ms });
+    const { text, key } = makeKey(rights, now_ms);
     await this.#store.addKey(key);
     await this.#done(principal, key, texts.log_key_created);
     return { ...resourceOf(key, principal), key: text };
+  }
+
+  /** Changes what a key may do and what it is called; its secret stays with its clients (growthbook/growthbook#6303). */
+  async change(
+    principal: Principal,
+    key_id: string,
+    { expires_at, ...change }: z.output<typeof changeKey>,
+  ): Promise<KeyResource> {
+    const before = await this.#key(principal, key_id);
+    const { label = before.label, scopes = before.scopes, kits = before.kits } = change;
+    const hasRights = (change.scopes ?? change.kits ?? expires_at) !== undefined;
+    // It could take the way back from itself.
+    if (hasRights && key_id === principal.key_id) throw new RequestProblem('conflict', texts.own_rights);
+    const end_ms = endOf(principal, await this.#visible(principal));
+    const asked_ms = typeof expires_at === 'string' ? Date.parse(expires_at) : end_ms;
+    const expires_ms = expires_at === undefined ? before.expires_ms : asked_ms;
+    const rights = { label, scopes: [...new Set(scopes)], kits, expires_ms };
+    const now_ms = Date.now();
+    // An end that stays may have passed.
+    demandGiveable(principal, rights, { end_ms, now_ms: expires_at === undefined ? 0 : now_ms });
+    const key = { ...before, ...rights };
+    await this.#store.changeKey(key);
+    await this.#done(principal, key, texts.log_key_changed);
+    return resourceOf(key, principal);
   }
 
   /** Gives the key a new secret; the one before stays valid for a day beside it. */
@@ -100,14 +123,25 @@ export class KeyOperations {
   }
 }
 
-interface Ends {
-  readonly expires_ms: number | null;
-  /** Of the key of the request; null: none. */
-  readonly end_ms: number | null;
-  readonly now_ms: number;
+/** When the key of the request ends; null: never. */
+function endOf({ key_id }: Principal, keys: readonly ApiKey[]): number | null {
+  return keys.find((key) => key.key_id === key_id)?.expires_ms ?? null;
 }
-function isEndOk({ expires_ms, end_ms, now_ms }: Ends): boolean {
-  return expires_ms === null || (expires_ms > now_ms && expires_ms <= (end_ms ?? expires_ms));
+
+/** Throws unless the key of the request may give these rights away. */
+function demandGiveable(
+  principal: Principal,
+  { scopes, kits, expires_ms }: KeyRights,
+  { end_ms, now_ms }: { readonly end_ms: number | null; readonly now_ms: number },
+): void {
+  const lacking = scopes.find((scope) => !principal.scopes.includes(scope));
+  if (lacking !== undefined) throw new RequestProblem('forbidden', texts.no_scope(lacking));
+  const isEndOk = expires_ms === null || (expires_ms > now_ms && expires_ms <= (end_ms ?? expires_ms));
+  const errors = [
+    ...(hasRightsOf(principal, { scopes, kits }) ? [] : [{ pointer: '#/kits', detail: texts.kits_of_key }]),
+    ...(isEndOk ? [] : [{ pointer: '#/expires_at', detail: texts.key_end(end_ms) }]),
+  ];
+  if (errors.length > 0) throw new RequestProblem('invalid-payload', texts.key_rejected, { errors });
 }
 
 function resourceOf(

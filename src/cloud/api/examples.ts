@@ -13,7 +13,7 @@ import {
   setRetention,
   track,
 } from './history-resources.ts';
-import { createdKey, createKey, key, keyList } from './key-resources.ts';
+import { changeKey, createdKey, createKey, key, keyList } from './key-resources.ts';
 import { assetLayer } from './layer-resources.ts';
 import { map_archive_path, mapResource } from './map-resources.ts';
 import { titles } from './problem.ts';
@@ -412,6 +412,7 @@ const aKey = {
 give(key, aKey);
 give(keyList, { keys: [aKey] });
 give(createdKey, { ...aKey, key: 'kc_0123456789ab_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' });
+give(changeKey, { kits: [example_ids.kit_id], scopes: ['read'] });
 give(createKey, { label: 'ops room', scopes: ['read', 'alarms'], expires_at: '2027-01-31T18:00:00Z' });
 give(assetLayer, {
   type: 'FeatureCollection',

@@ -45,3 +45,15 @@ export const createKey = z
       .describe('not after the end of the key of the request; left out: with that'),
   })
   .openapi('CreateKey');
+
+export const changeKey = z
+  .strictObject({
+    label: label.optional(),
+    scopes: createKey.shape.scopes.optional(),
+    kits: kits.optional().describe('of those of the key of the request'),
+    expires_at: zonedTime
+      .nullable()
+      .optional()
+      .describe('not after the end of the key of the request; null: no end, or that end'),
+  })
+  .openapi('ChangeKey');

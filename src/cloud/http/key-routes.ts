@@ -1,7 +1,7 @@
 /** API keys. All of it needs the scope `keys`. */
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
 import type { KeyOperations } from '../access/key-operations.ts';
-import { createdKey, createKey, key, keyList } from '../api/key-resources.ts';
+import { changeKey, createdKey, createKey, key, keyList } from '../api/key-resources.ts';
 import { demandScope } from '../principal.ts';
 import { changeProblem, createdJson, type Env, jsonBody, keyParams, okJson, readProblem } from './context.ts';
 import { newRoutes } from './problems.ts';
@@ -41,6 +41,17 @@ const get = createRoute({
   request: { params: keyParams },
   responses: { 200: okJson(key, 'the key'), ...readProblem },
 });
+const change = createRoute({
+  method: 'patch',
+  path: one,
+  operationId: 'changeKey',
+  summary: 'Change an API key',
+  description:
+    'Changes name, scopes, kits or end of the key, those that are named; its secret stays valid. Its open WebSockets are closed when it loses a right, and know of new kits from their next connection on. Of the key of the request only the name can be changed, else 409.',
+  tags,
+  request: { params: keyParams, body: jsonBody(changeKey) },
+  responses: { 200: okJson(key, 'the key after the change'), ...changeProblem },
+});
 const rotate = createRoute({
   method: 'post',
   path: `${one}/rotate`,
@@ -76,6 +87,9 @@ export function keyRoutes(keys: KeyOperations): OpenAPIHono<Env> {
     return c.json(made, 201, { Location: `${place}/${made.id}` });
   });
   routes.openapi(get, async (c) => c.json(await keys.get(c.var.principal, c.req.valid('param').key_id), 200));
+  routes.openapi(change, async (c) =>
+    c.json(await keys.change(c.var.principal, c.req.valid('param').key_id, c.req.valid('json')), 200),
+  );
   routes.openapi(rotate, async (c) =>
     c.json(await keys.rotate(c.var.principal, c.req.valid('param').key_id), 200),
   );

@@ -46,6 +46,17 @@ function keyStore({ database }: StoreContext) {
       );
     },
 
+    async changeKey({ key_id, label, scopes, kits, expires_ms }: ApiKey): Promise<void> {
+      await database.all(
+        'UPDATE api_keys SET label = ?, scopes = ?, kits = ?, expires_ms = ? WHERE key_id = ?',
+        label,
+        JSON.stringify(scopes),
+        JSON.stringify(kits),
+        expires_ms,
+        key_id,
+      );
+    },
+
     /** Stores the secrets of a key. */
     async rotateKey({ key_id, hash, old_hash, old_until_ms }: ApiKey): Promise<void> {
       await database.all(

@@ -6,6 +6,7 @@ import { startChild } from '../../support/child.ts';
 import { command_file } from '../../support/kit/kit.ts';
 import { withDirectory } from '../../support/temporary.ts';
 
+const task_kit = '1f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
 const kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
 
 it('a key is made for some kits and some purposes, listed without its secret, and taken back', async () => {
@@ -31,6 +32,16 @@ it('a key is made for some kits and some purposes, listed without its secret, an
     ]);
     expect(listed.stdout).not.toContain(secret);
     expect(readFileSync(database).includes(secret)).toBe(false);
+    const more = ['--add-kit', task_kit, '--scope', 'read', '--scope', 'alarms', '--label', 'night shift'];
+    const changed = await run('change', key.trim(), ...more, '--json');
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      id,
+      label: 'night shift',
+      scopes: ['read', 'alarms'],
+      kits: [kit_id, task_kit],
+    });
+    expect((await run('change', id, '--all-kits')).code).toBe(0);
+    expect((await run('change', 'none', '--all-kits')).code).toBe(1);
     expect((await run('revoke', id)).code).toBe(0);
     expect((await run('list')).stdout).toBe('No API keys.\n');
     expect((await run('revoke', id)).code).toBe(1);

@@ -199,7 +199,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     expect(lab.complaints).toEqual([]);
   });
 
-  it('makes, rotates and revokes keys, whose secrets are shown once', async () => {
+  it('makes, changes, rotates and revokes keys, whose secrets are shown once', async () => {
     const prepare = async (page: Page): Promise<void> => {
       await page.route('**/api/webhooks', async (route) => route.fulfill({ json: { webhooks: [] } }));
     };
@@ -225,6 +225,10 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     };
     expect(await statusOf(first)).toBe(200);
     expect(await faultsOf(page)).toEqual([]);
+    await row.getByText(word('keys.change')).click();
+    await row.getByLabel('Kit 2').check();
+    await row.locator('form button').click();
+    await row.getByText('2 kits: read, alarms').waitFor();
     for (const name of [word('keys.rotate'), word('manage.sure')])
       await row.getByRole('button', { name }).click();
     await eventually('another secret is shown', async () => (await secret.inputValue()) !== first);

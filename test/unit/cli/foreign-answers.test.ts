@@ -195,6 +195,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   'service backup': 'prints the names that were typed, and a size',
   'service enrol': 'prints the names that were typed',
   'service key add': 'prints the key that it made',
+  'service key change': 'prints the id that was typed',
   'service key revoke': 'prints the id that was typed',
   'buffer quarantine retry': 'prints a number',
   'buffer quarantine discard': 'prints a number',

@@ -13,21 +13,19 @@ let shown = { id: '', key: '' };
 export function keysCard(view: View) {
   const { value, fault } = read(view, '/keys');
   const keys = listIn(field(value, 'keys'));
+  const own = keys.find((each) => field(each, 'is_own') === true);
   return card(
     'keys',
     t.keys.title,
     html`${keys.length === 0 && fault ? html`<p class="empty">${sentence(fault)}</p>` : ''}
       <ul class="rows">
-        ${keys.map((each) => keyRow(each, view))}
+        ${keys.map((each) => keyRow(each, own, view))}
       </ul>
-      ${keyForm(
-        keys.find((each) => field(each, 'is_own') === true),
-        view,
-      )}`,
+      ${keyForm(own, view)}`,
   );
 }
 
-function keyRow(key: unknown, view: View) {
+function keyRow(key: unknown, own: unknown, view: View) {
   const text = (what: string) => textIn(field(key, what));
   const at = (what: string) => Date.parse(text(what));
   const isOwn = field(key, 'is_own') === true;
@@ -53,7 +51,7 @@ function keyRow(key: unknown, view: View) {
       ${!isOver && sureButton(`${path} rotate`, t.keys.rotate, view, () => void rotate())}
       ${!isOwn && sureButton(path, t.keys.revoke, view, () => void send(view, 'DELETE', path))}
     </div>
-    ${shown.id === text('id') && secretBox(t.keys.shownOnce, shown.key)}
+    ${shown.id === text('id') && secretBox(t.keys.shownOnce, shown.key)} ${!isOwn && keyForm(own, view, key)}
   </li>`;
 }
 
@@ -71,35 +69,58 @@ function keep(made: unknown, { act }: View) {
   act.changed();
 }
 
-function keyForm(own: unknown, view: View) {
+/** Makes a key, or changes this one: its secret stays. */
+function keyForm(own: unknown, view: View, key?: unknown) {
   const { kits, session } = view.choices;
+  const held = (what: string) => field(key, what);
+  const ofAll = key === undefined || held('kits') === '*';
+  // Each use of the key draws it anew, and what a person has typed stays.
+  const state_of = JSON.stringify(['id', 'label', 'scopes', 'kits', 'expires_at'].map(held));
+  const lastDay = dayOf(textIn(held('expires_at')));
   const submit = async (event: Event & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     const form = event.currentTarget;
     const data = new FormData(form);
     const day = textIn(data.get('expires'));
-    const made = await send(view, 'POST', '/keys', {
+    // A day ends where the person is who names it (OWASP/Nest#4426).
+    const expires_at = day === '' ? null : new Date(`${day}T23:59:59`).toISOString();
+    const isSome = data.get('all') === null && kits.length > 1;
+    const rights = {
       label: textIn(data.get('label')),
       scopes: data.getAll('scopes').map(String),
-      ...(data.get('all') === null && kits.length > 1 && { kits: data.getAll('kits').map(String) }),
-      // A day ends where the person is who names it (OWASP/Nest#4426).
-      ...(day !== '' && { expires_at: new Date(`${day}T23:59:59`).toISOString() }),
-    });
-    if (made !== undefined) form.reset();
-    keep(made, view);
+      kits: isSome ? data.getAll('kits').map(String) : ofOwn(own),
+    };
+    if (key === undefined) {
+      const made = await send(view, 'POST', '/keys', {
+        ...rights,
+        ...(expires_at !== null && { expires_at }),
+      });
+      if (made !== undefined) form.reset();
+      keep(made, view);
+    } else
+      await send(view, 'PATCH', `/keys/${textIn(held('id'))}`, {
+        ...rights,
+        ...(day !== lastDay && { expires_at }),
+      });
   };
   const all = field(own, 'kits') === '*' ? t.keys.allKits : t.keys.kitsOfOwn;
-  return html`<details class="managed">
-    <summary class="sec">${t.keys.add}</summary>
+  const title = key === undefined ? t.keys.add : t.keys.change;
+  return html`<details class="managed" key=${state_of}>
+    <summary class="sec">${title}</summary>
     <form onSubmit=${submit}>
-      ${input('label', t.manage.label, 'text')}
+      ${input('label', t.manage.label, 'text', { value: textIn(held('label')) })}
       <fieldset>
         <legend>${t.keys.scopes}</legend>
         <div class="checks">
           ${session?.scopes.map(
             (scope) =>
               html`<label key=${scope}
-                ><input type="checkbox" name="scopes" value=${scope} defaultChecked=${scope === 'read'} />
+                ><input
+                  type="checkbox"
+                  name="scopes"
+                  value=${scope}
+                  defaultChecked=${key === undefined ? scope === 'read' : listIn(held('scopes')).includes(scope)}
+                />
                 ${t.keys.scope[scope] ?? scope}</label
               >`,
           )}
@@ -110,20 +131,40 @@ function keyForm(own: unknown, view: View) {
         html`<fieldset>
           <legend>${t.nav.kits}</legend>
           <div class="checks all-kits">
-            <label><input type="checkbox" name="all" defaultChecked /> ${all}</label>
+            <label><input type="checkbox" name="all" defaultChecked=${ofAll} /> ${all}</label>
           </div>
           <div class="checks some-kits">
             ${kits.map(
               ({ id, name: text }) =>
                 html`<label key=${id}
-                  ><input type="checkbox" name="kits" value=${id} /> ${name(text)}</label
+                  ><input
+                    type="checkbox"
+                    name="kits"
+                    value=${id}
+                    defaultChecked=${listIn(held('kits')).includes(id)}
+                  />
+                  ${name(text)}</label
                 >`,
             )}
           </div>
         </fieldset>`
       }
-      ${input('expires', t.keys.expires, 'date', { isOptional: true })}
-      <button type="submit" class="btn main">${t.keys.add}</button>
+      ${input('expires', t.keys.expires, 'date', { isOptional: true, value: lastDay })}
+      <button type="submit" class="btn main">${key === undefined ? t.keys.add : t.manage.save}</button>
     </form>
   </details>`;
+}
+
+/** The kits of the key of this page, which it may give away. */
+function ofOwn(own: unknown): string | string[] {
+  const kits = field(own, 'kits');
+  return kits === '*' ? kits : listIn(kits).map(textIn);
+}
+
+/** The day here on which it is this time, as an input of days has it. */
+function dayOf(time: string): string {
+  if (time === '') return '';
+  const at = new Date(time);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }

@@ -60,6 +60,7 @@ export const manage: typeof english = {
     revoke: 'Sperren',
     shownOnce: 'Den Schlüssel jetzt kopieren: Er wird nur einmal gezeigt.',
     add: 'Schlüssel anlegen',
+    change: 'Ändern',
     scopes: 'Was er darf',
     scope: {
       read: 'alles sehen',

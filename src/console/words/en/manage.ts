@@ -78,6 +78,7 @@ export const manage = {
     revoke: 'Revoke',
     shownOnce: 'Copy the key now: it is shown only once.',
     add: 'Create a key',
+    change: 'Change it',
     scopes: 'What it may do',
     scope: {
       read: 'see everything',

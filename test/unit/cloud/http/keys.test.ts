@@ -68,6 +68,44 @@ describe('a key with the scope keys', () => {
     expect((await list()).find(({ id }) => id === idOf(client))).not.toHaveProperty('old_secret_expires_at');
   });
 
+  it('changes what a key may do while its secret stays with its clients (growthbook/growthbook#6303)', async () => {
+    const admin = await lab.giveKey({ label: 'admin', kits: '*' });
+    const client = await lab.giveKey({ label: 'client', scopes: ['read'] });
+    const place = `/api/keys/${idOf(client)}`;
+    const change = async (body: object) => ask(place, { method: 'PATCH', key: admin, body });
+    const more = { kits: [kit_id, other_kit], scopes: ['read', 'alarms', 'read'] };
+    const answer = await change(more);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({ label: 'client', kits: more.kits, scopes: ['read', 'alarms'] }),
+    ]);
+    const kits = (await (await ask('/api/kits', { key: client })).json()) as { id: string }[];
+    expect(kits.map(({ id }) => id).sort()).toEqual([kit_id, other_kit].sort());
+    const expires_at = new Date(Date.now() + day_ms).toISOString();
+    await change({ label: 'tenant', kits: [other_kit], expires_at });
+    expect(await (await ask(place, { key: admin })).json()).toMatchObject({
+      label: 'tenant',
+      kits: [other_kit],
+      scopes: ['read', 'alarms'],
+      expires_at,
+    });
+    expect((await ask(`/api/kits/${kit_id}`, { key: client })).status).toBe(404);
+    expect(await (await change({ expires_at: null })).json()).not.toHaveProperty('expires_at');
+    const lines = lab.log.lines.filter(({ sentence }) => sentence === texts.log_key_changed);
+    expect(lines).toHaveLength(3);
+  });
+
+  it('changes of itself the name alone: it could not undo the rest', async () => {
+    const own = `/api/keys/${idOf(lab.key)}`;
+    const refused = await ask(own, { method: 'PATCH', body: { scopes: ['read'] } });
+    expect([refused.status, await refused.json()]).toEqual([
+      409,
+      expect.objectContaining({ detail: texts.own_rights }),
+    ]);
+    const named = await ask(own, { method: 'PATCH', body: { label: 'ops room' } });
+    expect(await named.json()).toMatchObject({ label: 'ops room', scopes: [...scopes] });
+  });
+
   it('revokes a key at once, but not the one of the request', async () => {
     const client = await lab.giveKey({ label: 'client', scopes: ['read'] });
     expect((await ask(`/api/keys/${idOf(client)}`, { method: 'DELETE' })).status).toBe(204);
@@ -92,9 +130,12 @@ describe('keys with other rights', () => {
     for (const [method, path] of [
       ['GET', ''],
       ['POST', '/rotate'],
+      ['PATCH', ''],
       ['DELETE', ''],
-    ] as const)
-      expect((await ask(`/api/keys/${idOf(stranger)}${path}`, { method })).status).toBe(404);
+    ] as const) {
+      const body = method === 'PATCH' && { body: { label: 'mine' } };
+      expect((await ask(`/api/keys/${idOf(stranger)}${path}`, { method, ...body })).status).toBe(404);
+    }
     expect((await ask('/api/kits', { key: stranger })).status).toBe(200);
   });
 
@@ -117,10 +158,16 @@ describe('keys with other rights', () => {
     ['no kit', { scopes: ['read'], kits: [] }, 422],
     ['an end in the past', { scopes: ['read'], expires_at: past }, 422],
     ['an end that is no time', { scopes: ['read'], expires_at: 'tomorrow' }, 422],
-  ])('refuses to make a key with %s', async (_, body, status) => {
+  ])('refuses to make a key, or of another one a key, with %s', async (_, body, status) => {
     const few = await lab.giveKey({ label: 'few', scopes: ['read', 'keys'] });
     expect((await create({ label: 'new', ...body }, few)).status).toBe(status);
-    expect(seen(await list(few))).toEqual(['few']);
+    const given = await lab.giveKey({ label: 'given', scopes: ['read'] });
+    const path = `/api/keys/${idOf(given)}`;
+    expect((await ask(path, { method: 'PATCH', key: few, body })).status).toBe(status);
+    expect((await list(few)).map(({ label, scopes: held }) => [label, held])).toEqual([
+      ['few', ['read', 'keys']],
+      ['given', ['read']],
+    ]);
   });
 
   it('makes no key that outlives the one of the request', async () => {
