@@ -72,7 +72,7 @@ export class BrokerAddresses {
       if (quick) return this.#inOrder(host, quick);
     } catch (error) {
       // That a name does not exist is an answer.
-      if (!isUnanswered(error)) throw error;
+      if (hasCode(error, 'ENOTFOUND')) throw error;
     } finally {
       over.abort();
     }
@@ -136,10 +136,6 @@ export function answered(host: string, found: Addresses): Addresses {
 
 function firstOf(map: ReadonlyMap<string, unknown>): string {
   return map.keys().next().value ?? '';
-}
-
-function isUnanswered(error: unknown): boolean {
-  return hasCode(error, 'EAI_AGAIN', 'EAI_FAIL');
 }
 
 /** Asks all these name servers at once; rejects when none has an address. Late answers are ignored. */

@@ -65,10 +65,15 @@ const by_tls_reason: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+/** Where the resolver of the system fails, its code is any of the system: EINVAL is no route then (systemd/systemd#29883). */
+function isOfResolver(error: Error, code: string): boolean {
+  return 'syscall' in error && error.syscall === 'getaddrinfo' && code !== 'ENOTFOUND';
+}
+
 /** Keeps what has no entry, unless it is raw text of OpenSSL. */
 export function plainFault(error: Error): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const known = by_code[code];
+  const known = by_code[isOfResolver(error, code) ? 'EAI_AGAIN' : code];
   if (known !== undefined) return known;
   if (code.startsWith('HPE_')) return texts.no_web_server;
   const isTls = code.startsWith('ERR_SSL') || code === 'EPROTO' || error.message.includes('SSL routines');

@@ -78,7 +78,7 @@ async function resolveName(host: string): Promise<Finding> {
       const [finding = '', remedy = ''] = error instanceof Error ? plainFault(error).split('; ') : [];
       return fail('dns', finding, remedy);
     }
-    if (codeOf(error) === 'EAI_AGAIN') return noAnswer(host);
+    if (codeOf(error) !== 'ENOTFOUND') return noAnswer(host);
     return fail('dns', texts.host_not_found(host, plain(systemReason(error))), texts.check_name_and_link);
   }
 }
@@ -92,6 +92,8 @@ export async function noAnswer(
   const code = await resolver.resolve4(host).then(() => '', codeOf);
   if (code === 'ESERVFAIL')
     return fail('dns', texts.name_server_fails(host, servers), texts.check_name_server);
+  if (code === 'EREFUSED')
+    return fail('dns', texts.name_server_refuses(host, servers), texts.change_name_server);
   if (code === 'ECONNREFUSED') return fail('dns', texts.no_name_server(host, servers), texts.set_name_server);
   return fail('dns', texts.name_server_silent(host, servers), texts.check_name_and_link);
 }

@@ -154,6 +154,10 @@ export const texts = {
     `the name server (${servers}) answers SERVFAIL for ${host}: it reaches no other one, or the signatures (DNSSEC) do not fit the clock`,
   check_name_server:
     'check the clock of this machine and that a WAN link is up, then its name server (resolvectl query, DNSSEC= in resolved.conf)',
+  name_server_refuses: (host: string, servers: string) =>
+    `the name server (${servers}) refuses to answer for ${host} (REFUSED), as that of a provider does over the link of another`,
+  change_name_server:
+    'use the name servers of the link that is used (resolvectl status), or some that answer over every link',
   no_name_server: (host: string, servers: string) =>
     `no name server runs where /etc/resolv.conf leads (${servers}), so ${host} is not found`,
   set_name_server:

@@ -125,6 +125,14 @@ describe.skipIf(peerMissing('openssl'))('a TLS handshake that fails', () => {
     expect(plainFault(raw)).not.toContain('SSL routines');
   });
 
+  it.each(['EINVAL', 'ECONNREFUSED', 'EAI_FAIL'])(
+    'does not take %s of a resolver for that of a connection',
+    (code) => {
+      const failed = Object.assign(new Error(`getaddrinfo ${code} broker`), { code, syscall: 'getaddrinfo' });
+      expect(plainFault(failed)).toContain('name server');
+    },
+  );
+
   it('keeps the message of unknown errors, unless it is raw text of OpenSSL', () => {
     expect(plainFault(new Error('no answer to a ping for 15.0 s'))).toBe('no answer to a ping for 15.0 s');
     const raw = Object.assign(new Error('403DE2:error:0A00FFFF:SSL routines:tls_x:odd'), {

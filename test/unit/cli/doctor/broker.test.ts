@@ -48,6 +48,7 @@ test('an unknown host name and a closed port are reported with their remedies', 
 
 test.each([
   ['that fails, as with DNSSEC and a wrong clock', 2, texts.check_name_server],
+  ['that refuses, as over the link of another provider', 5, texts.change_name_server],
   ['that does not answer', undefined, texts.check_name_and_link],
   ['that does not run', 'closed', texts.set_name_server],
 ] as const)('a name server %s is told from the others', async (_, rcode, remedy) => {
