@@ -10,6 +10,7 @@ import {
   type Motor,
   motorKey,
   move_deadline_ms,
+  sendStill,
   settled,
   stop,
 } from './ptz-stop.ts';
@@ -61,6 +62,8 @@ export class MovementUnsupported extends CommandRefused {}
 
 /** How long the driver checks for the end of a movement. */
 const still_within_ms = 3_000;
+/** One that moves on for longer after it accepted Stop gets velocity 0. */
+const stops_within_ms = 1_000;
 /** A camera that stands still after it accepted a way has so long to begin. */
 export const begins_within_ms = 1_000;
 /** Time on the way to a position. */
@@ -170,18 +173,29 @@ export function refusalOf(outcome: Extract<SoapOutcome, { kind: 'fault' }>): Com
 
 /** Stops the camera, also after the task was aborted, and checks that it stands still. Throws when it may still be moving. */
 export async function stopForSure(parts: PtzParts, signal: AbortSignal) {
-  const work = stop(parts).then(async (refusal) => refusal ?? parts.endTours?.());
+  const work = halt(parts, signal);
   parts.stopping(work.catch(() => undefined));
-  const refusal = await work;
-  const stopped_ms = performance.now();
+  const { isSeen, stopped_ms } = await work;
+  const moving = isSeen ? false : await settled(parts, still_within_ms, signal);
+  if (moving === true) throw new CommandRefused(texts.still_moving);
+  return { stopped: moving === false ? 'seen' : 'accepted', stopped_ms };
+}
+
+/** `isSeen`: the camera reports that it stands still; else it gets velocity 0 as well. */
+async function halt(
+  parts: PtzParts,
+  signal: AbortSignal,
+): Promise<{ readonly isSeen: boolean; readonly stopped_ms: number }> {
+  const refusal = (await stop(parts)) ?? (await parts.endTours?.());
+  const accepted_ms = performance.now();
   if (refusal !== undefined) {
     await parts.owed.owe(motorKey(parts));
     throw new CommandRefused(texts.stop_rejected(refusal));
   }
+  const moving = await settled(parts, stops_within_ms, signal);
+  if (moving !== false) await sendStill(parts);
   await parts.owed.confirm(motorKey(parts));
-  const moving = await settled(parts, still_within_ms, signal);
-  if (moving === true) throw new CommandRefused(texts.still_moving);
-  return { stopped: moving === false ? 'seen' : 'accepted', stopped_ms };
+  return { isSeen: moving === false, stopped_ms: moving === true ? performance.now() : accepted_ms };
 }
 
 export function refuseAborted(signal: AbortSignal): void {

@@ -147,7 +147,7 @@ it('stops one movement before the next one that supersedes it begins', async () 
   cancel.abort();
   await move.read({ direction: 'left' }).run(context());
   await first;
-  expect(operations()).toEqual(['ContinuousMove', 'Stop', 'ContinuousMove', 'Stop']);
+  expect(operations()).toEqual(['ContinuousMove', 'Stop', 'ContinuousMove', 'ContinuousMove', 'Stop']);
 });
 
 it('moves without a timeout where the timeout is refused', async () => {
@@ -175,9 +175,24 @@ it('fails with a warning when the camera takes no stop at all', async () => {
   await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/may still be moving/u);
 });
 
-it('fails when the camera takes the stop and still moves', async () => {
+it.each(['reports', 'does not report'])(
+  'stops with velocity 0 a camera that accepts Stop and ignores it, and %s that it moves',
+  async (way) => {
+    const { move } = await commandsOf();
+    camera.misbehave('Stop', { body: '<StopResponse/>' });
+    if (way !== 'reports') camera.misbehave('GetStatus', { fault: 'ter:ActionNotSupported' });
+    const stopped = way === 'reports' ? 'seen' : 'accepted';
+    expect(await move.read({ direction: 'up' }).run(context())).toMatchObject({ stopped });
+    expect(operations()).toEqual(['ContinuousMove', 'Stop', 'ContinuousMove']);
+    expect(camera.motor.y).toBe(0);
+  },
+);
+
+it('fails when the camera takes the stop and velocity 0 and still moves', async () => {
   const { move } = await commandsOf();
+  let moves = 0;
   camera.misbehave('Stop', { body: '<StopResponse/>' });
+  camera.misbehave('ContinuousMove', () => (++moves > 1 ? { body: '<ContinuousMoveResponse/>' } : 'normal'));
   await expect(move.read({ direction: 'up' }).run(context())).rejects.toThrow(/still moves/u);
 });
 
@@ -266,6 +281,18 @@ it('stops a movement that a killed daemon left, before it asks anything else', a
   stopping = new AbortController();
   await serve();
   expect(operations()).toEqual([]);
+});
+
+it('stops with velocity 0 a movement that a lost camera was left in, where Stop is ignored', async () => {
+  const { move } = await commandsOf({}, 0.3);
+  camera.misbehave('Stop', { body: '<StopResponse/>' });
+  const moved = move.read({ direction: 'up' }).run(context());
+  moved.catch(() => undefined);
+  await eventually('it moves', () => camera.motor.y !== 0);
+  await camera.lose();
+  await expect(moved).rejects.toThrow(/may still be moving/u);
+  await camera.restore();
+  await eventually('it stands still', () => camera.motor.y === 0);
 });
 
 it('sends the stop again when a camera that was lost while it moved is back', async () => {

@@ -191,9 +191,12 @@ describe('Two lenses on one motor', () => {
     { token: 'thermal', ptz: true },
   ];
 
+  /** One that is cancelled sends velocity 0 as well, since it does not wait for what the camera reports. */
+  const stop = ['Stop', 'ContinuousMove'];
+
   it.each([
-    ['a stop', { direction: 'stop' }, ['ContinuousMove', 'Stop', 'Stop']],
-    ['a movement', { direction: 'up' }, ['ContinuousMove', 'Stop', 'ContinuousMove', 'Stop']],
+    ['a stop', { direction: 'stop' }, ['ContinuousMove', ...stop, 'Stop']],
+    ['a movement', { direction: 'up' }, ['ContinuousMove', ...stop, 'ContinuousMove', 'Stop']],
   ])('are stopped by %s at the other one, before it begins', async (_, payload, expected) => {
     const camera = await start({ sources: lenses });
     const running = await open(camera, {}, {}, 5);
@@ -208,7 +211,9 @@ describe('Two lenses on one motor', () => {
     await eventually('it has its turn', () => moves().some(({ body }) => body.includes('thermal-')));
     cancel.abort();
     await second.catch(() => undefined);
-    expect(moves().map(({ operation }) => operation)).toEqual(expected);
+    // Whether the second one sends velocity 0 as well depends on when the camera reports that it stands still.
+    const begin = moves().slice(0, expected.length);
+    expect(begin.map(({ operation }) => operation)).toEqual(expected);
   });
 });
 
