@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { channels } from '../../../src/contract/topics.ts';
+import { fileOf } from '../../../src/cloud/http/page/page-files.ts';
+import { bundledPage } from '../../support/service/bundled-page.ts';
 import { samples } from '../../support/contract-samples.ts';
 import { eventually } from '../../support/eventually.ts';
 import { kitIds, openKits } from '../../support/service/page-fleet.ts';
@@ -283,4 +285,26 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The list of kits', () =
     await row.locator('.state', { hasText: word('state.attention') }).waitFor();
     expect(await lab.page.getByText(word('kits.listOld')).count()).toBe(0);
   }, 90_000);
+
+  it('is loaded anew in a tab from before an upgrade, once a screen needs a file that is gone (lightdash/lightdash#24685)', async () => {
+    const before = await (await bundledPage())();
+    const [old, next] = [`/page/${before.version}/`, '/page/next/'];
+    const text = before.index.bodies.identity.toString().replaceAll(old, next);
+    const after = { ...before, version: 'next', index: await fileOf('text/html; charset=utf-8', text) };
+    let isUpgraded = false;
+    const { page } = await show({
+      source: async () => (isUpgraded ? after : before),
+      // What the first screen needs is there; this is gone before it is fetched in idle time.
+      prepare: async (tab) => {
+        await tab.route(`**${old}fleet-screen.js`, async (route) => route.fulfill({ status: 404 }));
+      },
+    });
+    let loads = 0;
+    page.on('load', () => (loads += 1));
+    isUpgraded = true;
+    await page.evaluate(() => (location.hash = '#/kits'));
+    await page.locator(`script[src^="${next}"]`).waitFor({ state: 'attached' });
+    await page.locator('.kit-list').waitFor();
+    expect(loads).toBe(1);
+  });
 });

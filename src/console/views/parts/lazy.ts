@@ -8,15 +8,35 @@ export interface Lazy<T> {
   load: (act: Actions) => void;
 }
 
+/** Attempts in vain at what a person waits for, after which the page is loaded anew. */
+const attempts_max = 3;
+const reload_every_ms = 60_000;
+
+/**
+ * Loads the page anew where the service answers: after an upgrade the files of this page are gone (lightdash/lightdash#24685), and
+ * some browsers never ask again for a module that they once missed (whatwg/html#6768).
+ */
+async function reload() {
+  const name = 'kit-console-loaded';
+  if (Date.now() - Number(sessionStorage.getItem(name)) < reload_every_ms) return;
+  const answer = await fetch('/', { cache: 'no-store' });
+  if (!answer.ok) return;
+  sessionStorage.setItem(name, String(Date.now()));
+  location.reload();
+}
+
 export function lazy<T>(fetchModule: () => Promise<T>): Lazy<T> {
   let module: T | undefined;
   let isLoading = false;
+  let attempts = 0;
   const fetchOnce = async (act: Actions) => {
     try {
       module = await fetchModule();
       act.arrived();
     } catch {
       // Tried again at the next drawing: the link to the service may be lost now.
+      attempts += 1;
+      if (attempts >= attempts_max) await reload().catch(() => undefined);
     } finally {
       isLoading = false;
     }
