@@ -50,7 +50,7 @@ export async function settleStops(
     const refusal =
       ptz_url === undefined ? undefined : await stop({ ...motor, url: ptz_url }, call_deadline_ms);
     if (refusal !== undefined) throw new DeviceUnreachable(refusal);
-    if (ptz_url !== undefined) await sendStill({ ...motor, url: ptz_url });
+    if (ptz_url !== undefined) await sendStill({ ...motor, url: ptz_url }, call_deadline_ms);
     await owed.confirm(key);
   });
 }
@@ -71,8 +71,8 @@ export async function stop(parts: Motor, deadline_ms = stop_deadline_ms): Promis
 }
 
 /** Of cameras that accept Stop without an effect (fjramirez1987/PTZ-YCC365#11, mnit-rtmc/iris#177). Some refuse it, which says nothing. */
-export async function sendStill(parts: Motor): Promise<void> {
-  await parts.soap.call({ ...continuousMove(parts, [0, 0], ''), deadline_ms: stop_deadline_ms });
+export async function sendStill(parts: Motor, deadline_ms = stop_deadline_ms): Promise<void> {
+  await parts.soap.call({ ...continuousMove(parts, [0, 0], ''), deadline_ms });
 }
 
 /** Whether a standstill is the end; `wasMoving`: an earlier answer said that it moves. */

@@ -110,7 +110,7 @@ it('can confirm the stop that it owes', async () => {
   });
   const memory = { facts: { ptz_url: motor.url } };
   await settleStops(soap, owed, memory);
-  expect([saved, asked]).toEqual([[[]], ['Stop']]);
+  expect([saved, asked]).toEqual([[[]], ['Stop', 'ContinuousMove']]);
 });
 
 it('owes another stop when a movement had no answer, since it may begin after the first one', async () => {
