@@ -224,13 +224,3 @@ ${shape}</Placemark>`;
   });
   return kmlDocument(escaped(name), marks);
 }
-
-/** A row for each point; `line` counts the stretches without a gap. */
-export function trackCsv({ lines }: Track): string {
-  const rows = lines.flatMap((line, index) =>
-    line.map(({ time_ms, lat, lon, alt_m }) =>
-      [new Date(time_ms).toISOString(), lat, lon, alt_m ?? '', index + 1].join(','),
-    ),
-  );
-  return ['time,lat,lon,alt_m,line', ...rows, ''].join('\r\n');
-}

@@ -10,7 +10,7 @@ import type { Service } from '../../service.ts';
 import type { Gate } from '../../access/gate.ts';
 import { askerOf } from '../guards.ts';
 import { anyProblem, asProblem, type Env, kitParams, withForms } from '../context.ts';
-import { csvLine } from './csv.ts';
+import { type CsvForm, csvHead, csvRow } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
 import { exportQuery, history_limit_max, hour_ms, spanOf } from './query.ts';
 import { newRoutes } from '../problems.ts';
@@ -25,7 +25,7 @@ const page_chars = 1024 * 1024;
 export const portion_chars = 64 * 1024;
 /** White space before a JSON value is part of its line, which stays valid JSON; in CSV it would be part of a field. */
 const ndjson_filler = ' ';
-const csv_head = ['time', 'time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
+const csv_head = ['time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
 
 const exportHistory = createRoute({
   method: 'get',
@@ -84,12 +84,12 @@ export function exportRoutes(
         }
         const fields = new Set<string>();
         // Which columns there are shows only when all has been read.
-        if (format === 'flat_csv')
+        if (isFlat(format))
           for await (const messages of pages())
             for (const { data } of messages) for (const field of flat(data).keys()) fields.add(field);
         const columns = [...fields].sort();
-        if (format === 'csv') yield `${csvLine(csv_head)}\r\n`;
-        if (format === 'flat_csv') yield `${csvLine([...csv_head.slice(0, -1), ...columns])}\r\n`;
+        const head = isFlat(format) ? [...csv_head.slice(0, -1), ...columns] : csv_head;
+        if (format !== 'ndjson') yield `${csvHead(head, format)}\r\n`;
         for await (const messages of pages())
           yield* portionsOf(
             messages,
@@ -137,7 +137,12 @@ async function* portionsOf(
   }
 }
 
-type Format = 'ndjson' | 'csv' | 'flat_csv';
+type Format = 'ndjson' | CsvForm;
+
+/** With a column for each field of the data. */
+function isFlat(format: Format): boolean {
+  return format !== 'ndjson' && format !== 'csv';
+}
 
 function headersOf(format: Format, kit_id: string): Record<string, string> {
   return {
@@ -152,13 +157,13 @@ function lineOf(message: HistoryMessage, format: Format, columns: readonly strin
   const resource = messageResource(message);
   if (format === 'ndjson') return `${JSON.stringify(resource)}\n`;
   const { time, time_quality, channel, asset_id, feed, epoch, seq } = resource;
-  const head = [time, time_quality, channel, asset_id, feed, epoch, seq];
-  if (format === 'flat_csv') {
-    const values = flat(message.data);
-    return `${csvLine([...head, ...columns.map((column) => values.get(column))])}\r\n`;
-  }
-  // JSON has semicolons in texts alone, so that it stays the same JSON.
-  return `${csvLine([...head, message.data.replaceAll(';', '\\u003b')])}\r\n`;
+  const head = [time_quality, channel, asset_id, feed, epoch, seq];
+  const values = isFlat(format) ? flat(message.data) : undefined;
+  const cells = values
+    ? columns.map((column) => values.get(column))
+    : // JSON has semicolons in texts alone, so that it stays the same JSON.
+      [message.data.replaceAll(';', '\\u003b')];
+  return `${csvRow(time, [...head, ...cells], format)}\r\n`;
 }
 
 /** The fields of the data by their paths; lists stay JSON. */

@@ -5,6 +5,7 @@ import { cursor_chars_max } from '../../history/reading/cursor.ts';
 import type { Order } from '../../history/reading/page.ts';
 import { zoneName } from '../../api/requests.ts';
 import { alarmSeverity } from '../../severity.ts';
+import { excel_forms } from './csv.ts';
 import { readTime } from '../../api/times.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { texts } from '../../texts.ts';
@@ -84,6 +85,9 @@ const cursor = query(
 export const limitOf = (most: number, usual: number) =>
   query('limit', z.coerce.number().int().min(1).max(most).default(usual), 'messages in one response', usual);
 
+const of_excel =
+  '`excel_comma` and `excel_semicolon`: CSV that Excel opens by a double click, the second where commas are decimal signs';
+
 export const historyQuery = z.object({
   class: query('class', z.enum(history_classes).optional(), 'only messages of this class'),
   feed: query('feed', z.string().max(64).optional(), 'only messages of this feed or event', 'gps'),
@@ -153,8 +157,8 @@ export const seriesQuery = z.object({
   ),
   shape: query(
     'shape',
-    z.enum(['columns', 'rows', 'csv']).default('columns'),
-    '`rows`: a list with one object for each time, as Grafana reads it; `csv`: the same as text',
+    z.enum(['columns', 'rows', 'csv', ...excel_forms]).default('columns'),
+    `\`rows\`: a list with one object for each time, as Grafana reads it; \`csv\`: the same as text; ${of_excel}`,
   ),
   names: query(
     'names',
@@ -181,8 +185,8 @@ export const trackQuery = z.object({
   ),
   format: query(
     'format',
-    z.enum(['geojson', 'gpx', 'kml', 'csv']).default('geojson'),
-    'form of the response',
+    z.enum(['geojson', 'gpx', 'kml', 'csv', ...excel_forms]).default('geojson'),
+    `form of the response; ${of_excel}`,
   ),
 });
 
@@ -194,8 +198,8 @@ export const exportQuery = z.object({
   cursor,
   format: query(
     'format',
-    z.enum(['ndjson', 'csv', 'flat_csv']).default('ndjson'),
-    '`flat_csv`: CSV with a column for each field of the data',
+    z.enum(['ndjson', 'csv', 'flat_csv', ...excel_forms]).default('ndjson'),
+    `\`flat_csv\`: CSV with a column for each field of the data; ${of_excel}`,
   ),
 });
 

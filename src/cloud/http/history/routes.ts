@@ -5,7 +5,7 @@ import { completeness, eventPage, historyPage, seriesAnswer, track } from '../..
 import { RequestProblem } from '../../api/problem.ts';
 import { HistoryOperations } from '../../history/reading/operations.ts';
 import { Zone } from '../../history/reading/zone.ts';
-import { trackCsv, trackGeoJson, trackGpx, trackKml } from '../../history/reading/track.ts';
+import { trackGeoJson, trackGpx, trackKml } from '../../history/reading/track.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
 import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
@@ -24,7 +24,7 @@ import {
   trackQuery,
 } from './query.ts';
 import { newRoutes } from '../problems.ts';
-import { seriesCsv, seriesRows } from './csv.ts';
+import { seriesCsv, seriesRows, trackCsv } from './csv.ts';
 import { texts } from '../../texts.ts';
 import type { Store } from '../../store/sql-store.ts';
 import { day_ms } from '../../../platform/time.ts';
@@ -259,8 +259,8 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
     for (const { select: each, t } of list.series)
       if (t.length === 0) await history.demandSelected(kit_id, each);
     if (shape === 'columns') return c.json(list, 200);
-    return shape === 'csv'
-      ? c.body(seriesCsv(list, names), 200, { 'content-type': csv_type })
+    return shape !== 'rows'
+      ? c.body(seriesCsv(list, shape, names), 200, { 'content-type': csv_type })
       : c.body(JSON.stringify(seriesRows(list, names)), 200, { 'content-type': 'application/json' });
   });
   routes.openapi(getTrack, async (c) => {
@@ -284,7 +284,7 @@ function figureRoutes(service: Service, history: HistoryOperations, gate: Histor
       return c.body(trackKml(found, named), 200, { 'content-type': 'application/vnd.google-earth.kml+xml' });
     return format === 'gpx'
       ? c.body(trackGpx(found, named), 200, { 'content-type': 'application/gpx+xml' })
-      : c.body(trackCsv(found), 200, { 'content-type': csv_type });
+      : c.body(trackCsv(found, format), 200, { 'content-type': csv_type });
   });
   routes.openapi(getCompleteness, async (c) => {
     const { kit_id } = c.req.valid('param');

@@ -182,6 +182,33 @@ describe('Forms for other programs', () => {
     expect(gunzipSync(packed).toString('utf8').trim().endsWith('{"next":null}')).toBe(true);
   });
 
+  it.each([
+    ['excel_comma', 'time_utc,time_quality', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,.*,Zürich,23\.5$/u],
+    ['excel_semicolon', 'time_utc;time_quality', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d;.*;Zürich;23,5$/u],
+  ])(
+    'are opened by Excel as %s (terminal42/contao-leads#31, opendidac/opendidac#681)',
+    async (form, head, row) => {
+      await lab.publish(channels.feed(asset_id, 'battery'), { depot: 'Zürich', voltage: 23.5 });
+      await fix(47.5, 8);
+      await lab.publish(channels.telemetry, { battery: 80.5 });
+      const bytes = async (path: string) => {
+        const answer = await ask(`/api/kits/${kit_id}${path}`);
+        expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+        const text = Buffer.from(await answer.arrayBuffer());
+        expect([...text.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
+        return text.subarray(3).toString().split('\r\n');
+      };
+      const [first = '', second = ''] = await bytes(`/export?feed=battery&format=${form}`);
+      expect(first.startsWith(head)).toBe(true);
+      expect(second).toMatch(row);
+      const number = (text: string) => (form === 'excel_comma' ? text : text.replace('.', ','));
+      const [, fixed = ''] = await bytes(`/assets/${asset_id}/track?format=${form}`);
+      expect(fixed).toContain(number('47.5'));
+      const series = await bytes(`/series?select=kit:battery&names=battery&shape=${form}`);
+      expect(series.some((line) => line.endsWith(number('80.5')))).toBe(true);
+    },
+  );
+
   it('have a row of nulls in a gap, and days of a time zone', async () => {
     const at = (time: string, battery: number) =>
       lab.publish(channels.telemetry, { battery }, { said_ms: Date.parse(time) });
