@@ -20,23 +20,32 @@ interface SnmpParts {
   readonly guard: LoginGuard;
 }
 
+/** Of the table of interfaces. */
+interface Row {
+  readonly index: string;
+  readonly name: string | null;
+  readonly type: SnmpValue | undefined;
+}
+
 interface Found {
   readonly session: SnmpSession;
   /** Hash. */
   readonly credentials: string;
   readonly preset: Preset;
-  /** Index of the interface that is counted; undefined where none counts what goes over the air. */
-  readonly index: string | undefined;
+  /** The interface that is counted; undefined where none counts what goes over the air. */
+  readonly counted: Row | undefined;
   readonly figures: Readonly<Partial<Record<OidName, Scaled>>>;
 }
 
 export function snmpSource({ radio, name, options, limits, log, guard }: SnmpParts): RadioSource {
   let found: Found | undefined;
+  let last: Reading | undefined;
   let isClosed = false;
   let isWarned = false;
   const leave = (): void => {
     found?.session.close();
     found = undefined;
+    last = undefined;
   };
   return {
     poll_ms: options.snmp_poll_s * 1_000,
@@ -64,12 +73,18 @@ export function snmpSource({ radio, name, options, limits, log, guard }: SnmpPar
       }
     },
     async poll() {
-      if (!found) throw new DeviceUnreachable(texts.not_identified);
+      const about = found;
+      if (!about) throw new DeviceUnreachable(texts.not_identified);
       try {
-        return await read(found);
+        const now = await read(about);
+        const newer = stands(now, last) ? await newerOf(about) : undefined;
+        last = newer ? undefined : now;
+        if (!newer) return now;
+        if (found === about) found = { ...about, counted: newer };
+        return { ...now, link: { ...now.link, tx_bytes: null, rx_bytes: null } };
       } catch (error) {
         // It accepted them a moment ago: an agent that starts may not have read its users yet.
-        throw error instanceof SnmpRefused ? await guard.refuse(found.credentials, error.message) : error;
+        throw error instanceof SnmpRefused ? await guard.refuse(about.credentials, error.message) : error;
       }
     },
     farewell: async () => undefined,
@@ -106,7 +121,7 @@ async function describe(session: SnmpSession, radio: SnmpRadio) {
   const about = await session.get([oid.sysDescr, oid.sysObjectID, oid.sysName, airos_probe, airfiber_probe]);
   if (about.size === 0) throw new DeviceUnreachable(texts.snmp_nothing_readable);
   const preset = presetOf(radio.preset, about);
-  const { index, mac } = await interfaceOf(session, radio, preset);
+  const { counted, mac } = await interfaceOf(session, radio, preset);
   const figures: Partial<Record<OidName, Scaled>> = { ...preset.oids };
   for (const name of oid_names) {
     const own = radio.oids[name];
@@ -123,24 +138,18 @@ async function describe(session: SnmpSession, radio: SnmpRadio) {
     },
     commands: [],
   };
-  return { known, preset, index, figures };
+  return { known, preset, counted, figures };
 }
 
 /** ifType values of IANA. */
 const if_type = { ethernet: 6, wifi: 71 } as const;
 
 async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio, preset: Preset) {
-  const names = await session.column(oid.ifDescr);
-  const types = await session.column(oid.ifType);
   const addresses = await session.column(oid.ifPhysAddress);
-  const rows = [...names].map(([index, name]) => ({
-    index,
-    name: textOf(name),
-    type: types.get(index),
-    mac: macOfBytes(addresses.get(index)),
-  }));
+  const rows = await rowsOf(session);
+  const macOf = ({ index }: Row): string | undefined => macOfBytes(addresses.get(index));
   if (rows.length === 0) throw new DeviceUnreachable(texts.snmp_no_interfaces);
-  const first = (type: number) => rows.find((row) => row.type === type && row.mac !== undefined);
+  const first = (type: number) => rows.find((row) => row.type === type && macOf(row) !== undefined);
   const row =
     device === undefined
       ? (first(if_type.wifi) ?? first(if_type.ethernet))
@@ -153,14 +162,42 @@ async function interfaceOf(session: SnmpSession, { device, identity }: SnmpRadio
         : texts.snmp_no_such_interface(device, rows.map(({ name }) => name).join(', ')),
     );
   }
-  const mac = identity ?? row.mac;
+  const mac = identity ?? macOf(row);
   if (mac === undefined) throw new DeviceUnreachable(texts.snmp_no_mac(row.name ?? 'its interface'));
-  if (device !== undefined || preset.counts === undefined) return { index: row.index, mac };
+  if (device !== undefined || preset.counts === undefined) return { counted: latest(rows, row), mac };
   // The address stays that of the row: an entry is bound to it.
-  return { index: rows.find(({ name }) => name === preset.counts)?.index, mac };
+  const air = rows.find(({ name }) => name === preset.counts);
+  return { counted: air && latest(rows, air), mac };
 }
 
-async function read({ session, preset, index, figures }: Found): Promise<Reading> {
+async function rowsOf(session: SnmpSession): Promise<readonly Row[]> {
+  const names = await session.column(oid.ifDescr);
+  const types = await session.column(oid.ifType);
+  return [...names].map(([index, name]) => ({ index, name: textOf(name), type: types.get(index) }));
+}
+
+/**
+ * An interface that is made anew, as Wi-Fi with each change of its settings, is a new row; some agents keep the old one, whose counters
+ * stand (openwrt/packages#2397, monitoring-plugins/monitoring-plugins#1323).
+ */
+function latest(rows: readonly Row[], { name, type }: Row): Row | undefined {
+  return rows.findLast((row) => row.name === name && row.type === type);
+}
+
+/** Whether the counters of the interface stand, or are gone. */
+function stands({ link: now }: Reading, last: Reading | undefined): boolean {
+  if (!last) return false;
+  return now.rx_bytes === last.link.rx_bytes && now.tx_bytes === last.link.tx_bytes;
+}
+
+/** The row of the interface where it is another one by now. */
+async function newerOf({ session, counted }: Found): Promise<Row | undefined> {
+  const newer = counted && latest(await rowsOf(session), counted);
+  return newer?.index === counted?.index ? undefined : newer;
+}
+
+async function read({ session, preset, counted, figures }: Found): Promise<Reading> {
+  const index = counted?.index;
   const wide = { rx: `${oid.ifHCInOctets}.${index}`, tx: `${oid.ifHCOutOctets}.${index}` };
   const narrow = { rx: `${oid.ifInOctets}.${index}`, tx: `${oid.ifOutOctets}.${index}` };
   const counters = [...(session.hasCounter64 ? Object.values(wide) : []), ...Object.values(narrow)];

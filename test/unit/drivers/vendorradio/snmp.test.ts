@@ -129,6 +129,23 @@ const airfiber: Walk = {
   ],
 };
 
+/** Of OpenWrt, whose agent keeps the rows of interfaces that are gone (openwrt/packages#2397). */
+const openwrt = (...made: readonly (readonly [index: number, octets: string])[]): Walk => {
+  const row = (column: number, type: string, read: (octets: string) => string) =>
+    made.map(([index, octets]) => `${column}.${index} ${type} ${read(octets)}`);
+  return {
+    roots: [interfaces, high_counters],
+    rows: below(
+      `${interfaces}.1`,
+      ...row(2, 'string', () => 'wlan0'),
+      ...row(3, 'integer', () => '6'),
+      ...row(6, 'string', () => '02:00:00:c8:66:b2'),
+      ...row(10, 'counter', (octets) => octets),
+      ...row(16, 'counter', (octets) => octets),
+    ),
+  };
+};
+
 /** The maker's MIB (librenms/librenms#6892); the address is the index of the row, and readable in no column. */
 const mikrotik: Walk = {
   roots: ['1.3.6.1.4.1.14988'],
@@ -266,6 +283,7 @@ async function agent({ walk, only, views, lines = [] }: AgentOptions = {}) {
     secret,
     lab,
     other_dir: join(dir, 'other'),
+    show: async (other: Walk) => writeFile(script, walkScript(other)),
     run: (radio: object, kit = lab) =>
       void kit.run(vendorradioWith(limits), 'radios', {
         options: {
@@ -537,6 +555,16 @@ describe.skipIf(peerMissing('snmpd'))('a radio over SNMP', () => {
       expect(peer.lab.outbox.drafts.map(({ data }) => data?.['asset_key'])).toContain('radio:020000c966b2');
     },
   );
+
+  it('of OpenWrt counts the interface that there is, not the one of that name that is gone', async () => {
+    const peer = await agent({ walk: openwrt([23, '900']) });
+    peer.run({ ...(await peer.v2c()), device: 'wlan0' });
+    await eventually('it stands', () => peer.feed('link').at(-1)?.['rx_bps'] === 0);
+    await peer.show(openwrt([23, '900'], [25, 'grows']));
+    const rates = () => peer.feed('link').map((link) => Number(link?.['rx_bps']));
+    await eventually('it is counted again', () => (rates().at(-1) ?? 0) > 0);
+    expect(Math.max(...rates())).toBeLessThan(100_000_000);
+  });
 
   it('of airFiber reports signal and capacity, and no throughput, since it counts its management alone', async () => {
     const peer = await agent({ walk: airfiber });
