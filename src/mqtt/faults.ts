@@ -43,8 +43,7 @@ const by_code: Readonly<Record<string, string>> = {
 /** What the broker wants of this machine's own certificate. */
 export const certificate_missing =
   'the broker ended the TLS handshake: it may require a client certificate; name broker.cert_file and broker.key_file';
-export const certificate_refused =
-  'the broker does not accept the certificate of this kit; check broker.cert_file';
+export const certificate_refused = 'the broker does not accept the certificate of this kit';
 
 /** Names of OpenSSL's reasons, as Node puts them into the code of an error, and what each means here. */
 const by_tls_reason: readonly (readonly [RegExp, string])[] = [
@@ -55,9 +54,19 @@ const by_tls_reason: readonly (readonly [RegExp, string])[] = [
   [/UNSUPPORTED_PROTOCOL|PROTOCOL_VERSION|VERSION_TOO_LOW/u, 'the broker does not offer TLS 1.2 or later'],
   // 116 of TLS 1.3, 40 of TLS 1.2, and 41 of mbedTLS, which takes the one of SSL 3 (Mbed-TLS/mbedtls 10900).
   [/CERTIFICATE_REQUIRED|ALERT_HANDSHAKE_FAILURE|ALERT_NO_CERTIFICATE/u, certificate_missing],
+  // eclipse-mosquitto/mosquitto#3352: a certificate of an intermediate authority, which has to be in the file.
   [
-    /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR|ACCESS_DENIED)/u,
-    certificate_refused,
+    /ALERT_UNKNOWN_CA/u,
+    `${certificate_refused}, whose authority it does not know; check that broker.cert_file holds the whole chain, and which authority the broker trusts for kits`,
+  ],
+  [
+    /ALERT_CERTIFICATE_EXPIRED/u,
+    `${certificate_refused}, or that of its authority, as expired; renew broker.cert_file, or correct the clock of the broker`,
+  ],
+  [
+    /ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR|ACCESS_DENIED)/u,
+    // What is not valid yet is bad, too.
+    `${certificate_refused}; check broker.cert_file, and the clock of the broker if the certificate is new`,
   ],
   [
     /DH_KEY_TOO_SMALL|EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|MD_TOO_WEAK/u,
