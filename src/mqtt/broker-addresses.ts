@@ -15,6 +15,8 @@ const query_tries = 2;
 /** Name servers that are asked at once, and brokers whose addresses are remembered. */
 const servers_max = 4;
 const hosts_max = 16;
+/** Addresses whose failure is remembered. */
+const failed_max = 64;
 
 type Addresses = readonly LookupAddress[];
 
@@ -30,6 +32,8 @@ export class BrokerAddresses {
   readonly #sources: NameSources;
   readonly #known = new Map<string, Addresses>();
   readonly #connected = new Map<string, string>();
+  /** Addresses of names, the one that failed last at the end. */
+  readonly #failed = new Set<string>();
   /** One query to the operating system for each name: each keeps a thread until it ends. */
   readonly #asked = new Map<string, Promise<Addresses>>();
 
@@ -82,9 +86,23 @@ export class BrokerAddresses {
   }
 
   /** A connection to this address was made: it is tried first the next time. */
-  connected(host: string, address: string): void {
+  connected(host: string, address: string | undefined): void {
+    if (address === undefined) return;
     this.#connected.set(host, address);
+    this.#failed.delete(`${host} ${address}`);
     if (this.#connected.size > hosts_max) this.#connected.delete(firstOf(this.#connected));
+  }
+
+  /**
+   * A connection to this address was made, and no broker answered on it: the others of the name are tried before it. A hung
+   * node of a cluster, or a balancer without one, takes connections all the same (mqttjs/MQTT.js#982, eclipse/paho.mqtt.c#410).
+   */
+  failed(host: string, address: string | undefined): void {
+    if (address === undefined) return;
+    this.#failed.delete(`${host} ${address}`);
+    this.#failed.add(`${host} ${address}`);
+    const [oldest] = this.#failed.size > failed_max ? this.#failed : [];
+    if (oldest !== undefined) this.#failed.delete(oldest);
   }
 
   /** The address that is tried first, without asking; undefined: not known yet. */
@@ -115,7 +133,12 @@ export class BrokerAddresses {
 
   #inOrder(host: string, found: Addresses): Addresses {
     const last = this.#connected.get(host);
-    return found.toSorted((a, b) => Number(b.address === last) - Number(a.address === last));
+    const failed = [...this.#failed];
+    const rank = ({ address }: LookupAddress): number => {
+      const failure = failed.indexOf(`${host} ${address}`);
+      return failure < 0 && address !== last ? -0.5 : failure;
+    };
+    return found.toSorted((a, b) => rank(a) - rank(b));
   }
 }
 

@@ -127,6 +127,7 @@ async function greet<T>(
   return new Promise((resolve, reject) => {
     const fail = (): void => {
       stop.removeEventListener('abort', fail);
+      transport.failed?.();
       client.on('error', () => undefined);
       client.end(true);
       stream.destroy();

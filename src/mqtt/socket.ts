@@ -25,6 +25,8 @@ export interface Transport {
   readonly stream: Duplex;
   /** What the bytes leave by; left out where there is no socket of the operating system. */
   readonly tcp?: Socket;
+  /** To be called where no broker answers on it, so that another address of the name is tried first the next time. */
+  readonly failed?: () => void;
 }
 
 /** Rejects with the error of the first step that failed, and when `signal` aborts; nothing stays open then. */
@@ -37,7 +39,7 @@ export interface OwnSocket {
 }
 
 interface Ways {
-  readonly addresses?: Pick<BrokerAddresses, 'lookup' | 'connected'>;
+  readonly addresses?: Pick<BrokerAddresses, 'lookup' | 'connected' | 'failed'>;
   /** To be connected, in place of a new one. */
   readonly own?: OwnSocket | undefined;
   /** Called with the socket before it is connected. */
@@ -129,14 +131,18 @@ async function opened(
   tcp.on('error', (error) => (failure ??= error));
   const stop = (): unknown => tcp.destroy();
   signal.addEventListener('abort', stop, { once: true });
+  let address: string | undefined;
+  const failed = (): void => addresses.failed(host, address);
   try {
     await once(tcp, 'connect', { signal });
+    address = tcp.remoteAddress;
     const first = proxy?.kind === 'https' ? await securedProxy(tcp, proxy.host, signal) : tcp;
     const stream = await finish(proxy ? await tunnel(first, proxy, broker, signal) : first);
-    if (tcp.remoteAddress !== undefined) addresses.connected(host, tcp.remoteAddress);
-    return { stream, tcp };
+    addresses.connected(host, address);
+    return { stream, tcp, failed };
   } catch (error) {
     tcp.destroy();
+    failed();
     // The library ends the socket with its own error.
     throw error instanceof NoWebSocket ? error : (failure ?? error);
   } finally {

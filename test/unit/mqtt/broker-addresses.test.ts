@@ -114,6 +114,22 @@ describe('the addresses of a broker', () => {
     expect(await addresses.find(host)).toEqual([...second, ...first]);
   });
 
+  it('end with those that take connections and have no broker that answers, the last of them at the end', async () => {
+    const { addresses, sources } = lab();
+    const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
+    sources.system = async () => all.map(v4);
+    const tried: string[] = [];
+    addresses.connected(host, '192.0.2.1');
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      const [next] = await addresses.find(host);
+      tried.push(next?.address ?? '');
+      addresses.failed(host, next?.address ?? '');
+    }
+    expect(tried).toEqual([...all, '192.0.2.1']);
+    addresses.connected(host, '192.0.2.3');
+    expect((await addresses.find(host))[0]?.address).toBe('192.0.2.3');
+  });
+
   it('are remembered for few names', async () => {
     const { addresses, sources } = lab();
     for (let n = 0; n < 17; n += 1) {

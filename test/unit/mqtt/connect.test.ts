@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { BrokerOptions } from '../../../src/mqtt/broker.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { ConnectFailed } from '../../../src/mqtt/connect-failed.ts';
 import { connectOnce, type Connection, type ConnectOptions } from '../../../src/mqtt/connect.ts';
+import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
+import { openTransport } from '../../../src/mqtt/socket.ts';
 import { texts } from '../../../src/mqtt/texts.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -257,6 +261,42 @@ describe('a connection to a broker', () => {
       const failure = await failureOf(connect());
       expect({ stage: failure.stage, message: failure.message }).toEqual({ stage, message });
     });
+  });
+
+  it('tries another address of the name where the first takes the connection and does not answer', async () => {
+    const broker = await startScriptedBroker();
+    const { port } = broker;
+    const hung = createServer().listen(port, '127.0.0.2');
+    await once(hung, 'listening');
+    const addresses = new BrokerAddresses({
+      system: async () => ['127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 })),
+      servers: async () => [],
+    });
+    const attempt = async () =>
+      connectOnce(
+        {
+          broker: { ...brokerAt(`mqtt://b.example.com:${port}`), connect_timeout_ms: 200 },
+          client_id: 'kit',
+          protocol: '5',
+          session_expiry_s: 0,
+          receive_maximum: 100,
+          packet_bytes_max,
+          onMessage: async () => true,
+          onOversize: () => undefined,
+          openTransport: async (endpoint, signal) => openTransport(endpoint, signal, { addresses }),
+        },
+        never,
+        (made) => made,
+      );
+    try {
+      expect((await failureOf(attempt())).stage).toBe('silent');
+      const { client, stream } = await attempt();
+      client.end(true);
+      stream.destroy();
+    } finally {
+      hung.close();
+      await broker.close();
+    }
   });
 
   it('reports a broker that cannot be reached', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer as createTcp, type Server } from 'node:net';
 import tls, { createServer } from 'node:tls';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { BrokerAddresses } from '../../../src/mqtt/broker-addresses.ts';
 import { openTransport } from '../../../src/mqtt/socket.ts';
 import { segments } from '../../../src/platform/linux/tcp-info.ts';
@@ -43,8 +43,9 @@ it.each(['localhost', ip])(
   },
 );
 
-const groups = tls.DEFAULT_ECDH_CURVE;
-afterEach(() => (tls.DEFAULT_ECDH_CURVE = groups));
+// Of the process, which other files have changed.
+beforeEach(() => (tls.DEFAULT_ECDH_CURVE = 'auto'));
+afterEach(() => (tls.DEFAULT_ECDH_CURVE = 'auto'));
 
 function portOf(server: Server): number {
   const address = server.address();
