@@ -65,8 +65,9 @@ export async function serveHttp(at: ListenAt, parts: ServeParts): Promise<Listen
       parts.log.warn({ address: name, connections }, texts.log_connections),
   });
   const connections = newConnections();
+  // Probes in HTTP/1.0 name no host, which is that of the paths alone then: names are judged by the header.
   const listener = oneAfterTheOther(
-    getRequestListener(httpApp(parts).fetch, { overrideGlobalObjects: false }),
+    getRequestListener(httpApp(parts).fetch, { overrideGlobalObjects: false, hostname: 'localhost' }),
   );
   const { tls, log, signal } = parts;
   const answer: RequestListener = (request, response) => {

@@ -194,6 +194,16 @@ describe('host names', () => {
     expect(await Promise.all(statuses)).toEqual([200, 200]);
   });
 
+  it('answers probes in HTTP/1.0, which name no host (haproxy/haproxy#1225), and nothing else', async () => {
+    const statuses: string[] = [];
+    for (const path of ['/ready', '/api/kits']) {
+      const socket = connect(Number(new URL(lab.url).port), '127.0.0.1');
+      socket.end(`GET ${path} HTTP/1.0\r\n\r\n`);
+      statuses.push((await text(socket)).split('\r\n')[0] ?? '');
+    }
+    expect(statuses).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 421 Misdirected Request']);
+  });
+
   it('names the proxy that passes on another Host to the page that logs in', async () => {
     const from = { host: '127.0.0.1:8080', origin: 'https://kit.example.com' };
     const body = JSON.stringify({ api_key: lab.key });
