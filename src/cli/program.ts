@@ -420,6 +420,19 @@ function addService(program: Command, shell: Shell, act: Act): void {
         (await import('./service/database.ts')).backUp(file, options, shell),
       ),
     );
+  withDatabase(
+    service
+      .command('copy-database')
+      .description(
+        'copy everything from a SQLite database into the empty PostgreSQL of the configuration; stop the service before',
+      ),
+  )
+    .argument('<file>', 'SQLite database, or a backup of one')
+    .action(
+      act(async (file: string, options: DatabaseOptions) =>
+        (await import('./service/database.ts')).copyDatabaseFrom(file, options, shell),
+      ),
+    );
   addKeys(service, shell, act);
 }
 

@@ -121,6 +121,13 @@ export const texts = {
   key_revoked: (key_id: string) => `API key ${key_id} revoked.`,
   key_not_found: (key_id: string) => `API key ${key_id} not found; "service key list" shows all keys.`,
   no_backup_of_postgres: 'this database is PostgreSQL; back it up with pg_dump, or as its hoster does',
+  copy_to_postgres: (database: string) =>
+    `${database} is no PostgreSQL; set "database" in the configuration to the one that takes the copy`,
+  no_source: (file: string) =>
+    `${file} does not exist; name the SQLite file of the service, or a backup of it`,
+  not_empty: (database: string) =>
+    `${database} has kits, keys or webhooks already; give the copy an empty one`,
+  copied: (rows: number, from: string, to: string) => `Copied ${rows} rows from ${from} to ${to}.`,
   backup_exists: (to: string) => `${to} exists; choose another name, or replace it with --force`,
   backup_failed: (file: string, to: string, reason: string) =>
     `no backup of ${file} was made at ${to}: ${reason}; check the disk, its room and the rights of this user`,

@@ -4,6 +4,9 @@ import { readDatabase } from '../../kit/config/standalone.ts';
 import { openStore, nameOf } from '../../cloud/open-store.ts';
 import type { DatabaseOptions } from './database-options.ts';
 import { copyDatabase } from '../../cloud/sql/backup.ts';
+import { copyRows, isEmpty } from '../../cloud/sql/copy-rows.ts';
+import { openPostgres } from '../../cloud/sql/postgres.ts';
+import { openSqlite } from '../../cloud/sql/sqlite.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { complain, exit, say, type Shell, size } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
@@ -52,6 +55,33 @@ export async function backUp(
   });
   say(shell, texts.backed_up(choice.file, to, size(statSync(to).size)));
   return exit.ok;
+}
+
+/** Copies everything from the SQLite file of a service that is stopped into the PostgreSQL of the configuration. */
+export async function copyDatabaseFrom(
+  file: string,
+  options: DatabaseOptions,
+  shell: Shell,
+): Promise<number> {
+  const choice = await readDatabase(options.config, options.database);
+  const fault = existsSync(file) ? undefined : texts.no_source(file);
+  if (choice.kind !== 'postgres' || fault !== undefined) {
+    complain(shell, fault ?? texts.copy_to_postgres(nameOf(choice)));
+    return exit.failed;
+  }
+  const source = openSqlite(file, { upgrade: 'never' });
+  const target = await openPostgres(choice, { upgrade: 'never' });
+  try {
+    if (!(await isEmpty(target))) {
+      complain(shell, texts.not_empty(nameOf(choice)));
+      return exit.failed;
+    }
+    say(shell, texts.copied(await copyRows(source, target), file, nameOf(choice)));
+    return exit.ok;
+  } finally {
+    await source.close();
+    await target.close();
+  }
 }
 
 function obstacle(file: string, to: string, isForced: boolean): string | undefined {

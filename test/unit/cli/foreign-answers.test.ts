@@ -193,6 +193,7 @@ const nothing_foreign: Readonly<Record<string, string>> = {
   demo: 'its devices are its own; prints the log and the messages as tail does',
   'service upgrade': 'prints the name of the database that was typed',
   'service backup': 'prints the names that were typed, and a size',
+  'service copy-database': 'prints the names that were typed, and a number',
   'service enrol': 'prints the names that were typed',
   'service key add': 'prints the key that it made',
   'service key change': 'prints the id that was typed',
