@@ -10,10 +10,12 @@ import {
   type Motor,
   motorKey,
   move_deadline_ms,
+  readStatus,
   sendStill,
   settled,
   stop,
 } from './ptz-stop.ts';
+import { attribute, find, type XmlNode } from '../soap/xml.ts';
 import { texts } from '../texts.ts';
 import { untilAborted } from '../waiting.ts';
 
@@ -120,14 +122,25 @@ async function start(
   return parts.soap.call(continuousMove(parts, velocity, ''));
 }
 
-/** Sends the camera on a way that ends by itself; resolves once it stands still. Throws CommandRefused. */
+/** Whether a camera is where it was sent, as far as it reports that. */
+export interface Arrival {
+  readonly hasArrived: HasArrived;
+  /** As of the last status; undefined where that does not say it. */
+  readonly isThere: () => boolean | undefined;
+}
+
+/**
+ * Sends the camera on a way that ends by itself; resolves once it stands still: `seen` where it is seen there, to move or elsewhere than
+ * before, since some accept a way and stay (starkillerOG/reolink_aio#147). Throws CommandRefused.
+ */
 export async function travel(
   parts: PtzParts,
   asked: Operation,
   context: CommandContext,
-  hasArrived?: HasArrived,
+  arrival?: Arrival,
 ): Promise<'seen' | 'accepted'> {
   const signal = AbortSignal.any([context.signal, parts.signal]);
+  const before = await readStatus(parts, begins_within_ms, signal);
   refuseAborted(signal);
   const outcome = await begin(parts, parts.soap.call({ ...asked, url: parts.url }), signal);
   if (outcome.kind === 'fault') throw refusalOf(outcome);
@@ -136,15 +149,30 @@ export async function travel(
   }
   const left_ms = Math.min(way_max_ms, Math.max(0, context.remaining_ms() - move_deadline_ms));
   const begin_ms = performance.now();
-  const hasBegun: HasArrived = (_status, wasMoving) =>
-    wasMoving || performance.now() > begin_ms + begins_within_ms;
-  const moving = await settled(parts, left_ms, signal, hasArrived ?? hasBegun);
+  let hasMoved = false;
+  const hasArrived: HasArrived = (status, wasMoving) => {
+    hasMoved = wasMoving || isElsewhere(status, before);
+    const hasBegun = hasMoved || performance.now() > begin_ms + begins_within_ms;
+    return arrival ? arrival.hasArrived(status, wasMoving) : hasBegun;
+  };
+  const moving = await settled(parts, left_ms, signal, hasArrived);
   if (signal.aborted) {
     await stopForSure(parts, signal);
     throw new CommandRefused(texts.cancelled_stopped);
   }
   if (moving === true) throw new CommandRefused(texts.preset_late);
-  return moving === false ? 'seen' : 'accepted';
+  return moving === false && (arrival?.isThere() ?? hasMoved) ? 'seen' : 'accepted';
+}
+
+/** False where the camera does not report where it looks. */
+function isElsewhere(status: XmlNode | undefined, before: XmlNode | undefined): boolean {
+  const [now, then] = [status, before].map((each) =>
+    ['panTilt', 'zoom'].flatMap((part) => {
+      const at = find(each, 'position', part);
+      return ['x', 'y'].map((axis) => attribute(at, axis));
+    }),
+  );
+  return (now ?? []).some((value, index) => value !== undefined && value !== (then?.[index] ?? value));
 }
 
 /**

@@ -91,11 +91,8 @@ export async function settled(
   const end_ms = performance.now() + ms;
   let wasMoving = false;
   while (!signal.aborted) {
-    const asked = operation('ptz', 'GetStatus', profileToken(profile));
     const deadline_ms = Math.max(move_deadline_ms, end_ms - performance.now());
-    const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms, signal }), signal);
-    const status =
-      outcome?.kind === 'reply' ? find(outcome.body, 'getStatusResponse', 'ptzStatus') : undefined;
+    const status = await readStatus({ soap, url, profile }, deadline_ms, signal);
     const moving = isMoving(status, axis);
     const isEnd = moving === undefined || (!moving && hasArrived(status, wasMoving));
     if (!signal.aborted && (isEnd || performance.now() > end_ms)) return moving;
@@ -103,6 +100,16 @@ export async function settled(
     await sleep(check_every_ms, signal);
   }
   return undefined;
+}
+
+export async function readStatus(
+  { soap, url, profile }: Pick<Motor, 'soap' | 'url' | 'profile'>,
+  deadline_ms: number,
+  signal: AbortSignal,
+): Promise<XmlNode | undefined> {
+  const asked = operation('ptz', 'GetStatus', profileToken(profile));
+  const outcome = await untilAborted(soap.call({ ...asked, url, deadline_ms, signal }), signal);
+  return outcome?.kind === 'reply' ? find(outcome.body, 'getStatusResponse', 'ptzStatus') : undefined;
 }
 
 /** Undefined where the camera does not report it. */

@@ -10,6 +10,7 @@ import {
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
 import {
+  type Arrival,
   type Control,
   type MotorTurns,
   MovementUnsupported,
@@ -19,7 +20,7 @@ import {
   travel,
 } from './movement.ts';
 import { endTours, goTo, preset_chars_max } from './presets.ts';
-import { type Axis, motorKey, type HasArrived, profileToken } from './ptz-stop.ts';
+import { type Axis, motorKey, profileToken } from './ptz-stop.ts';
 import type { PtzAbilities, Space, Spaces } from './ptz-abilities.ts';
 import { texts } from '../texts.ts';
 import { operation, schema_namespace } from '../soap/soap.ts';
@@ -215,10 +216,7 @@ function positionCommands(
         const inner = `${profile}<Position>${vectorOf(absolute, position)}</Position>`;
         const arrival = arrivalAt(absolute, position);
         const asked = operation('ptz', 'AbsoluteMove', inner);
-        const reached = await travel({ ...turn, axis: 'all' }, asked, context, (...now) =>
-          arrival.hasArrived(...now),
-        );
-        return jsonOf(position, arrival.isElsewhere() ? 'accepted' : reached);
+        return jsonOf(position, await travel({ ...turn, axis: 'all' }, asked, context, arrival));
       }),
   });
   const ptzRelative = defineCommand({
@@ -275,36 +273,40 @@ function relativeInput(spaces: Spaces): PositionInput {
   return z.strictObject(Object.fromEntries(axes.map(([name, axis]) => [name, axis.default(0)])));
 }
 
-/** Whether the camera stands at the position, as far as it reports that; once it had its time to begin, a standstill anywhere is the end. */
-function arrivalAt({ pan_tilt, zoom }: Spaces, position: Position) {
-  const end_ms = performance.now() + begins_within_ms;
-  let isElsewhere = false;
+/** Once it had its time to begin, a standstill anywhere is the end. */
+function arrivalAt({ pan_tilt, zoom }: Spaces, position: Position): Arrival {
+  let end_ms: number | undefined;
+  let isThere: boolean | undefined;
   return {
-    isElsewhere: () => isElsewhere,
-    hasArrived(...[status, wasMoving]: Parameters<HasArrived>): boolean {
+    isThere: () => isThere,
+    hasArrived(status, wasMoving): boolean {
+      end_ms ??= performance.now() + begins_within_ms;
       const at = find(status, 'position');
-      isElsewhere =
-        isOff(find(at, 'panTilt'), pan_tilt, [position['pan'], position['tilt']]) ||
-        isOff(find(at, 'zoom'), zoom, [position['zoom']]);
-      return !isElsewhere || wasMoving || performance.now() > end_ms;
+      const axes = [
+        ...areAt(find(at, 'panTilt'), pan_tilt, [position['pan'], position['tilt']]),
+        ...areAt(find(at, 'zoom'), zoom, [position['zoom']]),
+      ];
+      isThere = axes.length === 0 ? undefined : axes.every(Boolean);
+      return isThere !== false || wasMoving || performance.now() > end_ms;
     },
   };
 }
 
-function isOff(
+/** Of each coordinate that is reported and wanted. */
+function areAt(
   at: XmlNode | undefined,
   space: Space | undefined,
   wanted: readonly (number | undefined)[],
-): boolean {
+): readonly boolean[] {
   const reported = attribute(at, 'space') ?? space?.uri;
-  if (!space || reported !== space.uri) return false;
-  return [space.x, space.y].some((range, index) => {
+  if (!space || reported !== space.uri) return [];
+  return [space.x, space.y].flatMap((range, index) => {
     const [is, goal] = [Number(attribute(at, index === 0 ? 'x' : 'y')), wanted[index]];
-    if (!range || goal === undefined || !Number.isFinite(is)) return false;
+    if (!range || goal === undefined || !Number.isFinite(is)) return [];
     const width = range.max - range.min;
     const distance = Math.abs(is - goal);
     // A camera that turns round has two numbers for one direction.
-    return Math.min(distance, Math.abs(width - distance)) > width * tolerance;
+    return [Math.min(distance, Math.abs(width - distance)) <= width * tolerance];
   });
 }
 

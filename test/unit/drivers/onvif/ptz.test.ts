@@ -215,6 +215,7 @@ it('does nothing when a movement is refused, or when too little time is left', a
 
 it.each(['1', '1.0', 'a&b'])('goes to the preset %s by its token, escaped', async (preset_token) => {
   const { preset } = await commandsOf();
+  camera.motor.move(1, 0);
   expect(await preset.read({ preset_token }).run(context())).toMatchObject({ preset_token, reached: 'seen' });
   expect(camera.motor.preset).toBe(preset_token.replace('&', '&#38;'));
 });

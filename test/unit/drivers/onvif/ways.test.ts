@@ -88,6 +88,12 @@ describe('A camera with positions', () => {
     expect(await run('ptz_absolute', { pan: 1, tilt: 0 })).toMatchObject({ reached: 'accepted' });
   });
 
+  it('is not said to have gone anywhere when it accepts a way and stays (starkillerOG/reolink_aio#147)', async () => {
+    const { run } = await serve({ spaces: generic });
+    camera.misbehave('RelativeMove', { body: '<RelativeMoveResponse/>' });
+    expect(await run('ptz_relative', { pan: 0.5 })).toMatchObject({ reached: 'accepted' });
+  });
+
   it('turns by parts of the picture where it can', async () => {
     const { run } = await serve({ spaces: generic });
     expect(await run('ptz_relative', { pan: 0.5 })).toEqual({ pan: 0.5, tilt: 0, reached: 'seen' });
@@ -97,6 +103,7 @@ describe('A camera with positions', () => {
 
   it('goes home', async () => {
     const { run, offered } = await serve({ home: true });
+    camera.motor.goTo(undefined, 2);
     expect(await run('ptz_home')).toEqual({ reached: 'seen' });
     expect(offered()).not.toContain('ptz_absolute');
   });
@@ -121,7 +128,7 @@ describe('A camera that accepts a way and begins a moment later', () => {
     let answers = 0;
     const still =
       '<GetStatusResponse><PTZStatus><MoveStatus><PanTilt>IDLE</PanTilt></MoveStatus></PTZStatus></GetStatusResponse>';
-    camera.misbehave('GetStatus', () => (++answers === 1 ? { body: still } : 'normal'));
+    camera.misbehave('GetStatus', () => (++answers <= 2 ? { body: still } : 'normal'));
     expect(await run('ptz_home')).toEqual({ reached: 'seen' });
     expect(camera.motor.isMoving).toBe(false);
   });
@@ -134,10 +141,10 @@ describe('A camera that holds the answer to GetStatus until it stands still', ()
     camera.motor.way_ms = 60_000;
     const superseded = new AbortController();
     const gone = run('ptz_preset', { preset_token: '1' }, superseded.signal).catch((error: unknown) => error);
-    await eventually('it is on its way', () => camera.count('GetStatus') > 0);
+    await eventually('it is on its way', () => camera.count('GetStatus') > 1);
     superseded.abort();
     expect(String(await gone)).toMatch(/cancelled; the camera was stopped/u);
-    expect(camera.count('GetStatus')).toBe(1);
+    expect(camera.count('GetStatus')).toBe(2);
     expect(camera.motor.isMoving).toBe(false);
   });
 
@@ -150,7 +157,7 @@ describe('A camera that holds the answer to GetStatus until it stands still', ()
       const gone = run('ptz_preset', { preset_token: '1' }, superseded.signal).catch(
         (error: unknown) => error,
       );
-      await eventually('it is on its way', () => camera.count('GetStatus') > 0);
+      await eventually('it is on its way', () => camera.count('GetStatus') > 1);
       // It goes on holding its answer, whatever it is sent.
       const stop = camera.motor.stop.bind(camera.motor);
       camera.motor.stop = () => undefined;
@@ -158,14 +165,17 @@ describe('A camera that holds the answer to GetStatus until it stands still', ()
       await gone;
       expect(camera.count('Stop')).toBe(1);
       camera.motor.stop = stop;
+      stop();
     }
   });
 
   it('is seen to have arrived by that answer, however long the way is', async () => {
     const { run } = await serve({ holdsStatus: true });
+    camera.motor.goTo(undefined, 2);
     camera.motor.way_ms = 3_500;
     expect(await run('ptz_preset', { preset_token: '1' })).toMatchObject({ reached: 'seen' });
-    expect(camera.count('GetStatus')).toBe(1);
+    // The first one is before the way.
+    expect(camera.count('GetStatus')).toBe(2);
   });
 
   it('is stopped before it has answered the movement, and again after that', async () => {
