@@ -32,11 +32,13 @@ export interface PartParts {
   readonly now_ms: number;
   readonly offline_after_ms: number;
   readonly announce: (about: AssetDescription) => DroneSink;
-  /** Requests one message from the component; `id`: of one stream, 0 of all. */
-  readonly request: (msgid: number, id: number) => void;
+  /** Sends a command to the component that requests a message. */
+  readonly request: (asked: MessageRequest) => void;
   /** The camera reported a stream that cannot be used. */
   readonly onRefused: OnRefused;
 }
+
+type MessageRequest = Pick<Messages['COMMAND_LONG'], 'command' | 'param1' | 'param2'>;
 
 interface Maker {
   readonly vendor: string;
@@ -48,7 +50,7 @@ const gimbal_device_information = 283;
 const video_stream_information = 269;
 const component_information_basic = 396;
 /** Without a new answer. */
-const requests_max = 3;
+const requests_max = 4;
 const streams_max = 8;
 const request_pause_ms = 2_000;
 
@@ -174,10 +176,11 @@ export class Part {
       now_ms - this.#requested_ms < request_pause_ms
     )
       return;
+    const isRepeated = this.#requests % 2 === 1;
     this.#requests += 1;
     this.#requested_ms = now_ms;
-    if (this.#maker === undefined) this.#parts.request(this.#informative, 0);
-    for (const id of streams) this.#parts.request(video_stream_information, id);
+    if (this.#maker === undefined) this.#parts.request(messageRequest(this.#informative, 0, isRepeated));
+    for (const id of streams) this.#parts.request(messageRequest(video_stream_information, id, isRepeated));
   }
 
   /** Numbers of the streams that were not received; 0 stands for all. */
@@ -350,8 +353,8 @@ export class Parts {
       offline_after_ms,
       announce,
       // What an autopilot is asked for is one at a time.
-      request: (msgid, id) => {
-        if (device === undefined) request(requestMessage({ sysid, compid }, msgid, id), vehicle);
+      request: (asked) => {
+        if (device === undefined) request(commandTo({ sysid, compid }, asked), vehicle);
       },
       onRefused: onRefused(parent_key),
     });
@@ -458,19 +461,28 @@ function makerOf({ name, fields }: Decoded): Maker | undefined {
 }
 
 const command_request_message = 512;
+/** Cameras of before 2020 know these alone (mavlink/qgroundcontrol#11571, mavlink/mavlink-camera-manager#354). */
+const older_commands: ReadonlyMap<number, number> = new Map([
+  [camera_information, 521],
+  [video_stream_information, 2504],
+]);
 
-function requestMessage(
+/** `id`: of one stream, 0 of all. */
+function messageRequest(msgid: number, id: number, isRepeated: boolean): MessageRequest {
+  const older = isRepeated ? older_commands.get(msgid) : undefined;
+  if (older === undefined) return { command: command_request_message, param1: msgid, param2: id };
+  return { command: older, param1: msgid === video_stream_information ? id : 1, param2: 1 };
+}
+
+function commandTo(
   { sysid, compid }: { readonly sysid: number; readonly compid: number },
-  msgid: number,
-  id: number,
+  asked: MessageRequest,
 ): Messages['COMMAND_LONG'] {
   return {
     target_system: sysid,
     target_component: compid,
-    command: command_request_message,
     confirmation: 0,
-    param1: msgid,
-    param2: id,
+    ...asked,
     param3: 0,
     param4: 0,
     param5: 0,

@@ -15,7 +15,7 @@ const sink = {
 
 function camera() {
   const announced: AssetDescription[] = [];
-  const requested: number[] = [];
+  const requested: (readonly number[])[] = [];
   const streams: number[] = [];
   const refused: string[] = [];
   const part = new Part({
@@ -30,9 +30,10 @@ function camera() {
       announced.push(about);
       return sink;
     },
-    request: (msgid, id) => {
-      requested.push(msgid);
-      if (msgid === 269) streams.push(id);
+    request: ({ command, param1, param2 }) => {
+      requested.push([command, param1, param2]);
+      if (param1 === 269) streams.push(param2);
+      if (command === 2504) streams.push(param1);
     },
     onRefused: (_address, reason) => void refused.push(reason),
   });
@@ -91,9 +92,17 @@ describe('Camera on a vehicle', () => {
     expect(refused).toEqual([texts.on_gateway, texts.has_fragment, texts.is_name]);
   });
 
-  it('is requested at most three times for its identity and its stream', () => {
+  it('is requested at most four times for its identity and its stream, each second time as older ones know it', () => {
     const { part, requested } = camera();
     for (let now_ms = 0; now_ms < 20_000; now_ms += 500) part.tick(now_ms);
-    expect(requested).toEqual([259, 269, 259, 269, 259, 269]);
+    const newer = [
+      [512, 259, 0],
+      [512, 269, 0],
+    ];
+    const older = [
+      [521, 1, 1],
+      [2504, 0, 1],
+    ];
+    expect(requested).toEqual([...newer, ...older, ...newer, ...older]);
   });
 });
