@@ -1,7 +1,8 @@
 /** Sentences of the platform that people read; tests refer to them by name. */
 import { FileRefused, systemReason } from './errors.ts';
 
-const readable = 'give it the group of the user that runs kit-connector (chgrp) and chmod 640';
+const readable =
+  'give it the group of the user that runs kit-connector (chgrp) and chmod 640; if it has both, SELinux or AppArmor forbids it (ausearch -m avc, dmesg; volumes of containers: :Z)';
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: 'create it or name another file',
   ENOTDIR: 'create it or name another file',

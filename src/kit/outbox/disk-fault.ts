@@ -1,5 +1,5 @@
 /** Maps errors of SQLite and the file system to their meaning for the buffer and a sentence for the technician. */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { getuid } from 'node:process';
 import { getSystemErrorName } from 'node:util';
@@ -50,11 +50,28 @@ const system_kinds: Readonly<Record<string, DiskFault['kind']>> = {
 
 /** What is wrong with the file, for the technician. */
 export function troubleOf({ kind, sentence }: DiskFault, file: string): DiskHealth {
-  const remedy = isRefused(dirname(file)) ? texts.not_the_owner(dirname(file), getuid?.() ?? 0) : '';
+  const dir = dirname(file);
+  const remedy = isRefused(dir) ? refusalOf(dir, getuid?.() ?? 0, statOf(dir)) : '';
   return failing(
     `${sentence}: ${file}${remedy}`,
     kind === 'damaged' || kind === 'failing' ? undefined : kind,
   );
+}
+
+/** A folder that belongs to this user and is refused all the same: not chown, but the policy of the machine helps. */
+export function refusalOf(dir: string, uid: number, stat: Pick<Stats, 'uid' | 'mode'> | undefined): string {
+  const isOwn = stat?.uid === uid && (stat.mode & owner_write_search) === owner_write_search;
+  return isOwn ? texts.forbidden_by_policy(dir) : texts.not_the_owner(dir, uid);
+}
+const owner_write_search = 0o300;
+
+/** Undefined where a folder above it is refused. */
+function statOf(dir: string): Stats | undefined {
+  try {
+    return statSync(dir);
+  } catch {
+    return undefined;
+  }
 }
 
 /** As a volume of a container is that was made by another user: SQLite says only that it cannot open the file. */

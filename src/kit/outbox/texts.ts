@@ -20,6 +20,8 @@ export const texts = {
   sqlite_read_only: 'disk is read-only',
   not_the_owner: (dir: string, uid: number) =>
     `; user ${uid} may not write ${dir}, run "chown ${uid} ${dir}"`,
+  forbidden_by_policy: (dir: string) =>
+    `; ${dir} belongs to this user, so SELinux or AppArmor forbids it: see ausearch -m avc or dmesg, and add :Z to a volume of a container`,
   sqlite_cannot_open: 'cannot open the buffer file',
   sqlite_cannot_lock: 'cannot lock the buffer file',
   sqlite_busy: 'buffer file is locked by another program',
