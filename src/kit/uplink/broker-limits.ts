@@ -35,8 +35,11 @@ export class BrokerLimits {
   /** How the birth was published that the broker has not answered yet. */
   #unanswered: 'as_is' | 'retained_after_plain' | undefined;
   #retains = true;
-  /** As it showed at a message, whatever its CONNACK says; `inferred`: without a word of the broker. */
-  #refusesRetained: 'inferred' | 'said' | undefined;
+  /**
+   * As it showed at a message, whatever its CONNACK says; `inferred`: without a word of the broker, which a link that cuts each
+   * connection early looks like; `shown`: it said so, or ended a connection that had held before.
+   */
+  #refusesRetained: 'inferred' | 'shown' | undefined;
   #compact = false;
 
   /** `payload_bytes_max`: as the documents of the broker say; left out: what it announces. */
@@ -79,11 +82,33 @@ export class BrokerLimits {
   ended(): void {
     if (this.#unanswered === 'retained_after_plain') this.refusedRetained('inferred');
     else if (this.#unanswered === 'as_is' && this.#refusesRetained === 'inferred') {
-      // Nothing was retained in this one: the broker ends connections for another reason.
+      // Nothing was retained in this one: connections end for another reason.
       this.#refusesRetained = undefined;
       this.#retains = true;
     } else if (this.#unanswered === 'as_is') this.endedAtWill();
     this.#unanswered = undefined;
+  }
+
+  /** Whether a connection that has held is to be asked with `tryRetained`. */
+  get isUnsure(): boolean {
+    return this.#refusesRetained === 'inferred';
+  }
+
+  /** Publishes a retained message in a connection that has held. True: the broker took it, and takes them from now on. */
+  async tryRetained(
+    session: Pick<Session, 'retains' | 'publishAndWait' | 'ended_by_us'>,
+    message: Outgoing,
+  ): Promise<boolean> {
+    session.retains = true;
+    const answer = await session.publishAndWait(message).catch(() => undefined);
+    const isTaken = answer !== undefined && answer.code < 0x80;
+    session.retains = isTaken;
+    if (isTaken) {
+      this.#refusesRetained = undefined;
+      this.#retains = true;
+      this.#problems.clear('retain');
+    } else if (answer || !session.ended_by_us) this.refusedRetained();
+    return isTaken;
   }
 
   /** The same, before the CONNACK. */
@@ -97,7 +122,7 @@ export class BrokerLimits {
   }
 
   /** The broker refused a retained message, or ended the connection for it. */
-  refusedRetained(how: 'inferred' | 'said' = 'said'): void {
+  refusedRetained(how: 'inferred' | 'shown' = 'shown'): void {
     this.#refusesRetained = how;
     this.refused(code.retain_not_supported);
   }
@@ -148,9 +173,7 @@ export class BrokerLimits {
 
   #noRetain(): void {
     this.#problems.note('retain', {
-      sentence:
-        'broker does not keep retained messages: the kit repeats what it would keep there every 15 minutes, and at down/sync; allow retained messages',
-      line: texts.no_retain,
+      ...(this.isUnsure ? texts.retain_unsure : texts.no_retain),
       facts: {},
       lasts: 'until_cleared',
     });

@@ -25,7 +25,16 @@ export const texts = {
     `broker connection loses large packets${link === null ? '' : ` over ${link}`}, so it has small ones only: set the MTU of ${link ?? 'the link'} to what the path to the broker carries (ping -M do -s BYTES ${host} finds it)`,
   epoch_unsure: 'disk unreadable, its last epoch unknown; connecting after a wait',
   receive_maximum_0: 'broker announced Receive Maximum 0; sending one message at a time',
-  no_retain: 'broker does not store retained messages; publishing without retain',
+  no_retain: {
+    sentence:
+      'broker does not keep retained messages: the kit repeats what it would keep there every 15 minutes, and at down/sync; allow retained messages',
+    line: 'broker does not store retained messages; publishing without retain',
+  },
+  retain_unsure: {
+    sentence:
+      'connections to the broker ended at retained messages: the kit publishes without retain until one holds, and tries again then',
+    line: 'connections ended at retained messages; publishing without retain until one holds',
+  },
   qos_0_only: 'broker supports QoS 0 only; buffering',
   rate_limited: (messages: number) =>
     `broker takes no more messages a second, so ${messages} are sent at most, live ones together once a second; raise its limit, or set uplink.messages_per_s_max`,

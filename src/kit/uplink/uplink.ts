@@ -41,6 +41,8 @@ const farewell_ms = 2_000;
 const flush_poll_ms = 20;
 const state_look_ms = 1_000;
 const credentials_look_ms = 60_000;
+/** A connection that has held for so long does not end at its next message by chance. */
+const retained_again_ms = 10_000;
 /** Message rate too high, quota exceeded. */
 const rate_codes: ReadonlySet<number> = new Set([0x96, 0x97]);
 const retain_not_supported = 0x9a;
@@ -488,7 +490,7 @@ export class Uplink {
   /** Drains the outbox until `signal` aborts. */
   #drain(session: Session, signal: AbortSignal): Sender {
     const { dispatch, pace, broker, kit_id, onAcknowledged, onConnected } = this.#options;
-    const { suspicion, throttle } = this.#known;
+    const { suspicion, throttle, limits } = this.#known;
     const sender = new Sender(
       {
         kit_id,
@@ -524,9 +526,20 @@ export class Uplink {
       if (!session.retains) this.#repeat();
     });
     every(credentials_look_ms, signal, () => void this.#lookAtCredentials(session));
+    if (limits.isUnsure) void this.#tryRetained(session, signal);
     onConnected({ session_present });
     this.#is_forgotten = false;
     return sender;
+  }
+
+  /** Once the broker shows that it keeps them, everything is repeated, in a connection whose will is retained too. */
+  async #tryRetained(session: Session, signal: AbortSignal): Promise<void> {
+    await sleep(retained_again_ms, signal);
+    if (signal.aborted) return;
+    const birth = this.#presence.birth(session.packet_bytes_max - state_overhead_bytes);
+    if (!(await this.#known.limits.tryRetained(session, birth))) return;
+    this.#repeat();
+    await session.end('renewing presence as a retained message');
   }
 
   /** The broker hung up: a message that proves to be the cause must not be sent again. */

@@ -29,6 +29,59 @@ describe('The limits of a broker', () => {
     expect(problems.sentences()).toEqual([]);
   });
 
+  describe('after connections that ended at retained messages', () => {
+    const message = { topic: 't', payload: '{}', retain: true } as const;
+    const ended = async (): Promise<never> => {
+      throw new Error('connection reset by peer');
+    };
+    const answered = async () => ({ code: 0, reason: '' });
+
+    async function unsure() {
+      const { limits, problems } = lab();
+      for (let n = 0; n < 3; n += 1) {
+        limits.begin();
+        const session = {
+          ...whole,
+          // The message that is not retained is answered in the third one.
+          publishAndWait: async () => (n === 2 && !session.retains ? answered() : ended()),
+        };
+        await limits.publishBirth(session, message).catch(() => limits.ended());
+      }
+      limits.begin();
+      const session = { ...whole };
+      limits.accepted(session);
+      return { limits, problems, session };
+    }
+
+    it('claim nothing of the broker until a connection has held', async () => {
+      const { limits, problems, session } = await unsure();
+      expect(limits.isUnsure).toBe(true);
+      expect(session.retains).toBe(false);
+      expect(problems.sentences().join('\n')).not.toContain('allow retained messages');
+    });
+
+    it('keep nothing of a link that cut the connections: the broker takes them in one that has held', async () => {
+      const { limits, problems, session } = await unsure();
+      const held = { ...session, publishAndWait: answered, ended_by_us: false };
+      expect(await limits.tryRetained(held, message)).toBe(true);
+      expect(held.retains).toBe(true);
+      expect([limits.retains, limits.isUnsure]).toEqual([true, false]);
+      expect(problems.sentences()).toEqual([]);
+    });
+
+    it('are those of the broker where such a connection ends too', async () => {
+      const { limits, problems, session } = await unsure();
+      const stopped = { ...session, publishAndWait: ended, ended_by_us: true };
+      expect(await limits.tryRetained(stopped, message)).toBe(false);
+      expect(limits.isUnsure).toBe(true);
+      const held = { ...stopped, ended_by_us: false };
+      expect(await limits.tryRetained(held, message)).toBe(false);
+      expect(held.retains).toBe(false);
+      expect([limits.retains, limits.isUnsure]).toEqual([false, false]);
+      expect(problems.sentences()).toEqual([expect.stringContaining('allow retained messages')]);
+    });
+  });
+
   it('do not let a kit be served with QoS 0', () => {
     const { limits, problems } = lab();
     expect(limits.accepted({ ...whole, qos_max: 0 })).toBe(false);
