@@ -53,6 +53,7 @@ import {
   purged,
   replayDead,
   replayed,
+  tested,
   webhook,
   webhookBodies,
   webhookList,
@@ -198,6 +199,7 @@ const webhookExamples: readonly (readonly [z.ZodType, unknown])[] = [
   ],
   [replayDead, { ids: [message_id] }],
   [replayed, { replayed: 1 }],
+  [tested, { delivered: false, status: 404, reason: 'answered with status 404', duration_ms: 83 }],
   [purged, { purged: 1 }],
 ];
 

@@ -150,6 +150,14 @@ export const replayDead = z
   })
   .openapi('ReplayDeadLetters');
 export const replayed = z.strictObject({ replayed: count }).openapi('ReplayedDeadLetters');
+export const tested = z
+  .strictObject({
+    delivered: z.boolean(),
+    status: z.int().optional().describe('of the answer; absent: there was none'),
+    reason: z.string().optional().describe('why it was not delivered'),
+    duration_ms: z.int().nonnegative(),
+  })
+  .openapi('TestedWebhook');
 export const purged = z.strictObject({ purged: count }).openapi('PurgedDeadLetters');
 
 /* The bodies of deliveries, as receivers read them. */

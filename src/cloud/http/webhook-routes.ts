@@ -11,6 +11,7 @@ import {
   purged,
   replayDead,
   replayed,
+  tested,
   webhook,
   webhookList,
   webhookSecret,
@@ -96,6 +97,17 @@ const rotate = createRoute({
   request: { params: webhookParams },
   responses: { 200: okJson(webhookSecret, 'the new secret, shown in this response only'), ...changeProblem },
 });
+const test = createRoute({
+  method: 'post',
+  path: `${one}/test`,
+  operationId: 'testWebhook',
+  summary: 'Send a webhook a test',
+  description:
+    'Sends one signed delivery of the type `test` now, also while the webhook is disabled, and returns what came of it; its data has the `webhook_id`. Nothing is queued, repeated or counted.',
+  tags,
+  request: { params: webhookParams },
+  responses: { 200: okJson(tested, 'what came of it'), ...changeProblem },
+});
 const listDead = createRoute({
   method: 'get',
   path: dead,
@@ -180,6 +192,9 @@ function addRegistration(routes: OpenAPIHono<Env>, operations: () => WebhookOper
     await operations().remove(c.var.principal, c.req.valid('param').webhook_id);
     return c.body(null, 204);
   });
+  routes.openapi(test, async (c) =>
+    c.json(await operations().test(c.var.principal, c.req.valid('param').webhook_id), 200),
+  );
   routes.openapi(rotate, async (c) =>
     c.json(await operations().rotate(c.var.principal, c.req.valid('param').webhook_id), 200),
   );

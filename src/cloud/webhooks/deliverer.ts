@@ -48,7 +48,10 @@ type Attempt =
   | { readonly kind: 'interrupted' };
 
 /** Redirects are not followed: they would lead past the check of the address. */
-async function sendOnce(delivery: Delivery, { policy, timeout_ms, signal }: SendParts): Promise<Attempt> {
+export async function sendOnce(
+  delivery: Delivery,
+  { policy, timeout_ms, signal }: SendParts,
+): Promise<Attempt> {
   const timeout = AbortSignal.timeout(timeout_ms);
   const fault = policy.faultOf(delivery.url);
   if (fault !== undefined) return { kind: 'failed', reason: fault };

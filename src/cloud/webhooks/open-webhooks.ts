@@ -31,7 +31,13 @@ export function openWebhooks(
   const now = Date.now;
   const deliverer = new Deliverer({ store, log, policy, now, random, count: meter?.webhook, ...settings });
   return {
-    operations: new WebhookOperations({ store, policy, now, wake: () => deliverer.wake() }),
+    operations: new WebhookOperations({
+      store,
+      policy,
+      timeout_ms: settings.timeout_ms,
+      now,
+      wake: () => deliverer.wake(),
+    }),
     wake: () => deliverer.wake(),
     run: async (signal: AbortSignal) => deliverer.run(signal),
   };

@@ -1,5 +1,5 @@
 /** The operations on webhooks, independent of the transport. Every method throws `RequestProblem` when it rejects a request. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { jsonObject } from '../../contract/json.ts';
 import type { Principal } from '../principal.ts';
@@ -10,6 +10,7 @@ import {
   type createdWebhook,
   type createWebhook,
   type deadLetterList,
+  type tested,
   type WebhookResource,
   type webhookSecret,
   webhookTypes,
@@ -17,15 +18,20 @@ import {
   old_secret_ms,
 } from '../api/webhook-resources.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { makeSecret, rotated } from './signature.ts';
+import { sendOnce } from './deliverer.ts';
+import { makeSecret, rotated, signedHeaders } from './signature.ts';
 import { webhooks_max } from './webhook-store.ts';
 import { texts } from './texts.ts';
 import type { DeadQuery, WebhookEdit, WebhookStore } from './webhook-store.ts';
 import { faultOf, type Webhook, type QueuedMessage } from './enqueue.ts';
 
+/** A person waits for what comes of a test, and a page for ten seconds. */
+const test_ms_max = 8_000;
+
 export interface WebhookParts {
   readonly store: WebhookStore;
   readonly policy: AddressPolicy;
+  readonly timeout_ms: number;
   readonly now: () => number;
   /** Called when messages may have become due. */
   readonly wake: () => void;
@@ -111,6 +117,26 @@ export class WebhookOperations {
     const made = rotated(secrets, now_ms);
     await store.changeWebhook(webhook_id, { secrets: made });
     return { secret: made[0]?.text ?? '', old_secret_expires_at: iso(now_ms + old_secret_ms) };
+  }
+
+  /** Sends the receiver a signed message of the type `test` now, and returns what came of it. Nothing is queued or counted. */
+  async test(principal: Principal, webhook_id: string): Promise<z.output<typeof tested>> {
+    const { policy, now } = this.#parts;
+    const timeout_ms = Math.min(this.#parts.timeout_ms, test_ms_max);
+    const { url, secrets } = await this.#webhook(principal, webhook_id);
+    const now_ms = now();
+    const id = `msg_${randomBytes(20).toString('base64url')}`;
+    const body = JSON.stringify({ type: 'test', timestamp: iso(now_ms), data: { webhook_id } });
+    const headers = signedHeaders({ id, body, now_ms }, secrets);
+    const begun_ms = performance.now();
+    const { signal } = new AbortController();
+    const attempt = await sendOnce({ url, headers, body }, { policy, timeout_ms, signal });
+    return {
+      delivered: attempt.kind === 'delivered',
+      ...('status' in attempt && attempt.status !== undefined && { status: attempt.status }),
+      ...('reason' in attempt && { reason: attempt.reason }),
+      duration_ms: Math.round(performance.now() - begun_ms),
+    };
   }
 
   async dead(principal: Principal, query: DeadQuery): Promise<z.output<typeof deadLetterList>> {

@@ -40,7 +40,8 @@ function kitCard(view: View, mayChange: boolean) {
       .split(',')
       .map((tag) => tag.trim());
     const changed = await send(view, 'PATCH', `/kits/${kit.id}`, {
-      name: text === '' ? null : text,
+      // What stands there already may be what it calls itself: it would be its name for ever.
+      ...(text !== kit.name && { name: text === '' ? null : text }),
       tags: words.filter((tag) => tag !== ''),
     });
     const named = { ...kit, ...(isRecord(changed) && changed) };
@@ -100,6 +101,13 @@ function webhook(hook: unknown, view: View) {
     state.open = state.open === id ? '' : id;
     view.act.changed();
   };
+  const test = async () => {
+    const answer = await send(view, 'POST', `${path}/test`);
+    if (answer === undefined) return;
+    const reason = textIn(field(answer, 'reason'));
+    state.tested = { id, text: reason === '' ? t.manage.testArrived : t.manage.testFailed(reason) };
+    view.act.changed();
+  };
   return html`<li key=${id} class="managed">
     <p>
       <b>${name(textIn(field(hook, 'label')))}</b>
@@ -110,7 +118,9 @@ function webhook(hook: unknown, view: View) {
       ${t.manage.counts({ delivered: number(n('delivered')), waiting: number(n('waiting')), dead: number(n('dead')) })}
     </p>
     ${fault !== '' && html`<p class="fault">${sentence(fault)}</p>`}
+    ${state.tested.id === id && html`<p class="cap" role="status">${state.tested.text}</p>`}
     <div class="alarm-actions">
+      <button type="button" class="btn small" onClick=${() => void test()}>${t.manage.test}</button>
       <button
         type="button"
         class="btn small"
@@ -153,7 +163,9 @@ function deadLetters(path: string, view: View) {
     </div>`;
 }
 
-const hook_types = 'alarm kit.offline kit.online kit.degraded asset link battery queue task.ended'.split(' ');
+const hook_types = 'alarm file kit.offline kit.online kit.degraded asset link battery queue task.ended'.split(
+  ' ',
+);
 
 function webhookForm(view: View) {
   const submit = async (event: Event & { currentTarget: HTMLFormElement }) => {

@@ -9,7 +9,7 @@ const refresh_ms = 15_000;
 const sure_ms = 5_000;
 
 /** What this page did last, and which button waits for its second press. */
-export const state = { turn: 0, said: '', secret: '', sure: '', open: '' };
+export const state = { turn: 0, said: '', secret: '', sure: '', open: '', tested: { id: '', text: '' } };
 
 /** @param path below `/api`; read again every 15 s, and after each change */
 export function read(view: View, path: string) {

@@ -19,6 +19,9 @@ export const manage: typeof english = {
     hookState: { enabled: 'aktiv', disabled: 'abgeschaltet' },
     counts: ({ delivered, waiting, dead }) =>
       `${delivered} zugestellt, ${waiting} warten, ${dead} aufgegeben`,
+    test: 'Test senden',
+    testArrived: 'Der Test ist angekommen.',
+    testFailed: (reason: string) => `Der Test ist nicht angekommen: ${reason}`,
     enable: 'Einschalten',
     disable: 'Abschalten',
     remove: 'Löschen',

@@ -37,6 +37,9 @@ export const manage = {
     hookState: { enabled: 'enabled', disabled: 'disabled' },
     counts: ({ delivered, waiting, dead }: { delivered: string; waiting: string; dead: string }) =>
       `${delivered} delivered, ${waiting} waiting, ${dead} given up`,
+    test: 'Send a test',
+    testArrived: 'The test has arrived.',
+    testFailed: (reason: string) => `The test has not arrived: ${reason}`,
     enable: 'Enable',
     disable: 'Disable',
     remove: 'Delete',

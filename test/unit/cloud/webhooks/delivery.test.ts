@@ -169,6 +169,27 @@ describe('Deliveries', () => {
     expect((second?.at_ms ?? 0) - (first?.at_ms ?? 0)).toBeGreaterThanOrEqual(1_900);
   });
 
+  it('are tried out at once, signed, also while disabled, and count for nothing', async () => {
+    const webhook = await register();
+    const test = async () => (await ask(`/api/webhooks/${webhook.id}/test`, { method: 'POST' })) as object;
+    const measured = { duration_ms: expect.any(Number) as number };
+    expect(await test()).toEqual({ status: 200, body: { delivered: true, status: 200, ...measured } });
+    const [{ headers, body } = { headers: {}, body: '' }] = receiver.received;
+    const signed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    expect(new Webhook(webhook.secret).verify(body, signed)).toMatchObject({
+      type: 'test',
+      data: { webhook_id: webhook.id },
+    });
+    receiver.state.manner = 410;
+    expect(await test()).toMatchObject({
+      body: { delivered: false, status: 410, reason: texts.refused(410) },
+    });
+    await ask(`/api/webhooks/${webhook.id}`, { method: 'PATCH', body: { enabled: false } });
+    receiver.state.manner = 200;
+    expect(await test()).toMatchObject({ body: { delivered: true } });
+    expect(await counts(webhook)).toMatchObject({ accepted: 0, delivered: 0, missed: 0 });
+  });
+
   it('end when the receiver answers 410', async () => {
     receiver.state.manner = 410;
     const webhook = await register();

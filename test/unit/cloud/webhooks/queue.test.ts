@@ -357,6 +357,7 @@ onEachDatabase('The queue of webhooks', (open) => {
   it('gets nothing and delivers nothing without the key of its registration, and shows that', async () => {
     const store = sqlStore(await open());
     const operations = new WebhookOperations({
+      timeout_ms: 1_000,
       store,
       policy: new AddressPolicy({ allow: [], allow_http: false }),
       now: () => now_ms + 1_000,
