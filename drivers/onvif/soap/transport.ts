@@ -145,10 +145,21 @@ function mendHead(request: ClientRequest): { readonly isEchoAlone: boolean } {
   return echo;
 }
 
-/** Some send a blank before the colon of a header (home-assistant/core#38673); the parser takes it behind. */
+/**
+ * Some send a blank before the colon of a header (home-assistant/core#38673), which the parser takes behind it, or a value in a line of its
+ * own (home-assistant/core#151745), which becomes a header that means nothing.
+ */
 function mendHeaders(chunk: Buffer, begin: number): void {
-  const [head = ''] = chunk.toString('latin1', begin, begin + head_bytes_max).split(/\r?\n\r?\n/u, 1);
-  const mended = head.replaceAll(/^([\w-]+)( +):/gmu, '$1:$2');
+  const text = chunk.toString('latin1', begin, begin + head_bytes_max);
+  const end = text.search(/\r?\n\r?\n/u);
+  // A line that goes on in the next chunk stays as it is.
+  const head = text.slice(0, end < 0 ? text.lastIndexOf('\n') + 1 : end);
+  const mended = head
+    .replaceAll(/^([\w-]+)( +):/gmu, '$1:$2')
+    .replaceAll(
+      /(?<=\n)(?![\w!#$%&'*+.^`|~-]+:|[ \t])[^\r\n]+/gu,
+      (line) => `${'x'.repeat(line.length - 1)}:`,
+    );
   if (mended !== head) chunk.write(mended, begin, 'latin1');
 }
 
@@ -185,15 +196,18 @@ function collect(
   const local_address = response.socket.localAddress;
   const { remoteAddress } = response.socket;
   const peer_address = remoteAddress && plainIp(remoteAddress);
+  // Some cut its page off (home-assistant/core#43376).
+  const isChallenge = response.statusCode === 401 && response.headers['www-authenticate'] !== undefined;
+  const isWhole = (): boolean => isChallenge || endsEnvelope(reply.last(tail_bytes));
   let waiting: NodeJS.Timeout | undefined;
   let isOver = false;
   response.on('data', (chunk: Buffer) => {
     clearTimeout(waiting);
     if (!reply.add(chunk)) request.destroy(new ReplyRefused(texts.reply_large(bytes_max)));
-    else if (endsEnvelope(reply.last(tail_bytes))) waiting = setTimeout(end, end_wait_ms);
+    else if (isWhole()) waiting = setTimeout(end, end_wait_ms);
   });
   response.on('error', (error) => {
-    if (endsEnvelope(reply.last(tail_bytes))) end();
+    if (isWhole()) end();
     else reject(error);
   });
   response.once('end', () => end());

@@ -118,6 +118,16 @@ const after =
     socket.write(bytes);
     if (how === 'end') socket.end();
   };
+const inTwo =
+  (lines: (length: number) => string, first: string): Sending =>
+  (socket, bytes) => {
+    socket.write(first, () => {
+      setTimeout(() => {
+        socket.write(lines(bytes.length).slice(first.length));
+        socket.end(bytes);
+      }, 20);
+    });
+  };
 
 describe('a reply', () => {
   it.each<[string, Sending]>([
@@ -130,6 +140,15 @@ describe('a reply', () => {
     [
       'with a blank before the colon of a header',
       after((length) => head(length, 'X-Frame-Options : SAMEORIGIN', 'Connection: close'), 'end'),
+    ],
+    // home-assistant/core#151745
+    [
+      'with the value of a header in a line of its own',
+      after((length) => head(length, 'Last-Modified:', 'Tue, 12 Jun 2012 01:56:34 GMT', 'no colon'), 'end'),
+    ],
+    [
+      'with a head in two packets',
+      inTwo((length) => head(length, 'Connection: close'), 'HTTP/1.1 200 OK\r\nCont'),
     ],
     ['with line feeds alone', after((length) => head(length).replaceAll('\r', ''), 'end')],
     ['with a status line without words', after((length) => head(length).replace(' OK', ''), 'end')],
@@ -157,29 +176,37 @@ describe('a reply', () => {
 });
 
 describe('a login by HTTP digest', () => {
-  it('follows a camera whose nonces are stale after one use, without a quality and beside Basic', async () => {
-    const fake = await startFakeCamera({ auth: 'digest' });
-    stops.push(async () => fake.stop());
-    const { username, password } = fake.settings;
-    const md5 = (text: string): string => createHash('md5').update(text).digest('hex');
-    let nonce = 0;
-    const { port, asked } = await rawCamera({
-      refuse: (request) => {
-        const field = (name: string): string => new RegExp(`${name}="([^"]*)"`, 'u').exec(request)?.[1] ?? '';
-        const secret = md5(`${username}:Login to IPC, 1:${password}`);
-        const expected = md5(`${secret}:n${nonce}:${md5(`POST:${field('uri')}`)}`);
-        const isGood = field('response') === expected;
-        nonce += 1;
-        if (isGood) return undefined;
-        const digest = `Digest realm="Login to IPC, 1", nonce="n${nonce}", stale=TRUE`;
-        const challenges = ['Basic realm="IPC"', digest].map((each) => `WWW-Authenticate: ${each}\r\n`);
-        return `HTTP/1.1 401 Unauthorized\r\n${challenges.join('')}Content-Length: 0\r\n\r\n`;
-      },
-    });
-    const { outbox } = lab.run({ cameras: [{ ...(await lab.entry(fake)), port, auth: 'digest' }] });
-    await outbox.until(said('asset_status', (data) => data['status'] === 'online'));
-    expect(asked.filter((name) => name === 'GetDeviceInformation').length).toBeLessThanOrEqual(2);
-  });
+  it.each([
+    ['', 'Content-Length: 0\r\n\r\n'],
+    // home-assistant/core#43376
+    [', and which cuts the pages of its challenges off', 'Content-Length: 973\r\n\r\n<html>'],
+  ])(
+    'follows a camera whose nonces are stale after one use, without a quality and beside Basic%s',
+    async (_, page) => {
+      const fake = await startFakeCamera({ auth: 'digest' });
+      stops.push(async () => fake.stop());
+      const { username, password } = fake.settings;
+      const md5 = (text: string): string => createHash('md5').update(text).digest('hex');
+      let nonce = 0;
+      const { port, asked } = await rawCamera({
+        refuse: (request) => {
+          const field = (name: string): string =>
+            new RegExp(`${name}="([^"]*)"`, 'u').exec(request)?.[1] ?? '';
+          const secret = md5(`${username}:Login to IPC, 1:${password}`);
+          const expected = md5(`${secret}:n${nonce}:${md5(`POST:${field('uri')}`)}`);
+          const isGood = field('response') === expected;
+          nonce += 1;
+          if (isGood) return undefined;
+          const digest = `Digest realm="Login to IPC, 1", nonce="n${nonce}", stale=TRUE`;
+          const challenges = ['Basic realm="IPC"', digest].map((each) => `WWW-Authenticate: ${each}\r\n`);
+          return `HTTP/1.1 401 Unauthorized\r\n${challenges.join('')}${page}`;
+        },
+      });
+      const { outbox } = lab.run({ cameras: [{ ...(await lab.entry(fake)), port, auth: 'digest' }] });
+      await outbox.until(said('asset_status', (data) => data['status'] === 'online'));
+      expect(asked.filter((name) => name === 'GetDeviceInformation').length).toBeLessThanOrEqual(2);
+    },
+  );
 });
 
 it('a redirect is not followed, and named with its target', async () => {
