@@ -13,6 +13,8 @@ export interface Stamp {
 
 export interface Clock {
   stamp(): Stamp;
+  /** Aborts when the time of day is set anew, by a minute or more: what failed by it may succeed now. */
+  readonly untilSet?: () => AbortSignal;
   /** Changes when the machine boots: `mono_ms` of different boots cannot be compared. */
   readonly boot_id: string;
 }
@@ -39,6 +41,8 @@ const earliest_plausible_ms = Date.UTC(2026, 10, 1);
 /** A clock that is only slewed moves by less than a millisecond a second. */
 const step_min_ms = 500;
 const look_every_ms = 5_000;
+/** Certificates are not judged otherwise by a smaller step. */
+const set_min_ms = 60_000;
 
 /** Counts as synced from the first evidence on, until a step puts that in doubt. */
 export function systemClock(options: ClockOptions): Clock {
@@ -47,10 +51,18 @@ export function systemClock(options: ClockOptions): Clock {
   const isSynced = watchEvidence(evidence);
   const read = () => ({ time_ms: wall(), mono_ms: boot_offset_ms + mono() });
   let offset_ms: number | undefined;
+  let set = new AbortController();
   /** How far the time of day has jumped since the last reading. */
   const jump_ms = ({ time_ms, mono_ms }: ReturnType<typeof read>): number =>
     offset_ms === undefined ? 0 : time_ms - mono_ms - offset_ms;
+  const stepped = (step: ClockStep): void => {
+    onStep?.(step);
+    if (Math.abs(step.by_ms) < set_min_ms) return;
+    set.abort();
+    set = new AbortController();
+  };
   return {
+    untilSet: () => set.signal,
     boot_id: readText('/proc/sys/kernel/random/boot_id') || 'unknown',
     stamp: () => {
       let now = read();
@@ -61,7 +73,7 @@ export function systemClock(options: ClockOptions): Clock {
       const isStep = Math.abs(by_ms) >= step_min_ms;
       if (isStep) evidence.doubt();
       const synced = isSynced(now.mono_ms, isStep) && now.time_ms >= earliest_plausible_ms;
-      if (isStep) onStep?.({ from_ms: now.time_ms - by_ms, to_ms: now.time_ms, by_ms });
+      if (isStep) stepped({ from_ms: now.time_ms - by_ms, to_ms: now.time_ms, by_ms });
       return { time_ms: now.time_ms, mono_ms: Math.round(now.mono_ms), synced };
     },
   };

@@ -73,7 +73,7 @@ export interface UplinkOptions {
   readonly epoch: () => number;
   /** Time until the first attempt, when an earlier start may have chosen the same epoch; left out: none. */
   readonly wait_ms?: number | undefined;
-  readonly clock: Pick<Clock, 'stamp'>;
+  readonly clock: Pick<Clock, 'stamp' | 'untilSet'>;
   readonly dispatch: Dispatch;
   readonly inbox: InboxHandlers;
   /** Data of the state message: birth when online, will or farewell when not. */
@@ -226,7 +226,7 @@ export class Uplink {
         random,
         open: async (protocol, stop) => this.#open(protocol, stop),
         serve: async (session, stop) => this.#serve(session, stop),
-        hurry: () => this.#path?.hurry(),
+        hurry: () => this.#hurry(),
         onAttempt: () => {
           this.#choice.next();
           this.#state.attempt();
@@ -238,6 +238,12 @@ export class Uplink {
       signal,
     );
     this.#state.stopped();
+  }
+
+  /** A kit without a clock of its own starts in the past, where the certificate of the broker is not valid yet (lf-edge/eve#1456). */
+  #hurry(): AbortSignal {
+    const signals = [this.#path?.hurry(), this.#options.clock.untilSet?.()];
+    return AbortSignal.any(signals.filter((each) => each !== undefined));
   }
 
   /** Before that nothing of the epoch may reach the broker: what is accepted meanwhile waits in the buffer. */

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { texts } from '../../../../src/kit/uplink/texts.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { systemClock, vouched } from '../../../../src/platform/clock.ts';
 import { startConnector } from '../../../support/kit/connector.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 
@@ -30,6 +31,26 @@ describe('pauses between attempts', () => {
         });
       }
       expect(waits.every((wait_ms) => wait_ms <= retry_ms)).toBe(true);
+    });
+  });
+
+  it('end when the clock is set, by which the certificate of the broker may be valid now', async () => {
+    await withDirectory(async (dir) => {
+      const broker = await startScriptedBroker({ onConnect: (peer) => peer.connack(0x88) });
+      onTestFinished(async () => broker.close());
+      let wall_ms = 0;
+      const clock = systemClock({ evidence: vouched, wall: () => wall_ms });
+      const file = join(dir, 'buffer.db');
+      const url = broker.url;
+      const kit = await startConnector({ file, url, clock, retry_ms: 3_600_000, random: () => 1 });
+      onTestFinished(async () => kit.stop());
+      await eventually('waiting', () => kit.uplink.status().next_try_in_ms !== null);
+      broker.follow({});
+      wall_ms = Date.UTC(2026, 10, 30);
+      await eventually('connected', () => {
+        clock.stamp();
+        return kit.uplink.online;
+      });
     });
   });
 
