@@ -230,10 +230,14 @@ function judgementOf({
   };
 }
 
-/** The battery of `SYS_STATUS`; undefined without a monitor. */
+/** The battery of `SYS_STATUS`; undefined without a monitor: iNav and Betaflight report 0 V and 100 % then (mavlinkSendSystemStatus). */
 export function systemBattery(status: Messages['SYS_STATUS']): Battery | undefined {
-  const { voltage_battery } = status;
-  return reading(voltage_battery === unknown_u16 || voltage_battery === 0 ? null : voltage_battery, status);
+  const { voltage_battery, current_battery, battery_remaining } = status;
+  const isMadeUp = voltage_battery === 0 && battery_remaining === 100;
+  return reading(voltage_battery === unknown_u16 || voltage_battery === 0 ? null : voltage_battery, {
+    current_battery,
+    battery_remaining: isMadeUp ? -1 : battery_remaining,
+  });
 }
 
 /** No battery is without a voltage and a current and empty: so iNav shows that none is connected (iNav#11913). */

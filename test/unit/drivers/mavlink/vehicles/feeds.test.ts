@@ -204,6 +204,13 @@ describe('The battery feed', () => {
     const none = { ...system, voltage_battery: 0, current_battery: -1, battery_remaining: -1 };
     expect(systemBattery(none)).toBeUndefined();
     expect(systemBattery({ ...none, voltage_battery: 65_535 })).toBeUndefined();
+    // iNav, Betaflight
+    expect(systemBattery({ ...none, battery_remaining: 100 })).toBeUndefined();
+    expect(systemBattery({ ...none, battery_remaining: 100, current_battery: 250 })).toEqual({
+      voltage: null,
+      current: 2.5,
+      remaining_pct: null,
+    });
     expect(systemBattery({ ...none, voltage_battery: 12_600 })).toEqual({
       voltage: 12.6,
       current: null,
