@@ -200,5 +200,6 @@ function isOverTls(headers: Readonly<IncomingHttpHeaders>, isSecure: boolean): b
 }
 
 function hostOf(origin: string): string | undefined {
-  return URL.canParse(origin) ? new URL(origin).host : undefined;
+  // An app in a web view may name any host.
+  return /^https?:/u.test(origin) && URL.canParse(origin) ? new URL(origin).host : undefined;
 }

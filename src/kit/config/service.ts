@@ -113,6 +113,15 @@ export const origin = z.url({ protocol: /^https?$/u, error: 'write an http:// or
   'write scheme, host and port only, without a "/" at the end',
 );
 
+/** Apps in a web view have a scheme of their own (appwrite/appwrite#13514). */
+const app_origin = /^(?!https?:)[a-z][a-z\d+.-]*:\/\/[\w.-]+$/u;
+const pageOrigin = z
+  .string()
+  .refine(
+    (text) => app_origin.test(text) || origin.safeParse(text).success,
+    'write scheme, host and port only, such as https://app.example.com or capacitor://localhost',
+  );
+
 export const listenAddress = z
   .string()
   .refine((text) => listenAt(text) !== undefined, 'write ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080');
@@ -148,11 +157,11 @@ export const serviceSection = z.strictObject({
     .prefault({})
     .describe('requests a second, over time; those of 20 s are accepted at once'),
   cors_origins: z
-    .array(origin)
+    .array(pageOrigin)
     .max(32)
     .default([])
     .describe(
-      'origins whose pages may use the API and the WebSockets with an API key, such as https://app.example.com',
+      'origins whose pages may use the API and the WebSockets with an API key, such as https://app.example.com or capacitor://localhost',
     ),
   sockets: z
     .strictObject({

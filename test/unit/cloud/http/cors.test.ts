@@ -8,12 +8,14 @@ import { eventually } from '../../../support/eventually.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
 
 const app = 'https://app.example.com';
+/** As Capacitor has it on iOS. */
+const web_view = 'capacitor://localhost';
 const stranger = 'https://evil.example';
 
 let lab: ServiceLab;
 const sockets: WebSocket[] = [];
 beforeEach(async () => {
-  lab = await startServiceLab(kit_id, { cors_origins: [app] });
+  lab = await startServiceLab(kit_id, { cors_origins: [app, web_view] });
   await lab.publish(channels.state, samples['kitState'] ?? {});
 });
 afterEach(async () => {
@@ -41,15 +43,18 @@ function connect(origin: string, headers: Record<string, string>) {
 }
 
 describe('CORS', () => {
-  it('answers the preflight of a configured origin without a key', async () => {
-    const { status, headers } = await preflight(app);
-    expect(status).toBe(204);
-    expect(headers.get('access-control-allow-origin')).toBe(app);
-    expect(headers.get('access-control-allow-methods')).toContain('POST');
-    expect(headers.get('access-control-allow-headers')).toContain('X-API-Key');
-    expect(headers.get('access-control-max-age')).toBe('600');
-    expect(headers.get('access-control-allow-credentials')).toBeNull();
-  });
+  it.each([app, web_view])(
+    'answers the preflight of the configured origin %s without a key',
+    async (origin) => {
+      const { status, headers } = await preflight(origin);
+      expect(status).toBe(204);
+      expect(headers.get('access-control-allow-origin')).toBe(origin);
+      expect(headers.get('access-control-allow-methods')).toContain('POST');
+      expect(headers.get('access-control-allow-headers')).toContain('X-API-Key');
+      expect(headers.get('access-control-max-age')).toBe('600');
+      expect(headers.get('access-control-allow-credentials')).toBeNull();
+    },
+  );
 
   it('answers OPTIONS without a key and without an allowed origin with the methods of the path, and nothing of CORS', async () => {
     const assets = `/api/kits/${kit_id}/assets`;

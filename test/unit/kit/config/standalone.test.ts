@@ -39,6 +39,8 @@ it.each([
   ['listen: 127.0.0.1:99999', 'listen', 'ADDRESS:PORT'],
   ['media_origins: ["http://10.0.0.1:8889/x"]', 'media_origins[0]', 'host and port only'],
   ['media_origins: ["video"]', 'media_origins[0]', 'http://'],
+  ['cors_origins: ["https://app.example.com/"]', 'cors_origins[0]', 'host and port only'],
+  ['cors_origins: ["capacitor:localhost"]', 'cors_origins[0]', 'capacitor://localhost'],
   ['files: { url: kits.example.com }', 'files.url', 'write an http:// or https:// address'],
   ['files: { url: "ftp://kits.example.com" }', 'files.url', 'write an http:// or https:// address'],
   ['files: { url: "https://kits.example.com/" }', 'files.url', 'host and port only'],
@@ -48,6 +50,12 @@ it.each([
   expect(faults).toHaveLength(1);
   expect(JSON.stringify(faults)).toContain(key);
   expect(JSON.stringify(faults)).toContain(remedy);
+});
+
+it('takes the origins of pages, and those of apps in a web view (appwrite/appwrite#13514)', async () => {
+  const origins = ['https://app.example.com', 'capacitor://localhost', 'tauri://app.example.com'];
+  const text = `broker: { url: 'mqtt://127.0.0.1:1883' }\ncors_origins: ${JSON.stringify(origins)}\n`;
+  expect(await read(text)).toMatchObject({ cors_origins: origins });
 });
 
 it('takes an address of IPv6, and a name in capitals', async () => {
