@@ -169,8 +169,10 @@ function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   const place = `${host} port ${port}`;
   const reason = error.message.replace(`${place} over ${link}: `, '').replace(`${place}: `, '');
   const { cause } = error;
+  const isUnreached = hasCode(cause, 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH');
+  const words = isUnreached ? texts.unreached(reason, host, link) : reason;
   const isRefused = hasCode(cause, 'ECONNREFUSED');
-  const message = texts.dish_failed(link, place, isRefused ? texts.refused : reason);
+  const message = texts.dish_failed(link, place, isRefused ? texts.refused : words);
   return new DeviceUnreachable(message, { cause: error });
 }
 

@@ -8,6 +8,9 @@ export const texts = {
     'allow it in the Starlink app: Settings, Advanced, Debug data, Starlink location, "allow access on local network"',
   see_reason: 'see the reason',
   dish_failed: (link: string, place: string, reason: string) => `dish of ${link} at ${place}: ${reason}`,
+  // home-assistant/core#95695, home-assistant.io#26098, Tysonpower/starlinkstatus#27.
+  unreached: (reason: string, host: string, link: string) =>
+    `${reason}; check its power and cable, and in bypass mode the route (ip route add ${host} dev ${link}), also that of a router before it`,
   status_refused: (reason: string) => `refused the status request: ${reason}`,
   status_unknown: (reason: string) =>
     `does not know the status request (${reason}); check host and port, and that its firmware is current`,

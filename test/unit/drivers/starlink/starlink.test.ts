@@ -249,6 +249,12 @@ describe('a dish that fails', () => {
     expect(log.at('info').filter((line) => line === texts.is_back('device'))).toHaveLength(1);
   });
 
+  it('names the route that bypass mode needs where nothing leads to it', async () => {
+    const { down, view } = startLab(9_200, { host: '255.255.255.255' });
+    await down();
+    expect(view()?.reason).toContain('ip route add 255.255.255.255 dev sat0');
+  });
+
   const faults: readonly (readonly [DishMood, string])[] = [
     ['hang', dish_texts.answer_timeout(300)],
     ['garbage', dish_texts.malformed('')],
