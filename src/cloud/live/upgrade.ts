@@ -10,7 +10,7 @@ import { type Asker, type Gate, hasCookieOnly } from '../access/gate.ts';
 import { demandScope, maySee, type Principal } from '../principal.ts';
 import { isLocalProxy, networkOf } from '../access/proxies.ts';
 import { RequestProblem } from '../api/problem.ts';
-import { problemAnswer } from '../http/problems.ts';
+import { problemAnswer } from '../api/problem-answer.ts';
 import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';

@@ -49,6 +49,11 @@ async function insert(queries: Queries, table: string, rows: readonly Row[]): Pr
   await queries.all(
     `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${places(rows, `(${places(columns, '?')})`)}
      ${table === 'service' ? 'ON CONFLICT (name) DO UPDATE SET value = excluded.value' : ''}`,
-    ...rows.flatMap((row) => columns.map((name) => row[name] as SqlValue)),
+    ...rows.flatMap((row) => columns.map((name) => valueOf(row[name]))),
   );
+}
+
+/** As SQLite returns it. */
+function valueOf(value: unknown): SqlValue {
+  return typeof value === 'string' || typeof value === 'number' || value instanceof Uint8Array ? value : null;
 }

@@ -103,7 +103,10 @@ export class Session {
   }
 
   #take(frame: ServerFrame) {
-    if (frame.type === 'kit_gone') return void this.#leaveKit();
+    if (frame.type === 'kit_gone') {
+      void this.#leaveKit();
+      return;
+    }
     const seen = seenEntry(frame, this.#world);
     if (seen) this.#log.add(seen);
     takeFrame(this.#world, frame);

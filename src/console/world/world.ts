@@ -49,6 +49,10 @@ export function emptyWorld(): World {
 
 /** Applies one frame. Trails and intervals outlive a snapshot: they belong to the page. */
 export function takeFrame(world: World, frame: ServerFrame) {
+  if ('asset_id' in frame) {
+    takeOfAsset(world, frame);
+    return;
+  }
   switch (frame.type) {
     case 'snapshot':
       takeSnapshot(world, frame);
@@ -62,15 +66,6 @@ export function takeFrame(world: World, frame: ServerFrame) {
     case 'asset':
       world.assets.set(frame.asset.id, frame.asset);
       break;
-    case 'asset_gone':
-      forget(world, frame.asset_id);
-      break;
-    case 'commands':
-      world.commands.set(frame.asset_id, frame.commands);
-      break;
-    case 'feed':
-      takeFeed(world, frame.asset_id, frame.feed, frame.message);
-      break;
     case 'task':
       takeTask(world, frame.task);
       break;
@@ -79,8 +74,17 @@ export function takeFrame(world: World, frame: ServerFrame) {
       break;
     case 'alarm':
     case 'heartbeat':
+    // The session leaves its page.
+    case 'kit_gone':
     default:
   }
+}
+
+function takeOfAsset(world: World, frame: Extract<ServerFrame, { asset_id: string }>) {
+  const { asset_id } = frame;
+  if (frame.type === 'asset_gone') forget(world, asset_id);
+  else if (frame.type === 'commands') world.commands.set(asset_id, frame.commands);
+  else takeFeed(world, asset_id, frame.feed, frame.message);
 }
 
 /** Takes a frame. What was deleted at the service is not shown any more; what the kit has given up is, with the reason. */
