@@ -64,7 +64,7 @@ function firstLineOf(input: Input) {
     input.on('data', take).once('end', ended).resume();
     return {
       keys,
-      leave() {
+      leave: (): void => {
         input.off('data', take).off('end', ended);
         input.pause();
       },
