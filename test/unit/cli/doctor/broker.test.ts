@@ -61,7 +61,7 @@ test.each([
         port,
       );
   });
-  const resolver = new Resolver({ timeout: 50, tries: 1 });
+  const resolver = new Resolver({ timeout: rcode === undefined ? 50 : 60_000, tries: 1 });
   resolver.setServers([`127.0.0.1:${server.address().port}`]);
   if (rcode === 'closed') await new Promise<void>((resolve) => server.close(() => resolve()));
   else onTestFinished(() => void server.close());
