@@ -185,13 +185,12 @@ export class Session {
 
   /** Asks over HTTP: browsers do not report why a socket was refused. */
   async #checkLogin() {
-    const { kits, isOver } = await ask('GET', '/api/session').then(
-      (session) => ({ kits: textsOf(field(session, 'kits')), isOver: false }),
-      (error: unknown) => ({ kits: textsOf([]), isOver: error instanceof Refused && error.status === 401 }),
+    const status = await ask('GET', `/api/kits/${this.#choices.kit_id}`).then(
+      () => 200,
+      (error: unknown) => (error instanceof Refused ? error.status : 0),
     );
-    const { kit_id, needsKey } = this.#choices;
-    if (kits.length > 0 && kit_id !== null && !kits.includes(kit_id)) return this.#leaveKit();
-    if (!isOver || needsKey) return;
+    if (status === 404) return this.#leaveKit();
+    if (status !== 401 || this.#choices.needsKey) return;
     this.note('the session has ended');
     this.#choices.needsKey = true;
     this.#socket?.close();

@@ -68,7 +68,7 @@ function removalCard(view: View, mayErase: boolean) {
   const remove = () => void send(view, 'DELETE', `/kits/${kit.id}`);
   return card(
     'kit-removal',
-    t.manage.removal(plain(kit.name)),
+    t.manage.removeKit,
     html`<div class="pad">
       <p class="cap">${isOnline ? t.manage.removeLater : t.manage.removeAll}</p>
       ${!isOnline && sureButton(`remove ${kit.id}`, t.manage.removeKit, view, remove)}

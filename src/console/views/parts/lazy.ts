@@ -17,10 +17,9 @@ const reload_every_ms = 60_000;
  * some browsers never ask again for a module that they once missed (whatwg/html#6768).
  */
 async function reload() {
-  const name = 'kit-console-loaded';
+  const name = 'loaded';
   if (Date.now() - Number(sessionStorage.getItem(name)) < reload_every_ms) return;
-  const answer = await fetch('/', { cache: 'no-store' });
-  if (!answer.ok) return;
+  if (!(await fetch('/', { cache: 'no-store' })).ok) return;
   sessionStorage.setItem(name, String(Date.now()));
   location.reload();
 }

@@ -8,10 +8,9 @@ export const manage: typeof english = {
     kitName: 'Name (leer: wie es sich selbst nennt)',
     tags: 'Schlagwörter, durch Kommas getrennt',
     save: 'Speichern',
-    removal: (kit: string) => `${kit} entfernen`,
-    removeLater: 'Es ist online. Endgültig entfernt werden kann ein Kit, wenn es offline ist.',
+    removeLater: 'Möglich, sobald es offline ist.',
     removeAll:
-      'Löscht hier seinen Verlauf, Alarme, Aufträge, Geräte und Dateien. Sendet es je wieder etwas, ist es ein neues Kit: nimm ihm auch sein Login am Broker.',
+      'Löscht seinen Verlauf, Alarme, Aufträge, Geräte und Dateien. Nimm ihm auch sein Login am Broker.',
     removeKit: 'Endgültig entfernen',
     sure: 'Noch einmal drücken',
     webhooks: 'Webhooks',

@@ -26,10 +26,8 @@ export const manage = {
     kitName: 'Name (empty: as it calls itself)',
     tags: 'Tags, separated by commas',
     save: 'Save',
-    removal: (kit: string) => `Remove ${kit}`,
-    removeLater: 'It is online. A kit can be removed for good once it is offline.',
-    removeAll:
-      'Deletes its history, alarms, tasks, assets and files here. If it ever sends something again, it is a new kit: take its login at the broker from it, too.',
+    removeLater: 'Possible once it is offline.',
+    removeAll: 'Deletes its history, alarms, tasks, assets and files. Take its login at the broker, too.',
     removeKit: 'Remove for good',
     sure: 'Press again to confirm',
     webhooks: 'Webhooks',
@@ -38,8 +36,8 @@ export const manage = {
     counts: ({ delivered, waiting, dead }: { delivered: string; waiting: string; dead: string }) =>
       `${delivered} delivered, ${waiting} waiting, ${dead} given up`,
     test: 'Send a test',
-    testArrived: 'The test has arrived.',
-    testFailed: (reason: string) => `The test has not arrived: ${reason}`,
+    testArrived: 'Delivered.',
+    testFailed: (reason: string) => `Not delivered: ${reason}`,
     enable: 'Enable',
     disable: 'Disable',
     remove: 'Delete',
@@ -81,7 +79,7 @@ export const manage = {
     revoke: 'Revoke',
     shownOnce: 'Copy the key now: it is shown only once.',
     add: 'Create a key',
-    change: 'Change it',
+    change: 'Change',
     scopes: 'What it may do',
     scope: {
       read: 'see everything',

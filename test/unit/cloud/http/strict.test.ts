@@ -221,6 +221,7 @@ it('gets from reads of kits and assets what the document says', async () => {
   await ask('getLink', { path: { link_name: 'eth3' } });
   await ask('getLink', { path: { link_name: 'none' }, status: 404 });
   await ask('changeKit', { body: { name: 'Kit 7', tags: ['alps'] } });
+  await ask('removeKit', { status: 409 });
   await ask('getAssetLayer');
   await ask('getAssetLayer', { query: '?tags=alps&types=drone' });
   await ask('getAssetLayer', { query: `?kits=${missing}`, status: 404 });
@@ -299,6 +300,7 @@ it('gets of keys what the document says', async () => {
   await ask('listKits', { key });
   await ask('listKeys');
   await ask('getKey', { path });
+  await ask('changeKey', { path, body: { label: 'other' } });
   await ask('rotateKey', { path });
   await ask('getKey', { path });
   await ask('createKey', { body: { ...body, scopes: ['all'] }, status: 422 });
@@ -376,7 +378,7 @@ it('gets of webhooks what the document says', async () => {
   await ask('changeWebhook', { path, body: { severity_min: 'critical' }, headers: { 'if-match': tag } });
   await ask('changeWebhook', { path, body: { label: 'x' }, headers: { 'if-match': tag }, status: 412 });
   await ask('createWebhook', { body: { ...body, types: ['all'] }, status: 422 });
-  for (const each of ['rotateWebhookSecret', 'listDeadLetters', 'replayDeadLetters'])
+  for (const each of ['testWebhook', 'rotateWebhookSecret', 'listDeadLetters', 'replayDeadLetters'])
     await ask(each, { path });
   await ask('purgeDeadLetters', { path });
   await ask('deleteWebhook', { path, status: 204 });
