@@ -350,10 +350,3 @@ export const steps: readonly Step[] = [
     ],
   },
 ];
-
-/** Tables whose rows are of one kit each, and go with it; messages of webhooks count in books of their own. */
-export const kit_tables: readonly string[] = steps.flatMap(({ adds }) =>
-  adds.flatMap((each) =>
-    each.kind === 'table' && each.columns.startsWith('kit_id TEXT') ? [each.name] : [],
-  ),
-);

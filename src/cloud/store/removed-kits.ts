@@ -9,13 +9,20 @@ import { KitAlarms } from '../alarms/kit-alarms.ts';
 import { sinceName } from '../history/record.ts';
 import type { Queries } from '../sql/database.ts';
 import { places } from '../sql/many-rows.ts';
-import { kit_tables } from '../sql/tables.ts';
+import { steps } from '../sql/tables.ts';
 import type { Change, StoreContext } from '../stored/stored.ts';
 import { enqueue, purgeMessages } from '../webhooks/enqueue.ts';
 import { alarmEvents } from '../webhooks/events.ts';
 import type { Delivery } from './delivery.ts';
 
 const prefix = 'removed ';
+
+/** Tables whose rows are of one kit each, and go with it; messages of webhooks count in books of their own. */
+export const kit_tables: readonly string[] = steps.flatMap(({ adds }) =>
+  adds.flatMap((each) =>
+    each.kind === 'table' && each.columns.startsWith('kit_id TEXT') ? [each.name] : [],
+  ),
+);
 
 export function removalStore({ database, announce }: StoreContext) {
   return {

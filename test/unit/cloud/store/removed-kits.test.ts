@@ -6,7 +6,7 @@ import { channels, upTopic } from '../../../../src/contract/topics.ts';
 import { makeKey } from '../../../../src/cloud/principal.ts';
 import { readMessage } from '../../../../src/cloud/read-message.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
-import { kit_tables } from '../../../../src/cloud/sql/tables.ts';
+import { kit_tables } from '../../../../src/cloud/store/removed-kits.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
