@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll } from 'vitest';
+import { outliving } from './support/outliving.ts';
 
 /** What closes after the last test, on a busy machine, has this long. */
 const grace_ms = 20_000;
@@ -67,7 +68,7 @@ function look(): Found {
   for (const event of process.eventNames())
     count(`listener of process for ${String(event)}`, process.listenerCount(event));
   for (const kind of process.getActiveResourcesInfo()) if (!kept_resources.has(kind)) count(kind);
-  for (const pid of children()) count(`child process ${pid}`);
+  for (const pid of children()) if (!outliving.has(Number(pid))) count(`child process ${pid}`);
   return { same, counts };
 }
 

@@ -52,11 +52,17 @@ const plain_user = 'postgres';
 interface PostgresChoice {
   /** As in the field; else it does not wait for the disk, which tests need not either. */
   readonly durable?: boolean;
+  /** Does not keep this process alive. */
+  readonly outlives_file?: boolean;
   /** Begins as a standby of this server, under the name `application_name`. */
   readonly standby_of?: { readonly url: string; readonly application_name: string };
 }
 
-export async function startPostgres({ durable = false, standby_of }: PostgresChoice = {}): Promise<Postgres> {
+export async function startPostgres({
+  durable = false,
+  outlives_file = false,
+  standby_of,
+}: PostgresChoice = {}): Promise<Postgres> {
   const dir = await makeDirectory();
   const data = join(dir, 'data');
   await makeData(data);
@@ -125,6 +131,7 @@ export async function startPostgres({ durable = false, standby_of }: PostgresCho
       const line = [...asPlain, ...dyingWithUs(), program('postgres'), '-D', data, ...flags];
       const [command = '', ...args] = line;
       child = spawn(command, args, { stdio: 'ignore' });
+      if (outlives_file) child.unref();
       await eventually(
         'PostgreSQL answers',
         async () =>

@@ -1,10 +1,10 @@
 /** Runs the same tests on SQLite and on a real PostgreSQL: what the store promises does not depend on the database. */
-import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { afterEach, describe } from 'vitest';
 import type { Database } from '../../../src/cloud/sql/database.ts';
 import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
 import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { type Postgres, startPostgres } from '../../support/database/postgres.ts';
+import { templateServer } from '../../support/database/template-server.ts';
 
 /** `open` makes an empty database, which is closed after the test. */
 export function onEachDatabase(name: string, tests: (open: () => Promise<Database>) => void): void {
@@ -21,20 +21,10 @@ export function onEachDatabase(name: string, tests: (open: () => Promise<Databas
     tests(async () => kept(openSqlite(':memory:')));
   });
   describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(`${name}, on PostgreSQL`, () => {
-    let server: Postgres;
-    let databases = 0;
-    beforeAll(async () => {
-      server = await startPostgres();
-      const made = await openPostgres({ url: await server.newDatabase('made'), password: server.password });
-      await made.close();
-    });
     afterEach(closeAll);
-    afterAll(async () => server?.stop());
     tests(async () => {
-      databases += 1;
-      // Its tables are there: to make them takes longer than most tests.
-      const url = await server.newDatabase(`kits_${databases}`, { template: 'made' });
-      return kept(await openPostgres({ url, password: server.password }));
+      const { newDatabase, password } = await templateServer();
+      return kept(await openPostgres({ url: await newDatabase(), password }));
     });
   });
 }

@@ -1,0 +1,5 @@
+/** Processes that a test file may leave to the next one, by pid. Modules are read again for each file; what is global stays. */
+const place = Symbol.for('processes that outlive a test file');
+const kept = globalThis as { [place]?: Set<number> };
+
+export const outliving = (kept[place] ??= new Set());
