@@ -1,6 +1,7 @@
 /**
- * All tests, in projects by what they need. `npm test` runs those whose name does not begin with `long`, as `.ci/run` does, and
- * `npm run test:long` the others: what takes minutes, measures time on the wire or needs more servers.
+ * All tests, in projects by what they need. `npm test` runs those whose name does not begin with `long`, as `.ci/run` does, without
+ * the tests that have the tag `long`; `npm run test:long` runs the others: what takes minutes, measures time on the wire or needs
+ * more servers.
  */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defineConfig } from 'vitest/config';
@@ -13,16 +14,15 @@ const shared = { isolate: false, setupFiles: ['test/shared-process.ts'] };
 
 const e2e = 'test/{e2e,faults,sim}/**/*.test.ts';
 /**
- * Each of these has a process of its own: the simulator replaces its clocks and randomness for good, the pages have browsers, one
- * counts what a step costs, and one of the store failed twice on a busy machine when it shared a process, for a reason not found yet.
+ * Each of these has a process of its own: the simulator replaces its clocks and randomness for good, the pages have browsers, and
+ * these of the store end processes and threads of theirs.
  */
 const alone = [
   'test/unit/sim/**/*.test.ts',
   'test/sim/**/*.test.ts',
   'test/e2e/{console,interface}/**/*.test.ts',
-  'test/unit/console/{page,circumstances,video}.test.ts',
-  'test/unit/cloud/store/**/*.test.ts',
-  'test/unit/cloud/attack-cost.test.ts',
+  'test/unit/console/page.test.ts',
+  'test/unit/cloud/store/{schema-fence,thread-store}.test.ts',
 ];
 const drivers = 'test/unit/drivers/**/*.test.ts';
 /** Their peers are processes or threads, which do not know of virtual time. */
@@ -31,22 +31,29 @@ const drivers_in_real_time = [
   'gateway/reboot',
   'links/**/*',
   'location/location',
-  'mavlink/commands/daemon-killed',
   'mavlink/links/serial',
   'modem/{bus,cellular,hostile,modem,reset}',
   'power/power',
   'speedtest/buffers',
-  'vendorradio/snmp',
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
-/** The daemon and the service as processes, the command line, other browsers and brokers, databases that fail over, links that are measured. */
+/**
+ * The daemon and the service as processes, the command line, other browsers and brokers, databases that fail over, links that are
+ * measured, each screen and each route of the kernel, and what an attack costs.
+ */
 const long = [
   'test/**/*.long.test.ts',
   'test/e2e/{brokers,command-line,daemon,service}/**/*.test.ts',
-  'test/e2e/console/package.test.ts',
+  'test/e2e/cloud/down.test.ts',
+  'test/e2e/console/{package,fleet,history,keyboard}.test.ts',
+  'test/e2e/video.test.ts',
   'test/faults/broker/broker-hangs-up.test.ts',
+  'test/unit/cli/process.test.ts',
+  'test/unit/cloud/attack-cost.test.ts',
+  'test/unit/console/{circumstances,sleep,video}.test.ts',
   'test/unit/drivers/mavlink/commands/daemon-killed.test.ts',
+  'test/unit/drivers/vendorradio/snmp.test.ts',
   'test/unit/sim/{play,stories}.test.ts',
-  'test/unit/drivers/links/{two-wans,families-lab,checks/checks-lab,probe/prober-lab}.test.ts',
+  'test/unit/drivers/links/{two-wans,families-lab,kernel-choice,checks/checks-lab,probe/prober-lab}.test.ts',
   'test/unit/drivers/speedtest/two-wans.test.ts',
   'test/unit/systemd/{completion,interrupted-upgrade}.test.ts',
 ];
@@ -80,6 +87,12 @@ export default defineConfig({
     globalSetup: ['test/support/run-directory.ts', 'test/support/tell-skipped.ts'],
     sequence: { sequencer: ByProject },
     // Tests wait for processes and peers: with four workers, two cores were busy for three quarters of the time; six starve each other.
+    tags: [
+      {
+        name: 'long',
+        description: 'A test that takes seconds, of what others in its room reach by a shorter way.',
+      },
+    ],
     maxWorkers: 5,
     coverage: {
       provider: 'v8',
@@ -128,7 +141,7 @@ export default defineConfig({
           setupFiles: ['test/support/virtual-time.ts', ...shared.setupFiles],
         },
       },
-      { test: { ...common, name: 'long', include: long, maxWorkers: 2 } },
+      { test: { ...common, name: 'long', include: long, maxWorkers: 2, sequence: { groupOrder: 5 } } },
       {
         // A thousand kills of the daemon take 25 minutes, and longer where others keep the processors busy.
         test: {

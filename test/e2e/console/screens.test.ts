@@ -78,8 +78,8 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The screens of the cons
   };
 
   it.each<{ width: number; theme: string; language: string; system: ColorScheme; shown: string }>([
-    { width: 320, theme: 'red', language: 'en', system: 'light', shown: 'red' },
-    { width: 320, theme: 'day', language: 'de', system: 'dark', shown: 'day' },
+    // The longest words on the narrowest screen.
+    { width: 320, theme: 'red', language: 'de', system: 'light', shown: 'red' },
     { width: 390, theme: 'auto', language: 'en', system: 'dark', shown: 'night' },
     { width: 1_280, theme: 'auto', language: 'en', system: 'light', shown: 'day' },
   ])(

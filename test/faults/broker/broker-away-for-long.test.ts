@@ -5,27 +5,32 @@ import { peerMissing } from '../../support/peers.ts';
 import { connected, everythingArrives, withLab } from '../support/lab.ts';
 
 describe.skipIf(peerMissing('mosquitto'))('a broker that is away for long', () => {
-  it('gets everything that was accepted meanwhile, each number once, most of it in batches', async () => {
-    await withLab({}, async (lab) => {
-      const connector = await lab.start();
-      await connected(connector);
-      await lab.broker.kill();
-      await eventually('it is noticed', () => !connector.uplink.online);
-      for (let n = 0; n < 20_000; n++) connector.send(n % 10 ? 'feed' : 'alarm', n, { n, lat: 47 + n / 1e5 });
-      await connector.outbox.flush();
-      expect(connector.outbox.ledger()).toMatchObject({ accepted: 20_000, buffered: 20_000, delivered: 0 });
-      // The subscriber is there before the kit: what is published without one would come again much later.
-      lab.proxy.setAdmission('refuse');
-      await lab.broker.start();
-      const subscriber = await lab.subscribe();
-      lab.proxy.setAdmission('pass');
-      await everythingArrives(connector, subscriber);
-      const seen = await subscriber.report();
-      expect(seen.duplicates).toBe(0);
-      // Telemetry comes in batches; alarms may come singly.
-      expect(seen.packets).toBeLessThan(4_000);
-    });
-  });
+  it(
+    'gets everything that was accepted meanwhile, each number once, most of it in batches',
+    { tags: 'long' },
+    async () => {
+      await withLab({}, async (lab) => {
+        const connector = await lab.start();
+        await connected(connector);
+        await lab.broker.kill();
+        await eventually('it is noticed', () => !connector.uplink.online);
+        for (let n = 0; n < 20_000; n++)
+          connector.send(n % 10 ? 'feed' : 'alarm', n, { n, lat: 47 + n / 1e5 });
+        await connector.outbox.flush();
+        expect(connector.outbox.ledger()).toMatchObject({ accepted: 20_000, buffered: 20_000, delivered: 0 });
+        // The subscriber is there before the kit: what is published without one would come again much later.
+        lab.proxy.setAdmission('refuse');
+        await lab.broker.start();
+        const subscriber = await lab.subscribe();
+        lab.proxy.setAdmission('pass');
+        await everythingArrives(connector, subscriber);
+        const seen = await subscriber.report();
+        expect(seen.duplicates).toBe(0);
+        // Telemetry comes in batches; alarms may come singly.
+        expect(seen.packets).toBeLessThan(4_000);
+      });
+    },
+  );
 
   it('and a connector that is restarted meanwhile keeps what the one before had accepted', async () => {
     await withLab({}, async (lab) => {

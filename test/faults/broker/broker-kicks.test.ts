@@ -8,7 +8,7 @@ import { connected, everythingArrives, withLab } from '../support/lab.ts';
 const attemptsWithin = (ms: number): number => 7 + Math.max(0, Math.ceil((ms - 3_000) / 1_000));
 
 describe.skipIf(peerMissing('mosquitto'))('a broker that accepts and kicks', () => {
-  it('is not stormed: the pauses grow although each connection was accepted', async () => {
+  it('is not stormed: the pauses grow although each connection was accepted', { tags: 'long' }, async () => {
     await withLab({}, async (lab) => {
       const subscriber = await lab.subscribe();
       lab.proxy.setAdmission('kick');

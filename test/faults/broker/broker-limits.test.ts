@@ -80,30 +80,34 @@ describe('a broker', () => {
     });
   });
 
-  it('is never sent more than its Receive Maximum, also when the state or the farewell is due meanwhile', async () => {
-    const unanswered: number[] = [];
-    let isHolding = false;
-    let most = 0;
-    const script: Script = {
-      onConnect: (peer) => peer.connack(0, property(receive_maximum, uint16(1))),
-      onPublish: ({ packet_id }, peer) => {
-        unanswered.push(packet_id);
-        most = Math.max(most, unanswered.length);
-        if (!isHolding) peer.puback(unanswered.shift() ?? 0);
-      },
-    };
-    await withKit(script, async (broker, kit) => {
-      await eventually('connected', () => kit.uplink.online);
-      isHolding = true;
-      kit.send('alarm', 0, { n: 0 });
-      await eventually('an alarm is in flight', () => unanswered.length === 1);
-      const stopped = kit.stop();
-      await stopped;
-      expect(most).toBe(1);
-      // Its will says that it is gone.
-      expect(broker.published.at(-1)?.topic).not.toContain('state');
-    });
-  });
+  it(
+    'is never sent more than its Receive Maximum, also when the state or the farewell is due meanwhile',
+    { tags: 'long' },
+    async () => {
+      const unanswered: number[] = [];
+      let isHolding = false;
+      let most = 0;
+      const script: Script = {
+        onConnect: (peer) => peer.connack(0, property(receive_maximum, uint16(1))),
+        onPublish: ({ packet_id }, peer) => {
+          unanswered.push(packet_id);
+          most = Math.max(most, unanswered.length);
+          if (!isHolding) peer.puback(unanswered.shift() ?? 0);
+        },
+      };
+      await withKit(script, async (broker, kit) => {
+        await eventually('connected', () => kit.uplink.online);
+        isHolding = true;
+        kit.send('alarm', 0, { n: 0 });
+        await eventually('an alarm is in flight', () => unanswered.length === 1);
+        const stopped = kit.stop();
+        await stopped;
+        expect(most).toBe(1);
+        // Its will says that it is gone.
+        expect(broker.published.at(-1)?.topic).not.toContain('state');
+      });
+    },
+  );
 
   it('with a packet limit below the presence stays connected without it, and the kit reports it', async () => {
     const limit = Buffer.alloc(4);

@@ -8,6 +8,7 @@ import { withDirectory } from '../../support/temporary.ts';
 describe.concurrent('a broker that refuses everything', () => {
   it.each([0x80, 0x83, 0x97])(
     'with code %i is named once for each kind, and nothing is lost',
+    { tags: 'long' },
     async (code) => {
       await withDirectory(async (dir) => {
         const refusing = {

@@ -24,16 +24,20 @@ describe.skipIf(peerMissing('mosquitto'))('a broker that falls silent', () => {
     });
   });
 
-  it('does not block the connector while it leaves a new connection unanswered', async () => {
-    await withLab({}, async (lab) => {
-      const subscriber = await lab.subscribe();
-      lab.proxy.stall();
-      const connector = await lab.start();
-      connector.send('alarm', 0, { detected: true });
-      await eventually('the attempt is given up', () => connector.uplink.status().attempts > 1);
-      lab.proxy.cut();
-      await everythingArrives(connector, subscriber);
-      expect(connector.uplink.online).toBe(true);
-    });
-  });
+  it(
+    'does not block the connector while it leaves a new connection unanswered',
+    { tags: 'long' },
+    async () => {
+      await withLab({}, async (lab) => {
+        const subscriber = await lab.subscribe();
+        lab.proxy.stall();
+        const connector = await lab.start();
+        connector.send('alarm', 0, { detected: true });
+        await eventually('the attempt is given up', () => connector.uplink.status().attempts > 1);
+        lab.proxy.cut();
+        await everythingArrives(connector, subscriber);
+        expect(connector.uplink.online).toBe(true);
+      });
+    },
+  );
 });

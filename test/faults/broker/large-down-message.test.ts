@@ -60,25 +60,29 @@ function begin(peer: Peer, payload_bytes: number): void {
 }
 
 describe('a large message from the cloud', () => {
-  it('does not end the connection while it comes over a slow link and PUBACKs wait behind it', async () => {
-    await withKit('auto', async (broker, kit) => {
-      await eventually('connected', () => kit.uplink.online);
-      const waiting: number[] = [];
-      broker.follow({ onPublish: ({ packet_id }) => waiting.push(packet_id) });
-      const [peer] = broker.peers;
-      const pieces = 28;
-      if (peer) begin(peer, pieces * 8_000);
-      kit.send('feed', 0, { lat: 1 });
-      for (let n = 0; n < pieces; n++) {
-        await sleep(piece_every_ms, never);
-        peer?.write(Buffer.alloc(8_000, 0x20));
-      }
-      await eventually('it is acknowledged', () => broker.acknowledged.includes(9));
-      for (const packet_id of waiting) peer?.puback(packet_id);
-      await eventually('the position is delivered', () => kit.outbox.ledger().delivered === 1);
-      expect(broker.peers).toHaveLength(1);
-    });
-  });
+  it(
+    'does not end the connection while it comes over a slow link and PUBACKs wait behind it',
+    { tags: 'long' },
+    async () => {
+      await withKit('auto', async (broker, kit) => {
+        await eventually('connected', () => kit.uplink.online);
+        const waiting: number[] = [];
+        broker.follow({ onPublish: ({ packet_id }) => waiting.push(packet_id) });
+        const [peer] = broker.peers;
+        const pieces = 28;
+        if (peer) begin(peer, pieces * 8_000);
+        kit.send('feed', 0, { lat: 1 });
+        for (let n = 0; n < pieces; n++) {
+          await sleep(piece_every_ms, never);
+          peer?.write(Buffer.alloc(8_000, 0x20));
+        }
+        await eventually('it is acknowledged', () => broker.acknowledged.includes(9));
+        for (const packet_id of waiting) peer?.puback(packet_id);
+        await eventually('the position is delivered', () => kit.outbox.ledger().delivered === 1);
+        expect(broker.peers).toHaveLength(1);
+      });
+    },
+  );
 
   it.each(['auto', '3.1.1'] as const)(
     'of 100 MB is discarded and named, and nothing of it is kept in memory, with protocol: %s',

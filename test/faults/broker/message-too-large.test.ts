@@ -34,7 +34,7 @@ describe.skipIf(peerMissing('mosquitto'))('a message larger than the broker take
     });
   });
 
-  it('in a backlog too: batches are made smaller until they fit', async () => {
+  it('in a backlog too: batches are made smaller until they fit', { tags: 'long' }, async () => {
     await withLab({ conf: [`max_packet_size ${limit_bytes}`] }, async (lab) => {
       const subscriber = await lab.subscribe();
       lab.proxy.setAdmission('refuse');

@@ -14,29 +14,33 @@ const topics = {
 };
 
 describe('a kit at a broker that has nothing retained for wildcards', () => {
-  it('subscribes to what may be retained by its exact topic, and answers down/sync with its state', async () => {
-    await withDirectory(async (dir) => {
-      const subscribed: string[] = [];
-      const broker = await startScriptedBroker({
-        onSubscribed: (filters, peer) => {
-          subscribed.push(...filters);
-          if (filters.includes(topics.sync)) peer.publish(topics.sync, '{}', 5);
-        },
+  it(
+    'subscribes to what may be retained by its exact topic, and answers down/sync with its state',
+    { tags: 'long' },
+    async () => {
+      await withDirectory(async (dir) => {
+        const subscribed: string[] = [];
+        const broker = await startScriptedBroker({
+          onSubscribed: (filters, peer) => {
+            subscribed.push(...filters);
+            if (filters.includes(topics.sync)) peer.publish(topics.sync, '{}', 5);
+          },
+        });
+        const kit = await startConnector({ file: `${dir}/b.db`, url: broker.url });
+        const states = (): number[] =>
+          broker.published
+            .filter(({ topic }) => topic.endsWith('/up/state'))
+            .map(({ payload }) => (JSON.parse(payload) as { seq: number }).seq);
+        try {
+          await eventually('connected', () => kit.uplink.online);
+          expect(subscribed).toEqual(expect.arrayContaining([topics.ack, topics.config, topics.sync]));
+          await eventually('the state comes again', () => states().length === 2);
+          expect(states()).toEqual([1, 2]);
+        } finally {
+          await kit.stop();
+          await broker.close();
+        }
       });
-      const kit = await startConnector({ file: `${dir}/b.db`, url: broker.url });
-      const states = (): number[] =>
-        broker.published
-          .filter(({ topic }) => topic.endsWith('/up/state'))
-          .map(({ payload }) => (JSON.parse(payload) as { seq: number }).seq);
-      try {
-        await eventually('connected', () => kit.uplink.online);
-        expect(subscribed).toEqual(expect.arrayContaining([topics.ack, topics.config, topics.sync]));
-        await eventually('the state comes again', () => states().length === 2);
-        expect(states()).toEqual([1, 2]);
-      } finally {
-        await kit.stop();
-        await broker.close();
-      }
-    });
-  });
+    },
+  );
 });

@@ -29,23 +29,27 @@ describe.skipIf(peerMissing('mosquitto'))('a topic that the kit may not write to
     });
   });
 
-  it('is used again without a restart once the rules are corrected, with one log line for the episode', async () => {
-    await withLab({ acl: without_events }, async (lab) => {
-      const subscriber = await lab.subscribe();
-      const connector = await lab.start();
-      await connected(connector);
-      for (let n = 0; n < 6; n++) connector.send('alarm', n, { n });
-      await eventually('it is known', () => connector.outbox.dispatch.refusedKinds().length > 0);
-      await triedAgain(lab, 1);
-      await lab.broker.setAcl(all);
-      await eventually('they are delivered', () => connector.outbox.ledger().delivered === 6);
-      expect((await subscriber.until(({ unique }) => unique === 6)).unique).toBe(6);
-      const over = texts.kind_accepted;
-      await eventually('it is over', () => lab.lines.includes(over));
-      expect(lab.lines.filter((sentence) => sentence.startsWith('broker refused'))).toHaveLength(1);
-      expect(connector.outbox.dispatch.refusedKinds()).toEqual([]);
-    });
-  });
+  it(
+    'is used again without a restart once the rules are corrected, with one log line for the episode',
+    { tags: 'long' },
+    async () => {
+      await withLab({ acl: without_events }, async (lab) => {
+        const subscriber = await lab.subscribe();
+        const connector = await lab.start();
+        await connected(connector);
+        for (let n = 0; n < 6; n++) connector.send('alarm', n, { n });
+        await eventually('it is known', () => connector.outbox.dispatch.refusedKinds().length > 0);
+        await triedAgain(lab, 1);
+        await lab.broker.setAcl(all);
+        await eventually('they are delivered', () => connector.outbox.ledger().delivered === 6);
+        expect((await subscriber.until(({ unique }) => unique === 6)).unique).toBe(6);
+        const over = texts.kind_accepted;
+        await eventually('it is over', () => lab.lines.includes(over));
+        expect(lab.lines.filter((sentence) => sentence.startsWith('broker refused'))).toHaveLength(1);
+        expect(connector.outbox.dispatch.refusedKinds()).toEqual([]);
+      });
+    },
+  );
 
   it('costs nothing of a backlog while everything is forbidden for some seconds', async () => {
     await withLab({ acl: rules('state') }, async (lab) => {

@@ -10,7 +10,7 @@ const per_second = 100;
 const connections_max = 24;
 
 describe.skipIf(peerMissing('mosquitto'))('two connectors with one kit id', () => {
-  it('do not wage war, lose nothing, and when one goes the other is well', async () => {
+  it('do not wage war, lose nothing, and when one goes the other is well', { tags: 'long' }, async () => {
     await withLab({}, async (lab) => {
       const subscriber = await lab.subscribe();
       // The second one's epoch is 2, so that the witness can tell their numbers apart.

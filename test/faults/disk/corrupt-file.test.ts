@@ -218,27 +218,31 @@ describe('a buffer file that turns out to be damaged while it is in use', () => 
     expect(lab.opened.drops).toMatchObject([{ reason: 'unreadable', rows: unreadable }]);
   });
 
-  test('at any position leaves a working store that delivers every row or reports it as lost', () => {
-    fc.assert(
-      fc.property(fc.uniqueArray(fc.nat(400), { minLength: 1, maxLength: 40 }), (pages) => {
-        using lab = filledLab();
-        lab.store.close();
-        const last = statSync(lab.file).size / page_bytes;
-        spoil(
-          lab.file,
-          pages.filter((page) => page < last),
-        );
-        const { delivered, lost } = drainAfter(lab);
-        // When its own counters are lost too, nobody can know.
-        expect(delivered + (lost ?? 20_000 - delivered)).toBe(20_000);
-        for (const lane of lanes) lab.takeSeqs(lane);
-        const done = lab.store.commit(work({ rows: lab.rows('kit', 1, 5) }));
-        expect(done.depth.kit.rows).toBe(5);
-        for (const lane of lanes) expect(done.depth[lane]).toEqual(countRows(lab.file)[lane]);
-      }),
-      { numRuns: 15 },
-    );
-  });
+  test(
+    'at any position leaves a working store that delivers every row or reports it as lost',
+    { tags: 'long' },
+    () => {
+      fc.assert(
+        fc.property(fc.uniqueArray(fc.nat(400), { minLength: 1, maxLength: 40 }), (pages) => {
+          using lab = filledLab();
+          lab.store.close();
+          const last = statSync(lab.file).size / page_bytes;
+          spoil(
+            lab.file,
+            pages.filter((page) => page < last),
+          );
+          const { delivered, lost } = drainAfter(lab);
+          // When its own counters are lost too, nobody can know.
+          expect(delivered + (lost ?? 20_000 - delivered)).toBe(20_000);
+          for (const lane of lanes) lab.takeSeqs(lane);
+          const done = lab.store.commit(work({ rows: lab.rows('kit', 1, 5) }));
+          expect(done.depth.kit.rows).toBe(5);
+          for (const lane of lanes) expect(done.depth[lane]).toEqual(countRows(lab.file)[lane]);
+        }),
+        { numRuns: 15 },
+      );
+    },
+  );
 });
 
 /** Opens, drains the feed, and adds up what was lost then and on the way; undefined when nobody can know. */

@@ -154,7 +154,7 @@ describe.skipIf(diskMissing())('a database whose disk is full', () => {
         await store.close();
       }
     });
-  }, 120_000);
+  });
 
   it('is named with the remedy where SQLite opens or makes its file, and opens once there is room', async () => {
     await withTmpfs(1, async (dir) => {
@@ -171,6 +171,7 @@ describe.skipIf(diskMissing())('a database whose disk is full', () => {
 
   it.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(
     'acknowledges nothing that PostgreSQL has not stored, and heals',
+    { tags: 'long' },
     async () => {
       await withTmpfs(disk_mb, async (dir) => {
         const server = await startPostgres();

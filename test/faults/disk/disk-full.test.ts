@@ -24,32 +24,36 @@ function rowsOf(epoch: number, from: number, count: number, lane: Lane = 'feed')
 }
 
 describe.skipIf(diskMissing())('a disk that others have filled', () => {
-  test('replaces the oldest messages by new ones, thanks to the reserve, and keeps its accounting', async () => {
-    await withTmpfs(32, (dir) => {
-      const { store, opened } = openStore(storeOptions(dir));
-      const reserve = join(dir, 'buffer.db.reserve');
-      expect(existsSync(reserve)).toBe(true);
-      let told = 0;
-      const hear = (done: Done): void => {
-        told += done.removed.reduce((sum, { rows }) => sum + rows, 0);
-        const { feed } = done.depth;
-        expect(countRows(join(dir, 'buffer.db')).feed).toEqual(feed);
-      };
-      for (let from = 0; from < 4_000; from += 500)
-        hear(store.commit(work({ rows: rowsOf(opened.epoch, from, 500) })));
-      fillUp(dir);
-      let done: Done | undefined;
-      for (let from = 4_000; from < 12_000; from += 100) {
-        done = store.commit(work({ rows: rowsOf(opened.epoch, from, 100) }));
-        hear(done);
-      }
-      expect(existsSync(reserve)).toBe(false);
-      expect(told).toBeGreaterThan(0);
-      expect(told + (done?.depth.feed.rows ?? 0)).toBe(12_000);
-      expect(done?.health).toMatchObject({ state: 'full' });
-      store.close();
-    });
-  });
+  test(
+    'replaces the oldest messages by new ones, thanks to the reserve, and keeps its accounting',
+    { tags: 'long' },
+    async () => {
+      await withTmpfs(32, (dir) => {
+        const { store, opened } = openStore(storeOptions(dir));
+        const reserve = join(dir, 'buffer.db.reserve');
+        expect(existsSync(reserve)).toBe(true);
+        let told = 0;
+        const hear = (done: Done): void => {
+          told += done.removed.reduce((sum, { rows }) => sum + rows, 0);
+          const { feed } = done.depth;
+          expect(countRows(join(dir, 'buffer.db')).feed).toEqual(feed);
+        };
+        for (let from = 0; from < 4_000; from += 500)
+          hear(store.commit(work({ rows: rowsOf(opened.epoch, from, 500) })));
+        fillUp(dir);
+        let done: Done | undefined;
+        for (let from = 4_000; from < 12_000; from += 100) {
+          done = store.commit(work({ rows: rowsOf(opened.epoch, from, 100) }));
+          hear(done);
+        }
+        expect(existsSync(reserve)).toBe(false);
+        expect(told).toBeGreaterThan(0);
+        expect(told + (done?.depth.feed.rows ?? 0)).toBe(12_000);
+        expect(done?.health).toMatchObject({ state: 'full' });
+        store.close();
+      });
+    },
+  );
 
   test('rejects with a reason while nothing can be dropped, and recovers when space is free again', async () => {
     await withTmpfs(24, (dir) => {

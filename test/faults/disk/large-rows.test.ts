@@ -32,7 +32,7 @@ function rowsOf(epoch: number, { lane, from, count, chars }: Large): Row[] {
   }));
 }
 
-test('a damaged file of 80 MB in rows of 8 kB is salvaged', async () => {
+test('a damaged file of 80 MB in rows of 8 kB is salvaged', { tags: 'long' }, async () => {
   const options = storeOptions(dir);
   const { client, opened } = await startStore(options);
   const count = 10_000;
@@ -49,9 +49,9 @@ test('a damaged file of 80 MB in rows of 8 kB is salvaged', async () => {
   expect(again.opened.salvage?.rows_saved).toBeGreaterThan(count * 0.9);
   expect((again.opened.salvage?.rows_saved ?? 0) + (again.opened.salvage?.rows_lost ?? 0)).toBe(count);
   await again.client.close();
-}, 120_000);
+});
 
-test('a thousand quarantined rows of 64 kB are listed, tried again and taken', async () => {
+test('a thousand quarantined rows of 64 kB are listed, tried again and taken', { tags: 'long' }, async () => {
   const { client, opened } = await startStore(storeOptions(dir));
   for (let from = 0; from < 1_000; from += 20) {
     const rows = rowsOf(opened.epoch, { lane: 'task', from, count: 20, chars: 64_000 });
@@ -68,4 +68,4 @@ test('a thousand quarantined rows of 64 kB are listed, tried again and taken', a
   const { rows } = await client.take({ lane: 'task', form: 'rows', rows_max: 256, bytes_max: 131_072 });
   expect(rows).toHaveLength(2);
   await client.close();
-}, 120_000);
+});

@@ -263,19 +263,23 @@ describe('answers of every kind', () => {
 });
 
 describe('connections', () => {
-  it('are closed when they send nothing, or only half of a request', { timeout: 40_000 }, async () => {
-    const host = 'HTTP/1.1\r\nHost: localhost\r\n';
-    const body = 'Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{';
-    const halves = ['', `GET /api/kits ${host}`, `POST /api/session ${host}${body}`];
-    const ends = halves.map(async (half) => {
-      const socket = dial();
-      socket.resume();
-      if (half !== '') socket.write(half);
-      await once(socket, 'close');
-    });
-    await Promise.all(ends);
-    expect((await ask('GET', '/ready')).status).toBe(200);
-  });
+  it(
+    'are closed when they send nothing, or only half of a request',
+    { tags: 'long', timeout: 40_000 },
+    async () => {
+      const host = 'HTTP/1.1\r\nHost: localhost\r\n';
+      const body = 'Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{';
+      const halves = ['', `GET /api/kits ${host}`, `POST /api/session ${host}${body}`];
+      const ends = halves.map(async (half) => {
+        const socket = dial();
+        socket.resume();
+        if (half !== '') socket.write(half);
+        await once(socket, 'close');
+      });
+      await Promise.all(ends);
+      expect((await ask('GET', '/ready')).status).toBe(200);
+    },
+  );
 
   it('whose upgrade was refused are closed by us: a client that keeps its side open holds none', async () => {
     const socket = dial({ allowHalfOpen: true });

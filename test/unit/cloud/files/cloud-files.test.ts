@@ -148,6 +148,7 @@ describe('A file of a kit at the cloud', () => {
   // As after a restore of the database alone, or with a disk that is not mounted (immich-app/immich#2344, immich-app/immich#11115).
   it.each(['identity', 'gzip'])(
     'that the folder lacks, or has not whole, is never served as whole, as %s',
+    { tags: 'long' },
     async (encoding) => {
       const { upload, answerTo, api, report, dir } = await lab({ bytes_max: 2e7 });
       const large = randomBytes(8_000_000);

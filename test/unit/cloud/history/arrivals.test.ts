@@ -226,7 +226,7 @@ onEachDatabase('the order of arrival', (open) => {
     expect(found.toSorted()).toEqual(wanted.toSorted());
   });
 
-  it('gives each of one commit once, whose data is more than a page may hold', async () => {
+  it('gives each of one commit once, whose data is more than a page may hold', { tags: 'long' }, async () => {
     const { store } = await opened();
     const text = 'x'.repeat(200_000);
     const receptions = numbers(1, Math.ceil((3.5 * page_chars_max) / text.length)).map((seq) =>

@@ -218,6 +218,7 @@ describe('an erasure on SQLite', () => {
 describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an erasure on PostgreSQL', () => {
   it.each(erasures)(
     'of %s leaves no trace in a dump, and none in the files and the log after the documented statements',
+    { tags: 'long', timeout: 60_000 },
     async (_, id) => {
       const server = await startPostgres();
       await server.set('wal_recycle', 'off');
@@ -261,6 +262,5 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv', 'pg_dump'))('an era
         await server.stop();
       }
     },
-    60_000,
   );
 });

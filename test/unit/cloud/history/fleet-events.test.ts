@@ -35,6 +35,7 @@ function event(kit: string, seq: number, text_of_it: string): Reception {
 
 it.each(['asc', 'desc'] as const)(
   'gives each event of several kits in answers of bounded size, %s',
+  { tags: 'long' },
   async (order) => {
     const large = 'x'.repeat(chars);
     const all = Array.from({ length: large_each }, (_, index) =>

@@ -53,7 +53,7 @@ async function* arriving(lines: readonly string[]): AsyncGenerator<string, void,
 }
 
 describe('the import of a history', () => {
-  it('holds no more of large messages than one transaction should have', async () => {
+  it('holds no more of large messages than one transaction should have', { tags: 'long' }, async () => {
     const large = JSON.stringify({ text: 'x'.repeat(200_000) });
     const count = Math.ceil((3 * chars_at_once) / large.length);
     await imported(Array.from({ length: count }, () => large));

@@ -83,23 +83,27 @@ async function pages(order: 'asc' | 'desc'): Promise<readonly (readonly number[]
 const numbers = (messages: number): readonly number[] =>
   Array.from({ length: messages }, (_, index) => index + 1);
 
-it('reads large messages in pages that fit into memory, each message once, asc and desc', async () => {
-  const messages = Math.ceil((3.5 * page_chars_max) / chars);
-  // In an order that is neither of them.
-  const shuffled = numbers(messages).toSorted((a, b) => ((a * 7) % 13) - ((b * 7) % 13));
-  for (let at = 0; at < messages; at += 8)
-    await store.commit(shuffled.slice(at, at + 8).map(largeMessage), now_ms);
-  const most = Math.ceil(page_chars_max / chars);
-  for (const isDivided of [false, true]) {
-    if (isDivided) await divideAll();
-    for (const order of ['asc', 'desc'] as const) {
-      const wanted = order === 'asc' ? numbers(messages) : numbers(messages).toReversed();
-      const found = await pages(order);
-      expect(Math.max(...found.map((each) => each.length))).toBeLessThanOrEqual(most);
-      expect(found.flat()).toEqual(wanted);
+it(
+  'reads large messages in pages that fit into memory, each message once, asc and desc',
+  { tags: 'long', timeout: 300_000 },
+  async () => {
+    const messages = Math.ceil((3.5 * page_chars_max) / chars);
+    // In an order that is neither of them.
+    const shuffled = numbers(messages).toSorted((a, b) => ((a * 7) % 13) - ((b * 7) % 13));
+    for (let at = 0; at < messages; at += 8)
+      await store.commit(shuffled.slice(at, at + 8).map(largeMessage), now_ms);
+    const most = Math.ceil(page_chars_max / chars);
+    for (const isDivided of [false, true]) {
+      if (isDivided) await divideAll();
+      for (const order of ['asc', 'desc'] as const) {
+        const wanted = order === 'asc' ? numbers(messages) : numbers(messages).toReversed();
+        const found = await pages(order);
+        expect(Math.max(...found.map((each) => each.length))).toBeLessThanOrEqual(most);
+        expect(found.flat()).toEqual(wanted);
+      }
     }
-  }
-}, 300_000);
+  },
+);
 
 it('lets others have a turn while it reads much', async () => {
   for (let seq = 1; seq <= 4_000; seq += 100) {

@@ -206,7 +206,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
     }
   });
 
-  it('does not stall the messages of other kits when it holds the row of one', async () => {
+  it('does not stall the messages of other kits when it holds the row of one', { tags: 'long' }, async () => {
     await open();
     const store = sqlStore(database);
     const ends = new AbortController();

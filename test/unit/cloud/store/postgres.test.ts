@@ -107,28 +107,32 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
     }
   });
 
-  it('comes to the same end as SQLite, in any order, in pieces and with repetitions', async () => {
-    const sqlite = sqlStore(openSqlite(':memory:'));
-    open.push(sqlite);
-    await sqlite.commit(story.map(received), start_ms);
-    const { kit, ...wanted } = await everything(sqlite);
-    const anyOrder = fc.shuffledSubarray([...story, ...story], { minLength: story.length * 2 });
-    await fc.assert(
-      fc.asyncProperty(anyOrder, fc.integer({ min: 1, max: 20 }), async (order, piece) => {
-        const { store } = await openAt(await newUrl());
-        for (let at = 0; at < order.length; at += piece) {
-          await store.commit(order.slice(at, at + piece).map(received), start_ms);
-        }
-        const now = await everything(store);
-        expect({ ...now.kit, counts: undefined }).toEqual({ ...kit, counts: undefined });
-        expect({ ...now, kit: undefined }).toEqual({ ...wanted, kit: undefined });
-        expect(now.kit?.counts).toMatchObject({ received: story.length, duplicates: story.length });
-        await store.close();
-        open.pop();
-      }),
-      { numRuns: 4 },
-    );
-  });
+  it(
+    'comes to the same end as SQLite, in any order, in pieces and with repetitions',
+    { tags: 'long' },
+    async () => {
+      const sqlite = sqlStore(openSqlite(':memory:'));
+      open.push(sqlite);
+      await sqlite.commit(story.map(received), start_ms);
+      const { kit, ...wanted } = await everything(sqlite);
+      const anyOrder = fc.shuffledSubarray([...story, ...story], { minLength: story.length * 2 });
+      await fc.assert(
+        fc.asyncProperty(anyOrder, fc.integer({ min: 1, max: 20 }), async (order, piece) => {
+          const { store } = await openAt(await newUrl());
+          for (let at = 0; at < order.length; at += piece) {
+            await store.commit(order.slice(at, at + piece).map(received), start_ms);
+          }
+          const now = await everything(store);
+          expect({ ...now.kit, counts: undefined }).toEqual({ ...kit, counts: undefined });
+          expect({ ...now, kit: undefined }).toEqual({ ...wanted, kit: undefined });
+          expect(now.kit?.counts).toMatchObject({ received: story.length, duplicates: story.length });
+          await store.close();
+          open.pop();
+        }),
+        { numRuns: 4 },
+      );
+    },
+  );
 
   it('counts each message once when two replicas get the same messages of the same kit at the same time', async () => {
     const url = await newUrl();

@@ -48,25 +48,29 @@ describe('the thread of the database', () => {
     expect((await store.kit(kit_id))?.counts.received).toBe(2);
   });
 
-  it('costs only the message that it dies over: the others of the transaction are stored, and its number counts', async () => {
-    const ends = new AbortController();
-    const log = recordingLog();
-    const ingest = new Ingest({
-      store,
-      changes: new Changes(),
-      log,
-      group_ms: 20,
-      onCommitted: () => undefined,
-      signal: ends.signal,
-    });
-    const receptions = [1, 3, 4, 5].map((seq) => received(gps(seq, 47)));
-    await Promise.all([...receptions, bomb()].map(async (reception) => ingest.take(reception)));
-    const kit = await store.kit(kit_id);
-    expect(kit?.counts).toMatchObject({ received: 5, refused: 1 });
-    expect(log.at('error')).toEqual([texts.log_message_rejected]);
-    expect(await store.feeds(kit_id, asset_id)).toHaveLength(1);
-    ends.abort();
-  });
+  it(
+    'costs only the message that it dies over: the others of the transaction are stored, and its number counts',
+    { tags: 'long' },
+    async () => {
+      const ends = new AbortController();
+      const log = recordingLog();
+      const ingest = new Ingest({
+        store,
+        changes: new Changes(),
+        log,
+        group_ms: 20,
+        onCommitted: () => undefined,
+        signal: ends.signal,
+      });
+      const receptions = [1, 3, 4, 5].map((seq) => received(gps(seq, 47)));
+      await Promise.all([...receptions, bomb()].map(async (reception) => ingest.take(reception)));
+      const kit = await store.kit(kit_id);
+      expect(kit?.counts).toMatchObject({ received: 5, refused: 1 });
+      expect(log.at('error')).toEqual([texts.log_message_rejected]);
+      expect(await store.feeds(kit_id, asset_id)).toHaveLength(1);
+      ends.abort();
+    },
+  );
 
   it('is not started again once the store is closed', async () => {
     await store.close();

@@ -124,7 +124,7 @@ describe('with a gpsd that misbehaves', () => {
     });
   });
 
-  it('disconnects from a server that sends an endless line or no greeting', async () => {
+  it('disconnects from a server that sends an endless line or no greeting', { tags: 'long' }, async () => {
     await withDriver({ gpsd: { port: gpsd.port } }, async ({ hub }) => {
       await eventually('up', () => hub.drivers()[0]?.state === 'up');
       gpsd.greeting = '';

@@ -89,7 +89,7 @@ it('ends at once with its signal, and leaves no socket', async () => {
   await eventually('its sockets are closed', () => open() <= before);
 });
 
-it('reads whatever comes without a throw', () => {
+it('reads whatever comes without a throw', { tags: 'long' }, () => {
   forAll(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ maxLength: 60 }), (text, xaddrs) => {
     readMatches(`id ${text}<d:ProbeMatch >${text}`, 'id', '1.2.3.4');
     readMatches(match('id', xaddrs, text, `onvif://www.onvif.org/name/${xaddrs}`), 'id', '1.2.3.4');

@@ -403,7 +403,7 @@ test('any content of a section gives a configuration or faults with their place,
   );
 });
 
-test('any text gives faults or a configuration', async () => {
+test('any text gives faults or a configuration', { tags: 'long' }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
       expect((await faultsOfText(`${id}${text}`)).every((fault) => fault.startsWith('config.yaml'))).toBe(

@@ -200,7 +200,7 @@ describe('An upload', () => {
     );
   });
 
-  it('goes on where a cut has left it, however often', async () => {
+  it('goes on where a cut has left it, however often', { tags: 'long' }, async () => {
     const { files, network, counts, cut, received, ...rest } = await lab();
     const bytes = randomBytes(2_000_000);
     let cuts = 0;

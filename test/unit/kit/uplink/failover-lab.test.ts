@@ -137,21 +137,25 @@ describe.skipIf(rootMissing() || peerMissing('ip', 'nft', 'sysctl', 'mosquitto')
     });
 
     // espressif/esp-idf#2850, mqttjs/MQTT.js#702: a link that is back waits for the timer of a client that does not know of it.
-    it('ends a pause when the carrier of its link is back, although no route has changed', async () => {
-      await lab.carrier('sat0', 'off');
-      const patient = await startConnector({
-        url: `mqtt://${lab_targets[0]}:${broker_port}`,
-        file: join(await makeDirectory(), 'buffer.db'),
-        kit_id: '0c5e3c1e-9d6b-4e52-a4c0-1f2a7c9e4b11',
-        routes: kernelRoutes,
-        // The only attempt after the pause: on a busy machine it may take long, and the next would be an hour later.
-        connect_timeout_ms: 30_000,
-        retry_ms: 3_600_000,
-      });
-      onTestFinished(async () => patient.stop());
-      await eventually('it waits', () => patient.uplink.status().state === 'waiting');
-      await lab.carrier('sat0', 'on');
-      await eventually('connected', () => patient.uplink.online);
-    });
+    it(
+      'ends a pause when the carrier of its link is back, although no route has changed',
+      { tags: 'long' },
+      async () => {
+        await lab.carrier('sat0', 'off');
+        const patient = await startConnector({
+          url: `mqtt://${lab_targets[0]}:${broker_port}`,
+          file: join(await makeDirectory(), 'buffer.db'),
+          kit_id: '0c5e3c1e-9d6b-4e52-a4c0-1f2a7c9e4b11',
+          routes: kernelRoutes,
+          // The only attempt after the pause: on a busy machine it may take long, and the next would be an hour later.
+          connect_timeout_ms: 30_000,
+          retry_ms: 3_600_000,
+        });
+        onTestFinished(async () => patient.stop());
+        await eventually('it waits', () => patient.uplink.status().state === 'waiting');
+        await lab.carrier('sat0', 'on');
+        await eventually('connected', () => patient.uplink.online);
+      },
+    );
   },
 );

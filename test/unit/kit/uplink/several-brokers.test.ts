@@ -61,38 +61,44 @@ function sendAck(peer: Peer | undefined, { epoch, seq }: Position): void {
 }
 
 describe('a kit with several brokers', () => {
-  it('uses the next one after a minute, and the first again once it accepts, without a loss', async () => {
-    const { first, second, kit, pass } = await scene(unavailable);
-    await eventually('refused', () => first.peers.length > 0);
-    expect(second.peers).toEqual([]);
-    pass(next_after_ms);
-    await eventually('served by the second', () => kit.uplink.online);
-    expect(kit.uplink.way).toBe(second.url);
-    expect(kit.uplink.problems()).toEqual([expect.stringContaining('server unavailable')]);
-    const position = kit.send('alarm', 1, { n: 1 });
-    await eventually('delivered', () => events(second).length === 1);
-    sendAck(second.peers[0], position);
-    kit.send('alarm', 2, { n: 2 });
-    await eventually('delivered', () => events(second).length === 2);
+  it(
+    'uses the next one after a minute, and the first again once it accepts, without a loss',
+    { tags: 'long' },
+    async () => {
+      const { first, second, kit, pass } = await scene(unavailable);
+      await eventually('refused', () => first.peers.length > 0);
+      expect(second.peers).toEqual([]);
+      pass(next_after_ms);
+      await eventually('served by the second', () => kit.uplink.online);
+      expect(kit.uplink.way).toBe(second.url);
+      expect(kit.uplink.problems()).toEqual([expect.stringContaining('server unavailable')]);
+      const position = kit.send('alarm', 1, { n: 1 });
+      await eventually('delivered', () => events(second).length === 1);
+      sendAck(second.peers[0], position);
+      kit.send('alarm', 2, { n: 2 });
+      await eventually('delivered', () => events(second).length === 2);
 
-    const tries = first.peers.length;
-    pass(first_again_ms);
-    await eventually('the first was tried', () => first.peers.length > tries);
-    expect(second.peers).toHaveLength(1);
-    first.follow(withSession);
-    // A session of its own does not put the first off.
-    second.peers[0]?.hangUp();
-    await eventually('served by the second again', () => second.peers.length === 2 && kit.uplink.online);
-    pass(first_again_ms);
-    await eventually('served by the first', () => kit.uplink.way === first.url && kit.uplink.online);
-    // The cloud has acknowledged only the first of the two, so the other goes to the broker that never had it.
-    await eventually('sent again', () => events(first).length > 0);
-    expect(new Set(events(first).map((payload) => /"n":\d/u.exec(payload)?.[0]))).toEqual(new Set(['"n":2']));
-    expect(second.published.at(-1)?.payload).toContain('"online":false');
-    expect(second.peers).toHaveLength(2);
-    expect(kit.uplink.problems()).toEqual([]);
-    expect(isBalanced(kit)).toBe(true);
-  });
+      const tries = first.peers.length;
+      pass(first_again_ms);
+      await eventually('the first was tried', () => first.peers.length > tries);
+      expect(second.peers).toHaveLength(1);
+      first.follow(withSession);
+      // A session of its own does not put the first off.
+      second.peers[0]?.hangUp();
+      await eventually('served by the second again', () => second.peers.length === 2 && kit.uplink.online);
+      pass(first_again_ms);
+      await eventually('served by the first', () => kit.uplink.way === first.url && kit.uplink.online);
+      // The cloud has acknowledged only the first of the two, so the other goes to the broker that never had it.
+      await eventually('sent again', () => events(first).length > 0);
+      expect(new Set(events(first).map((payload) => /"n":\d/u.exec(payload)?.[0]))).toEqual(
+        new Set(['"n":2']),
+      );
+      expect(second.published.at(-1)?.payload).toContain('"online":false');
+      expect(second.peers).toHaveLength(2);
+      expect(kit.uplink.problems()).toEqual([]);
+      expect(isBalanced(kit)).toBe(true);
+    },
+  );
 
   it('is not trapped by a first one that accepts each connection and ends it', async () => {
     const { first, second, kit, pass } = await scene(unavailable);

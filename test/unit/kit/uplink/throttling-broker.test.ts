@@ -50,12 +50,16 @@ async function deliverThrough(onPublish: (message: Published, peer: Peer) => voi
 }
 
 describe('a broker that limits messages a second', () => {
-  it('by leaving them unacknowledged gets fewer after one reconnect, and all of them', async () => {
-    const { onPublish } = limited(() => undefined);
-    const { connections, problems } = await deliverThrough(onPublish);
-    expect(connections).toBeLessThanOrEqual(3);
-    expect(problems.join()).toContain('messages_per_s_max');
-  }, 120_000);
+  it(
+    'by leaving them unacknowledged gets fewer after one reconnect, and all of them',
+    { tags: 'long' },
+    async () => {
+      const { onPublish } = limited(() => undefined);
+      const { connections, problems } = await deliverThrough(onPublish);
+      expect(connections).toBeLessThanOrEqual(3);
+      expect(problems.join()).toContain('messages_per_s_max');
+    },
+  );
 
   it('by a code in its answer keeps its connection', async () => {
     const { onPublish, counts } = limited((message, peer) => peer.puback(message.packet_id, 0x97));
@@ -83,11 +87,11 @@ describe('a broker that limits messages a second', () => {
     });
   }, 60_000);
 
-  it('by ending the connection gets fewer after it', async () => {
+  it('by ending the connection gets fewer after it', { tags: 'long' }, async () => {
     const { onPublish } = limited((_message, peer) => peer.disconnect(0x96));
     const { connections } = await deliverThrough(onPublish);
     expect(connections).toBeLessThanOrEqual(8);
-  }, 120_000);
+  });
 });
 
 /**

@@ -163,7 +163,7 @@ test('a text without end is cut, so that its line arrives', async () => {
   expect(Object.keys(entry ?? {}).length).toBeLessThan(60);
 });
 
-test('any line is an entry that can be taken apart again', () => {
+test('any line is an entry that can be taken apart again', { tags: 'long' }, () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.dictionary(fc.string(), fc.jsonValue()), (msg, facts) => {
       const entry = readEntry(JSON.stringify({ ...facts, msg, level: 'info' }));

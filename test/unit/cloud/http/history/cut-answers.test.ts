@@ -120,32 +120,36 @@ describe.each(['identity', 'gzip'])('An export with the coding %s', (coding) => 
 });
 
 describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('An export on PostgreSQL', () => {
-  it('looks cut when the server ends half way, and is whole when asked again after it started', async () => {
-    const server = await startPostgres();
-    const url = await server.newDatabase('kits');
-    const store = sqlStore(await openPostgres({ url, password: server.password }));
-    const service = await startServiceLab(kit_id, { hasHistory: true, store });
-    try {
-      await publishAll(service);
-      const address = `${service.url}/api/kits/${kit_id}/export?format=ndjson`;
-      const answer = await ask(address, 'gzip', service.key);
-      await once(answer, 'readable');
-      await server.kill();
-      await readAll(answer);
-      expect(answer.complete).toBe(false);
-      await eventually('the line', () => cutLines(service.log).length > 0);
-      expect(cutLines(service.log)).toMatchObject([{ level: 'warn', facts: { kit_id, answer: 'export' } }]);
-      await server.start();
-      await eventually('the export is whole', async () => {
-        const again = await ask(address, 'gzip', service.key);
-        await readAll(again);
-        return again.statusCode === 200 && again.complete;
-      });
-    } finally {
-      await service.stop();
-      await server.stop();
-    }
-  }, 120_000);
+  it(
+    'looks cut when the server ends half way, and is whole when asked again after it started',
+    { tags: 'long' },
+    async () => {
+      const server = await startPostgres();
+      const url = await server.newDatabase('kits');
+      const store = sqlStore(await openPostgres({ url, password: server.password }));
+      const service = await startServiceLab(kit_id, { hasHistory: true, store });
+      try {
+        await publishAll(service);
+        const address = `${service.url}/api/kits/${kit_id}/export?format=ndjson`;
+        const answer = await ask(address, 'gzip', service.key);
+        await once(answer, 'readable');
+        await server.kill();
+        await readAll(answer);
+        expect(answer.complete).toBe(false);
+        await eventually('the line', () => cutLines(service.log).length > 0);
+        expect(cutLines(service.log)).toMatchObject([{ level: 'warn', facts: { kit_id, answer: 'export' } }]);
+        await server.start();
+        await eventually('the export is whole', async () => {
+          const again = await ask(address, 'gzip', service.key);
+          await readAll(again);
+          return again.statusCode === 200 && again.complete;
+        });
+      } finally {
+        await service.stop();
+        await server.stop();
+      }
+    },
+  );
 });
 
 describe('A track', () => {

@@ -206,7 +206,7 @@ async function fly(vehicle: Flown, row: Row, some: readonly Scenario[]): Promise
 }
 
 describe('Every command on every autopilot', () => {
-  it.each(flown)('ends as the table of the driver says: $label', async (vehicle) => {
+  it.each(flown)('ends as the table of the driver says: $label', { tags: 'long' }, async (vehicle) => {
     const isLacked = ({ name }: Row): boolean => vehicle.lacks.includes(name);
     const rows = rowsOf(vehicle.commands);
     const lacked = await Promise.all(

@@ -165,27 +165,31 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     await link.ended;
   });
 
-  it('receives from a device that does not read, and keeps no old frames for it', async () => {
-    const path = join(dir, 'usb-radio');
-    const radio = await plugIn(path);
-    const { link, untilUp, untilReceived } = listen({ kind: 'serial', path }, { signal: over.signal });
-    await untilUp();
-    await radio.toggleReading();
-    await eventually('the link rejects frames', () => {
-      link.send(heartbeat(2, 245));
-      return link.stats().unsent > 0;
-    });
-    expect(link.stats().bytes_out).toBeLessThan(4_096);
-    radio.send(heartbeat(1));
-    await untilReceived(1);
-    await radio.toggleReading();
-    await eventually('the device receives frames again', () => {
-      link.send(heartbeat(3, 245));
-      return radio.got().includes(Buffer.from(heartbeat(3, 245)));
-    });
-    over.abort();
-    await link.ended;
-  });
+  it(
+    'receives from a device that does not read, and keeps no old frames for it',
+    { tags: 'long' },
+    async () => {
+      const path = join(dir, 'usb-radio');
+      const radio = await plugIn(path);
+      const { link, untilUp, untilReceived } = listen({ kind: 'serial', path }, { signal: over.signal });
+      await untilUp();
+      await radio.toggleReading();
+      await eventually('the link rejects frames', () => {
+        link.send(heartbeat(2, 245));
+        return link.stats().unsent > 0;
+      });
+      expect(link.stats().bytes_out).toBeLessThan(4_096);
+      radio.send(heartbeat(1));
+      await untilReceived(1);
+      await radio.toggleReading();
+      await eventually('the device receives frames again', () => {
+        link.send(heartbeat(3, 245));
+        return radio.got().includes(Buffer.from(heartbeat(3, 245)));
+      });
+      over.abort();
+      await link.ended;
+    },
+  );
 
   it('discards what the device has not accepted when a command has ended', async () => {
     const path = join(dir, 'usb-radio');
@@ -205,7 +209,7 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     expect(radio.got().includes(Buffer.from(command))).toBe(false);
   });
 
-  it('tries its baud rates in order until it receives MAVLink', async () => {
+  it('tries its baud rates in order until it receives MAVLink', { tags: 'long' }, async () => {
     const path = join(dir, 'usb-radio');
     const radio = await plugIn(path);
     const options = { kind: 'serial', path, baud: [57_600, 115_200] };

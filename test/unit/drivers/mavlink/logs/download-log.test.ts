@@ -132,7 +132,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     });
   });
 
-  it('asks again for each part that is lost, of every fifth', async () => {
+  it('asks again for each part that is lost, of every fifth', { tags: 'long' }, async () => {
     await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
       drone.lose_every = 5;
       await lab.command('download_log', {}, order);
@@ -140,37 +140,41 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     });
   });
 
-  it('goes on where it was after an outage, a flight and a restart of the vehicle', async () => {
-    const options = { flight_logs: { bytes_per_s: 5_000 } };
-    await withLogs(
-      autopilot,
-      async ({ lab, drone, logs, keeps }) => {
-        await lab.command('download_log', {}, order);
-        await eventually('the status shows it', () => /log \d+ is being transferred/u.test(shown(lab)));
-        const interruptions = [
-          async () => {
-            drone.silent = true;
-            await lab.until('offline');
-            drone.silent = false;
-          },
-          async () => {
-            drone.flight.armed = true;
-            await sleep(10_000, never);
-            drone.flight.armed = false;
-          },
-          async () => drone.reboot({ keep_port: true }),
-        ];
-        for (const interrupt of interruptions) {
-          const asked = logs.asked.length;
-          await eventually('some of it is there', () => logs.asked.length > asked + 2);
-          await interrupt();
-        }
-        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
-        expect(logs.asked.filter(({ ofs }) => ofs === 0)).toHaveLength(1);
-      },
-      { options },
-    );
-  });
+  it(
+    'goes on where it was after an outage, a flight and a restart of the vehicle',
+    { tags: 'long' },
+    async () => {
+      const options = { flight_logs: { bytes_per_s: 5_000 } };
+      await withLogs(
+        autopilot,
+        async ({ lab, drone, logs, keeps }) => {
+          await lab.command('download_log', {}, order);
+          await eventually('the status shows it', () => /log \d+ is being transferred/u.test(shown(lab)));
+          const interruptions = [
+            async () => {
+              drone.silent = true;
+              await lab.until('offline');
+              drone.silent = false;
+            },
+            async () => {
+              drone.flight.armed = true;
+              await sleep(10_000, never);
+              drone.flight.armed = false;
+            },
+            async () => drone.reboot({ keep_port: true }),
+          ];
+          for (const interrupt of interruptions) {
+            const asked = logs.asked.length;
+            await eventually('some of it is there', () => logs.asked.length > asked + 2);
+            await interrupt();
+          }
+          expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+          expect(logs.asked.filter(({ ofs }) => ofs === 0)).toHaveLength(1);
+        },
+        { options },
+      );
+    },
+  );
 
   it('transfers what was still written to the log meanwhile', async () => {
     await withLogs(autopilot, async ({ lab, logs, keeps }) => {
@@ -185,7 +189,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
   it.each([
     { what: 'is the file that the vehicle serves', damage: 0, isRead: false },
     { what: 'differs from it, and is read as a file then (ArduPilot#18297)', damage: 1, isRead: true },
-  ])('transfers what $what', async ({ damage, isRead }) => {
+  ])('transfers what $what', { tags: 'long' }, async ({ damage, isRead }) => {
     await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
       const [, newest] = logs.logs;
       const content = newest?.content ?? new Uint8Array();
@@ -215,31 +219,35 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     );
   });
 
-  it('comes by itself after each of some flights, also of those that begin before the last log is there', async () => {
-    const options = { flight_logs: { after_flight: true } };
-    await withLogs(
-      autopilot,
-      async ({ lab, drone, logs, kept }) => {
-        const flown: Uint8Array[] = [];
-        for (let flight = 1; flight <= 4; flight += 1) {
-          drone.flight.armed = true;
-          await lab.sees('sys_status', ({ armed }) => armed === true);
-          const content = bytesOf(30_000 + 5_000 * flight, flight + 10);
-          flown.push(content);
-          logs.logs.push({ time_utc: begun_s + 600 * flight, content });
-          drone.flight.armed = false;
-          lab.outbox.clear();
-          await lab.sees('sys_status', ({ armed }) => armed === false);
-          // Every third one follows while logs are transferred.
-          if (flight % 3 !== 0) await eventually('all of it is there', () => kept.length === flown.length);
-        }
-        await eventually('all are there', () => kept.length === flown.length);
-        const got = kept.map(({ content }) => Buffer.from(content));
-        expect(flown.every((content) => got.some((each) => each.equals(content)))).toBe(true);
-      },
-      { options },
-    );
-  });
+  it(
+    'comes by itself after each of some flights, also of those that begin before the last log is there',
+    { tags: 'long' },
+    async () => {
+      const options = { flight_logs: { after_flight: true } };
+      await withLogs(
+        autopilot,
+        async ({ lab, drone, logs, kept }) => {
+          const flown: Uint8Array[] = [];
+          for (let flight = 1; flight <= 4; flight += 1) {
+            drone.flight.armed = true;
+            await lab.sees('sys_status', ({ armed }) => armed === true);
+            const content = bytesOf(30_000 + 5_000 * flight, flight + 10);
+            flown.push(content);
+            logs.logs.push({ time_utc: begun_s + 600 * flight, content });
+            drone.flight.armed = false;
+            lab.outbox.clear();
+            await lab.sees('sys_status', ({ armed }) => armed === false);
+            // Every third one follows while logs are transferred.
+            if (flight % 3 !== 0) await eventually('all of it is there', () => kept.length === flown.length);
+          }
+          await eventually('all are there', () => kept.length === flown.length);
+          const got = kept.map(({ content }) => Buffer.from(content));
+          expect(flown.every((content) => got.some((each) => each.equals(content)))).toBe(true);
+        },
+        { options },
+      );
+    },
+  );
 
   it('comes by itself where the kit was off at the landing, and once', async () => {
     await withDirectory(async (dir) => {

@@ -53,7 +53,7 @@ describe('A plan of a hostile sender', () => {
       mission(`{"type":"C","complexItemType":"${'\\u001b'.repeat(9_000)}"}`),
     ],
     ['with a key that is no key', '{"__proto__":{"fileType":"Plan"},"constructor":1}'],
-  ])('%s is refused in one sentence', { timeout: 60_000 }, (_, plan) => {
+  ])('%s is refused in one sentence', { tags: 'long', timeout: 60_000 }, (_, plan) => {
     const costs_ms = Array.from({ length: attempts }, () => {
       const began_ms = threadCpu_ms();
       const refusal = refusalOf(plan, 'mission') ?? '';

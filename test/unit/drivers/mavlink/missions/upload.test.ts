@@ -89,6 +89,7 @@ describe.concurrent('upload_mission of what the vehicle accepts and then finds f
 describe.concurrent('upload_mission', () => {
   it.each(autopilots)(
     'stores a mission, a fence and rally points at a loss of every fifth frame, as an independent client reads them: %s',
+    { tags: 'long', timeout: 240_000 },
     async (autopilot) => {
       const client = await openRawClient();
       try {
@@ -140,7 +141,6 @@ describe.concurrent('upload_mission', () => {
         client.close();
       }
     },
-    240_000,
   );
 
   it.each(autopilots)(

@@ -70,7 +70,7 @@ describe('Outbox while disk writes fail', () => {
     }
   });
 
-  it('limits the memory of large messages in the same way', () => {
+  it('limits the memory of large messages in the same way', { tags: 'long' }, () => {
     lab.outbox.dispatch.disconnected();
     const text = 'x'.repeat(200_000);
     for (let n = 0; n < 400; n += 1)
@@ -123,7 +123,7 @@ describe('Alarm that was sent from memory while disk writes fail', () => {
 });
 
 describe('Outbox whose live queue is full while disk writes fail', () => {
-  it('sends all alarms over the same connection after disk writes resume', async () => {
+  it('sends all alarms over the same connection after disk writes resume', { tags: 'long' }, async () => {
     lab.connect();
     for (let n = 0; n < 5_000; n += 1) lab.send('alarm', n);
     await eventually('the queue is full', () => lab.outbox.dispatch.live_rows >= 4_096);

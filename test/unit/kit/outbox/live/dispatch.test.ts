@@ -161,22 +161,26 @@ describe('Dispatch without a broker connection', () => {
 });
 
 describe('Dispatch while disk writes fail', () => {
-  it('counts messages of each lane in memory, and on disk after writes resume', async () => {
-    const other = new Database(join(scene.dir, 'buffer.db'));
-    other.exec('BEGIN IMMEDIATE');
-    scene.lab.send('feed', 1);
-    scene.lab.send('feed', 2);
-    scene.lab.send('alarm', 3);
-    await soon(() => scene.lab.outbox.health().state === 'failing');
-    const shown = (lane: Lane) => scene.lab.outbox.depth().get(lane);
-    await soon(() => shown('feed')?.memory_rows === 2);
-    expect(shown('feed')).toMatchObject({ rows: 0, memory_rows: 2 });
-    await soon(() => shown('alarm')?.memory_rows === 1);
-    other.exec('ROLLBACK');
-    other.close();
-    await soon(() => shown('feed')?.rows === 2 && shown('alarm')?.rows === 1);
-    expect([shown('feed')?.memory_rows, shown('alarm')?.memory_rows]).toEqual([0, 0]);
-  });
+  it(
+    'counts messages of each lane in memory, and on disk after writes resume',
+    { tags: 'long' },
+    async () => {
+      const other = new Database(join(scene.dir, 'buffer.db'));
+      other.exec('BEGIN IMMEDIATE');
+      scene.lab.send('feed', 1);
+      scene.lab.send('feed', 2);
+      scene.lab.send('alarm', 3);
+      await soon(() => scene.lab.outbox.health().state === 'failing');
+      const shown = (lane: Lane) => scene.lab.outbox.depth().get(lane);
+      await soon(() => shown('feed')?.memory_rows === 2);
+      expect(shown('feed')).toMatchObject({ rows: 0, memory_rows: 2 });
+      await soon(() => shown('alarm')?.memory_rows === 1);
+      other.exec('ROLLBACK');
+      other.close();
+      await soon(() => shown('feed')?.rows === 2 && shown('alarm')?.rows === 1);
+      expect([shown('feed')?.memory_rows, shown('alarm')?.memory_rows]).toEqual([0, 0]);
+    },
+  );
 });
 
 describe('Batch size', () => {
