@@ -94,6 +94,8 @@ export default defineConfig({
       },
     ],
     maxWorkers: 5,
+    // A worker that had a browser takes longer than the usual ten seconds to end on a busy machine.
+    teardownTimeout: minute_ms,
     coverage: {
       provider: 'v8',
       include: covered.map((room) => `src/${room}/**/*.ts`),
