@@ -71,7 +71,8 @@ export async function openLab(
           taken.push(outgoing);
           answer(outgoing);
         } else {
-          idle += 1;
+          const nothing_left = !until && outbox.ledger().buffered === 0;
+          idle = Math.max(idle + 1, nothing_left ? turns_max : 0);
           await (idle < turns_max ? sleep(10, never) : storeAnswers(outbox));
         }
       }

@@ -73,7 +73,7 @@ describe('Outbox while disk writes fail', () => {
   it('limits the memory of large messages in the same way', { tags: 'long' }, () => {
     lab.outbox.dispatch.disconnected();
     const text = 'x'.repeat(200_000);
-    for (let n = 0; n < 400; n += 1)
+    for (let n = 0; n < 250; n += 1)
       lab.outbox.append({ lane: 'feed', channel: 'feed/a/gps', data: { text } });
     expect(lab.outbox.ledger().buffered * text.length).toBeLessThan(40 * 1024 * 1024);
   });
