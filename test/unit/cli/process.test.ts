@@ -1,5 +1,5 @@
 /** The process itself: Node version, signals and exit codes, seen from outside. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -82,10 +82,7 @@ test('a directory that cannot be created stops the daemon with the key and the r
   });
 });
 
-/** Starts a daemon with a broker of its own in a directory of its own. */
-async function withDaemon(
-  work: (daemon: ReturnType<typeof start>, dir: string) => Promise<void>,
-): Promise<void> {
+test('a daemon keeps its runtime_dir for itself, SIGHUP reloads its configuration, SIGTERM stops it and removes its socket', async () => {
   await withDirectory(async (dir) => {
     const file = join(dir, 'config.yaml');
     await writeFile(
@@ -95,34 +92,19 @@ async function withDaemon(
     const daemon = start(process.execPath, 'run', '--config', file);
     try {
       await said('kit-connector started', daemon);
-      await work(daemon, dir);
+      expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
+      const second = start(process.execPath, 'run', '--config', file);
+      expect(await second.ended).toBe(1);
+      expect(second.errors()).toContain('another kit-connector listens on');
+      daemon.child.kill('SIGHUP');
+      await said('configuration reloaded', daemon);
+      daemon.child.kill('SIGTERM');
+      expect(await daemon.ended).toBe(0);
+      expect(daemon.output()).toContain('kit-connector stopped');
+      expect(existsSync(join(dir, 'run/control.sock'))).toBe(false);
     } finally {
-      stopHard(daemon.child);
+      if (daemon.child.exitCode === null) daemon.child.kill('SIGKILL');
       await daemon.ended;
     }
-  });
-}
-
-function stopHard(child: ChildProcess): void {
-  if (child.exitCode === null) child.kill('SIGKILL');
-}
-
-test('SIGHUP reloads the configuration, SIGTERM stops the daemon and removes its socket', async () => {
-  await withDaemon(async (daemon, dir) => {
-    expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
-    daemon.child.kill('SIGHUP');
-    await said('configuration reloaded', daemon);
-    daemon.child.kill('SIGTERM');
-    expect(await daemon.ended).toBe(0);
-    expect(daemon.output()).toContain('kit-connector stopped');
-    expect(existsSync(join(dir, 'run/control.sock'))).toBe(false);
-  });
-});
-
-test('a second daemon of the same runtime_dir refuses to start', async () => {
-  await withDaemon(async (_, dir) => {
-    const second = start(process.execPath, 'run', '--config', join(dir, 'config.yaml'));
-    expect(await second.ended).toBe(1);
-    expect(second.errors()).toContain('another kit-connector listens on');
   });
 });
