@@ -34,12 +34,13 @@ export interface UploaderOptions {
   readonly bytesPerS: () => number;
   /** Pauses after failures; left out: some seconds to some minutes. */
   readonly retry?: { readonly first_ms: number; readonly max_ms: number };
+  /** Between two looks for a file to send, and for the link. */
+  readonly look_ms?: number;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
 }
 
-/** Between two looks for a file to send, and for the link. */
-const look_ms = 1_000;
+const look_default_ms = 1_000;
 /** Until the cloud answers a request. A broker may take it much later. */
 const answer_ms = 30_000;
 const pause_ms = 20;
@@ -53,6 +54,7 @@ class NotAllowed extends Error {}
 
 export class Uploader {
   readonly #options: UploaderOptions;
+  readonly #look_ms: number;
   /** The file whose answer is awaited. */
   #asked: { readonly id: string; readonly answered: (answer: FileAnswer) => void } | undefined;
   /** By file: not before, monotonic. */
@@ -70,6 +72,7 @@ export class Uploader {
 
   constructor(options: UploaderOptions) {
     this.#options = options;
+    this.#look_ms = options.look_ms ?? look_default_ms;
     this.#pauses = this.#newPauses();
     this.#tus = new TusUpload({
       connect: async (url, signal) => {
@@ -97,7 +100,7 @@ export class Uploader {
       if (this.#options.files.store.files.length > 0) await this.#findWay();
       const file = this.#next();
       if (file) await this.#attempt(file);
-      else await sleep(look_ms, signal);
+      else await sleep(this.#look_ms, signal);
     }
   }
 
@@ -217,14 +220,14 @@ export class Uploader {
           ? 0
           : this.#bucket.tokens.wait_ms(performance.now(), bytes);
       if (wait_ms === 0) break;
-      await sleep(Math.min(wait_ms, look_ms), signal);
+      await sleep(Math.min(wait_ms, this.#look_ms), signal);
     }
     this.#bucket.tokens.take(performance.now(), bytes);
   }
 
   /** Whether the present link allows this file. */
   async #mayLeave(): Promise<boolean> {
-    if (performance.now() - this.#looked_ms > look_ms) await this.#findWay();
+    if (performance.now() - this.#looked_ms > this.#look_ms) await this.#findWay();
     const rule = this.#rule();
     return rule === 'always' || (rule === 'on_order' && this.#sending?.ordered === true);
   }
