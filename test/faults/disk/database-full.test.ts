@@ -171,7 +171,7 @@ describe.skipIf(diskMissing())('a database whose disk is full', () => {
 
   it.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(
     'acknowledges nothing that PostgreSQL has not stored, and heals',
-    { tags: 'long' },
+    { tags: 'long', timeout: 120_000 },
     async () => {
       await withTmpfs(disk_mb, async (dir) => {
         const server = await startPostgres();
@@ -194,6 +194,5 @@ describe.skipIf(diskMissing())('a database whose disk is full', () => {
         }
       });
     },
-    120_000,
   );
 });

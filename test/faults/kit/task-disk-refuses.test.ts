@@ -119,7 +119,7 @@ describe('Tasks while disk writes fail', () => {
     expect(lab.kit.invocations).toHaveLength(1);
   });
 
-  it('dispatches beyond the memory limit are neither answered nor started', { tags: 'long' }, async () => {
+  it('dispatches beyond the memory limit are neither answered nor started', async () => {
     const lab = startLab();
     lab.disk.failing = 'no space left';
     for (let n = 0; n < 1_000; n += 1) {
