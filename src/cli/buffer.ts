@@ -87,7 +87,7 @@ function foundAll(ids: readonly number[], rows: number, shell: Shell): number {
   return exit.failed;
 }
 
-export interface DiscardOptions extends DaemonOptions {
+interface DiscardOptions extends DaemonOptions {
   readonly all?: true;
 }
 

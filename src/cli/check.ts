@@ -23,13 +23,19 @@ import { firstKeyOf } from './service/first-key.ts';
 import { service_unit } from './service/look.ts';
 import { texts } from './texts.ts';
 
-export interface CheckOptions {
+interface CheckOptions {
+  readonly config: string;
   /** Prints faults only, no warnings and no summary. */
   readonly quiet?: true;
 }
 
-export async function check(file: string, shell: Shell, { quiet }: CheckOptions = {}): Promise<number> {
-  if (await isStandaloneFile(file)) return checkStandalone(file, shell, { ...(quiet && { quiet }) });
+export async function check(
+  given: string | undefined,
+  { config: config_file, quiet }: CheckOptions,
+  shell: Shell,
+): Promise<number> {
+  const file = given ?? config_file;
+  if (await isStandaloneFile(file)) return checkStandalone(file, shell, quiet);
   const config = await readConfig(file, { drivers, credentials_dir: shell.env['CREDENTIALS_DIRECTORY'] });
   const user = file === config_file_default ? await installedUser() : undefined;
   const named = user && touchpointsOf(await valueOf(file), config.drivers, dirname(resolve(file))).secrets;
@@ -54,7 +60,7 @@ function sourceOf({ broker, amqp }: Pick<StandaloneConfig, 'broker' | 'amqp'>): 
 }
 
 /** The file of the service that runs alone. Of a PostgreSQL, its replication is looked at, unless quiet: a start must not wait for it. */
-async function checkStandalone(file: string, shell: Shell, { quiet }: CheckOptions): Promise<number> {
+async function checkStandalone(file: string, shell: Shell, quiet?: true): Promise<number> {
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);
   firstKeyOf(file, config);
   const user = file === standalone_file_default ? await installedUser('/etc', service_unit) : undefined;

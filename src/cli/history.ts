@@ -18,7 +18,7 @@ import type { DatabaseOptions } from './service/database-options.ts';
 import { localTime } from '../platform/local-time.ts';
 import type { Store } from '../cloud/store/sql-store.ts';
 
-export interface ExportOptions extends DatabaseOptions {
+interface ExportOptions extends DatabaseOptions {
   readonly kit: readonly string[];
   /** Replaces a file that exists. */
   readonly force?: true;

@@ -11,7 +11,7 @@ import { complain, exit, painter, say, printJson, type Shell, table } from './te
 import { texts } from './texts.ts';
 import { localTime } from '../platform/local-time.ts';
 
-export interface LogLevelOptions extends DaemonOptions {
+interface LogLevelOptions extends DaemonOptions {
   readonly for: string;
 }
 

@@ -4,29 +4,19 @@ import { z } from 'zod';
 import { config_file_default } from '../kit/config/config.ts';
 import { ConfigInvalid, messageOf, SchemaRefused } from '../platform/errors.ts';
 import { DaemonUnavailable } from '../kit/local/client.ts';
-import type { CheckOptions } from './check.ts';
 import type { DaemonOptions } from './daemon/client.ts';
-import type { DiscardOptions } from './buffer.ts';
-import type { LogLevelOptions } from './log-level.ts';
-import type { DoctorOptions } from './doctor.ts';
-import type { SetupOptions } from './setup.ts';
-import type { StatusOptions } from './status.ts';
-import type { BundleOptions } from './support-bundle.ts';
-import type { TailOptions } from './tail.ts';
 import type { TaskOptions } from './task.ts';
 import { addDemo } from './demo/command.ts';
 import { type Act, complain, exit, type Shell } from './terminal/shell.ts';
 import { texts } from './texts.ts';
 import { version } from './version.ts';
-import type { ExportOptions } from './history.ts';
-import { type DatabaseOptions, each, withDatabase } from './service/database-options.ts';
+import { each, withDatabase } from './service/database-options.ts';
 import { readTime } from '../cloud/api/times.ts';
 import { isStandaloneFile, standalone_file_default } from '../kit/config/standalone.ts';
 import { broker_kinds } from './service/broker-steps.ts';
-import type { EnrolOptions } from './service/enrol.ts';
-import type { AddKeyOptions, ChangeKeyOptions } from './service/key.ts';
-import type { ServiceStatusOptions } from './service/status.ts';
-import type { ServiceBundleOptions } from './service/support-bundle.ts';
+
+/** Nothing is checked: each subcommand declares the arguments and options that its function takes. */
+const anyLoad = z.custom<(options: unknown) => Promise<(...args: readonly unknown[]) => Promise<number>>>();
 
 /** Runs the subcommand that `args` names and returns the exit code. */
 export async function runProgram(args: readonly string[], shell: Shell): Promise<number> {
@@ -74,50 +64,49 @@ export function buildProgram(
         write(text.includes('too many arguments') ? `${text}${texts.config_hint}\n` : text),
     });
   const act: Act =
-    (run) =>
-    async (...args) =>
-      finish(await run(...args));
-  addDaemonCommands(program, shell, act);
-  addDiagnosis(program, shell, act);
+    (load) =>
+    async (...args) => {
+      const run = await anyLoad.parse(load)(args.at(-2));
+      // The last one is the command itself.
+      finish(await run(...args.slice(0, -1), shell));
+    };
+  addDaemonCommands(program, act);
+  addDiagnosis(program, act);
   addViews(program, shell, act);
-  addAsset(program, shell, act);
-  addBuffer(program, shell, act);
-  addLogLevel(program, shell, act);
-  addService(program, shell, act);
-  addHistory(program, shell, act);
-  addExtras(program, shell, act);
+  addAsset(program, act);
+  addBuffer(program, act);
+  addLogLevel(program, act);
+  addService(program, act);
+  addHistory(program, act);
+  addExtras(program, act);
   return program;
 }
 
-function addDaemonCommands(program: Command, shell: Shell, act: Act): void {
+function addDaemonCommands(program: Command, act: Act): void {
   program
     .command('run')
     .description('run the daemon until SIGTERM or Ctrl-C')
     .option('-c, --config <file>', 'configuration file', config_file_default)
-    .action(act(async ({ config }: { config: string }) => (await import('./run.ts')).run(config, shell)));
+    .action(act(async () => (await import('./run.ts')).run));
   program
     .command('check')
     .description('check the configuration without touching a device')
     .argument('[file]', 'configuration file, in place of --config')
     .option('-c, --config <file>', 'configuration file', config_file_default)
     .option('-q, --quiet', 'print faults only')
-    .action(
-      act(async (file: string | undefined, { config, ...options }: CheckOptions & { config: string }) =>
-        (await import('./check.ts')).check(file ?? config, shell, options),
-      ),
-    );
+    .action(act(async () => (await import('./check.ts')).check));
 }
 
-function addDiagnosis(program: Command, shell: Shell, act: Act): void {
+function addDiagnosis(program: Command, act: Act): void {
   withDaemon(program.command('doctor').description('diagnose faults and show remedies'))
     .option('--ntp <server>', 'time server to compare the clock with: host or host:port')
     .option('--json', 'as JSON')
     .action(
-      act(async (options: DoctorOptions) => {
-        if (await isOfService(options))
-          return (await import('./service/doctor.ts')).doctorOfService(options, shell);
-        return (await import('./doctor.ts')).doctor(options, shell);
-      }),
+      act(async (options: DaemonOptions) =>
+        (await isOfService(options))
+          ? (await import('./service/doctor.ts')).doctorOfService
+          : (await import('./doctor.ts')).doctor,
+      ),
     );
   withDaemon(
     program
@@ -130,10 +119,10 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
     )
     .option('--payloads', 'include the messages in quarantine')
     .action(
-      act(async (options: BundleOptions) =>
+      act(async (options: DaemonOptions) =>
         (await isOfService(options))
-          ? (await import('./service/support-bundle.ts')).serviceBundle(options, shell)
-          : (await import('./support-bundle.ts')).supportBundle(options, shell),
+          ? (await import('./service/support-bundle.ts')).serviceBundle
+          : (await import('./support-bundle.ts')).supportBundle,
       ),
     );
   program
@@ -161,7 +150,7 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
       'do not ask; what no flag sets stays as configured, and nothing is written if the broker rejects the login',
     )
     .option('--force', 'change an existing configuration; what setup does not ask for stays')
-    .action(act(async (options: SetupOptions) => (await import('./setup.ts')).setup(options, shell)));
+    .action(act(async () => (await import('./setup.ts')).setup));
   program
     .command('login')
     .description('change what the kit logs in with at its broker, tried before it is written')
@@ -173,13 +162,20 @@ function addDiagnosis(program: Command, shell: Shell, act: Act): void {
     .option('--key <file>', 'private key of the certificate, PEM')
     .option('--no-try', 'do not connect to the broker before writing')
     .option('--no-ask', 'do not ask; what no flag sets stays as configured')
-    .action(act(async (options: SetupOptions) => (await import('./setup.ts')).login(options, shell)));
+    .action(act(async () => (await import('./setup.ts')).login));
 }
 
 /** Of a file of the service for many kits the commands of that service are meant. */
 async function isOfService({ config }: { readonly config: string }): Promise<boolean> {
   return isStandaloneFile(config).catch(() => false);
 }
+
+type TaskArguments = [
+  asset: string | undefined,
+  command: string | undefined,
+  payload: string,
+  options: TaskOptions,
+];
 
 function addViews(program: Command, shell: Shell, act: Act): void {
   withDaemon(
@@ -188,15 +184,15 @@ function addViews(program: Command, shell: Shell, act: Act): void {
       .description(
         'whether the daemon, or the service of this configuration, makes progress; for health checks',
       ),
-  ).action(act(async (options: DaemonOptions) => (await import('./health.ts')).health(options, shell)));
+  ).action(act(async () => (await import('./health.ts')).health));
   withDaemon(program.command('status').description('show kit status'))
     .option('-w, --watch', 'refresh every second until Ctrl-C')
     .option('--json', 'as JSON')
     .action(
-      act(async (options: StatusOptions) =>
+      act(async (options: DaemonOptions) =>
         (await isOfService(options))
-          ? (await import('./service/status.ts')).serviceStatus(options, shell)
-          : (await import('./status.ts')).status(options, shell),
+          ? (await import('./service/status.ts')).serviceStatus
+          : (await import('./status.ts')).status,
       ),
     );
   withDaemon(program.command('tail').description('follow published messages'))
@@ -204,7 +200,7 @@ function addViews(program: Command, shell: Shell, act: Act): void {
     .option('--feed <feed>', 'only this feed; also asset, commands, task, telemetry')
     .option('-v, --verbose', 'whole messages, including command definitions')
     .option('--json', 'one JSON object per line')
-    .action(act(async (options: TailOptions) => (await import('./tail.ts')).tail(options, shell)));
+    .action(act(async () => (await import('./tail.ts')).tail));
   withDaemon(
     program
       .command('task')
@@ -222,79 +218,52 @@ function addViews(program: Command, shell: Shell, act: Act): void {
     )
     .option('--json', 'as JSON')
     .action(
-      act(
-        async (
-          asset: string | undefined,
-          command: string | undefined,
-          payload: string,
-          options: TaskOptions,
-        ) => {
-          const { listCommands, listTasks, runTask } = await import('./task.ts');
+      act(async () => {
+        const { listCommands, listTasks, runTask } = await import('./task.ts');
+        return async (...[asset, command, payload, options]: TaskArguments) => {
           if (asset === undefined) return listTasks(options, shell);
           if (command === undefined) return listCommands(asset, options, shell);
           return runTask({ asset, command, payload }, options, shell);
-        },
-      ),
+        };
+      }),
     );
 }
 
-function addAsset(program: Command, shell: Shell, act: Act): void {
+function addAsset(program: Command, act: Act): void {
   const asset = program.command('asset').description('manage the assets of the kit (status lists them)');
   withDaemon(asset.command('forget').description('remove an asset permanently'))
     .argument('<asset>', 'id, key or name')
     .option('--json', 'as JSON')
-    .action(
-      act(async (name: string, options: DaemonOptions) =>
-        (await import('./asset.ts')).forgetAsset(name, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./asset.ts')).forgetAsset));
 }
 
-function addBuffer(program: Command, shell: Shell, act: Act): void {
+function addBuffer(program: Command, act: Act): void {
   const buffer = program.command('buffer').description('show the message buffer and its quarantine');
   withDaemon(buffer.command('show', { isDefault: true }).description('show the backlog'))
     .option('--json', 'as JSON')
-    .action(act(async (options: DaemonOptions) => (await import('./buffer.ts')).buffer(options, shell)));
+    .action(act(async () => (await import('./buffer.ts')).buffer));
   const quarantine = buffer.command('quarantine').description('messages that the broker rejected');
   withDaemon(quarantine.command('list', { isDefault: true }).description('list the messages'))
     .option('--json', 'as JSON')
-    .action(
-      act(async (options: DaemonOptions) => (await import('./buffer.ts')).listQuarantine(options, shell)),
-    );
+    .action(act(async () => (await import('./buffer.ts')).listQuarantine));
   withDaemon(quarantine.command('show').description('print a message with its body, as JSON'))
     .argument('<id>', 'id of the message', oneId)
-    .action(
-      act(async (id: number, options: DaemonOptions) =>
-        (await import('./buffer.ts')).showQuarantined(id, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./buffer.ts')).showQuarantined));
   withDaemon(quarantine.command('retry').description('return messages to the buffer'))
     .argument('[ids...]', 'ids; default: all', eachId)
-    .action(
-      act(async (ids: readonly number[], options: DaemonOptions) =>
-        (await import('./buffer.ts')).retryQuarantine(ids, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./buffer.ts')).retryQuarantine));
   withDaemon(quarantine.command('discard').description('discard messages permanently'))
     .argument('[ids...]', 'ids of the messages', eachId)
     .option('--all', 'all of them')
-    .action(
-      act(async (ids: readonly number[], options: DiscardOptions) =>
-        (await import('./buffer.ts')).discardQuarantine(ids, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./buffer.ts')).discardQuarantine));
 }
 
-function addLogLevel(program: Command, shell: Shell, act: Act): void {
+function addLogLevel(program: Command, act: Act): void {
   withDaemon(program.command('log-level').description('show log levels, or change them for a limited time'))
     .argument('[settings...]', 'LEVEL, NAME=LEVEL or NAME=reset; without any: show the levels')
     .option('--for <time>', 'duration: 90s, 10m or 2h; at most 24h', '15m')
     .option('--json', 'as JSON')
-    .action(
-      act(async (settings: readonly string[], options: LogLevelOptions) =>
-        (await import('./log-level.ts')).logLevel(settings, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./log-level.ts')).logLevel));
 }
 
 function withDaemon(command: Command): Command {
@@ -327,12 +296,12 @@ function eachId(text: string, before: readonly number[] = []): readonly number[]
   return [...before, oneId(text)];
 }
 
-function addHistory(program: Command, shell: Shell, act: Act): void {
+function addHistory(program: Command, act: Act): void {
   const history = program
     .command('history')
     .description('list, export and import the history of the service');
   withDatabase(history.command('list', { isDefault: true }).description('list the kits with history')).action(
-    act(async (options: DatabaseOptions) => (await import('./history.ts')).listHistory(options, shell)),
+    act(async () => (await import('./history.ts')).listHistory),
   );
   withDatabase(history.command('export').description('write the history of kits to a file'))
     .argument('<file>', 'file to write, NDJSON; compressed when the name ends in .gz')
@@ -340,46 +309,32 @@ function addHistory(program: Command, shell: Shell, act: Act): void {
       new Option('--kit <uuid>', 'kit to export; repeatable').argParser(each).default([], 'all kits'),
     )
     .option('--force', 'replace a file that exists')
-    .action(
-      act(async (file: string, options: ExportOptions) =>
-        (await import('./history.ts')).exportHistory(file, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./history.ts')).exportHistory));
   withDatabase(
     history.command('import').description('add an export to the history; repeating it adds nothing'),
   )
     .argument('<file>', 'file of "history export"')
-    .action(
-      act(async (file: string, options: DatabaseOptions) =>
-        (await import('./history.ts')).importHistory(file, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./history.ts')).importHistory));
 }
 
 const isoDate = z.iso.date();
 const authority_default = '/etc/kit-connector-service/authority';
 
-function addService(program: Command, shell: Shell, act: Act): void {
+function addService(program: Command, act: Act): void {
   const service = program.command('service').description('HTTP API for kits, assets, telemetry and tasks');
   service
     .command('run', { isDefault: true })
     .description('run the service until SIGTERM or Ctrl-C')
     .option('-c, --config <file>', 'configuration file of the service', standalone_file_default)
-    .action(
-      act(async ({ config }: { config: string }) => (await import('./service.ts')).service(config, shell)),
-    );
-  addServiceDiagnosis(service, shell, act);
+    .action(act(async () => (await import('./service.ts')).service));
+  addServiceDiagnosis(service, act);
   withDatabase(
     service
       .command('upgrade')
       .description(
         'bring the tables of the database up to date now; services of versions that it excludes end',
       ),
-  ).action(
-    act(async (options: DatabaseOptions) =>
-      (await import('./service/database.ts')).upgradeTables(options, shell),
-    ),
-  );
+  ).action(act(async () => (await import('./service/database.ts')).upgradeTables));
   service
     .command('enrol')
     .description(
@@ -403,11 +358,7 @@ function addService(program: Command, shell: Shell, act: Act): void {
       ).choices(broker_kinds),
     )
     .option('-o, --out <file>', 'file to write; default: NAME.kit')
-    .action(
-      act(async (name: string, options: EnrolOptions) =>
-        (await import('./service/enrol.ts')).enrol(name, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/enrol.ts')).enrol));
   withDatabase(
     service
       .command('backup')
@@ -415,11 +366,7 @@ function addService(program: Command, shell: Shell, act: Act): void {
   )
     .argument('<file>', 'file to write')
     .option('--force', 'replace a file that exists')
-    .action(
-      act(async (file: string, options: DatabaseOptions & { force?: true }) =>
-        (await import('./service/database.ts')).backUp(file, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/database.ts')).backUp));
   withDatabase(
     service
       .command('copy-database')
@@ -428,18 +375,14 @@ function addService(program: Command, shell: Shell, act: Act): void {
       ),
   )
     .argument('<file>', 'SQLite database, or a backup of one')
-    .action(
-      act(async (file: string, options: DatabaseOptions) =>
-        (await import('./service/database.ts')).copyDatabaseFrom(file, options, shell),
-      ),
-    );
-  addKeys(service, shell, act);
+    .action(act(async () => (await import('./service/database.ts')).copyDatabaseFrom));
+  addKeys(service, act);
 }
 
-function addKeys(service: Command, shell: Shell, act: Act): void {
+function addKeys(service: Command, act: Act): void {
   const key = service.command('key').description('manage API keys');
   withDatabase(key.command('list', { isDefault: true }).description('list the keys')).action(
-    act(async (options: DatabaseOptions) => (await import('./service/key.ts')).listKeys(options, shell)),
+    act(async () => (await import('./service/key.ts')).listKeys),
   );
   const withRights = (command: Command, unnamed: string): Command =>
     withDatabase(command)
@@ -459,11 +402,7 @@ function addKeys(service: Command, shell: Shell, act: Act): void {
       );
   withRights(key.command('add').description('create a key, which is shown once'), 'default: all but keys')
     .argument('<label>', 'name of the client')
-    .action(
-      act(async (label: string, options: AddKeyOptions) =>
-        (await import('./service/key.ts')).addKey(label, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/key.ts')).addKey));
   withRights(
     key.command('change').description('change name, kits, scopes or end of a key; its secret stays'),
     'in place of those that it has',
@@ -471,38 +410,22 @@ function addKeys(service: Command, shell: Shell, act: Act): void {
     .argument('<id>', 'as "list" shows it')
     .option('--label <label>', 'name of the client')
     .option('--add-kit <uuid>', 'kit beside those that the key may access; repeatable', each, [])
-    .action(
-      act(async (id: string, options: ChangeKeyOptions) =>
-        (await import('./service/key.ts')).changeKey(id, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/key.ts')).changeKey));
   withDatabase(key.command('revoke').description('revoke a key'))
     .argument('<id>', 'as "list" shows it')
-    .action(
-      act(async (id: string, options: DatabaseOptions) =>
-        (await import('./service/key.ts')).revokeKey(id, options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/key.ts')).revokeKey));
 }
 
-function addServiceDiagnosis(service: Command, shell: Shell, act: Act): void {
+function addServiceDiagnosis(service: Command, act: Act): void {
   const withFile = (command: Command): Command =>
     command.option('-c, --config <file>', 'configuration file of the service', standalone_file_default);
   withFile(service.command('doctor').description('diagnose faults of the service and show remedies'))
     .option('--ntp <server>', 'time server to compare the clock with: host or host:port')
     .option('--json', 'as JSON')
-    .action(
-      act(async (options: DoctorOptions) =>
-        (await import('./service/doctor.ts')).doctorOfService(options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/doctor.ts')).doctorOfService));
   withFile(service.command('status').description('show broker, database, kits, keys and webhooks'))
     .option('--json', 'as JSON')
-    .action(
-      act(async (options: ServiceStatusOptions) =>
-        (await import('./service/status.ts')).serviceStatus(options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/status.ts')).serviceStatus));
   withFile(
     service
       .command('support-bundle')
@@ -512,11 +435,7 @@ function addServiceDiagnosis(service: Command, shell: Shell, act: Act): void {
       '-o, --output <file>',
       'file to write; default: a file with the time in its name, in this directory',
     )
-    .action(
-      act(async (options: ServiceBundleOptions) =>
-        (await import('./service/support-bundle.ts')).serviceBundle(options, shell),
-      ),
-    );
+    .action(act(async () => (await import('./service/support-bundle.ts')).serviceBundle));
 }
 
 /** A date alone is its beginning in UTC. */

@@ -12,7 +12,7 @@ const nowhere = { write: () => true };
 /** In lists of processes, and in the journal. */
 const identifier = 'kit-connector';
 
-export async function run(file: string, shell: Shell): Promise<number> {
+export async function run({ config: file }: { readonly config: string }, shell: Shell): Promise<number> {
   refuseUnverifiedTls(shell.env);
   const hangups = hangupsOf(shell);
   await nameProcess(identifier);

@@ -21,7 +21,7 @@ import { version } from './version.ts';
 /** In lists of processes, and in the journal. */
 const identifier = 'kit-connector-service';
 
-export async function service(file: string, shell: Shell): Promise<number> {
+export async function service({ config: file }: { readonly config: string }, shell: Shell): Promise<number> {
   refuseUnverifiedTls(shell.env);
   await nameProcess(identifier);
   const config = await readStandalone(file, shell.env['CREDENTIALS_DIRECTORY']);

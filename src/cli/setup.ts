@@ -42,7 +42,7 @@ import type { Suggest } from '../toolkit/driver/suggest.ts';
 import { cleanText } from '../platform/foreign-text.ts';
 import { within } from '../platform/time.ts';
 
-export interface SetupOptions extends ConfirmOptions {
+interface SetupOptions extends ConfirmOptions {
   readonly config: string;
   /** File of `service enrol`. */
   readonly from?: string;
@@ -177,7 +177,7 @@ async function lookAround(seconds: number, isBusy: boolean, shell: Shell): Promi
 }
 
 async function finish(file: string, shell: Shell): Promise<number> {
-  const code = await check(file, shell).catch((error: unknown) => {
+  const code = await check(undefined, { config: file }, shell).catch((error: unknown) => {
     if (!(error instanceof ConfigInvalid)) throw error;
     complain(shell, ...error.faults);
     return exit.config;

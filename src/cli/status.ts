@@ -11,7 +11,7 @@ import { cut } from './terminal/width.ts';
 
 const watch_every_ms = 1_000;
 
-export interface StatusOptions extends DaemonOptions {
+interface StatusOptions extends DaemonOptions {
   readonly watch?: true;
 }
 

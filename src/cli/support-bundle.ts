@@ -38,7 +38,7 @@ import { withoutSecrets } from '../platform/log/secrets.ts';
 
 const compress = promisify(gzip);
 
-export interface BundleOptions {
+interface BundleOptions {
   readonly config: string;
   readonly socket?: string;
   readonly output?: string;

@@ -9,7 +9,7 @@ import { printableJson } from '../platform/foreign-text.ts';
 import { tailScreen, type TailScreenOptions } from './terminal/tail-screen.ts';
 import { texts } from './texts.ts';
 
-export interface TailOptions extends DaemonOptions, TailScreenOptions {
+interface TailOptions extends DaemonOptions, TailScreenOptions {
   readonly asset?: string;
   readonly feed?: string;
 }

@@ -18,7 +18,7 @@ import { complain, exit, say, type Shell } from '../terminal/shell.ts';
 import { texts } from '../texts.ts';
 import { type BrokerKind, broker_kinds, brokerSteps } from './broker-steps.ts';
 
-export interface EnrolOptions {
+interface EnrolOptions {
   readonly broker: string;
   readonly kitId?: string;
   /** Directory with ca.crt and ca.key, which sign the certificates of kits; made when they are missing. */

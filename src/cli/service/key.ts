@@ -10,7 +10,7 @@ import type { DatabaseOptions } from './database-options.ts';
 import { localTime } from '../../platform/local-time.ts';
 import { day_ms } from '../../platform/time.ts';
 
-export interface AddKeyOptions extends DatabaseOptions {
+interface AddKeyOptions extends DatabaseOptions {
   readonly kit: readonly string[];
   readonly allKits?: boolean;
   readonly scope: readonly string[];
@@ -73,7 +73,7 @@ export async function listKeys(options: DatabaseOptions, shell: Shell): Promise<
   return exit.ok;
 }
 
-export interface ChangeKeyOptions extends AddKeyOptions {
+interface ChangeKeyOptions extends AddKeyOptions {
   readonly label?: string;
   readonly addKit: readonly string[];
 }

@@ -8,7 +8,7 @@ import { texts } from '../texts.ts';
 import { version } from '../version.ts';
 import { type Answer, askService, lookAtDatabase, readServiceFile } from './look.ts';
 
-export interface ServiceStatusOptions {
+interface ServiceStatusOptions {
   readonly config: string;
   readonly json?: true;
 }

@@ -11,7 +11,7 @@ import { examineService } from './doctor.ts';
 import { lookAtDatabase, readServiceFile, type ServiceFile, service_unit } from './look.ts';
 import { statusOf } from './status.ts';
 
-export interface ServiceBundleOptions {
+interface ServiceBundleOptions {
   readonly config: string;
   readonly output?: string;
 }

@@ -28,10 +28,10 @@ export interface Shell {
 /** Exit codes, after sysexits.h. */
 export const exit = { ok: 0, failed: 1, usage: 64, unavailable: 69, config: 78 } as const;
 
-/** The action of a subcommand; `run` answers the exit code. */
-export type Act = <Args extends readonly unknown[]>(
-  run: (...args: Args) => Promise<number>,
-) => (...args: Args) => Promise<void>;
+/** The action of a subcommand: calls what `load` returns with the arguments, the options and the shell; it answers the exit code. */
+export type Act = (
+  load: (options: never) => Promise<(...args: never[]) => Promise<number>>,
+) => (...args: readonly unknown[]) => Promise<void>;
 
 /** Writes each of them as one line: a line break in a text of others would forge another. */
 export function say(shell: Shell, ...lines: readonly string[]): void {
