@@ -4,7 +4,7 @@ import { jsonObject } from '../../contract/json.ts';
 import { alarmSeverity } from '../severity.ts';
 import { day_ms } from '../../platform/time.ts';
 import type { AlarmState } from '../api/alarm-resources.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
 import type { Change, Erasure, StoreContext, StoredAlarm } from '../stored/stored.ts';
 
@@ -129,11 +129,8 @@ export type AlarmStore = Pick<ReturnType<typeof alarmStore>, 'alarms' | 'alarm' 
 
 export function alarmStore({ database, announce }: StoreContext) {
   const alarm = async (queries: Queries, kit_id: string, alarm_id: string) => {
-    const [row] = await queries.all(
-      'SELECT * FROM alarms WHERE kit_id = ? AND alarm_id = ?',
-      kit_id,
-      alarm_id,
-    );
+    const [row] = await sql(queries)`SELECT * FROM alarms
+      WHERE kit_id = ${kit_id} AND alarm_id = ${alarm_id}`;
     return row && alarmOf(row);
   };
   return {
@@ -203,18 +200,13 @@ export function alarmStore({ database, announce }: StoreContext) {
     /** Deletes closed alarms that are older than they are kept, or more than a kit may have. */
     async trimAlarms(now_ms: number): Promise<void> {
       await database.all('DELETE FROM alarms WHERE closed_ms < ?', now_ms - closed_kept_ms);
-      const full = await database.all(
-        'SELECT kit_id FROM alarms WHERE closed_ms IS NOT NULL GROUP BY kit_id HAVING COUNT(*) > ?',
-        closed_max,
-      );
+      const full = await sql(database)`SELECT kit_id FROM alarms WHERE closed_ms IS NOT NULL
+        GROUP BY kit_id HAVING COUNT(*) > ${closed_max}`;
       for (const { kit_id } of full) {
-        await database.all(
-          `DELETE FROM alarms WHERE kit_id = ? AND alarm_id IN (SELECT alarm_id FROM alarms
-             WHERE kit_id = ? AND closed_ms IS NOT NULL ORDER BY closed_ms DESC, alarm_id LIMIT 1000000 OFFSET ?)`,
-          String(kit_id),
-          String(kit_id),
-          closed_max,
-        );
+        await sql(database)`DELETE FROM alarms WHERE kit_id = ${String(kit_id)}
+          AND alarm_id IN (SELECT alarm_id FROM alarms
+          WHERE kit_id = ${String(kit_id)} AND closed_ms IS NOT NULL
+            ORDER BY closed_ms DESC, alarm_id LIMIT 1000000 OFFSET ${closed_max})`;
       }
     },
   };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { fileKind, type FileKind, type FileReport, fileReport } from '../../contract/files.ts';
 import { readLenient } from '../lenient.ts';
 import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
 import { places } from '../sql/many-rows.ts';
 import type { Applied, Arrival, Change, Erasure, StoreContext } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
@@ -78,37 +78,18 @@ export async function applyFile(
   const observed_ms = observedMs({ time_ms: at_ms, unsynced }, now_ms);
   const isGone = isOfErased(await readErased(queries, [kit_id]), { kit_id, asset_id, observed_ms });
   const state = stateOf(reported, isGone);
-  const [before] = await queries.all(
-    'SELECT state, reason FROM files WHERE kit_id = ? AND file_id = ?',
-    kit_id,
-    file_id,
-  );
-  await queries.all(
-    `INSERT INTO files (kit_id, file_id, kind, asset_id, at_ms, bytes, data, thumbnail, state, reason, received, epoch, seq)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)
-     ON CONFLICT (kit_id, file_id) DO UPDATE SET thumbnail = COALESCE(files.thumbnail, excluded.thumbnail),
-       state = excluded.state, reason = excluded.reason, epoch = excluded.epoch, seq = excluded.seq
-     WHERE (excluded.epoch, excluded.seq) > (files.epoch, files.seq) AND files.state NOT IN ('stored', 'deleted')`,
-    kit_id,
-    file_id,
-    data.kind,
-    data.asset_id,
-    at_ms,
-    data.bytes,
-    JSON.stringify(data),
-    isGone ? null : thumbnail,
-    state,
-    reason,
-    epoch,
-    seq,
-  );
-  await queries.all(
-    `DELETE FROM files WHERE kit_id = ? AND stored_ms IS NULL AND file_id NOT IN
-       (SELECT file_id FROM files WHERE kit_id = ? ORDER BY at_ms DESC LIMIT ?)`,
-    kit_id,
-    kit_id,
-    kit_files_max,
-  );
+  const [before] = await sql(queries)`SELECT state, reason FROM files
+    WHERE kit_id = ${kit_id} AND file_id = ${file_id}`;
+  await sql(queries)`INSERT INTO files (kit_id, file_id, kind, asset_id, at_ms, bytes, data, thumbnail, state,
+    reason, received, epoch, seq)
+    VALUES (${kit_id}, ${file_id}, ${data.kind}, ${data.asset_id}, ${at_ms}, ${data.bytes},
+      ${JSON.stringify(data)}, ${isGone ? null : thumbnail}, ${state}, ${reason}, 0, ${epoch}, ${seq})
+    ON CONFLICT (kit_id, file_id) DO UPDATE SET thumbnail = COALESCE(files.thumbnail, excluded.thumbnail),
+      state = excluded.state, reason = excluded.reason, epoch = excluded.epoch, seq = excluded.seq
+    WHERE (excluded.epoch, excluded.seq) > (files.epoch, files.seq)
+      AND files.state NOT IN ('stored', 'deleted')`;
+  await sql(queries)`DELETE FROM files WHERE kit_id = ${kit_id} AND stored_ms IS NULL AND file_id NOT IN
+    (SELECT file_id FROM files WHERE kit_id = ${kit_id} ORDER BY at_ms DESC LIMIT ${kit_files_max})`;
   return isGone || isShownAlready(before, { state, reason }) ? [] : [{ kind: 'file', kit_id, file_id }];
 }
 
@@ -155,24 +136,17 @@ async function permitFile(
   await queries.all(
     `INSERT INTO service (name, value) VALUES ('files', '') ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
   );
-  const [row] = await queries.all(
-    `SELECT COALESCE(SUM(CASE WHEN state = 'stored' THEN bytes ELSE 0 END), 0) AS kept,
-       COALESCE(SUM(CASE WHEN state <> 'at_kit' THEN 0
-         WHEN token_hash IS NOT NULL AND token_ms > CAST(? AS BIGINT) THEN bytes ELSE received END), 0) AS promised
-     FROM files WHERE (stored_ms IS NOT NULL OR token_hash IS NOT NULL) AND NOT (kit_id = ? AND file_id = ?)`,
-    now_ms,
-    kit_id,
-    file_id,
-  );
+  const [row] = await sql(queries)`SELECT COALESCE(SUM(CASE WHEN state = 'stored' THEN bytes ELSE 0 END), 0)
+    AS kept,
+      COALESCE(SUM(CASE WHEN state <> 'at_kit' THEN 0
+        WHEN token_hash IS NOT NULL AND token_ms > CAST(${now_ms} AS BIGINT) THEN bytes ELSE received END), 0)
+          AS promised
+    FROM files WHERE (stored_ms IS NOT NULL OR token_hash IS NOT NULL)
+      AND NOT (kit_id = ${kit_id} AND file_id = ${file_id})`;
   const taken = { kept: Number(row?.['kept']), promised: Number(row?.['promised']) };
   if (taken.kept + taken.promised + bytes <= bytes_max)
-    await queries.all(
-      'UPDATE files SET token_hash = ?, token_ms = ? WHERE kit_id = ? AND file_id = ?',
-      hash,
-      until_ms,
-      kit_id,
-      file_id,
-    );
+    await sql(queries)`UPDATE files SET token_hash = ${hash}, token_ms = ${until_ms}
+      WHERE kit_id = ${kit_id} AND file_id = ${file_id}`;
   return taken;
 }
 
@@ -242,13 +216,9 @@ export function fileStore({ database, announce, enqueueFile }: FileStoreContext)
     fileStored: async ({ kit_id, file_id }: FilePlace, now_ms: number): Promise<Change> => {
       const done: Change = { kind: 'file', kit_id, file_id };
       await database.transaction(async (queries) => {
-        const [row] = await queries.all(
-          `UPDATE files SET state = 'stored', received = bytes, token_hash = NULL, stored_ms = ?
-           WHERE kit_id = ? AND file_id = ? AND state NOT IN ('deleted', 'stored') RETURNING *`,
-          now_ms,
-          kit_id,
-          file_id,
-        );
+        const [row] = await sql(queries)`UPDATE files SET state = 'stored', received = bytes,
+          token_hash = NULL, stored_ms = ${now_ms}
+          WHERE kit_id = ${kit_id} AND file_id = ${file_id} AND state NOT IN ('deleted', 'stored') RETURNING *`;
         if (row) await enqueueFile(queries, fileRow.parse(row), now_ms);
         await announce(queries, [done]);
       });
@@ -283,11 +253,8 @@ export function fileStore({ database, announce, enqueueFile }: FileStoreContext)
 
     /** Deletes those of a kind that came before. */
     async expireFiles(kind: FileKind, before_ms: number): Promise<readonly Change[]> {
-      const expired = await database.all(
-        `UPDATE files SET state = 'deleted', thumbnail = NULL WHERE state = 'stored' AND kind = ? AND stored_ms < ? RETURNING kit_id, file_id`,
-        kind,
-        before_ms,
-      );
+      const expired = await sql(database)`UPDATE files SET state = 'deleted', thumbnail = NULL
+        WHERE state = 'stored' AND kind = ${kind} AND stored_ms < ${before_ms} RETURNING kit_id, file_id`;
       const changes = expired.map(changeOf);
       if (changes.length > 0) await announce(database, changes);
       return changes;

@@ -8,7 +8,7 @@ import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
 import { isMisdated } from './retention.ts';
 import { arrivedMessages, bodyOf, messagesOf, openSegment, packSegment } from './segment.ts';
-import type { Database, Queries, Row, SqlValue } from '../sql/database.ts';
+import { sql, type Database, type Queries, type Row, type SqlValue } from '../sql/database.ts';
 import { places, portions } from '../sql/many-rows.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
@@ -52,11 +52,8 @@ export async function waitingKit(
   now_ms: number,
   all: boolean,
 ): Promise<string | undefined> {
-  const [row] = await queries.all(
-    `SELECT kit_id FROM kits WHERE landed >= ? OR (landed > 0 AND landed_ms <= ?) ORDER BY landed DESC LIMIT 1`,
-    all ? 1 : portion_messages,
-    now_ms - landed_wait_ms,
-  );
+  const [row] = await sql(queries)`SELECT kit_id FROM kits WHERE landed >= ${all ? 1 : portion_messages}
+    OR (landed > 0 AND landed_ms <= ${now_ms - landed_wait_ms}) ORDER BY landed DESC LIMIT 1`;
   return row && String(row['kit_id']);
 }
 
@@ -69,11 +66,8 @@ export async function compactKit(
   const rows = await readLanded(database, kit_id);
   if (rows.length === 0) {
     // The count of a process that ended between two versions of it.
-    await database.all(
-      'UPDATE kits SET landed = 0 WHERE kit_id = ? AND NOT EXISTS (SELECT 1 FROM history_in WHERE kit_id = ?)',
-      kit_id,
-      kit_id,
-    );
+    await sql(database)`UPDATE kits SET landed = 0 WHERE kit_id = ${kit_id} AND NOT EXISTS (SELECT 1
+      FROM history_in WHERE kit_id = ${kit_id})`;
     return 0;
   }
   const { landed, found } = await partsOf(rows, tombstones);
@@ -98,21 +92,14 @@ export async function compactKit(
       );
       if (gone.length < landed.length) throw new Outrun();
       for (const id of joined.ids) {
-        const replaced = await queries.all(
-          'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
-          kit_id,
-          id,
-        );
+        const replaced = await sql(queries)`DELETE FROM history WHERE kit_id = ${kit_id}
+          AND id = ${id} RETURNING id`;
         if (replaced.length === 0) throw new Outrun();
       }
       await insertSegments(queries, kit_id, segments);
       await noteChanged(queries, kit_id, parts);
-      await queries.all(
-        'UPDATE kits SET landed = landed - ?, landed_ms = ? WHERE kit_id = ?',
-        count,
-        now_ms,
-        kit_id,
-      );
+      await sql(queries)`UPDATE kits SET landed = landed - ${count}, landed_ms = ${now_ms}
+        WHERE kit_id = ${kit_id}`;
       // The row of the kit is locked: an erasure is either seen here, or finds these segments.
       if (!isSame(tombstones, await readTombstones(queries, kit_id))) throw new Outrun();
       return count;
@@ -131,11 +118,8 @@ function isSame(some: Tombstones, others: Tombstones): boolean {
 }
 
 async function readLanded(database: Database, kit_id: string): Promise<readonly Row[]> {
-  const rows = await database.all(
-    'SELECT id, messages, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
-    kit_id,
-    portion_rows_max,
-  );
+  const rows = await sql(database)`SELECT id, messages, LENGTH(body) AS bytes
+    FROM history_in WHERE kit_id = ${kit_id} ORDER BY id LIMIT ${portion_rows_max}`;
   const sum = { messages: 0, bytes: 0 };
   const last = rows.findIndex((row) => {
     sum.messages += Number(row['messages']);
@@ -145,13 +129,9 @@ async function readLanded(database: Database, kit_id: string): Promise<readonly 
   const some = last < 0 ? rows : rows.slice(0, last + 1);
   const [first, to] = [some[0], some.at(-1)];
   if (!first || !to) return [];
-  return database.all(
-    'SELECT id, landed_ms, arrived_ms, messages, body FROM history_in WHERE kit_id = ? AND id BETWEEN ? AND ? ORDER BY id LIMIT ?',
-    kit_id,
-    String(first['id']),
-    String(to['id']),
-    some.length,
-  );
+  return sql(database)`SELECT id, landed_ms, arrived_ms, messages, body
+    FROM history_in WHERE kit_id = ${kit_id} AND id BETWEEN ${String(first['id'])}
+    AND ${String(to['id'])} ORDER BY id LIMIT ${some.length}`;
 }
 
 /** The messages of the rows, and the rows that were read: the rest is left for the next portion once `pass_chars_max` is reached. */
@@ -198,16 +178,10 @@ function placeOf({ class: its, day, epoch, misdated }: Omit<Part, 'messages'>): 
 /** The newest segments of its place that a part may be joined with, the newest first. */
 async function tailsOf(queries: Queries, kit_id: string, part: Part): Promise<readonly string[]> {
   // Ordered by the id alone, SQLite would go through all segments of the kit; an expression leaves it the index of the epoch.
-  const newest = await queries.all(
-    `SELECT id, messages, bytes FROM history WHERE kit_id = ? AND class = ? AND epoch = ? AND day = ? AND misdated = ?
-     ORDER BY id || '' DESC LIMIT ?`,
-    kit_id,
-    part.class,
-    part.epoch,
-    part.day,
-    part.misdated ? 1 : 0,
-    tails_max,
-  );
+  const newest = await sql(queries)`SELECT id, messages, bytes FROM history
+    WHERE kit_id = ${kit_id} AND class = ${part.class} AND epoch = ${part.epoch}
+    AND day = ${part.day} AND misdated = ${part.misdated ? 1 : 0}
+    ORDER BY id || '' DESC LIMIT ${tails_max}`;
   return joinable(newest, part.messages.length);
 }
 
@@ -392,15 +366,9 @@ async function knownOf(
   const [lowest, highest] = [seqs[0], seqs.at(-1)];
   const known = new Set<string>();
   if (!first || lowest === undefined || highest === undefined) return known;
-  const rows = await queries.all(
-    `SELECT id, lo_seq, hi_seq FROM history
-     WHERE kit_id = ? AND class = ? AND epoch = ? AND lo_seq <= ? AND hi_seq >= ?`,
-    kit_id,
-    first.class,
-    first.epoch,
-    highest,
-    lowest,
-  );
+  const rows = await sql(queries)`SELECT id, lo_seq, hi_seq FROM history
+    WHERE kit_id = ${kit_id} AND class = ${first.class} AND epoch = ${first.epoch}
+      AND lo_seq <= ${highest} AND hi_seq >= ${lowest}`;
   // One by one: a kit may make all of its segments overlap.
   for (const row of rows) {
     if (!hasBetween(seqs, Number(row['lo_seq']), Number(row['hi_seq']))) continue;

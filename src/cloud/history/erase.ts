@@ -2,7 +2,7 @@
  * Erases what was observed before a time, of an asset or of a whole kit: its history, figures, and alarms that wait for webhooks.
  * Newest values and tasks are the state of now, not history: they stay.
  */
-import type { Database, Queries } from '../sql/database.ts';
+import { sql, type Database, type Queries } from '../sql/database.ts';
 import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
 import { eraseLosses } from '../stored/losses.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
@@ -54,16 +54,13 @@ export async function mendErasures(queries: Queries): Promise<readonly StoredEra
 /** With the row of the kit locked: commits and passes of the compactor either end before, or see the tombstone. */
 async function bury(queries: Queries, { kit_id, asset_id = '', before_ms }: Erasure, now_ms: number) {
   await queries.all('UPDATE kits SET kit_id = kit_id WHERE kit_id = ?', kit_id);
-  await queries.all(
-    `INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms) VALUES (?, ?, ?, ?)
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET
-       erased_ms = CASE WHEN history_erased.erased_ms > excluded.erased_ms THEN history_erased.erased_ms ELSE excluded.erased_ms END,
-       before_ms = CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
-    kit_id,
-    asset_id,
-    before_ms,
-    now_ms,
-  );
+  await sql(queries)`INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms)
+    VALUES (${kit_id}, ${asset_id}, ${before_ms}, ${now_ms})
+    ON CONFLICT (kit_id, asset_id) DO UPDATE SET
+      erased_ms = CASE WHEN history_erased.erased_ms > excluded.erased_ms THEN history_erased.erased_ms ELSE
+        excluded.erased_ms END,
+      before_ms = CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE
+        excluded.before_ms END`;
 }
 
 interface Round {
@@ -76,11 +73,8 @@ async function divideLanded(database: Database, kit_id: string, round: Round): P
   const [newest] = await database.all('SELECT MAX(id) AS id FROM history_in WHERE kit_id = ?', kit_id);
   if (typeof newest?.['id'] !== 'string') return;
   for (let left = rounds_max; left > 0; left -= 1) {
-    const rows = await database.all(
-      'SELECT 1 AS here FROM history_in WHERE kit_id = ? AND id <= ? LIMIT 1',
-      kit_id,
-      newest['id'],
-    );
+    const rows = await sql(database)`SELECT 1 AS here FROM history_in
+      WHERE kit_id = ${kit_id} AND id <= ${newest['id']} LIMIT 1`;
     if (rows.length === 0) return;
     await compactKit(database, kit_id, round);
   }
@@ -93,13 +87,8 @@ async function eraseSegments(
 ): Promise<void> {
   let after = '';
   for (let round = 0; round < rounds_max; round += 1) {
-    const rows = await database.all(
-      'SELECT * FROM history WHERE kit_id = ? AND (lo_ms < ? OR misdated = 1) AND id > ? ORDER BY id LIMIT ?',
-      kit_id,
-      before_ms,
-      after,
-      portion,
-    );
+    const rows = await sql(database)`SELECT * FROM history WHERE kit_id = ${kit_id}
+      AND (lo_ms < ${before_ms} OR misdated = 1) AND id > ${after} ORDER BY id LIMIT ${portion}`;
     if (rows.length === 0) return;
     await database.transaction(async (queries) => {
       for (const row of rows) {
@@ -110,11 +99,8 @@ async function eraseSegments(
           (message) => !isErased(tombstones, message, Math.min(observedOn(message, place), now_ms - 1)),
         );
         if (messages.length === all.length) continue;
-        const gone = await queries.all(
-          'DELETE FROM history WHERE kit_id = ? AND id = ? RETURNING id',
-          kit_id,
-          String(row['id']),
-        );
+        const gone = await sql(queries)`DELETE FROM history WHERE kit_id = ${kit_id}
+          AND id = ${String(row['id'])} RETURNING id`;
         // The compactor has joined it with others, without what is erased.
         if (gone.length === 0) continue;
         const its = history_classes.find((each) => each === row['class']) ?? 'feed';

@@ -6,7 +6,7 @@ import { day_ms, turn } from '../../platform/time.ts';
 import { readTombstones } from './erasure.ts';
 import { classOf, dayOf } from './message.ts';
 import { bodyOf, type Group, openSegment } from './segment.ts';
-import type { Database, SqlValue } from '../sql/database.ts';
+import { sql, type Database, type SqlValue } from '../sql/database.ts';
 import { places, portions } from '../sql/many-rows.ts';
 
 /** Numbers of one bucket. */
@@ -217,12 +217,9 @@ const segments_at_once = 4;
 
 /** Makes the figures of one day from its segments: late messages only mark the day, and it is made again. False: none has to be made now. */
 export async function rollUpDay(database: Database, now_ms: number): Promise<boolean> {
-  const [changed] = await database.all(
-    `SELECT kit_id, day, mark FROM history_changed WHERE changed = 1 AND (day < ? OR rolled_ms <= ?)
-     ORDER BY rolled_ms, day LIMIT 1`,
-    dayOf(now_ms),
-    now_ms - today_every_ms,
-  );
+  const [changed] = await sql(database)`SELECT kit_id, day, mark FROM history_changed
+    WHERE changed = 1 AND (day < ${dayOf(now_ms)} OR rolled_ms <= ${now_ms - today_every_ms})
+    ORDER BY rolled_ms, day LIMIT 1`;
   if (!changed) return false;
   const kit_id = String(changed['kit_id']);
   const day = Number(changed['day']);
@@ -237,14 +234,9 @@ export async function rollUpDay(database: Database, now_ms: number): Promise<boo
   await database
     .transaction(async (queries) => {
       // What changed meanwhile stays marked, and the day is made again.
-      const [left] = await queries.all(
-        `UPDATE history_changed SET rolled_ms = ?, changed = CASE WHEN mark = ? THEN 0 ELSE 1 END WHERE kit_id = ? AND day = ?
-         RETURNING changed`,
-        now_ms,
-        Number(changed['mark']),
-        kit_id,
-        day,
-      );
+      const [left] = await sql(queries)`UPDATE history_changed SET rolled_ms = ${now_ms}, changed = CASE WHEN
+        mark = ${Number(changed['mark'])} THEN 0 ELSE 1 END WHERE kit_id = ${kit_id} AND day = ${day}
+        RETURNING changed`;
       // Figures of what was erased meanwhile must not be stored.
       if (Number(left?.['changed']) === 1 && (await readTombstones(queries, kit_id)).size > 0)
         throw new Superseded();

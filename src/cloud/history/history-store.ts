@@ -13,7 +13,7 @@ import { bodyOf } from './segment.ts';
 import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './record.ts';
 import { limitLanded, trim } from './trim.ts';
 import type { Message, Reception } from '../read-message.ts';
-import type { Queries, Row } from '../sql/database.ts';
+import { sql, type Queries, type Row } from '../sql/database.ts';
 import type {
   Change,
   Committed,
@@ -127,12 +127,9 @@ export function arrivalReads({ database }: StoreContext) {
      */
     async historyArrivals(kit_id: string, from_ms: number): Promise<Arrivals> {
       const [kit] = await database.all('SELECT arrived_ms FROM kits WHERE kit_id = ?', kit_id);
-      const sizes = await database.all(
-        'SELECT arrived_ms, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? AND arrived_ms >= ? ORDER BY arrived_ms LIMIT ?',
-        kit_id,
-        from_ms,
-        landed_rows_max,
-      );
+      const sizes = await sql(database)`SELECT arrived_ms, LENGTH(body) AS bytes
+        FROM history_in WHERE kit_id = ${kit_id} AND arrived_ms >= ${from_ms}
+        ORDER BY arrived_ms LIMIT ${landed_rows_max}`;
       let bytes = 0;
       const beyond = sizes.find((row, index) => {
         bytes += Number(row['bytes']);
@@ -141,12 +138,8 @@ export function arrivalReads({ database }: StoreContext) {
       const cut = beyond ?? (sizes.length === landed_rows_max ? sizes.at(-1) : undefined);
       const end_ms = Number(kit?.['arrived_ms'] ?? 0);
       const to_ms = cut ? Math.min(end_ms, Number(cut['arrived_ms']) - 1) : end_ms;
-      const rows = await database.all(
-        'SELECT landed_ms, arrived_ms, body FROM history_in WHERE kit_id = ? AND arrived_ms BETWEEN ? AND ?',
-        kit_id,
-        from_ms,
-        to_ms,
-      );
+      const rows = await sql(database)`SELECT landed_ms, arrived_ms, body
+        FROM history_in WHERE kit_id = ${kit_id} AND arrived_ms BETWEEN ${from_ms} AND ${to_ms}`;
       return { landed: rows.map(landedOf), to_ms, isCut: to_ms < end_ms };
     },
 
@@ -245,28 +238,21 @@ export function historyReads({ database }: StoreContext) {
 
     /** Figures of a feed that are up to date. */
     async historyDays({ kit_id, channel, from_day, to_day }: DayQuery): Promise<readonly StoredDay[]> {
-      const rows = await database.all(
-        `SELECT history_days.day, history_days.body,
-           CASE WHEN changed = 1 AND lo_ms < to_ms THEN lo_ms ELSE to_ms END AS to_ms
-         FROM history_days
-         LEFT JOIN history_changed ON history_changed.kit_id = history_days.kit_id AND history_changed.day = history_days.day
-         WHERE history_days.kit_id = ? AND channel = ? AND history_days.day BETWEEN ? AND ? ORDER BY history_days.day`,
-        kit_id,
-        channel,
-        from_day,
-        to_day,
-      );
+      const rows = await sql(database)`SELECT history_days.day, history_days.body,
+          CASE WHEN changed = 1 AND lo_ms < to_ms THEN lo_ms ELSE to_ms END AS to_ms
+        FROM history_days
+        LEFT JOIN history_changed ON history_changed.kit_id = history_days.kit_id
+          AND history_changed.day = history_days.day
+        WHERE history_days.kit_id = ${kit_id} AND channel = ${channel}
+          AND history_days.day BETWEEN ${from_day} AND ${to_day} ORDER BY history_days.day`;
       return rows.map((row) => ({ day: Number(row['day']), to_ms: Number(row['to_ms']), body: bodyOf(row) }));
     },
 
     /** By epoch, newest first: one more than `holes_max` where there are more. */
     async historyHoles(kit_id: string): Promise<readonly Hole[]> {
-      const rows = await database.all(
-        `SELECT epoch, lo, hi, lane, reason, messages, reported_ms FROM history_holes
-         WHERE kit_id = ? ORDER BY epoch DESC, lo LIMIT ?`,
-        kit_id,
-        holes_max + 1,
-      );
+      const rows = await sql(database)`SELECT epoch, lo, hi, lane, reason, messages, reported_ms
+        FROM history_holes
+        WHERE kit_id = ${kit_id} ORDER BY epoch DESC, lo LIMIT ${holes_max + 1}`;
       return rows.map(holeOf);
     },
 
@@ -279,11 +265,8 @@ export function historyReads({ database }: StoreContext) {
     async historyOldest(kit_id: string): Promise<Partial<Readonly<Record<HistoryClass, number>>>> {
       const oldest: Partial<Record<HistoryClass, number>> = {};
       for (const each of history_classes) {
-        const [row] = await database.all(
-          'SELECT lo_ms FROM history WHERE kit_id = ? AND class = ? AND misdated = 0 ORDER BY lo_ms LIMIT 1',
-          kit_id,
-          each,
-        );
+        const [row] = await sql(database)`SELECT lo_ms FROM history WHERE kit_id = ${kit_id}
+          AND class = ${each} AND misdated = 0 ORDER BY lo_ms LIMIT 1`;
         if (row) oldest[each] = Number(row['lo_ms']);
       }
       return oldest;
@@ -339,11 +322,8 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
 
     /** Notes since when history is kept, unless it is noted: what came before was acknowledged and not kept. */
     async beginHistory(now_ms: number): Promise<void> {
-      await database.all(
-        'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
-        since_name,
-        String(now_ms),
-      );
+      await sql(database)`INSERT INTO service (name, value) VALUES (${since_name}, ${String(now_ms)})
+        ON CONFLICT (name) DO NOTHING`;
     },
 
     /** Adds the record of an export, after its messages. */
@@ -375,11 +355,8 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
     },
 
     async setHistoryRetention(retention: Retention): Promise<void> {
-      await database.all(
-        'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-        retention_name,
-        JSON.stringify(retention),
-      );
+      await sql(database)`INSERT INTO service (name, value) VALUES (${retention_name},
+        ${JSON.stringify(retention)}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
     },
 
     /** Cuts bounds of erasures that lie ahead of these, and returns them. */
@@ -421,20 +398,14 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
 }
 
 async function readLanded(queries: Queries, kit_id: string): Promise<readonly StoredLanded[]> {
-  const sizes = await queries.all(
-    'SELECT id, LENGTH(body) AS bytes FROM history_in WHERE kit_id = ? ORDER BY id LIMIT ?',
-    kit_id,
-    landed_rows_max,
-  );
+  const sizes = await sql(queries)`SELECT id, LENGTH(body) AS bytes FROM history_in
+    WHERE kit_id = ${kit_id} ORDER BY id LIMIT ${landed_rows_max}`;
   let bytes = 0;
   const beyond = sizes.findIndex((row) => (bytes += Number(row['bytes'])) > landed_bytes_max);
   const last = beyond < 1 ? sizes.at(beyond) : sizes[beyond - 1];
   if (!last) return [];
-  const rows = await queries.all(
-    'SELECT landed_ms, arrived_ms, body FROM history_in WHERE kit_id = ? AND id <= ? ORDER BY id',
-    kit_id,
-    String(last['id']),
-  );
+  const rows = await sql(queries)`SELECT landed_ms, arrived_ms, body FROM history_in
+    WHERE kit_id = ${kit_id} AND id <= ${String(last['id'])} ORDER BY id`;
   return rows.map(landedOf);
 }
 

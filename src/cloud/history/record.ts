@@ -1,7 +1,7 @@
 /** What the database keeps about the history of a kit beside its messages: it goes with an export. */
 import type { CloudAck } from '../../contract/tasks.ts';
 import { lockKits } from '../stored/commit-rows.ts';
-import type { Database, Queries, SqlValue } from '../sql/database.ts';
+import { sql, type Database, type Queries, type SqlValue } from '../sql/database.ts';
 import { places, portions } from '../sql/many-rows.ts';
 import { block_size, blockOf, spanOf } from '../stored/received/number-block.ts';
 import { cutFromRanges, type Range } from '../stored/received/ranges.ts';
@@ -26,11 +26,8 @@ const blocks_at_once = 8;
 
 /** Since when the history is kept: of this kit, where it was imported, else of the database. */
 export async function readSince(queries: Queries, kit_id: string): Promise<number | undefined> {
-  const rows = await queries.all(
-    'SELECT name, value FROM service WHERE name IN (?, ?)',
-    since_name,
-    sinceName(kit_id),
-  );
+  const rows = await sql(queries)`SELECT name, value FROM service
+    WHERE name IN (${since_name}, ${sinceName(kit_id)})`;
   const of = rows.find(({ name }) => name === sinceName(kit_id)) ?? rows[0];
   return of && Number(of['value']);
 }
@@ -43,10 +40,8 @@ export function sinceName(kit_id: string): string {
 
 export async function readRecord(queries: Queries, kit_id: string): Promise<KitRecord> {
   const holes = await queries.all('SELECT * FROM history_holes WHERE kit_id = ? ORDER BY epoch, lo', kit_id);
-  const dropped = await queries.all(
-    'SELECT epoch, dropped FROM received WHERE kit_id = ? AND dropped > 0 ORDER BY epoch',
-    kit_id,
-  );
+  const dropped = await sql(queries)`SELECT epoch, dropped FROM received
+    WHERE kit_id = ${kit_id} AND dropped > 0 ORDER BY epoch`;
   const erased = await queries.all('SELECT asset_id, before_ms FROM history_erased WHERE kit_id = ?', kit_id);
   return {
     since_ms: (await readSince(queries, kit_id)) ?? null,
@@ -80,11 +75,8 @@ export async function writeRecord(
 async function writeSince(queries: Queries, kit_id: string, since_ms: number): Promise<void> {
   const known_ms = await readSince(queries, kit_id);
   if (known_ms !== undefined && known_ms <= since_ms) return;
-  await queries.all(
-    'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-    sinceName(kit_id),
-    String(since_ms),
-  );
+  await sql(queries)`INSERT INTO service (name, value) VALUES (${sinceName(kit_id)}, ${String(since_ms)})
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 }
 
 async function writeDropped(queries: Queries, kit_id: string, dropped: KitRecord['dropped']): Promise<void> {

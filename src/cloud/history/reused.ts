@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { channelOf, readChannel } from '../../contract/topics.ts';
 import type { Message, Refusal } from '../read-message.ts';
-import type { Queries, Row } from '../sql/database.ts';
+import { sql, type Queries, type Row } from '../sql/database.ts';
 import { jsonOf } from '../stored/rows.ts';
 import { texts } from '../texts.ts';
 import { history_classes } from './message.ts';
@@ -38,10 +38,8 @@ export async function findReused(
     Math.max(...seqs),
     Math.min(...seqs),
   );
-  const [landed] = await queries.all(
-    'SELECT MAX(landed_ms) AS last_ms FROM history_in WHERE kit_id = ?',
-    kit_id,
-  );
+  const [landed] = await sql(queries)`SELECT MAX(landed_ms) AS last_ms
+    FROM history_in WHERE kit_id = ${kit_id}`;
   const last_ms = Number(landed?.['last_ms'] ?? Number.POSITIVE_INFINITY);
   const suspects = some.filter((message) => {
     const its = segments.filter((row) => isBetween(message.seq, row, 'seq'));

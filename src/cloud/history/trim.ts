@@ -1,5 +1,5 @@
 /** Deletes what is older than it is kept, or more than a kit may have. Each call deletes a portion, so that nothing waits for it. */
-import type { Queries } from '../sql/database.ts';
+import { sql, type Queries } from '../sql/database.ts';
 import { turn } from '../../platform/time.ts';
 import { dayOf, history_classes, type HistoryClass } from './message.ts';
 import type { Retention } from './retention.ts';
@@ -15,12 +15,9 @@ export async function trim(queries: Queries, retention: Retention, now_ms: numbe
   let deleted = 0;
   for (const each of history_classes) {
     await turn();
-    const rows = await queries.all(
-      `DELETE FROM history WHERE (kit_id, id) IN (SELECT kit_id, id FROM history WHERE class = ? AND day < ? LIMIT ?) RETURNING id`,
-      each,
-      today - retention.days[each],
-      portion,
-    );
+    const rows = await sql(queries)`DELETE FROM history WHERE (kit_id, id) IN (SELECT kit_id, id
+      FROM history WHERE class = ${each} AND day < ${today - retention.days[each]} LIMIT ${portion})
+      RETURNING id`;
     deleted += rows.length;
   }
   const before = today - retention.figures_days;
@@ -40,11 +37,8 @@ export async function trim(queries: Queries, retention: Retention, now_ms: numbe
 }
 
 async function trimSize(queries: Queries, bytes_max: number): Promise<number> {
-  const full = await queries.all(
-    'SELECT kit_id, SUM(bytes) AS bytes FROM history GROUP BY kit_id HAVING SUM(bytes) > ? LIMIT ?',
-    bytes_max,
-    portion,
-  );
+  const full = await sql(queries)`SELECT kit_id, SUM(bytes) AS bytes FROM history
+    GROUP BY kit_id HAVING SUM(bytes) > ${bytes_max} LIMIT ${portion}`;
   let deleted = 0;
   for (const row of full)
     deleted += await trimKit(queries, String(row['kit_id']), Number(row['bytes']) - bytes_max);
@@ -56,12 +50,8 @@ async function trimKit(queries: Queries, kit_id: string, excess: number): Promis
   let left = excess;
   let deleted = 0;
   for (const each of by_size) {
-    const rows = await queries.all(
-      'SELECT id, bytes FROM history WHERE kit_id = ? AND class = ? ORDER BY lo_ms LIMIT ?',
-      kit_id,
-      each,
-      portion,
-    );
+    const rows = await sql(queries)`SELECT id, bytes FROM history WHERE kit_id = ${kit_id}
+      AND class = ${each} ORDER BY lo_ms LIMIT ${portion}`;
     for (const row of rows) {
       if (left <= 0) return deleted;
       await queries.all('DELETE FROM history WHERE kit_id = ? AND id = ?', kit_id, String(row['id']));
@@ -84,11 +74,7 @@ export async function limitLanded(queries: Queries, messages_max: number): Promi
     );
     if (!row) break;
     const messages = Number(row['messages']);
-    await queries.all(
-      'UPDATE kits SET landed = landed - ? WHERE kit_id = ?',
-      messages,
-      String(row['kit_id']),
-    );
+    await sql(queries)`UPDATE kits SET landed = landed - ${messages} WHERE kit_id = ${String(row['kit_id'])}`;
     left -= messages;
     deleted += messages;
   }

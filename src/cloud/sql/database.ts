@@ -19,3 +19,9 @@ export interface Database extends Queries {
   readonly schemaFault: () => Promise<string | undefined>;
   readonly close: () => Promise<void>;
 }
+
+/** Runs a statement with its values where they belong: each `${value}` becomes a parameter, never a part of the text. */
+export function sql(queries: Queries) {
+  return async (parts: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<readonly Row[]> =>
+    queries.all(parts.join('?'), ...values);
+}

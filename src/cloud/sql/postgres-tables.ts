@@ -1,6 +1,6 @@
 /** Makes the tables of PostgreSQL, and what later versions added to them, beside processes of several versions that write them. */
 import { SchemaRefused, StorageUnavailable } from '../../platform/errors.ts';
-import type { Database, Queries, Row } from './database.ts';
+import { sql, type Database, type Queries, type Row } from './database.ts';
 import { additions, type Marks, raised, type Schema, type Upgrade } from './schema.ts';
 import { content_columns, updated_tables } from './tables.ts';
 import { texts } from '../texts.ts';
@@ -142,12 +142,9 @@ export async function readMarks(queries: Queries): Promise<Marks> {
 }
 
 async function writeMarks(queries: Queries, { version, writers_from }: Marks): Promise<void> {
-  await queries.all(
-    `INSERT INTO service (name, value) VALUES ('schema_version', ?), ('writers_from', ?)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    String(version),
-    String(writers_from),
-  );
+  await sql(queries)`INSERT INTO service (name, value) VALUES ('schema_version', ${String(version)}),
+    ('writers_from', ${String(writers_from)})
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 }
 
 interface Writers {

@@ -16,7 +16,7 @@ import { newsOf, noteLosses, assetIn } from '../stored/losses.ts';
 import { takeKitFix } from './partners.ts';
 import { type Numbers, ReceivedNumbers } from '../stored/received/received-numbers.ts';
 import { stateOf } from '../stored/rows.ts';
-import type { Queries } from '../sql/database.ts';
+import { sql, type Queries } from '../sql/database.ts';
 import { allSettled } from '../sql/many-rows.ts';
 import type { Change, Committed, Arrival, FeedArrival } from '../stored/stored.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
@@ -430,11 +430,8 @@ async function clearAssets(queries: Queries, { kit_id, cleared }: Delivery): Pro
   if (typeof state === 'string' && removesWithStamp(stateOf.parse(state).contract)) return [];
   const changes: Change[] = [];
   for (const asset_id of cleared) {
-    const gone = await queries.all(
-      'UPDATE assets SET gone = 1 WHERE kit_id = ? AND asset_id = ? AND gone = 0 AND partner = 0 RETURNING asset_id',
-      kit_id,
-      asset_id,
-    );
+    const gone = await sql(queries)`UPDATE assets SET gone = 1 WHERE kit_id = ${kit_id}
+      AND asset_id = ${asset_id} AND gone = 0 AND partner = 0 RETURNING asset_id`;
     changes.push(...gone.map((): Change => ({ kind: 'asset_gone', kit_id, asset_id })));
   }
   return changes;

@@ -15,7 +15,7 @@ import {
   withoutParent,
 } from '../stored/rows.ts';
 import { inPortions, places } from '../sql/many-rows.ts';
-import type { Queries, Row } from '../sql/database.ts';
+import { sql, type Queries, type Row } from '../sql/database.ts';
 import type {
   AssetState,
   KitLabel,
@@ -57,11 +57,8 @@ export function kitStore({ database }: StoreContext) {
     },
 
     async setKitLabel(kit_id: string, label: KitLabel): Promise<void> {
-      await database.all(
-        'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-        labelName(kit_id),
-        JSON.stringify(label),
-      );
+      await sql(database)`INSERT INTO service (name, value) VALUES (${labelName(kit_id)},
+        ${JSON.stringify(label)}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
     },
 
     async assetStates(kit_ids: readonly string[] | '*'): Promise<readonly AssetState[]> {
@@ -92,36 +89,25 @@ export function kitStore({ database }: StoreContext) {
       if (!row) return undefined;
       const asset = assetOf(row);
       if (asset.parent_id === null) return asset;
-      const [parent] = await database.all(
-        'SELECT 1 AS here FROM assets WHERE kit_id = ? AND asset_id = ? AND gone = 0',
-        kit_id,
-        asset.parent_id,
-      );
+      const [parent] = await sql(database)`SELECT 1 AS here FROM assets
+        WHERE kit_id = ${kit_id} AND asset_id = ${asset.parent_id} AND gone = 0`;
       return parent ? asset : withoutParent(asset);
     },
 
     async commands(kit_id: string, asset_id: string): Promise<readonly CommandDefinition[]> {
-      const [row] = await database.all(
-        'SELECT data FROM commands WHERE kit_id = ? AND asset_id = ?',
-        kit_id,
-        asset_id,
-      );
+      const [row] = await sql(database)`SELECT data FROM commands WHERE kit_id = ${kit_id}
+        AND asset_id = ${asset_id}`;
       return row ? commandsOf.parse(row['data']) : [];
     },
 
     async feeds(kit_id: string, asset_id: string): Promise<readonly StoredFeed[]> {
-      const rows = await database.all(
-        `SELECT 'gps' AS feed, time_ms, data FROM partner_fixes WHERE kit_id = ? AND asset_id = ?
-         UNION ALL SELECT feed, time_ms, data FROM feeds WHERE kit_id = ? AND asset_id = ? AND NOT EXISTS (
-           SELECT 1 FROM partner_fixes WHERE partner_fixes.kit_id = feeds.kit_id
-             AND partner_fixes.asset_id = feeds.asset_id AND feeds.feed = 'gps')
-         ORDER BY feed LIMIT ?`,
-        kit_id,
-        asset_id,
-        kit_id,
-        asset_id,
-        feeds_max,
-      );
+      const rows = await sql(database)`SELECT 'gps' AS feed, time_ms, data
+        FROM partner_fixes WHERE kit_id = ${kit_id} AND asset_id = ${asset_id}
+        UNION ALL SELECT feed, time_ms, data FROM feeds WHERE kit_id = ${kit_id}
+          AND asset_id = ${asset_id} AND NOT EXISTS (
+          SELECT 1 FROM partner_fixes WHERE partner_fixes.kit_id = feeds.kit_id
+            AND partner_fixes.asset_id = feeds.asset_id AND feeds.feed = 'gps')
+        ORDER BY feed LIMIT ${feeds_max}`;
       return rows.map(feedOf);
     },
 

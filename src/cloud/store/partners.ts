@@ -14,7 +14,7 @@ import { landFixes } from '../history/landing.ts';
 import { mergePatch } from '../merge-patch.ts';
 import { lockKits } from '../stored/commit-rows.ts';
 import { assetOf, pushedOf } from '../stored/rows.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
 import type {
   Change,
   LandedFix,
@@ -63,11 +63,8 @@ export function partnerStore({ database, announce, keepsHistory }: StoreContext)
 
     async removePartner(kit_id: string, asset_id: string): Promise<boolean> {
       const isGone = await database.transaction(async (queries) => {
-        const asset = await queries.all(
-          'SELECT 1 AS here FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1',
-          kit_id,
-          asset_id,
-        );
+        const asset = await sql(queries)`SELECT 1 AS here FROM assets
+          WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND partner = 1`;
         return asset.length > 0 && noteRemoval(queries, kit_id, asset_id, { isKnownToPeer: false });
       });
       if (isGone) await announce(database, [{ kind: 'asset_gone', kit_id, asset_id }]);
@@ -175,19 +172,12 @@ async function noteRevision(
   asset_id: string,
   { revision, gone = false, peer_revision, created_by = null }: Noted,
 ): Promise<void> {
-  await queries.all(
-    `INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms, created_by)
-     VALUES (?, ?, ?, ?, ?, 0, ?)
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = excluded.revision, gone = excluded.gone,
-       peer_revision = COALESCE(excluded.peer_revision, partner_sync.peer_revision),
-       created_by = COALESCE(partner_sync.created_by, excluded.created_by)`,
-    kit_id,
-    asset_id,
-    revision,
-    gone ? 1 : 0,
-    peer_revision ?? null,
-    created_by,
-  );
+  await sql(queries)`INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms,
+    created_by)
+    VALUES (${kit_id}, ${asset_id}, ${revision}, ${gone ? 1 : 0}, ${peer_revision ?? null}, 0, ${created_by})
+    ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = excluded.revision, gone = excluded.gone,
+      peer_revision = COALESCE(excluded.peer_revision, partner_sync.peer_revision),
+      created_by = COALESCE(partner_sync.created_by, excluded.created_by)`;
 }
 
 /**
@@ -200,19 +190,14 @@ async function editPartner(
   asset_id: string,
   { name, metadata, merges }: PartnerEdit,
 ): Promise<boolean> {
-  const raised = await queries.all(
-    `INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms, created_by)
-     SELECT kit_id, asset_id, 2, 0, NULL, 0, NULL FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = partner_sync.revision + 1 RETURNING revision`,
-    kit_id,
-    asset_id,
-  );
+  const raised = await sql(queries)`INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision,
+    fix_sent_ms, created_by)
+    SELECT kit_id, asset_id, 2, 0, NULL, 0, NULL FROM assets
+      WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND partner = 1
+    ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = partner_sync.revision + 1 RETURNING revision`;
   if (raised.length === 0) return false;
-  const [row] = await queries.all(
-    'SELECT data, time_ms FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1',
-    kit_id,
-    asset_id,
-  );
+  const [row] = await sql(queries)`SELECT data, time_ms FROM assets
+    WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND partner = 1`;
   // Removed by another replica meanwhile.
   if (!row) return false;
   const asset = assetOf({ data: row['data'] });
@@ -234,13 +219,9 @@ async function noteRemoval(
   const next = wasGone ? revision : revision + 1;
   const peer = isKnownToPeer ? { peer_revision: next } : {};
   await noteRevision(queries, kit_id, asset_id, { revision: next, gone: true, ...peer });
-  await queries.all(
-    `DELETE FROM partner_sync WHERE kit_id = ? AND gone = 1 AND asset_id NOT IN
-       (SELECT asset_id FROM partner_sync WHERE kit_id = ? AND gone = 1 ORDER BY revision DESC, asset_id LIMIT ?)`,
-    kit_id,
-    kit_id,
-    removals_max,
-  );
+  await sql(queries)`DELETE FROM partner_sync WHERE kit_id = ${kit_id} AND gone = 1 AND asset_id NOT IN
+    (SELECT asset_id FROM partner_sync WHERE kit_id = ${kit_id} AND gone = 1
+      ORDER BY revision DESC, asset_id LIMIT ${removals_max})`;
   return isGone;
 }
 
@@ -275,12 +256,8 @@ export async function takePartner(
     await putRecord(queries, kit_id, record);
     changes.push({ kind: 'asset', kit_id, asset_id });
   } else {
-    await queries.all(
-      'UPDATE partner_sync SET peer_revision = ? WHERE kit_id = ? AND asset_id = ?',
-      record.revision,
-      kit_id,
-      asset_id,
-    );
+    await sql(queries)`UPDATE partner_sync SET peer_revision = ${record.revision}
+      WHERE kit_id = ${kit_id} AND asset_id = ${asset_id}`;
   }
   const fix = change.fix && (await takeFix(queries, { ...taken, fix: change.fix, time_ms: now_ms }));
   return fix
@@ -298,10 +275,8 @@ function contentOf({ name, type, vendor, model, metadata, parent_id }: PartnerRe
 }
 
 async function isFull(queries: Queries, kit_id: string): Promise<boolean> {
-  const [row] = await queries.all(
-    'SELECT COUNT(*) AS count FROM assets WHERE kit_id = ? AND partner = 1',
-    kit_id,
-  );
+  const [row] = await sql(queries)`SELECT COUNT(*) AS count FROM assets
+    WHERE kit_id = ${kit_id} AND partner = 1`;
   return Number(row?.['count']) >= partner_assets_max;
 }
 
@@ -350,15 +325,9 @@ export async function takeKitFix(
   if (!known?.record) return undefined;
   const { epoch, seq } = message;
   await noteRevision(queries, kit_id, asset_id, { revision: known.revision });
-  const newest = await queries.all(
-    'UPDATE partner_sync SET epoch = ?, seq = ? WHERE kit_id = ? AND asset_id = ? AND (epoch, seq) < (?, ?) RETURNING asset_id',
-    epoch,
-    seq,
-    kit_id,
-    asset_id,
-    epoch,
-    seq,
-  );
+  const newest = await sql(queries)`UPDATE partner_sync SET epoch = ${epoch}, seq = ${seq}
+    WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND (epoch, seq) < (${epoch}, ${seq})
+    RETURNING asset_id`;
   if (newest.length === 0) return [];
   const stored = await takeFix(queries, { kit_id, asset_id, fix, time_ms: now_ms });
   if (!stored) return [];
@@ -376,13 +345,8 @@ async function noteFixSent(
   asset_id: string,
   fix_ms: number,
 ): Promise<void> {
-  await queries.all(
-    'UPDATE partner_sync SET fix_sent_ms = ? WHERE kit_id = ? AND asset_id = ? AND fix_sent_ms < ?',
-    fix_ms,
-    kit_id,
-    asset_id,
-    fix_ms,
-  );
+  await sql(queries)`UPDATE partner_sync SET fix_sent_ms = ${fix_ms}
+    WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND fix_sent_ms < ${fix_ms}`;
 }
 
 /** Stores a partner asset in place of what was known of it. */
@@ -392,22 +356,14 @@ async function putAsset(
   asset: StoredAsset,
   created_ms: number,
 ): Promise<void> {
-  await queries.all(
-    `INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced) VALUES (?, ?, ?, 1, ?, 0, 0, 0)
-     ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data, gone = 0, partner = 1`,
-    kit_id,
-    asset.id,
-    JSON.stringify(asset),
-    created_ms,
-  );
+  await sql(queries)`INSERT INTO assets (kit_id, asset_id, data, partner, time_ms, epoch, seq, unsynced)
+    VALUES (${kit_id}, ${asset.id}, ${JSON.stringify(asset)}, 1, ${created_ms}, 0, 0, 0)
+    ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data, gone = 0, partner = 1`;
 }
 
 async function deleteAsset(queries: Queries, kit_id: string, asset_id: string): Promise<boolean> {
-  const gone = await queries.all(
-    'DELETE FROM assets WHERE kit_id = ? AND asset_id = ? AND partner = 1 RETURNING asset_id',
-    kit_id,
-    asset_id,
-  );
+  const gone = await sql(queries)`DELETE FROM assets WHERE kit_id = ${kit_id}
+    AND asset_id = ${asset_id} AND partner = 1 RETURNING asset_id`;
   for (const table of ['feeds', 'partner_fixes']) {
     await queries.all(`DELETE FROM ${table} WHERE kit_id = ? AND asset_id = ?`, kit_id, asset_id);
   }
@@ -460,16 +416,9 @@ async function replaceFuture(
   { kit_id, asset_id, data, alt_m, time_ms }: FixRow,
   now_ms: number,
 ): Promise<readonly Row[]> {
-  return queries.all(
-    `UPDATE partner_fixes SET data = ?, alt_m = COALESCE(CAST(? AS DOUBLE PRECISION), alt_m), time_ms = ?
-     WHERE kit_id = ? AND asset_id = ? AND time_ms > ? RETURNING asset_id`,
-    JSON.stringify(data),
-    alt_m,
-    time_ms,
-    kit_id,
-    asset_id,
-    now_ms,
-  );
+  return sql(queries)`UPDATE partner_fixes SET data = ${JSON.stringify(data)}, alt_m = COALESCE(CAST(${alt_m}
+    AS DOUBLE PRECISION), alt_m), time_ms = ${time_ms}
+    WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND time_ms > ${now_ms} RETURNING asset_id`;
 }
 
 /** The changes that fixes bring: each message that was the newest, and each asset that moved once. */

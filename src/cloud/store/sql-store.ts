@@ -6,7 +6,7 @@ import { commitReceptions } from './commit.ts';
 import { kitStore } from './kits.ts';
 import { removalStore } from './removed-kits.ts';
 import { partnerStore } from './partners.ts';
-import type { Database, Queries } from '../sql/database.ts';
+import { sql, type Database, type Queries } from '../sql/database.ts';
 import type { ApiKey, Change, Claim, Committed, RepeatableRequest, StoreContext } from '../stored/stored.ts';
 import { taskStore } from './tasks.ts';
 import { enqueue, eraseMessages } from '../webhooks/enqueue.ts';
@@ -32,51 +32,29 @@ function keyStore({ database }: StoreContext) {
 
     /** Replicas may add the same first key at the same time. */
     async addKey(key: ApiKey): Promise<void> {
-      await database.all(
-        `INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key_id) DO NOTHING`,
-        key.key_id,
-        key.user_id,
-        key.label,
-        key.hash,
-        JSON.stringify(key.scopes),
-        JSON.stringify(key.kits),
-        key.created_ms,
-        key.expires_ms,
-      );
+      await sql(database)`INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms,
+        expires_ms)
+        VALUES (${key.key_id}, ${key.user_id}, ${key.label}, ${key.hash}, ${JSON.stringify(key.scopes)},
+          ${JSON.stringify(key.kits)}, ${key.created_ms}, ${key.expires_ms}) ON CONFLICT (key_id) DO NOTHING`;
     },
 
     async changeKey({ key_id, label, scopes, kits, expires_ms }: ApiKey): Promise<void> {
-      await database.all(
-        'UPDATE api_keys SET label = ?, scopes = ?, kits = ?, expires_ms = ? WHERE key_id = ?',
-        label,
-        JSON.stringify(scopes),
-        JSON.stringify(kits),
-        expires_ms,
-        key_id,
-      );
+      await sql(database)`UPDATE api_keys SET label = ${label}, scopes = ${JSON.stringify(scopes)},
+        kits = ${JSON.stringify(kits)}, expires_ms = ${expires_ms} WHERE key_id = ${key_id}`;
     },
 
     /** Stores the secrets of a key. */
     async rotateKey({ key_id, hash, old_hash, old_until_ms }: ApiKey): Promise<void> {
-      await database.all(
-        'UPDATE api_keys SET hash = ?, old_hash = ?, old_until_ms = ? WHERE key_id = ?',
-        hash,
-        old_hash,
-        old_until_ms,
-        key_id,
-      );
+      await sql(database)`UPDATE api_keys SET hash = ${hash}, old_hash = ${old_hash},
+        old_until_ms = ${old_until_ms} WHERE key_id = ${key_id}`;
     },
 
     /** Stores when keys were used last: pairs of key_id and milliseconds since 1970. */
     async noteUses(uses: readonly (readonly [key_id: string, used_ms: number])[]): Promise<void> {
       for (const [key_id, used_ms] of uses) {
-        await database.all(
-          `INSERT INTO key_uses (key_id, used_ms) VALUES (?, ?)
-           ON CONFLICT (key_id) DO UPDATE SET used_ms = excluded.used_ms WHERE excluded.used_ms > key_uses.used_ms`,
-          key_id,
-          used_ms,
-        );
+        await sql(database)`INSERT INTO key_uses (key_id, used_ms) VALUES (${key_id}, ${used_ms})
+          ON CONFLICT (key_id) DO UPDATE SET used_ms = excluded.used_ms
+            WHERE excluded.used_ms > key_uses.used_ms`;
       }
     },
 
@@ -90,21 +68,14 @@ function keyStore({ database }: StoreContext) {
 
     /** `hash` is of the session's secret. */
     async addSession(hash: string, key_id: string, expires_ms: number): Promise<void> {
-      await database.all(
-        'INSERT INTO sessions (hash, key_id, expires_ms) VALUES (?, ?, ?)',
-        hash,
-        key_id,
-        expires_ms,
-      );
+      await sql(database)`INSERT INTO sessions (hash, key_id, expires_ms)
+        VALUES (${hash}, ${key_id}, ${expires_ms})`;
     },
 
     /** The key of a session that is not over. */
     async session(hash: string, now_ms: number): Promise<string | undefined> {
-      const [row] = await database.all(
-        'SELECT key_id FROM sessions WHERE hash = ? AND expires_ms > ?',
-        hash,
-        now_ms,
-      );
+      const [row] = await sql(database)`SELECT key_id FROM sessions WHERE hash = ${hash}
+        AND expires_ms > ${now_ms}`;
       return row && String(row['key_id']);
     },
 
@@ -119,20 +90,12 @@ function requestStore({ database }: StoreContext) {
     /** Claims the key for this request for a day, unless it is in use. */
     async claim({ key_id, idempotency_key, request }: RepeatableRequest, now_ms: number): Promise<Claim> {
       await database.all('DELETE FROM answers WHERE created_ms <= ?', now_ms - answers_kept_ms);
-      const [mine] = await database.all(
-        `INSERT INTO answers (key_id, idempotency_key, request, created_ms) VALUES (?, ?, ?, ?)
-         ON CONFLICT (key_id, idempotency_key) DO NOTHING RETURNING key_id`,
-        key_id,
-        idempotency_key,
-        request,
-        now_ms,
-      );
+      const [mine] = await sql(database)`INSERT INTO answers (key_id, idempotency_key, request, created_ms)
+        VALUES (${key_id}, ${idempotency_key}, ${request}, ${now_ms})
+        ON CONFLICT (key_id, idempotency_key) DO NOTHING RETURNING key_id`;
       if (mine) return { kind: 'mine' };
-      const [row] = await database.all(
-        'SELECT request, answer FROM answers WHERE key_id = ? AND idempotency_key = ?',
-        key_id,
-        idempotency_key,
-      );
+      const [row] = await sql(database)`SELECT request, answer FROM answers
+        WHERE key_id = ${key_id} AND idempotency_key = ${idempotency_key}`;
       const answer = row?.['answer'] ?? null;
       return {
         kind: 'known',
@@ -143,21 +106,14 @@ function requestStore({ database }: StoreContext) {
 
     /** Stores the answer of a claimed request. */
     async answer({ key_id, idempotency_key }: RepeatableRequest, answer: Json): Promise<void> {
-      await database.all(
-        'UPDATE answers SET answer = ? WHERE key_id = ? AND idempotency_key = ?',
-        JSON.stringify(answer),
-        key_id,
-        idempotency_key,
-      );
+      await sql(database)`UPDATE answers SET answer = ${JSON.stringify(answer)}
+        WHERE key_id = ${key_id} AND idempotency_key = ${idempotency_key}`;
     },
 
     /** Releases the key of a claimed request that had no effect. */
     async unclaim({ key_id, idempotency_key }: RepeatableRequest): Promise<void> {
-      await database.all(
-        'DELETE FROM answers WHERE key_id = ? AND idempotency_key = ? AND answer IS NULL',
-        key_id,
-        idempotency_key,
-      );
+      await sql(database)`DELETE FROM answers WHERE key_id = ${key_id}
+        AND idempotency_key = ${idempotency_key} AND answer IS NULL`;
     },
   };
 }

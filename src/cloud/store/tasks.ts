@@ -2,7 +2,7 @@
 import { type TaskReport, taskReport } from '../../contract/tasks.ts';
 import { readLenient } from '../lenient.ts';
 import { taskOf } from '../stored/rows.ts';
-import type { Queries } from '../sql/database.ts';
+import { sql, type Queries } from '../sql/database.ts';
 import type { StoreContext, StoredTask, TaskOrder, TaskQuery, Arrival, Applied } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
@@ -23,37 +23,21 @@ export function taskStore({ database, announce }: StoreContext) {
   return {
     async addTask(order: TaskOrder): Promise<StoredTask> {
       const { kit_id, task_id, asset_id, command_name, payload, created_ms, due_ms } = order;
-      const [row] = await database.all(
-        `INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload, status, revision, result, requested_by,
-           requested_by_name, created_ms, updated_ms, due_ms)
-         VALUES (?, ?, ?, ?, ?, 'pending', 0, '{}', ?, ?, ?, ?, ?) RETURNING *`,
-        kit_id,
-        task_id,
-        asset_id,
-        command_name,
-        JSON.stringify(payload),
-        order.requested_by,
-        order.requested_by_name,
-        created_ms,
-        created_ms,
-        due_ms,
-      );
-      await database.all(
-        `DELETE FROM tasks WHERE kit_id = ? AND status IN ('completed', 'failed') AND task_id NOT IN
-           (SELECT task_id FROM tasks WHERE kit_id = ? ORDER BY created_ms DESC LIMIT ?)`,
-        kit_id,
-        kit_id,
-        tasks_max,
-      );
+      const [row] = await sql(database)`INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload,
+        status, revision, result, requested_by,
+          requested_by_name, created_ms, updated_ms, due_ms)
+        VALUES (${kit_id}, ${task_id}, ${asset_id}, ${command_name}, ${JSON.stringify(payload)}, 'pending', 0,
+          '{}', ${order.requested_by}, ${order.requested_by_name}, ${created_ms}, ${created_ms}, ${due_ms})
+          RETURNING *`;
+      await sql(database)`DELETE FROM tasks WHERE kit_id = ${kit_id}
+        AND status IN ('completed', 'failed') AND task_id NOT IN
+        (SELECT task_id FROM tasks WHERE kit_id = ${kit_id} ORDER BY created_ms DESC LIMIT ${tasks_max})`;
       return announced(taskOf(row ?? {}));
     },
 
     async task(kit_id: string, task_id: string): Promise<StoredTask | undefined> {
-      const [row] = await database.all(
-        'SELECT * FROM tasks WHERE kit_id = ? AND task_id = ?',
-        kit_id,
-        task_id,
-      );
+      const [row] = await sql(database)`SELECT * FROM tasks
+        WHERE kit_id = ${kit_id} AND task_id = ${task_id}`;
       return row && taskOf(row);
     },
 
@@ -136,12 +120,9 @@ async function failTask(
 
 /** The tasks of which no kit has reported anything by their due time. */
 async function readSilent(queries: Queries, now_ms: number): Promise<readonly TaskId[]> {
-  const rows = await queries.all(
-    `SELECT kit_id, task_id FROM tasks WHERE status = 'pending' AND revision = 0 AND due_ms < ?
-     ORDER BY kit_id, task_id LIMIT ?`,
-    now_ms,
-    silent_at_once,
-  );
+  const rows = await sql(queries)`SELECT kit_id, task_id FROM tasks WHERE status = 'pending'
+    AND revision = 0 AND due_ms < ${now_ms}
+    ORDER BY kit_id, task_id LIMIT ${silent_at_once}`;
   return rows.map((row) => ({ kit_id: String(row['kit_id']), task_id: String(row['task_id']) }));
 }
 

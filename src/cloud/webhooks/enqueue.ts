@@ -1,6 +1,6 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
 import { z } from 'zod';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
 import { allSettled, places, portions } from '../sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
 import { texts } from './texts.ts';
@@ -180,13 +180,8 @@ async function add(queries: Queries, { webhook, events, now_ms }: Addition): Pro
 }
 
 async function count(queries: Queries, { webhook_id, accepted, dead, missed }: Added): Promise<void> {
-  await queries.all(
-    'UPDATE webhooks SET accepted = accepted + ?, dead = dead + ?, missed = missed + ? WHERE webhook_id = ?',
-    accepted,
-    dead,
-    missed,
-    webhook_id,
-  );
+  await sql(queries)`UPDATE webhooks SET accepted = accepted + ${accepted}, dead = dead + ${dead},
+    missed = missed + ${missed} WHERE webhook_id = ${webhook_id}`;
 }
 
 /** Deletes the oldest dead messages beyond the limit. */
@@ -194,13 +189,10 @@ export async function limitDead(queries: Queries, webhook_id: string): Promise<v
   const [row] = await queries.all('SELECT dead FROM webhooks WHERE webhook_id = ?', webhook_id);
   const excess = Number(row?.['dead'] ?? 0) - dead_max;
   if (excess <= 0) return;
-  const gone = await queries.all(
-    `DELETE FROM webhook_messages WHERE webhook_id = ? AND state = 'dead' AND id IN (
-       SELECT id FROM webhook_messages WHERE webhook_id = ? AND state = 'dead' ORDER BY dead_ms, id LIMIT ?) RETURNING id`,
-    webhook_id,
-    webhook_id,
-    excess,
-  );
+  const gone = await sql(queries)`DELETE FROM webhook_messages WHERE webhook_id = ${webhook_id}
+    AND state = 'dead' AND id IN (
+    SELECT id FROM webhook_messages WHERE webhook_id = ${webhook_id} AND state = 'dead'
+      ORDER BY dead_ms, id LIMIT ${excess}) RETURNING id`;
   await countPurged(queries, webhook_id, { dead: gone.length, waiting: 0 });
 }
 
@@ -210,12 +202,8 @@ export async function countPurged(
   webhook_id: string,
   { dead, waiting }: { readonly dead: number; readonly waiting: number },
 ): Promise<void> {
-  await queries.all(
-    'UPDATE webhooks SET dead = dead - ?, purged = purged + ? WHERE webhook_id = ?',
-    dead,
-    dead + waiting,
-    webhook_id,
-  );
+  await sql(queries)`UPDATE webhooks SET dead = dead - ${dead}, purged = purged + ${dead + waiting}
+    WHERE webhook_id = ${webhook_id}`;
 }
 
 /** Deletes alarms that wait for webhooks, or were given up, and are erased. */

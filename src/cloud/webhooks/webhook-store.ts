@@ -1,5 +1,5 @@
 /** Webhooks and their messages on an SQL database. */
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
+import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
 import { allSettled } from '../sql/many-rows.ts';
 import type { AlarmSeverity } from '../severity.ts';
 import type { StoreContext } from '../stored/stored.ts';
@@ -32,21 +32,16 @@ async function noteSilences(queries: Queries, now_ms: number): Promise<boolean> 
 }
 
 async function begun(queries: Queries, now_ms: number): Promise<readonly WebhookEvent[]> {
-  const rows = await queries.all(
-    `SELECT kit_id, state, heard_ms, vouched_ms FROM kits
-     WHERE silent_ms IS NULL AND state IS NOT NULL AND COALESCE(heard_ms, 0) <= ? AND COALESCE(vouched_ms, 0) <= ? ORDER BY kit_id`,
-    now_ms - silent_after_ms,
-    now_ms - silent_after_ms,
-  );
+  const rows = await sql(queries)`SELECT kit_id, state, heard_ms, vouched_ms FROM kits
+    WHERE silent_ms IS NULL AND state IS NOT NULL
+      AND COALESCE(heard_ms, 0) <= ${now_ms - silent_after_ms}
+      AND COALESCE(vouched_ms, 0) <= ${now_ms - silent_after_ms} ORDER BY kit_id`;
   const events: WebhookEvent[] = [];
   for (const { kit_id, state, heard_ms, vouched_ms } of rows) {
     if (!stateOf.parse(state).online) continue;
     const present_ms = Math.max(Number(heard_ms ?? 0), Number(vouched_ms ?? 0));
-    const [mine] = await queries.all(
-      'UPDATE kits SET silent_ms = ? WHERE kit_id = ? AND silent_ms IS NULL RETURNING kit_id',
-      present_ms,
-      String(kit_id),
-    );
+    const [mine] = await sql(queries)`UPDATE kits SET silent_ms = ${present_ms}
+      WHERE kit_id = ${String(kit_id)} AND silent_ms IS NULL RETURNING kit_id`;
     if (mine) events.push(silenceOf(String(kit_id), { online: false, present_ms, time_ms: now_ms }));
   }
   return events;
@@ -60,11 +55,8 @@ async function ended(queries: Queries, now_ms: number): Promise<readonly Webhook
   const events: WebhookEvent[] = [];
   for (const { kit_id, state, heard_ms, vouched_ms, since_ms, silent_ms } of rows) {
     const present_ms = Math.max(Number(heard_ms ?? 0), Number(vouched_ms ?? 0));
-    const [mine] = await queries.all(
-      'UPDATE kits SET silent_ms = NULL WHERE kit_id = ? AND silent_ms = ? RETURNING kit_id',
-      String(kit_id),
-      Number(silent_ms),
-    );
+    const [mine] = await sql(queries)`UPDATE kits SET silent_ms = NULL
+      WHERE kit_id = ${String(kit_id)} AND silent_ms = ${Number(silent_ms)} RETURNING kit_id`;
     const presence = { state: stateOf.parse(state), heard_ms: present_ms, vouched_ms: present_ms };
     // A change of its presence meanwhile was an event itself.
     const isAnnounced = Number(since_ms ?? 0) > Number(silent_ms);
@@ -206,10 +198,8 @@ export function webhookRegistry({ database }: StoreContext) {
     /** With its messages. */
     async removeWebhook(webhook_id: string): Promise<boolean> {
       return database.transaction(async (queries) => {
-        const gone = await queries.all(
-          'DELETE FROM webhooks WHERE webhook_id = ? RETURNING webhook_id',
-          webhook_id,
-        );
+        const gone = await sql(queries)`DELETE FROM webhooks WHERE webhook_id = ${webhook_id}
+          RETURNING webhook_id`;
         await queries.all('DELETE FROM webhook_messages WHERE webhook_id = ?', webhook_id);
         return gone.length > 0;
       });
@@ -310,11 +300,7 @@ export function webhookQueue({ database }: StoreContext) {
           webhook_id,
           ...(ids === '*' ? [] : ids),
         );
-        await queries.all(
-          'UPDATE webhooks SET dead = dead - ? WHERE webhook_id = ?',
-          rows.length,
-          webhook_id,
-        );
+        await sql(queries)`UPDATE webhooks SET dead = dead - ${rows.length} WHERE webhook_id = ${webhook_id}`;
         return rows.length;
       });
     },
@@ -380,12 +366,9 @@ async function settle(queries: Queries, settlement: Settlement): Promise<Settled
         ...mine,
       );
       if (gone.length === 0) return unchanged;
-      await queries.all(
-        `UPDATE webhooks SET delivered = delivered + 1, delivered_ms = ?, failures = 0, failing_since_ms = NULL,
-           pause_until_ms = 0, last_fault = NULL WHERE webhook_id = ?`,
-        settlement.now_ms,
-        webhook_id,
-      );
+      await sql(queries)`UPDATE webhooks SET delivered = delivered + 1, delivered_ms = ${settlement.now_ms},
+        failures = 0, failing_since_ms = NULL,
+        pause_until_ms = 0, last_fault = NULL WHERE webhook_id = ${webhook_id}`;
       return unchanged;
     }
     case 'failed':
@@ -399,34 +382,18 @@ type Failed = Extract<Settlement, { kind: 'failed' }>;
 async function fail(queries: Queries, failed: Failed): Promise<Settled> {
   const { webhook_id, id, lease, now_ms, reason, retry_ms, pause_until_ms, disable } = failed;
   const isDead = retry_ms === null;
-  const mine = await queries.all(
-    `UPDATE webhook_messages SET lease = '', lease_ms = 0, reason = ?, state = ?, next_ms = ?, dead_ms = ?
-     WHERE webhook_id = ? AND id = ? AND lease = ? RETURNING id`,
-    reason,
-    isDead ? 'dead' : 'waiting',
-    retry_ms ?? 0,
-    isDead ? now_ms : null,
-    webhook_id,
-    id,
-    lease,
-  );
+  const mine = await sql(queries)`UPDATE webhook_messages SET lease = '', lease_ms = 0, reason = ${reason},
+    state = ${isDead ? 'dead' : 'waiting'}, next_ms = ${retry_ms ?? 0}, dead_ms = ${isDead ? now_ms : null}
+    WHERE webhook_id = ${webhook_id} AND id = ${id} AND lease = ${lease} RETURNING id`;
   if (mine.length === 0) return unchanged;
-  const [row] = await queries.all(
-    `UPDATE webhooks SET failures = failures + 1, failing_since_ms = COALESCE(failing_since_ms, ?), pause_until_ms = ?,
-       last_fault = ?, dead = dead + ? WHERE webhook_id = ? RETURNING failing_since_ms, disabled_reason`,
-    now_ms,
-    pause_until_ms,
-    reason,
-    isDead ? 1 : 0,
-    webhook_id,
-  );
+  const [row] = await sql(queries)`UPDATE webhooks SET failures = failures + 1,
+    failing_since_ms = COALESCE(failing_since_ms, ${now_ms}), pause_until_ms = ${pause_until_ms},
+    last_fault = ${reason}, dead = dead + ${isDead ? 1 : 0} WHERE webhook_id = ${webhook_id}
+      RETURNING failing_since_ms, disabled_reason`;
   if (isDead) await limitDead(queries, webhook_id);
   const isLong = disable !== undefined && Number(row?.['failing_since_ms']) <= disable.failing_since_ms;
   if (!isLong || row?.['disabled_reason'] !== null) return unchanged;
-  await queries.all(
-    'UPDATE webhooks SET disabled_reason = ? WHERE webhook_id = ?',
-    disable.reason,
-    webhook_id,
-  );
+  await sql(queries)`UPDATE webhooks SET disabled_reason = ${disable.reason}
+    WHERE webhook_id = ${webhook_id}`;
   return { disabled: true };
 }

@@ -16,7 +16,7 @@ import { type Place, putNewest } from './newest.ts';
 import { type News, noteLosses } from '../../stored/losses.ts';
 import { takePartner } from '../partners.ts';
 import { jsonOf, stateOf } from '../../stored/rows.ts';
-import type { Queries, Row } from '../../sql/database.ts';
+import { sql, type Queries, type Row } from '../../sql/database.ts';
 import type { Change, StoredKit, Arrival, Applied } from '../../stored/stored.ts';
 import { texts } from '../../texts.ts';
 
@@ -129,12 +129,8 @@ async function applyDrops(queries: Queries, { kit_id, message, now_ms }: Arrival
   const rowsOf = (drops: typeof read.data.drops): number => drops.reduce((sum, { rows }) => sum + rows, 0);
   // A superseded value is not a loss.
   const superseded = rowsOf(read.data.drops.filter(({ reason }) => reason === 'superseded'));
-  await queries.all(
-    'UPDATE kits SET dropped = dropped + ?, superseded = superseded + ? WHERE kit_id = ?',
-    rowsOf(read.data.drops) - superseded,
-    superseded,
-    kit_id,
-  );
+  await sql(queries)`UPDATE kits SET dropped = dropped + ${rowsOf(read.data.drops) - superseded},
+    superseded = superseded + ${superseded} WHERE kit_id = ${kit_id}`;
   await noteLosses(queries, kit_id, { dropped: droppedNews(read.data) }, now_ms);
   return [{ kind: 'kit', kit_id }];
 }
@@ -160,24 +156,14 @@ async function applyRoster(queries: Queries, { kit_id, message }: Arrival): Prom
   const assets = JSON.stringify(read.data.assets);
   if ((await putNewest(queries, place, { assets }, message)) !== 'stored') return [];
   const { epoch, seq, time_ms } = message;
-  const older = await queries.all(
-    'SELECT asset_id FROM assets WHERE kit_id = ? AND partner = 0 AND gone = 0 AND (epoch, seq) < (?, ?)',
-    kit_id,
-    epoch,
-    seq,
-  );
+  const older = await sql(queries)`SELECT asset_id FROM assets WHERE kit_id = ${kit_id}
+    AND partner = 0 AND gone = 0 AND (epoch, seq) < (${epoch}, ${seq})`;
   const named = new Set(read.data.assets);
   const changes: Change[] = [];
   for (const asset_id of older.map((row) => String(row['asset_id']))) {
     if (named.has(asset_id)) continue;
-    await queries.all(
-      'UPDATE assets SET gone = 1, epoch = ?, seq = ?, time_ms = ? WHERE kit_id = ? AND asset_id = ?',
-      epoch,
-      seq,
-      time_ms,
-      kit_id,
-      asset_id,
-    );
+    await sql(queries)`UPDATE assets SET gone = 1, epoch = ${epoch}, seq = ${seq}, time_ms = ${time_ms}
+      WHERE kit_id = ${kit_id} AND asset_id = ${asset_id}`;
     changes.push({ kind: 'asset_gone', kit_id, asset_id });
   }
   return changes;
@@ -186,12 +172,8 @@ async function applyRoster(queries: Queries, { kit_id, message }: Arrival): Prom
 /** Returns whether the announcement is older than the newest roster and its asset is missing there. */
 async function isRemovedByRoster(queries: Queries, arrival: Arrival, asset_id: string): Promise<boolean> {
   const { kit_id, message } = arrival;
-  const [row] = await queries.all(
-    'SELECT assets FROM rosters WHERE kit_id = ? AND (epoch, seq) > (?, ?)',
-    kit_id,
-    message.epoch,
-    message.seq,
-  );
+  const [row] = await sql(queries)`SELECT assets FROM rosters WHERE kit_id = ${kit_id}
+    AND (epoch, seq) > (${message.epoch}, ${message.seq})`;
   return row !== undefined && !ids.parse(row['assets']).includes(asset_id);
 }
 
@@ -220,12 +202,8 @@ export async function applyState(
   const read = readLenient(kitState, message.data);
   if ('fault' in read) return read;
   const { epoch, seq } = message;
-  const [row] = await queries.all(
-    'SELECT state, state_epoch, state_seq, since_ms FROM kits WHERE kit_id = ? AND (?, ?) > (state_epoch, state_seq)',
-    kit_id,
-    epoch,
-    seq,
-  );
+  const [row] = await sql(queries)`SELECT state, state_epoch, state_seq, since_ms
+    FROM kits WHERE kit_id = ${kit_id} AND (${epoch}, ${seq}) > (state_epoch, state_seq)`;
   if (!row) return undefined;
   const known = knownOf(row);
   const isTimed = !isWill(read.data) && !message.unsynced;
@@ -236,14 +214,8 @@ export async function applyState(
   const isTurn = known.state?.online !== online;
   // By the clock of the service. Null: that was before anybody looked.
   const turned_ms = isWill(data) && !known.state ? null : Math.min(time_ms, now_ms);
-  await queries.all(
-    'UPDATE kits SET state = ?, state_epoch = ?, state_seq = ?, since_ms = ? WHERE kit_id = ?',
-    JSON.stringify(report),
-    epoch,
-    seq,
-    isTurn ? turned_ms : known.since_ms,
-    kit_id,
-  );
+  await sql(queries)`UPDATE kits SET state = ${JSON.stringify(report)}, state_epoch = ${epoch},
+    state_seq = ${seq}, since_ms = ${isTurn ? turned_ms : known.since_ms} WHERE kit_id = ${kit_id}`;
   return {
     changes: [{ kind: 'kit', kit_id, ...(isTurn && { turned: { online, reason, epoch, seq, time_ms } }) }],
     kept: isRepeated(known, report, epoch)
@@ -298,11 +270,9 @@ interface Noticing extends Pick<Arrival, 'kit_id' | 'now_ms'> {
  * clock is not set. Never before the newest message of the kit: where its clock is ahead, the end would stand before what it ends.
  */
 async function noticedAt(queries: Queries, { kit_id, known, now_ms }: Noticing): Promise<number> {
-  const [newest] = await queries.all(
-    `SELECT time_ms FROM (SELECT time_ms, epoch, seq FROM kit_parts WHERE kit_id = ?
-       UNION ALL SELECT time_ms, epoch, seq FROM feeds WHERE kit_id = ?) AS known ORDER BY epoch DESC, seq DESC LIMIT 1`,
-    kit_id,
-    kit_id,
-  );
+  const [newest] = await sql(queries)`SELECT time_ms FROM (SELECT time_ms, epoch, seq
+    FROM kit_parts WHERE kit_id = ${kit_id}
+    UNION ALL SELECT time_ms, epoch, seq FROM feeds WHERE kit_id = ${kit_id}) AS known
+      ORDER BY epoch DESC, seq DESC LIMIT 1`;
   return Math.max(now_ms, known.state?.said_ms ?? 0, Number(newest?.['time_ms'] ?? 0));
 }

@@ -1,5 +1,5 @@
 /** Keeps the newest of several values, whatever the order in which they come. */
-import type { Queries, SqlValue } from '../../sql/database.ts';
+import { sql, type Queries, type SqlValue } from '../../sql/database.ts';
 import type { Stamp } from '../../stored/stored.ts';
 
 export interface Place {
@@ -66,10 +66,8 @@ export async function putNewest(
  * again: without this, those that are gone would take the places of new ones for good.
  */
 export async function forgetGone(queries: Queries, kit_id: string): Promise<boolean> {
-  const gone = await queries.all(
-    'DELETE FROM assets WHERE kit_id = ? AND gone = 1 AND partner = 0 RETURNING asset_id',
-    kit_id,
-  );
+  const gone = await sql(queries)`DELETE FROM assets WHERE kit_id = ${kit_id} AND gone = 1
+    AND partner = 0 RETURNING asset_id`;
   if (gone.length === 0) return false;
   for (const table of ['commands', 'asset_status', 'feeds'])
     await queries.all(

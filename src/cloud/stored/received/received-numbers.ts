@@ -7,7 +7,7 @@ import type { CloudAck } from '../../../contract/tasks.ts';
 import { blockOf, NumberBlock, spanOf } from './number-block.ts';
 import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
-import type { Queries, Row, SqlValue } from '../../sql/database.ts';
+import { sql, type Queries, type Row, type SqlValue } from '../../sql/database.ts';
 import { inPortions, places, portions } from '../../sql/many-rows.ts';
 
 /** Epochs of one kit whose numbers are kept, those first that were touched last. */
@@ -241,54 +241,33 @@ async function forget(queries: Queries, { kit_id, epoch, blocks, forgotten: rang
   const isMore = [...blocks.values()].some((block) => block.isNew && !block.numbers.isFull);
   const rows = !isMore
     ? []
-    : await queries.all(
-        `DELETE FROM received_blocks WHERE kit_id = ? AND epoch = ? AND block >= 0 AND block NOT IN
-           (SELECT block FROM received_blocks WHERE kit_id = ? AND epoch = ? AND block >= 0
-            ORDER BY touched_ms DESC, block DESC LIMIT ?)
-         RETURNING numbers, lowest, highest`,
-        kit_id,
-        epoch,
-        kit_id,
-        epoch,
-        blocks_max,
-      );
+    : await sql(queries)`DELETE FROM received_blocks WHERE kit_id = ${kit_id}
+      AND epoch = ${epoch} AND block >= 0 AND block NOT IN
+        (SELECT block FROM received_blocks WHERE kit_id = ${kit_id} AND epoch = ${epoch} AND block >= 0
+         ORDER BY touched_ms DESC, block DESC LIMIT ${blocks_max})
+      RETURNING numbers, lowest, highest`;
   if (rows.length + ranges.length === 0) return;
   const count = rows.reduce((sum, row) => sum + Number(row['numbers']), sizeOf(ranges));
   const lowest = Math.min(...rows.map((row) => Number(row['lowest'])), ...ranges.map(([first]) => first));
   const highest = Math.max(...rows.map((row) => Number(row['highest'])), ...ranges.map(([, last]) => last));
-  await queries.all(
-    `INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
-     VALUES (?, ?, ?, '', ?, ?, ?, ?)
-     ON CONFLICT (kit_id, epoch, block) DO UPDATE SET numbers = received_blocks.numbers + excluded.numbers,
-       lowest = CASE WHEN excluded.lowest < received_blocks.lowest THEN excluded.lowest ELSE received_blocks.lowest END,
-       highest = CASE WHEN excluded.highest > received_blocks.highest THEN excluded.highest
-         ELSE received_blocks.highest END`,
-    kit_id,
-    epoch,
-    forgotten,
-    count,
-    lowest,
-    highest,
-    now_ms,
-  );
+  await sql(queries)`INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest,
+    touched_ms)
+    VALUES (${kit_id}, ${epoch}, ${forgotten}, '', ${count}, ${lowest}, ${highest}, ${now_ms})
+    ON CONFLICT (kit_id, epoch, block) DO UPDATE SET numbers = received_blocks.numbers + excluded.numbers,
+      lowest = CASE WHEN excluded.lowest < received_blocks.lowest THEN excluded.lowest ELSE
+        received_blocks.lowest END,
+      highest = CASE WHEN excluded.highest > received_blocks.highest THEN excluded.highest
+        ELSE received_blocks.highest END`;
 }
 
 async function forgetEpochs(queries: Queries, kit_id: string): Promise<void> {
-  await queries.all(
-    `DELETE FROM received WHERE kit_id = ? AND epoch NOT IN
-       (SELECT received.epoch FROM received LEFT JOIN received_blocks AS blocks
-          ON blocks.kit_id = received.kit_id AND blocks.epoch = received.epoch
-        WHERE received.kit_id = ? GROUP BY received.epoch
-        ORDER BY COALESCE(MAX(blocks.touched_ms), 0) DESC, received.epoch DESC LIMIT ?)`,
-    kit_id,
-    kit_id,
-    epochs_max,
-  );
-  await queries.all(
-    `DELETE FROM received_blocks WHERE kit_id = ? AND epoch NOT IN (SELECT epoch FROM received WHERE kit_id = ?)`,
-    kit_id,
-    kit_id,
-  );
+  await sql(queries)`DELETE FROM received WHERE kit_id = ${kit_id} AND epoch NOT IN
+    (SELECT received.epoch FROM received LEFT JOIN received_blocks AS blocks
+       ON blocks.kit_id = received.kit_id AND blocks.epoch = received.epoch
+     WHERE received.kit_id = ${kit_id} GROUP BY received.epoch
+     ORDER BY COALESCE(MAX(blocks.touched_ms), 0) DESC, received.epoch DESC LIMIT ${epochs_max})`;
+  await sql(queries)`DELETE FROM received_blocks WHERE kit_id = ${kit_id} AND epoch NOT IN (SELECT epoch
+    FROM received WHERE kit_id = ${kit_id})`;
 }
 
 /** The numbers of a kit that did not come. */
@@ -344,14 +323,10 @@ function holesOf(ranges: readonly Range[], blocks: Row | undefined): number {
 
 /** Everything that is stored of a kit, newest epoch first; of any number of ranges. */
 export async function readStored(queries: Queries, kit_id: string): Promise<readonly CloudAck[]> {
-  const epochs = await queries.all(
-    'SELECT epoch, ranges FROM received WHERE kit_id = ? ORDER BY epoch DESC',
-    kit_id,
-  );
-  const blocks = await queries.all(
-    'SELECT epoch, block, seen FROM received_blocks WHERE kit_id = ? AND block >= 0',
-    kit_id,
-  );
+  const epochs = await sql(queries)`SELECT epoch, ranges FROM received WHERE kit_id = ${kit_id}
+    ORDER BY epoch DESC`;
+  const blocks = await sql(queries)`SELECT epoch, block, seen FROM received_blocks
+    WHERE kit_id = ${kit_id} AND block >= 0`;
   const byEpoch = Map.groupBy(blocks, (row) => Number(row['epoch']));
   const stored = epochs.map((row) => {
     const epoch = Number(row['epoch']);
