@@ -5,7 +5,7 @@ import { alarmSeverity } from '../severity.ts';
 import { day_ms } from '../../platform/time.ts';
 import type { AlarmState } from '../api/alarm-resources.ts';
 import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import { insertRows, places } from '../sql/many-rows.ts';
 import type { Change, Erasure, StoreContext, StoredAlarm } from '../stored/stored.ts';
 
 /** Closed alarms are kept for so long, and so many of a kit. */
@@ -40,13 +40,9 @@ const columns = [
 const own_columns = columns.slice(2);
 
 export async function writeAlarms(queries: Queries, alarms: readonly StoredAlarm[]): Promise<void> {
-  await inPortions(alarms, async (some) =>
-    queries.all(
-      `INSERT INTO alarms (${columns.join(', ')}) VALUES ${places(some, `(${places(columns, '?')})`)}
-       ON CONFLICT (kit_id, alarm_id) DO UPDATE SET ${own_columns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
-      ...some.flatMap((alarm) => columns.map((name) => valueOf(alarm[name]))),
-    ),
-  );
+  const rows = alarms.map((alarm) => Object.fromEntries(columns.map((name) => [name, valueOf(alarm[name])])));
+  const replaced = own_columns.map((name) => `${name} = excluded.${name}`).join(', ');
+  await insertRows(queries, 'alarms', rows, `ON CONFLICT (kit_id, alarm_id) DO UPDATE SET ${replaced}`);
 }
 
 export function changeOf(alarm: StoredAlarm): Change {

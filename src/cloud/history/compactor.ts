@@ -8,8 +8,8 @@ import { newId } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
 import { isMisdated } from './retention.ts';
 import { arrivedMessages, bodyOf, messagesOf, openSegment, packSegment } from './segment.ts';
-import { sql, type Database, type Queries, type Row, type SqlValue } from '../sql/database.ts';
-import { places, portions } from '../sql/many-rows.ts';
+import { sql, type Database, type Queries, type Row } from '../sql/database.ts';
+import { insertRows } from '../sql/many-rows.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
 const segment_messages_max = 2_500;
@@ -288,20 +288,13 @@ export async function insertSegments(
   kit_id: string,
   segments: readonly Segment[],
 ): Promise<void> {
-  for (const some of portions(segments)) {
-    await queries.all(
-      `INSERT INTO history (kit_id, id, class, day, epoch, lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms, messages, bytes, misdated, body)
-       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')}`,
-      ...some.flatMap((segment) => valuesOf(kit_id, segment)),
-    );
-  }
-}
-
-function valuesOf(
-  kit_id: string,
-  { id, class: its, day, epoch, misdated, messages, bounds, body }: Segment,
-): SqlValue[] {
-  return [kit_id, id, its, day, epoch, ...bounds, messages, body.length, misdated ? 1 : 0, body];
+  const rows = segments.map(({ id, class: its, day, epoch, misdated, messages, bounds, body }) => {
+    const [lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms] = bounds;
+    const between = { lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms };
+    const size = { messages, bytes: body.length, misdated: misdated ? 1 : 0 };
+    return { kit_id, id, class: its, day, epoch, ...between, ...size, body };
+  });
+  await insertRows(queries, 'history', rows);
 }
 
 /** Messages that were added or erased, or their segment. */
@@ -323,16 +316,13 @@ export async function noteChanged(
     parts.filter(({ misdated }) => !misdated),
     ({ day }) => day,
   );
-  const changed = [...byDay].map(([day, some]) => ({ day, lo_ms: Math.min(...some.map(loOf)) }));
-  for (const some of portions(changed)) {
-    await queries.all(
-      `INSERT INTO history_changed (kit_id, day, mark, changed, lo_ms) VALUES ${places(some, '(?, ?, 1, 1, ?)')}
-       ON CONFLICT (kit_id, day) DO UPDATE SET mark = history_changed.mark + 1, changed = 1,
-         lo_ms = CASE WHEN history_changed.changed = 1 AND history_changed.lo_ms < excluded.lo_ms
-           THEN history_changed.lo_ms ELSE excluded.lo_ms END`,
-      ...some.flatMap(({ day, lo_ms }): SqlValue[] => [kit_id, day, lo_ms]),
-    );
-  }
+  const changed = [...byDay].map(([day, some]) => {
+    return { kit_id, day, mark: 1, changed: 1, lo_ms: Math.min(...some.map(loOf)) };
+  });
+  const clauses = `ON CONFLICT (kit_id, day) DO UPDATE SET mark = history_changed.mark + 1, changed = 1,
+    lo_ms = CASE WHEN history_changed.changed = 1 AND history_changed.lo_ms < excluded.lo_ms
+      THEN history_changed.lo_ms ELSE excluded.lo_ms END`;
+  await insertRows(queries, 'history_changed', changed, clauses);
 }
 
 /**

@@ -7,7 +7,7 @@ import { readTombstones } from './erasure.ts';
 import { classOf, dayOf } from './message.ts';
 import { bodyOf, type Group, openSegment } from './segment.ts';
 import { sql, type Database, type SqlValue } from '../sql/database.ts';
-import { places, portions } from '../sql/many-rows.ts';
+import { insertRows } from '../sql/many-rows.ts';
 
 /** Numbers of one bucket. */
 export interface Figures {
@@ -224,13 +224,13 @@ export async function rollUpDay(database: Database, now_ms: number): Promise<boo
   const kit_id = String(changed['kit_id']);
   const day = Number(changed['day']);
   const { figures, to_ms } = await figuresOf(database, kit_id, day);
-  const bodies: (readonly [channel: string, body: Uint8Array])[] = [];
-  for (const [channel, fields] of figures) {
-    await turn();
-    bodies.push([channel, packFigures(fields)]);
-  }
   // A day that is over is covered whole.
   const covered_ms = day < dayOf(now_ms) ? (day + 1) * day_ms : to_ms;
+  const rows: Readonly<Record<string, SqlValue>>[] = [];
+  for (const [channel, fields] of figures) {
+    await turn();
+    rows.push({ kit_id, channel, day, to_ms: covered_ms, body: packFigures(fields) });
+  }
   await database
     .transaction(async (queries) => {
       // What changed meanwhile stays marked, and the day is made again.
@@ -241,13 +241,7 @@ export async function rollUpDay(database: Database, now_ms: number): Promise<boo
       if (Number(left?.['changed']) === 1 && (await readTombstones(queries, kit_id)).size > 0)
         throw new Superseded();
       await queries.all('DELETE FROM history_days WHERE kit_id = ? AND day = ?', kit_id, day);
-      for (const some of portions(bodies)) {
-        await turn();
-        await queries.all(
-          `INSERT INTO history_days (kit_id, channel, day, to_ms, body) VALUES ${places(some, '(?, ?, ?, ?, ?)')}`,
-          ...some.flatMap(([channel, body]): SqlValue[] => [kit_id, channel, day, covered_ms, body]),
-        );
-      }
+      await insertRows(queries, 'history_days', rows);
     })
     .catch((error: unknown) => {
       if (!(error instanceof Superseded)) throw error;

@@ -1,7 +1,7 @@
 /** What kits reported as dropped: why a number is missing from the history. */
 import type { DropReport } from '../../contract/drops.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { places, portions } from '../sql/many-rows.ts';
+import type { Queries, Row } from '../sql/database.ts';
+import { insertRows } from '../sql/many-rows.ts';
 
 /** Reports of one kit that are read, those of the newest epochs. */
 export const holes_max = 10_000;
@@ -26,24 +26,12 @@ interface Reported {
 
 /** Keeps a report. Each is applied once; a second one about the same numbers adds to it. */
 export async function noteHoles(queries: Queries, { kit_id, report, reported_ms }: Reported): Promise<void> {
-  for (const some of portions(joined(report))) {
-    await queries.all(
-      `INSERT INTO history_holes (kit_id, epoch, lo, hi, lane, reason, messages, reported_ms)
-       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?)')}
-       ON CONFLICT (kit_id, epoch, lo, hi, lane, reason)
-         DO UPDATE SET messages = history_holes.messages + excluded.messages, reported_ms = excluded.reported_ms`,
-      ...some.flatMap(({ epoch, lo, hi, lane, reason, rows }): SqlValue[] => [
-        kit_id,
-        epoch,
-        lo,
-        hi,
-        lane,
-        reason,
-        rows,
-        reported_ms,
-      ]),
-    );
-  }
+  const found = joined(report).map(({ epoch, lo, hi, lane, reason, rows: messages }) => {
+    return { kit_id, epoch, lo, hi, lane, reason, messages, reported_ms };
+  });
+  const clauses = `ON CONFLICT (kit_id, epoch, lo, hi, lane, reason)
+    DO UPDATE SET messages = history_holes.messages + excluded.messages, reported_ms = excluded.reported_ms`;
+  await insertRows(queries, 'history_holes', found, clauses);
 }
 
 /** One statement must not name a key twice. */

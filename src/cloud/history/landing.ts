@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Message } from '../read-message.ts';
 import type { StoredFeed } from '../stored/stored.ts';
-import type { Queries, SqlValue } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import type { Queries } from '../sql/database.ts';
+import { insertRows } from '../sql/many-rows.ts';
 import { next_arrival } from '../stored/commit-rows.ts';
 import { packSegment } from './segment.ts';
 import { channelOf } from '../../contract/topics.ts';
@@ -44,19 +44,10 @@ export async function land(
   landings: readonly ArrivedLanding[],
   now_ms: number,
 ): Promise<void> {
-  await inPortions(landings.flatMap(landedOf), async (some) =>
-    queries.all(
-      `INSERT INTO history_in (kit_id, id, landed_ms, arrived_ms, messages, body) VALUES ${places(some, '(?, ?, ?, ?, ?, ?)')}`,
-      ...some.flatMap(({ kit_id, arrived_ms, messages, body }): SqlValue[] => [
-        kit_id,
-        newId(now_ms),
-        now_ms,
-        arrived_ms,
-        messages,
-        body,
-      ]),
-    ),
-  );
+  const rows = landings.flatMap(landedOf).map(({ kit_id, arrived_ms, messages, body }) => {
+    return { kit_id, id: newId(now_ms), landed_ms: now_ms, arrived_ms, messages, body };
+  });
+  await insertRows(queries, 'history_in', rows);
 }
 
 /** How many messages `land` stores. */

@@ -1,8 +1,8 @@
 /** What the database keeps about the history of a kit beside its messages: it goes with an export. */
 import type { CloudAck } from '../../contract/tasks.ts';
 import { lockKits } from '../stored/commit-rows.ts';
-import { sql, type Database, type Queries, type SqlValue } from '../sql/database.ts';
-import { places, portions } from '../sql/many-rows.ts';
+import { sql, type Database, type Queries } from '../sql/database.ts';
+import { insertRows } from '../sql/many-rows.ts';
 import { block_size, blockOf, spanOf } from '../stored/received/number-block.ts';
 import { cutFromRanges, type Range } from '../stored/received/ranges.ts';
 import { readStored } from '../stored/received/received-numbers.ts';
@@ -80,35 +80,17 @@ async function writeSince(queries: Queries, kit_id: string, since_ms: number): P
 }
 
 async function writeDropped(queries: Queries, kit_id: string, dropped: KitRecord['dropped']): Promise<void> {
-  for (const some of portions(dropped)) {
-    await queries.all(
-      `INSERT INTO received (kit_id, epoch, ranges, dropped) VALUES ${places(some, `(?, ?, '[]', ?)`)}
-       ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped =
-         CASE WHEN received.dropped > excluded.dropped THEN received.dropped ELSE excluded.dropped END`,
-      ...some.flatMap(({ epoch, rows }): SqlValue[] => [kit_id, epoch, rows]),
-    );
-  }
+  const rows = dropped.map(({ epoch, rows }) => ({ kit_id, epoch, ranges: '[]', dropped: rows }));
+  const clauses = `ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped =
+    CASE WHEN received.dropped > excluded.dropped THEN received.dropped ELSE excluded.dropped END`;
+  await insertRows(queries, 'received', rows, clauses);
 }
 
 async function writeHoles(queries: Queries, kit_id: string, holes: readonly Hole[]): Promise<void> {
-  for (const some of portions(holes)) {
-    await queries.all(
-      `INSERT INTO history_holes (kit_id, epoch, lo, hi, lane, reason, messages, reported_ms)
-       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?)')}
-       ON CONFLICT (kit_id, epoch, lo, hi, lane, reason) DO UPDATE SET
-         messages = CASE WHEN history_holes.messages > excluded.messages THEN history_holes.messages ELSE excluded.messages END`,
-      ...some.flatMap(({ epoch, lo, hi, lane, reason, messages, reported_ms }): SqlValue[] => [
-        kit_id,
-        epoch,
-        lo,
-        hi,
-        lane,
-        reason,
-        messages,
-        reported_ms,
-      ]),
-    );
-  }
+  const rows = holes.map((hole) => ({ kit_id, ...hole }));
+  const clauses = `ON CONFLICT (kit_id, epoch, lo, hi, lane, reason) DO UPDATE SET messages =
+    CASE WHEN history_holes.messages > excluded.messages THEN history_holes.messages ELSE excluded.messages END`;
+  await insertRows(queries, 'history_holes', rows, clauses);
 }
 
 async function writeErased(
@@ -117,20 +99,13 @@ async function writeErased(
   erased: KitRecord['erased'],
   now_ms: number,
 ): Promise<void> {
-  for (const some of portions(erased)) {
-    await queries.all(
-      `INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms) VALUES ${places(some, '(?, ?, ?, ?)')}
-       ON CONFLICT (kit_id, asset_id) DO UPDATE SET before_ms =
-         CASE WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
-      ...some.flatMap(({ asset_id, before_ms }): SqlValue[] => [
-        kit_id,
-        asset_id,
-        // An export of an earlier version may hold a bound that lies ahead.
-        Math.min(before_ms, now_ms),
-        now_ms,
-      ]),
-    );
-  }
+  const rows = erased.map(({ asset_id, before_ms }) => {
+    // An export of an earlier version may hold a bound that lies ahead.
+    return { kit_id, asset_id, before_ms: Math.min(before_ms, now_ms), erased_ms: now_ms };
+  });
+  const clauses = `ON CONFLICT (kit_id, asset_id) DO UPDATE SET before_ms = CASE
+    WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`;
+  await insertRows(queries, 'history_erased', rows, clauses);
 }
 
 /** Notes numbers as received, block by block. */

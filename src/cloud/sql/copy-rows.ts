@@ -1,5 +1,5 @@
 /** Copies the rows of one database into another: from the SQLite file of a service that has outgrown it to PostgreSQL. */
-import { places } from './many-rows.ts';
+import { insertRows } from './many-rows.ts';
 import type { Database, Queries, Row, SqlValue } from './database.ts';
 import { steps } from './tables.ts';
 
@@ -34,7 +34,8 @@ export async function copyRows(from: Queries, to: Database): Promise<number> {
         if (!last) break;
         after = Number(last['row_id']);
         const wanted = rows.filter(({ name }) => table !== 'service' || !own_names.has(name));
-        await insert(queries, table, wanted);
+        const clauses = table === 'service' ? 'ON CONFLICT (name) DO UPDATE SET value = excluded.value' : '';
+        await insertRows(queries, table, wanted.map(withValues), clauses);
         copied += wanted.length;
       }
     }
@@ -42,15 +43,9 @@ export async function copyRows(from: Queries, to: Database): Promise<number> {
   });
 }
 
-async function insert(queries: Queries, table: string, rows: readonly Row[]): Promise<void> {
-  const [first] = rows;
-  if (!first) return;
-  const columns = Object.keys(first).filter((name) => name !== 'row_id');
-  await queries.all(
-    `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${places(rows, `(${places(columns, '?')})`)}
-     ${table === 'service' ? 'ON CONFLICT (name) DO UPDATE SET value = excluded.value' : ''}`,
-    ...rows.flatMap((row) => columns.map((name) => valueOf(row[name]))),
-  );
+function withValues(row: Row): Readonly<Record<string, SqlValue>> {
+  const own = Object.entries(row).filter(([name]) => name !== 'row_id');
+  return Object.fromEntries(own.map(([name, value]) => [name, valueOf(value)]));
 }
 
 /** As SQLite returns it. */

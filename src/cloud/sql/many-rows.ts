@@ -1,4 +1,5 @@
 /** Statements for many rows at once: over a network each statement costs a round trip. */
+import type { Queries, Row, SqlValue } from './database.ts';
 
 /** Rows of one statement: few numbers, so that few texts have to be prepared. */
 const rows_at_once = [64, 16, 4, 1] as const;
@@ -26,6 +27,23 @@ export async function inPortions<T, R>(
 export async function allSettled<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
   await Promise.allSettled(works);
   return Promise.all(works);
+}
+
+/** Inserts rows, whose members have the names of the columns. `clauses` follow the values; returns what they return. */
+export async function insertRows(
+  queries: Queries,
+  table: string,
+  rows: readonly Readonly<Record<string, SqlValue>>[],
+  clauses = '',
+): Promise<readonly Row[]> {
+  const columns = Object.keys(rows[0] ?? {});
+  const place = `(${places(columns, '?')})`;
+  return inPortions(rows, async (some) =>
+    queries.all(
+      `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${places(some, place)} ${clauses}`,
+      ...some.flatMap((row) => columns.map((name) => row[name] ?? null)),
+    ),
+  );
 }
 
 /** `place`, such as `(?, ?)`, once for each row. */

@@ -1,6 +1,6 @@
 /** Reads and writes the kit rows of a commit, in as few statements as possible. */
 import type { Queries } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import { inPortions, insertRows, places } from '../sql/many-rows.ts';
 import { lagOf } from './rows.ts';
 import type { StoredKit } from './stored.ts';
 
@@ -36,13 +36,8 @@ const offline_pattern = '%"online":false%';
 
 /** Inserts new kits, and locks all until the transaction ends, in this order. */
 export async function lockKits(queries: Queries, kit_ids: readonly string[]): Promise<void> {
-  await inPortions(kit_ids, async (some) =>
-    queries.all(
-      `INSERT INTO kits (kit_id) VALUES ${places(some, '(?)')}
-       ON CONFLICT (kit_id) DO UPDATE SET kit_id = excluded.kit_id`,
-      ...some,
-    ),
-  );
+  const rows = kit_ids.map((kit_id) => ({ kit_id }));
+  await insertRows(queries, 'kits', rows, 'ON CONFLICT (kit_id) DO UPDATE SET kit_id = excluded.kit_id');
 }
 
 /**
@@ -58,25 +53,20 @@ export async function lockAndCount(
   const not_online = new Set<string>();
   const arrived = new Map<string, number>();
   const lags = new Map<string, StoredKit['lag']>();
-  const rows = await inPortions(expected, async (some) =>
-    queries.all(
-      `INSERT INTO kits (kit_id, received, heard_ms, landed, landed_ms, arrived_ms) VALUES ${places(some, '(?, ?, ?, ?, ?, ?)')}
-       ON CONFLICT (kit_id) DO UPDATE SET received = kits.received + excluded.received,
-         heard_ms = CASE WHEN kits.heard_ms IS NULL THEN excluded.heard_ms
-           WHEN kits.heard_ms > -1 - excluded.heard_ms THEN kits.heard_ms ELSE -1 - excluded.heard_ms END,
-         landed_ms = CASE WHEN kits.landed > 0 THEN kits.landed_ms ELSE excluded.landed_ms END,
-         landed = kits.landed + excluded.landed,
-         arrived_ms = CASE WHEN kits.arrived_ms >= excluded.arrived_ms THEN kits.arrived_ms + 1 ELSE excluded.arrived_ms END
-       RETURNING kit_id, heard_ms, arrived_ms, lag_ms, lag_since_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
-      ...some.flatMap(({ kit_id, received, heard_ms, landed }) => [
-        kit_id,
-        received,
-        -1 - heard_ms,
-        landed,
-        now_ms,
-        now_ms,
-      ]),
-    ),
+  const counted = expected.map(({ kit_id, received, heard_ms, landed }) => {
+    return { kit_id, received, heard_ms: -1 - heard_ms, landed, landed_ms: now_ms, arrived_ms: now_ms };
+  });
+  const rows = await insertRows(
+    queries,
+    'kits',
+    counted,
+    `ON CONFLICT (kit_id) DO UPDATE SET received = kits.received + excluded.received,
+       heard_ms = CASE WHEN kits.heard_ms IS NULL THEN excluded.heard_ms
+         WHEN kits.heard_ms > -1 - excluded.heard_ms THEN kits.heard_ms ELSE -1 - excluded.heard_ms END,
+       landed_ms = CASE WHEN kits.landed > 0 THEN kits.landed_ms ELSE excluded.landed_ms END,
+       landed = kits.landed + excluded.landed,
+       arrived_ms = CASE WHEN kits.arrived_ms >= excluded.arrived_ms THEN kits.arrived_ms + 1 ELSE excluded.arrived_ms END
+     RETURNING kit_id, heard_ms, arrived_ms, lag_ms, lag_since_ms, CASE WHEN state IS NULL OR state LIKE '${offline_pattern}' THEN 1 ELSE 0 END AS not_online`,
   );
   for (const row of rows) {
     arrived.set(String(row['kit_id']), Number(row['arrived_ms']));

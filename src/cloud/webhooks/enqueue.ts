@@ -1,7 +1,7 @@
 /** Queues events for their receivers, in the transaction that stores what happened: neither is there without the other. */
 import { z } from 'zod';
 import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
-import { allSettled, places, portions } from '../sql/many-rows.ts';
+import { allSettled, insertRows } from '../sql/many-rows.ts';
 import type { WebhookEvent } from './events.ts';
 import { texts } from './texts.ts';
 import { alarmSeverities, alarmSeverity, type AlarmSeverity } from '../severity.ts';
@@ -151,32 +151,17 @@ async function add(queries: Queries, { webhook, events, now_ms }: Addition): Pro
   const { webhook_id, counts } = webhook;
   if (faultOf(webhook, now_ms) !== null) return { webhook_id, accepted: 0, dead: 0, missed: events.length };
   const room = Math.max(0, waiting_max - counts.waiting);
-  let accepted = 0;
-  let dead = 0;
-  for (const some of portions(events.map((event, n) => ({ event, waits: n < room })))) {
-    const added = await queries.all(
-      `INSERT INTO webhook_messages (webhook_id, id, type, kit_id, asset_id, time_ms, body, state, queued_ms, next_ms, dead_ms,
-         reason)
-       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')} ON CONFLICT (webhook_id, id) DO NOTHING RETURNING state`,
-      ...some.flatMap(({ event, waits }): SqlValue[] => [
-        webhook_id,
-        event.id,
-        event.type,
-        event.kit_id,
-        event.asset_id,
-        event.time_ms,
-        event.body,
-        waits ? 'waiting' : 'dead',
-        now_ms,
-        now_ms,
-        waits ? null : now_ms,
-        waits ? null : texts.queue_full,
-      ]),
-    );
-    accepted += added.length;
-    dead += added.filter(({ state }) => state === 'dead').length;
-  }
-  return { webhook_id, accepted, dead, missed: 0 };
+  const times = { queued_ms: now_ms, next_ms: now_ms };
+  const messages = events.map(({ id, type, kit_id, asset_id, time_ms, body }, n) => {
+    const event = { webhook_id, id, type, kit_id, asset_id, time_ms, body, ...times };
+    return n < room
+      ? { ...event, state: 'waiting', dead_ms: null, reason: null }
+      : { ...event, state: 'dead', dead_ms: now_ms, reason: texts.queue_full };
+  });
+  const clauses = 'ON CONFLICT (webhook_id, id) DO NOTHING RETURNING state';
+  const added = await insertRows(queries, 'webhook_messages', messages, clauses);
+  const dead = added.filter(({ state }) => state === 'dead').length;
+  return { webhook_id, accepted: added.length, dead, missed: 0 };
 }
 
 async function count(queries: Queries, { webhook_id, accepted, dead, missed }: Added): Promise<void> {

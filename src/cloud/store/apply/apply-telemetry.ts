@@ -3,8 +3,8 @@ import { kitTelemetry } from '../../../contract/kit.ts';
 import { readLenient } from '../../lenient.ts';
 import { texts } from '../../texts.ts';
 import { isNewer, type Message } from '../../read-message.ts';
-import type { Queries, Row, SqlValue } from '../../sql/database.ts';
-import { inPortions, places } from '../../sql/many-rows.ts';
+import type { Queries, Row } from '../../sql/database.ts';
+import { insertRows } from '../../sql/many-rows.ts';
 
 /** A new message of the telemetry of a kit, on its way into the table. */
 export interface TelemetryArrival {
@@ -45,7 +45,7 @@ export async function putTelemetry(
 ): Promise<ReadonlySet<string>> {
   const newest = newestOf(arrivals);
   const stored = new Set<string>();
-  for (const row of await inPortions(newest, async (some) => putSome(queries, some))) stored.add(keyOf(row));
+  for (const row of await putRows(queries, newest)) stored.add(keyOf(row));
   return new Set(newest.filter((each) => stored.has(keyOf(each))).map(({ kit_id }) => kit_id));
 }
 
@@ -68,21 +68,12 @@ function keyOf(row: Row | Pick<Newest, 'kit_id' | 'part'>): string {
 }
 
 /** `unsynced` makes replicas of an older version, which compare times otherwise, order these rows by epoch and seq as well. */
-async function putSome(queries: Queries, some: readonly Newest[]): Promise<readonly Row[]> {
-  return queries.all(
-    `INSERT INTO kit_parts (kit_id, part, data, time_ms, epoch, seq, unsynced)
-     VALUES ${places(some, '(?, ?, ?, ?, ?, ?, 1)')}
-     ON CONFLICT (kit_id, part) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
-       epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
-       WHERE (excluded.epoch, excluded.seq) > (kit_parts.epoch, kit_parts.seq)
-     RETURNING kit_id, part`,
-    ...some.flatMap(({ kit_id, part, text, message }): SqlValue[] => [
-      kit_id,
-      part,
-      text,
-      message.time_ms,
-      message.epoch,
-      message.seq,
-    ]),
-  );
+async function putRows(queries: Queries, newest: readonly Newest[]): Promise<readonly Row[]> {
+  const rows = newest.map(({ kit_id, part, text: data, message: { time_ms, epoch, seq } }) => {
+    return { kit_id, part, data, time_ms, epoch, seq, unsynced: 1 };
+  });
+  const clauses = `ON CONFLICT (kit_id, part) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
+    epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
+    WHERE (excluded.epoch, excluded.seq) > (kit_parts.epoch, kit_parts.seq) RETURNING kit_id, part`;
+  return insertRows(queries, 'kit_parts', rows, clauses);
 }

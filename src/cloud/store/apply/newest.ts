@@ -1,5 +1,6 @@
 /** Keeps the newest of several values, whatever the order in which they come. */
 import { sql, type Queries, type SqlValue } from '../../sql/database.ts';
+import { insertRows } from '../../sql/many-rows.ts';
 import type { Stamp } from '../../stored/stored.ts';
 
 export interface Place {
@@ -50,13 +51,7 @@ export async function putNewest(
     return Number(count?.['rows']) >= rows_max;
   };
   if ((await isFull()) && !((await forgetGone(queries, kit_id)) && !(await isFull()))) return 'full';
-  const row = { ...key, ...all };
-  await queries.all(
-    `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
-      .map(() => '?')
-      .join(', ')})`,
-    ...Object.values(row),
-  );
+  await insertRows(queries, table, [{ ...key, ...all }]);
   return 'stored';
 }
 

@@ -7,8 +7,8 @@ import type { CloudAck } from '../../../contract/tasks.ts';
 import { blockOf, NumberBlock, spanOf } from './number-block.ts';
 import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
-import { sql, type Queries, type Row, type SqlValue } from '../../sql/database.ts';
-import { inPortions, places, portions } from '../../sql/many-rows.ts';
+import { sql, type Queries, type Row } from '../../sql/database.ts';
+import { inPortions, insertRows, places } from '../../sql/many-rows.ts';
 
 /** Epochs of one kit whose numbers are kept, those first that were touched last. */
 export const epochs_max = 64;
@@ -128,13 +128,11 @@ export class ReceivedNumbers {
   async write(queries: Queries, now_ms: number): Promise<void> {
     const changed = [...this.#epochs.values()].filter(isChanged);
     for (const entry of changed) boundRanges(entry);
-    for (const some of portions(changed.filter((entry) => entry.isChanged || entry.isNew))) {
-      await queries.all(
-        `INSERT INTO received (kit_id, epoch, ranges, dropped) VALUES ${places(some, '(?, ?, ?, 0)')}
-         ON CONFLICT (kit_id, epoch) DO UPDATE SET ranges = excluded.ranges`,
-        ...some.flatMap(({ kit_id, epoch, ranges }): SqlValue[] => [kit_id, epoch, JSON.stringify(ranges)]),
-      );
-    }
+    const rows = changed
+      .filter((entry) => entry.isChanged || entry.isNew)
+      .map(({ kit_id, epoch, ranges }) => ({ kit_id, epoch, ranges: JSON.stringify(ranges), dropped: 0 }));
+    const clauses = 'ON CONFLICT (kit_id, epoch) DO UPDATE SET ranges = excluded.ranges';
+    await insertRows(queries, 'received', rows, clauses);
     await writeBlocks(queries, changed, now_ms);
     for (const entry of changed) await forget(queries, entry, now_ms);
     const dropped = [...this.#dropped.values()];
@@ -208,32 +206,24 @@ async function writeBlocks(queries: Queries, epochs: readonly Epoch[], now_ms: n
       ...some.flatMap(({ kit_id, epoch, numbers }) => [kit_id, epoch, numbers.block]),
     ),
   );
-  await inPortions(
-    blocks.filter(({ numbers }) => !numbers.isFull),
-    async (some) =>
-      queries.all(
-        `INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
-       VALUES ${places(some, '(?, ?, ?, ?, ?, ?, ?, ?)')}
-       ON CONFLICT (kit_id, epoch, block) DO UPDATE SET seen = excluded.seen, numbers = excluded.numbers,
-         lowest = excluded.lowest, highest = excluded.highest, touched_ms = excluded.touched_ms`,
-        ...some.flatMap(({ kit_id, epoch, numbers }): SqlValue[] => {
-          const ranges = numbers.ranges();
-          const [lowest = 0, highest = 0] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
-          return [kit_id, epoch, numbers.block, numbers.text(), numbers.count, lowest, highest, now_ms];
-        }),
-      ),
-  );
+  const open = blocks
+    .filter(({ numbers }) => !numbers.isFull)
+    .map(({ kit_id, epoch, numbers }) => {
+      const ranges = numbers.ranges();
+      const [lowest = 0, highest = 0] = [ranges[0]?.[0], ranges.at(-1)?.[1]];
+      const [block, seen, count] = [numbers.block, numbers.text(), numbers.count];
+      return { kit_id, epoch, block, seen, numbers: count, lowest, highest, touched_ms: now_ms };
+    });
+  const clauses = `ON CONFLICT (kit_id, epoch, block) DO UPDATE SET seen = excluded.seen, numbers = excluded.numbers,
+    lowest = excluded.lowest, highest = excluded.highest, touched_ms = excluded.touched_ms`;
+  await insertRows(queries, 'received_blocks', open, clauses);
 }
 
 /** Adds to what is known to be dropped; null of an earlier version stays null. */
 async function writeDropped(queries: Queries, dropped: readonly Dropped[]): Promise<void> {
-  for (const some of portions(dropped)) {
-    await queries.all(
-      `INSERT INTO received (kit_id, epoch, ranges, dropped) VALUES ${places(some, `(?, ?, '[]', ?)`)}
-       ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped = received.dropped + excluded.dropped`,
-      ...some.flatMap(({ kit_id, epoch, rows }): SqlValue[] => [kit_id, epoch, rows]),
-    );
-  }
+  const rows = dropped.map(({ kit_id, epoch, rows }) => ({ kit_id, epoch, ranges: '[]', dropped: rows }));
+  const clauses = 'ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped = received.dropped + excluded.dropped';
+  await insertRows(queries, 'received', rows, clauses);
 }
 
 /** Keeps an epoch within its limits. How many numbers were forgotten stays known: they are not missing. */
