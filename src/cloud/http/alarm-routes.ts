@@ -1,14 +1,23 @@
 /** Alarms: lists of a kit and of a fleet, and what people note on them. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { alarm, alarmList, alarmState, changeAlarm } from '../api/alarm-resources.ts';
 import { alarmSeverity } from '../severity.ts';
 import { demandScope } from '../principal.ts';
 import type { AlarmOperations } from '../alarms/operations.ts';
-import { alarmParams, changeProblem, type Env, jsonBody, kitParams, okJson, readProblem } from './context.ts';
+import {
+  alarmParams,
+  changeProblem,
+  type Env,
+  jsonBody,
+  kitParams,
+  okJson,
+  readProblem,
+  routesUnder,
+} from './context.ts';
 import { ids, limitOf, list, listOf, query } from './history/query.ts';
 import { newRoutes } from './problems.ts';
 
-const tags = ['alarms'];
+const route = routesUnder('alarms');
 
 const kitQuery = z.object({
   state: query(
@@ -32,44 +41,32 @@ const fleetQuery = kitQuery.extend({
   kits: query('kits', ids.optional(), 'only these kits, separated by commas; all of the key when left out'),
 });
 
-const listFleet = createRoute({
-  method: 'get',
-  path: '/api/alarms',
+const listFleet = route('get', '/api/alarms', {
   operationId: 'listAlarms',
   summary: 'List alarms',
   description: 'Returns the alarms of all kits of the key, those that began last first.',
-  tags,
   request: { query: fleetQuery },
   responses: { 200: okJson(alarmList, 'those that began last first'), ...readProblem },
 });
-const listOfKit = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/alarms',
+const listOfKit = route('get', '/api/kits/{kit_id}/alarms', {
   operationId: 'listKitAlarms',
   summary: 'List alarms of a kit',
   description: 'As List alarms, of one kit.',
-  tags,
   request: { params: kitParams, query: kitQuery },
   responses: { 200: okJson(alarmList, 'those that began last first'), ...readProblem },
 });
-const get = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/alarms/{alarm_id}',
+const get = route('get', '/api/kits/{kit_id}/alarms/{alarm_id}', {
   operationId: 'getAlarm',
   summary: 'Get an alarm',
   description: 'Returns one entry of List alarms, also of a closed alarm, which is kept for 90 days.',
-  tags,
   request: { params: alarmParams },
   responses: { 200: okJson(alarm, 'the alarm'), ...readProblem },
 });
-const change = createRoute({
-  method: 'patch',
-  path: '/api/kits/{kit_id}/alarms/{alarm_id}',
+const change = route('patch', '/api/kits/{kit_id}/alarms/{alarm_id}', {
   operationId: 'changeAlarm',
   summary: 'Acknowledge or mute an alarm, or note something on it',
   description:
     'Changes what the body names; the rest stays. An acknowledged alarm that comes back within ten minutes stays so, unless it is graver. Scope `alarms`.',
-  tags,
   request: { params: alarmParams, body: jsonBody(changeAlarm) },
   responses: { 200: okJson(alarm, 'the alarm after the change'), ...changeProblem },
 });

@@ -1,5 +1,5 @@
 /** Assets and their feeds, and the locations that partners push: a single fix, or fixes of many assets in one request. */
-import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { changeAsset, createAsset, pushLocation, pushLocations } from '../api/requests.ts';
 import { assetDetails, assetFeeds, assetList, createdAsset } from '../api/resources.ts';
@@ -17,73 +17,56 @@ import {
   kitParams,
   okJson,
   readProblem,
+  routesUnder,
 } from './context.ts';
 import { newRoutes } from './problems.ts';
 import { type AnswerStore, idempotencyHeaders, once, toJson } from './repeatable.ts';
 
-const tags = ['assets'];
+const route = routesUnder('assets');
 
-const listAssets = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets',
+const listAssets = route('get', '/api/kits/{kit_id}/assets', {
   operationId: 'listAssets',
   summary: 'List assets',
   description:
     'Returns the assets of the kit, by type, then by name: assets that the kit announces and assets of partners.',
-  tags,
   request: { params: kitParams, query: assetQuery },
   responses: { 200: okJson(assetList, 'by type, then by name'), ...readProblem },
 });
-const addAsset = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/assets',
+const addAsset = route('post', '/api/kits/{kit_id}/assets', {
   operationId: 'createAsset',
   summary: 'Register a partner asset',
   description:
     'Registers an asset that a partner manages. Its `gps` feed is registered too, so that locations can be pushed at once.',
-  tags,
   request: { params: kitParams, headers: idempotencyHeaders, body: jsonBody(createAsset) },
   responses: { 201: createdJson(createdAsset, 'registered; its gps feed too'), ...changeProblem },
 });
-const getAsset = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}',
+const getAsset = route('get', '/api/kits/{kit_id}/assets/{asset_id}', {
   operationId: 'getAsset',
   summary: 'Get an asset',
   description: 'Returns one entry of List assets; of a partner asset also its metadata.',
-  tags,
   request: { params: assetParams },
   responses: { 200: okJson(assetDetails, 'the asset'), ...readProblem },
 });
-const patchAsset = createRoute({
-  method: 'patch',
-  path: '/api/kits/{kit_id}/assets/{asset_id}',
+const patchAsset = route('patch', '/api/kits/{kit_id}/assets/{asset_id}', {
   operationId: 'changeAsset',
   summary: 'Change a partner asset',
   description:
     'Replaces the metadata as a whole, the name, or both; as `application/merge-patch+json` (RFC 7396) it changes the members of the metadata that it names, and null removes one. What the body leaves out stays. 409 for an asset that the kit announces.',
-  tags,
   request: { params: assetParams, body: jsonBody(changeAsset) },
   responses: { 200: okJson(assetDetails, 'the asset after the change'), ...changeProblem },
 });
-const removeAsset = createRoute({
-  method: 'delete',
-  path: '/api/kits/{kit_id}/assets/{asset_id}',
+const removeAsset = route('delete', '/api/kits/{kit_id}/assets/{asset_id}', {
   operationId: 'deleteAsset',
   summary: 'Remove a partner asset',
   description:
     'Removes an asset that was registered here, with its feeds. 409 for an asset that the kit announces.',
-  tags,
   request: { params: assetParams },
   responses: { 204: { description: 'removed' }, ...changeProblem },
 });
-const getFeeds = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/telemetry',
+const getFeeds = route('get', '/api/kits/{kit_id}/assets/{asset_id}/telemetry', {
   operationId: 'getAssetFeeds',
   summary: 'Get the feeds of an asset',
   description: 'Returns the newest message of each feed that has one, by name of the feed.',
-  tags,
   request: { params: assetParams },
   responses: { 200: okJson(assetFeeds, 'the newest message of each feed that has one'), ...readProblem },
 });
@@ -133,25 +116,19 @@ export function assetRoutes(service: Service, store: AnswerStore, gate: Gate): O
   return routes;
 }
 
-const push = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/location',
+const push = route('post', '/api/kits/{kit_id}/assets/{asset_id}/location', {
   operationId: 'pushLocation',
   summary: 'Push the location of a partner asset',
   description:
     'Stores the fix as a message of the `gps` feed and as the position of the asset, and sends it to the subscribed WebSockets at once. With a `timestamp` that is older than that of the newest fix it goes to the history only. 409 for an asset that the kit announces.',
-  tags,
   request: { params: assetParams, body: jsonBody(pushLocation) },
   responses: { 204: { description: 'stored, and sent to the subscribed sockets' }, ...changeProblem },
 });
-const pushMany = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/locations',
+const pushMany = route('post', '/api/kits/{kit_id}/locations', {
   operationId: 'pushLocations',
   summary: 'Push the locations of many partner assets',
   description:
     'As Push Location, for up to 256 fixes: all are stored, or none. Of several fixes of one asset without a `timestamp` the last one is the newest. Counts as one request.',
-  tags,
   request: { params: kitParams, body: jsonBody(pushLocations) },
   responses: { 204: { description: 'all are stored, and sent to the subscribed sockets' }, ...changeProblem },
 });

@@ -1,6 +1,6 @@
 /** The context of a request in the server, and the parameters of the paths. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { z } from '@hono/zod-openapi';
+import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import { taskStatus } from '../../contract/tasks.ts';
 import type { Principal } from '../principal.ts';
 import { example_ids, examples, problemExample } from '../api/examples.ts';
@@ -192,4 +192,12 @@ export function optionalBody<S extends z.ZodType>(schema: S) {
 export function reported<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw new RequestProblem('not-found', texts.not_reported(what));
   return value;
+}
+
+type About = Omit<RouteConfig, 'method' | 'path' | 'tags'>;
+
+/** Declares routes that the document shows under this tag. */
+export function routesUnder(tag: string) {
+  return <M extends RouteConfig['method'], P extends string, R extends About>(method: M, path: P, about: R) =>
+    createRoute({ method, path, tags: [tag], ...about });
 }

@@ -1,5 +1,5 @@
 /** Files of kits: lists, contents by ranges, orders; and where the kits send them (tus 1.0, core protocol). */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { createReadStream } from 'node:fs';
 import type { Context } from 'hono';
 import { fileKind } from '../../contract/files.ts';
@@ -12,12 +12,21 @@ import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { texts } from '../texts.ts';
-import { asProblem, changeProblem, type Env, fileParams, kitParams, okJson, readProblem } from './context.ts';
+import {
+  asProblem,
+  changeProblem,
+  type Env,
+  fileParams,
+  kitParams,
+  okJson,
+  readProblem,
+  routesUnder,
+} from './context.ts';
 import { eventQuery, ids, limitOf, listOf, query } from './history/query.ts';
 import { newRoutes } from './problems.ts';
 import { rangeHeaders, sendBytes } from './ranges.ts';
 
-const tags = ['files'];
+const route = routesUnder('files');
 const upload_path = '/uploads/:kit_id/:file_id';
 const hash_mismatch = 460;
 
@@ -36,23 +45,17 @@ const listQuery = z.object({
   cursor: query('cursor', z.string().max(128).optional(), '`next` of the page before, with the same query'),
 });
 
-const list = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/files',
+const list = route('get', '/api/kits/{kit_id}/files', {
   operationId: 'listFiles',
   summary: 'List files of a kit',
   description: 'Returns the files that the kit has announced, the newest first, with their state.',
-  tags,
   request: { params: kitParams, query: listQuery },
   responses: { 200: okJson(fileList, 'the newest first'), ...readProblem },
 });
-const get = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/files/{file_id}',
+const get = route('get', '/api/kits/{kit_id}/files/{file_id}', {
   operationId: 'getFile',
   summary: 'Get a file without its content',
   description: 'Returns one entry of List files.',
-  tags,
   request: { params: fileParams },
   responses: { 200: okJson(fileResource, 'the file'), ...readProblem },
 });
@@ -64,14 +67,11 @@ const contentHeaders = z.object({
   ETag: z.string().describe('strong: the SHA-256; for `If-Range` and `If-None-Match`'),
   'Content-Disposition': z.string().describe('always `attachment`, with the name'),
 });
-const content = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/files/{file_id}/content',
+const content = route('get', '/api/kits/{kit_id}/files/{file_id}/content', {
   operationId: 'getFileContent',
   summary: 'Get the content of a file',
   description:
     'Returns the content with its own type, or the part that the header `Range` names. 409 while it is not here: order it with Request file.',
-  tags,
   request: {
     params: fileParams,
     headers: rangeHeaders,
@@ -92,24 +92,18 @@ const content = createRoute({
     ),
   },
 });
-const request = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/files/{file_id}/request',
+const request = route('post', '/api/kits/{kit_id}/files/{file_id}/request', {
   operationId: 'requestFile',
   summary: 'Request a file',
   description:
     'Orders the content: the kit sends it before others, and also over a link on which it sends files on order only. An offline kit is asked when it connects. 409 when it is here already, or the kit has given it up. Scope `commands`.',
-  tags,
   request: { params: fileParams },
   responses: { 202: okJson(fileResource, 'the file, ordered'), ...changeProblem },
 });
-const remove = createRoute({
-  method: 'delete',
-  path: '/api/kits/{kit_id}/files/{file_id}',
+const remove = route('delete', '/api/kits/{kit_id}/files/{file_id}', {
   operationId: 'deleteFile',
   summary: 'Delete a file',
   description: 'Deletes the file here and at the kit. Scope `history:erase`.',
-  tags,
   request: { params: fileParams },
   responses: { 204: { description: 'deleted' }, ...changeProblem },
 });

@@ -1,76 +1,67 @@
 /** API keys. All of it needs the scope `keys`. */
-import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono } from '@hono/zod-openapi';
 import type { KeyOperations } from '../access/key-operations.ts';
 import { changeKey, createdKey, createKey, key, keyList } from '../api/key-resources.ts';
 import { demandScope } from '../principal.ts';
-import { changeProblem, createdJson, type Env, jsonBody, keyParams, okJson, readProblem } from './context.ts';
+import {
+  changeProblem,
+  createdJson,
+  type Env,
+  jsonBody,
+  keyParams,
+  okJson,
+  readProblem,
+  routesUnder,
+} from './context.ts';
 import { newRoutes } from './problems.ts';
 
-const tags = ['keys'];
+const route = routesUnder('keys');
 const place = '/api/keys';
 const one = '/api/keys/{key_id}';
 
-const list = createRoute({
-  method: 'get',
-  path: place,
+const list = route('get', place, {
   operationId: 'listKeys',
   summary: 'List API keys',
   description:
     'Returns the keys that have no right that the key of the request lacks. Needs the scope `keys`, as all of them do.',
-  tags,
   responses: { 200: okJson(keyList, 'by time of creation'), ...readProblem },
 });
-const create = createRoute({
-  method: 'post',
-  path: place,
+const create = route('post', place, {
   operationId: 'createKey',
   summary: 'Create an API key',
   description:
     'Makes a key with some of the rights of the key of the request, which it does not outlive. It is shown in this response only.',
-  tags,
   request: { body: jsonBody(createKey) },
   responses: { 201: createdJson(createdKey, 'created'), ...changeProblem },
 });
-const get = createRoute({
-  method: 'get',
-  path: one,
+const get = route('get', one, {
   operationId: 'getKey',
   summary: 'Get an API key',
   description: 'Returns one entry of List API keys.',
-  tags,
   request: { params: keyParams },
   responses: { 200: okJson(key, 'the key'), ...readProblem },
 });
-const change = createRoute({
-  method: 'patch',
-  path: one,
+const change = route('patch', one, {
   operationId: 'changeKey',
   summary: 'Change an API key',
   description:
     'Changes name, scopes, kits or end of the key, those that are named; its secret stays valid. Its open WebSockets are closed when it loses a right, and know of new kits from their next connection on. Of the key of the request only the name can be changed, else 409.',
-  tags,
   request: { params: keyParams, body: jsonBody(changeKey) },
   responses: { 200: okJson(key, 'the key after the change'), ...changeProblem },
 });
-const rotate = createRoute({
-  method: 'post',
-  path: `${one}/rotate`,
+const rotate = route('post', `${one}/rotate`, {
   operationId: 'rotateKey',
   summary: 'Rotate an API key',
   description:
     'Makes a new secret for the key, which is shown in this response only. For a day the old one is valid beside it; revoke a key that has leaked.',
-  tags,
   request: { params: keyParams },
   responses: { 200: okJson(createdKey, 'rotated'), ...changeProblem },
 });
-const revoke = createRoute({
-  method: 'delete',
-  path: one,
+const revoke = route('delete', one, {
   operationId: 'revokeKey',
   summary: 'Revoke an API key',
   description:
     'Ends the key and its sessions at once, on other replicas and for WebSockets within five seconds. The key of the request is 409.',
-  tags,
   request: { params: keyParams },
   responses: { 204: { description: 'revoked' }, ...changeProblem },
 });

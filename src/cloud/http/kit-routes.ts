@@ -1,5 +1,5 @@
 /** Kits, their telemetry and their links. */
-import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
+import { type OpenAPIHono, type z } from '@hono/zod-openapi';
 import { gatewayResource, linkResource, locationResource, speedtestResource } from '../api/kit-resources.ts';
 import {
   battery,
@@ -22,10 +22,11 @@ import {
   linkParams,
   okJson,
   reported,
+  routesUnder,
 } from './context.ts';
 import { newRoutes } from './problems.ts';
 
-const tags = ['kits'];
+const route = routesUnder('kits');
 
 interface Reading<P extends string, S extends z.ZodType> {
   readonly path: P;
@@ -36,22 +37,17 @@ interface Reading<P extends string, S extends z.ZodType> {
 }
 
 /** A read of one part of a kit. */
-const readRoute = <P extends string, S extends z.ZodType>({ schema, ...about }: Reading<P, S>) =>
-  createRoute({
-    method: 'get',
+const readRoute = <P extends string, S extends z.ZodType>({ path, schema, ...about }: Reading<P, S>) =>
+  route('get', path, {
     ...about,
-    tags,
     request: { params: kitParams },
     responses: { 200: okJson(schema, about.summary), ...readProblem },
   });
 
-const listKits = createRoute({
-  method: 'get',
-  path: '/api/kits',
+const listKits = route('get', '/api/kits', {
   operationId: 'listKits',
   summary: 'List kits',
   description: 'Returns the kits of the API key with their latest telemetry.',
-  tags,
   responses: { 200: okJson(kitList, 'the kits of the key'), ...readProblem },
 });
 const getKit = readRoute({
@@ -61,25 +57,19 @@ const getKit = readRoute({
   description: 'Returns one entry of List kits.',
   schema: kit,
 });
-const change = createRoute({
-  method: 'patch',
-  path: '/api/kits/{kit_id}',
+const change = route('patch', '/api/kits/{kit_id}', {
   operationId: 'changeKit',
   summary: 'Name a kit, tag it, or set its time zone',
   description:
     'Sets what operators call the kit, the words by which they group kits, and whose days its daily figures have; what the body does not name stays. The kit itself does not learn of it. Needs the scope `assets:write`.',
-  tags,
   request: { params: kitParams, body: jsonBody(changeKit) },
   responses: { 200: okJson(kit, 'the kit after the change'), ...changeProblem },
 });
-const remove = createRoute({
-  method: 'delete',
-  path: '/api/kits/{kit_id}',
+const remove = route('delete', '/api/kits/{kit_id}', {
   operationId: 'removeKit',
   summary: 'Remove a kit for good',
   description:
     'Deletes everything that the service keeps of a kit that is offline: history, alarms, tasks, assets, files; API keys and webhooks that name it lose it. If it sends something itself later, it is a new kit. Take its login at the broker from it, too. 409 while it is online. Needs the scope `history:erase`.',
-  tags,
   request: { params: kitParams },
   responses: { 204: { description: 'removed' }, ...changeProblem },
 });
@@ -141,13 +131,10 @@ const getQueue = readRoute({
     'Returns what the kit has not delivered yet, as it last reported, and counts of what this service has received from it.',
   schema: queue,
 });
-const getLink = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/links/{link_name}',
+const getLink = route('get', '/api/kits/{kit_id}/links/{link_name}', {
   operationId: 'getLink',
   summary: 'Get a WAN link',
   description: 'Returns one link by the name of its interface or by its type, including `usage`.',
-  tags,
   request: { params: linkParams },
   responses: { 200: okJson(linkResource, 'by interface name or type; case does not matter'), ...readProblem },
 });

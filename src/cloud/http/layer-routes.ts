@@ -1,5 +1,5 @@
 /** The assets of the fleet as a layer that a GIS or an earth viewer shows and asks for again and again. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { examples } from '../api/examples.ts';
 import { type AssetFeature, assetLayer } from '../api/layer-resources.ts';
 import { layerKml, linkKml } from '../api/kml.ts';
@@ -12,11 +12,12 @@ import type { Store } from '../store/sql-store.ts';
 import type { PlacedAsset } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import type { Gate } from '../access/gate.ts';
-import { anyProblem, asProblem, type Env, readProblem, responseHeaders } from './context.ts';
+import { anyProblem, asProblem, type Env, readProblem, responseHeaders, routesUnder } from './context.ts';
 import { askerOf } from './guards.ts';
 import { ids, list, query } from './history/query.ts';
 import { newRoutes } from './problems.ts';
 
+const route = routesUnder('assets');
 const media_type = 'application/geo+json';
 const kml_type = 'application/vnd.google-earth.kml+xml';
 const features_max = 20_000;
@@ -34,13 +35,10 @@ const problems = {
   413: asProblem(413, 'the fleet has more assets'),
 };
 
-const getLayer = createRoute({
-  method: 'get',
-  path: '/api/assets.geojson',
+const getLayer = route('get', '/api/assets.geojson', {
   operationId: 'getAssetLayer',
   summary: 'Get the positions of assets',
   description: `Returns the assets with a position as GeoJSON points: the newest fix of the feed \`gps\`, or of a partner, else the fixed position. ${features_max} at most, else 413. Ask again with \`If-None-Match\`: 304 while nothing has moved.`,
-  tags: ['assets'],
   request: { query: filters },
   responses: {
     200: {
@@ -51,14 +49,11 @@ const getLayer = createRoute({
   },
 });
 
-const getKml = createRoute({
-  method: 'get',
-  path: '/api/assets.kml',
+const getKml = route('get', '/api/assets.kml', {
   operationId: 'getAssetKml',
   summary: 'Get the positions of assets for an earth viewer',
   description:
     'Returns what Get the positions of assets returns as KML 2.2, a folder for each kit. With `refresh_s`, a small file for Google Earth, ATAK and the like, which asks for the positions again and again. These programs send no header of their own: this path takes the API key as the password of HTTP Basic, too, with any user name.',
-  tags: ['assets'],
   request: {
     query: filters.extend({
       refresh_s: query(

@@ -1,29 +1,26 @@
 /** The map of the operator: what it shows, and its file by ranges. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { messageOf } from '../../platform/errors.ts';
 import { map_archive_path, mapResource, type MapResource } from '../api/map-resources.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { MapFile, MapVersion } from '../map/map-file.ts';
-import { asProblem, type Env, okJson, readProblem } from './context.ts';
+import { asProblem, type Env, okJson, readProblem, routesUnder } from './context.ts';
 import { newRoutes } from './problems.ts';
 import { rangeHeaders, sendBytes } from './ranges.ts';
 import { texts } from '../texts.ts';
 
-const tags = ['maps'];
+const route = routesUnder('maps');
 const archive_type = 'application/vnd.pmtiles';
 /** A browser asks at most once in this time whether a part of the map is still the same. */
 const caching = 'private, max-age=600';
 const retry_s = 30;
 
-const getMap = createRoute({
-  method: 'get',
-  path: '/api/map',
+const getMap = route('get', '/api/map', {
   operationId: 'getMap',
   summary: 'Get what the map shows',
   description:
     'Returns bounds, zooms and attribution of the map that the operator installed, and where its file is.',
-  tags,
   responses: { 200: okJson(mapResource, 'the map'), ...readProblem },
 });
 
@@ -36,14 +33,11 @@ const partHeaders = fileHeaders.extend({
   'Content-Range': z.string().describe('`bytes FIRST-LAST/SIZE`'),
 });
 const unsatisfiable = z.object({ 'Content-Range': z.string().describe('`bytes */SIZE`') });
-const getArchive = createRoute({
-  method: 'get',
-  path: map_archive_path,
+const getArchive = route('get', map_archive_path, {
   operationId: 'getMapArchive',
   summary: 'Get parts of the map file',
   description:
     'Returns the PMTiles archive, or the part that the header `Range` names. 404 when no map is configured.',
-  tags,
   request: {
     headers: rangeHeaders,
   },

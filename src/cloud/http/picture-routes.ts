@@ -1,8 +1,8 @@
 /** Pictures of cameras, as JPEG: those that stay at the kit (decision 0028), and the small ones that come with alarms (0048). */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
-import { assetParams, type Env, readProblem } from './context.ts';
+import { assetParams, type Env, readProblem, routesUnder } from './context.ts';
 import { newRoutes } from './problems.ts';
 
 export interface ServedPicture {
@@ -17,6 +17,7 @@ export interface ServedPicture {
  */
 export type PictureSource = (asset_id: string, age_max_ms: number) => Promise<ServedPicture>;
 
+const route = routesUnder('assets');
 const age_default_s = 10;
 const age_max_s = 3_600;
 
@@ -46,26 +47,20 @@ const pictureResponses = {
   ...readProblem,
 };
 
-const getSnapshot = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/snapshot.jpg',
+const getSnapshot = route('get', '/api/kits/{kit_id}/assets/{asset_id}/snapshot.jpg', {
   operationId: 'getSnapshot',
   summary: 'Get a picture of a camera',
   description:
     'Returns the last picture of the camera, or a new one when it is older than `max_age_s`. A camera is asked once in 2 s at most. `Last-Modified` is the time of the picture. Pictures stay at the kit: only its own service serves them, any other answers 404.',
-  tags: ['assets'],
   request: { params: assetParams, query: pictureQuery },
   responses: pictureResponses,
 });
 
-const getAlarmPicture = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/alarm-picture.jpg',
+const getAlarmPicture = route('get', '/api/kits/{kit_id}/assets/{asset_id}/alarm-picture.jpg', {
   operationId: 'getAlarmPicture',
   summary: 'Get the picture of the last alarm of a camera',
   description:
     'Returns the newest small picture that the kit sent with an alarm; the feed `alarm_picture` names the alarms that it belongs to. `Last-Modified` is the time of the picture. 404 with the reason where the newest alarm has none, as where the configuration of the kit (`alarm_picture`) asks for none.',
-  tags: ['assets'],
   request: { params: assetParams },
   responses: pictureResponses,
 });

@@ -1,45 +1,36 @@
 /** The page's session: a key is typed once, and a cookie that no script can read stands for it. */
-import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono } from '@hono/zod-openapi';
 import { openSession } from '../api/requests.ts';
 import { session } from '../api/resources.ts';
 import type { Gate } from '../access/gate.ts';
 import { RequestProblem } from '../api/problem.ts';
 import type { Service } from '../service.ts';
-import { readProblem, changeProblem, type Env, jsonBody, okJson } from './context.ts';
+import { readProblem, changeProblem, type Env, jsonBody, okJson, routesUnder } from './context.ts';
 import { askerOf } from './guards.ts';
 import { newRoutes } from './problems.ts';
 import { texts } from '../texts.ts';
 
-const tags = ['session'];
+const route = routesUnder('session');
 
-const open = createRoute({
-  method: 'post',
-  path: '/api/session',
+const open = route('post', '/api/session', {
   operationId: 'openSession',
   summary: 'Open a session of the console',
   description:
     'Exchanges an API key for a cookie that lasts 12 hours. For the console in a browser; programs send the key with each request.',
-  tags,
   security: [],
   request: { body: jsonBody(openSession) },
   responses: { 204: { description: 'the cookie is set, for 12 hours' }, ...changeProblem },
 });
-const look = createRoute({
-  method: 'get',
-  path: '/api/session',
+const look = route('get', '/api/session', {
   operationId: 'getSession',
   summary: 'Get the rights of the key',
   description: 'Returns the kits and the scopes of the API key.',
-  tags,
   responses: { 200: okJson(session, 'what the key may do'), ...readProblem },
 });
-const end = createRoute({
-  method: 'delete',
-  path: '/api/session',
+const end = route('delete', '/api/session', {
   operationId: 'closeSession',
   summary: 'Close a session of the console',
   description: 'Ends the session of the cookie.',
-  tags,
   responses: { 204: { description: 'the session is over' }, ...changeProblem },
 });
 

@@ -1,5 +1,5 @@
 /** Commands, and the tasks that they become. */
-import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono } from '@hono/zod-openapi';
 import { sendCommand } from '../api/requests.ts';
 import { commandListResource, task, taskList } from '../api/resources.ts';
 import { demandScope } from '../principal.ts';
@@ -16,31 +16,26 @@ import {
   optionalBody,
   taskParams,
   taskQuery,
+  routesUnder,
 } from './context.ts';
 import { newRoutes } from './problems.ts';
 import { type AnswerStore, idempotencyHeaders, once } from './repeatable.ts';
 
-const tags = ['tasks'];
+const route = routesUnder('tasks');
 
-const listCommands = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/commands',
+const listCommands = route('get', '/api/kits/{kit_id}/assets/{asset_id}/commands', {
   operationId: 'listCommands',
   summary: 'List commands',
   description:
     'Returns the commands of the asset that are enabled on its kit, each with the JSON Schema of its payload.',
-  tags,
   request: { params: assetParams },
   responses: { 200: okJson(commandListResource, 'the enabled ones'), ...readProblem },
 });
-const send = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/commands/{command_name}',
+const send = route('post', '/api/kits/{kit_id}/assets/{asset_id}/commands/{command_name}', {
   operationId: 'sendCommand',
   summary: 'Send a command',
   description:
     'Creates a task and dispatches it to the kit. The task is always `pending` here: poll it, or subscribe to the WebSocket, for its outcome. The body may be left out when the command has no parameters.',
-  tags,
   request: {
     params: commandParams,
     headers: idempotencyHeaders,
@@ -48,44 +43,32 @@ const send = createRoute({
   },
   responses: { 202: createdJson(task, 'pending; on its way to the kit'), ...changeProblem },
 });
-const listTasks = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/tasks',
+const listTasks = route('get', '/api/kits/{kit_id}/tasks', {
   operationId: 'listTasks',
   summary: 'List tasks of a kit',
   description:
     'Returns the tasks of the kit, newest first. `next_cursor` leads to the next page; tasks that are created meanwhile do not shift it.',
-  tags,
   request: { params: kitParams, query: taskQuery },
   responses: { 200: okJson(taskList, 'newest first'), ...readProblem },
 });
-const listAssetTasks = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/tasks',
+const listAssetTasks = route('get', '/api/kits/{kit_id}/assets/{asset_id}/tasks', {
   operationId: 'listAssetTasks',
   summary: 'List tasks of an asset',
   description: 'Returns the tasks of one asset, newest first, in pages as List tasks of a kit.',
-  tags,
   request: { params: assetParams, query: taskQuery },
   responses: { 200: okJson(taskList, 'newest first'), ...readProblem },
 });
-const getTask = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/tasks/{task_id}',
+const getTask = route('get', '/api/kits/{kit_id}/tasks/{task_id}', {
   operationId: 'getTask',
   summary: 'Get a task',
   description: 'Returns the task as the kit last reported it. `completed` and `failed` are final.',
-  tags,
   request: { params: taskParams },
   responses: { 200: okJson(task, 'as the kit last reported it'), ...readProblem },
 });
-const cancel = createRoute({
-  method: 'post',
-  path: '/api/kits/{kit_id}/tasks/{task_id}/cancel',
+const cancel = route('post', '/api/kits/{kit_id}/tasks/{task_id}/cancel', {
   operationId: 'cancelTask',
   summary: 'Cancel a task',
   description: 'Asks the kit to cancel the task; the outcome is in the task. 409 when it is final already.',
-  tags,
   request: { params: taskParams },
   responses: {
     202: okJson(task, 'cancellation sent to the kit; the task shows the outcome'),

@@ -1,5 +1,5 @@
 /** Viewers of video (WHEP, draft-ietf-wish-whep): offer and answer, the servers that help them to connect, and their end. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { sdp_chars_max } from '../../contract/whep.ts';
 import { type Gate, hasCookieOnly } from '../access/gate.ts';
@@ -8,25 +8,22 @@ import { demandScope } from '../principal.ts';
 import type { Service } from '../service.ts';
 import { texts } from '../texts.ts';
 import { iceLinks, type VideoSettings } from '../video/ice-servers.ts';
-import { anyProblem, asProblem, assetParams, type Env, responseHeaders } from './context.ts';
+import { anyProblem, asProblem, assetParams, type Env, responseHeaders, routesUnder } from './context.ts';
 import { askerOf } from './guards.ts';
 import { newRoutes } from './problems.ts';
 
-const tags = ['assets'];
+const route = routesUnder('assets');
 const path = '/api/kits/{kit_id}/assets/{asset_id}/whep';
 const sdp = (description: string) => ({
   description,
   content: { 'application/sdp': { schema: z.string(), example: 'v=0' } },
 });
 
-const watchVideo = createRoute({
-  method: 'post',
-  path,
+const watchVideo = route('post', path, {
   operationId: 'watchVideo',
   summary: 'Watch the video of an asset (WHEP)',
   description:
     'Takes the SDP offer of a viewer, with all its candidates, to the media server of the kit and returns the answer. The video does not pass the service. `Link` headers with `rel="ice-server"` name STUN and TURN servers, with credentials that expire; an authenticated OPTIONS request to this path returns them before the offer is made. There is no trickle ICE: PATCH is answered 405.',
-  tags,
   request: {
     params: assetParams,
     body: { required: true, ...sdp('offer'), description: `SDP, at most ${sdp_chars_max} characters` },
@@ -46,13 +43,10 @@ const watchVideo = createRoute({
   },
 });
 
-const leaveVideo = createRoute({
-  method: 'delete',
-  path: `${path}/{viewer_id}`,
+const leaveVideo = route('delete', `${path}/{viewer_id}`, {
   operationId: 'leaveVideo',
   summary: 'End the video of a viewer (WHEP)',
   description: 'Ends the video that `watchVideo` began, at the media server of the kit.',
-  tags,
   request: {
     params: assetParams.extend({
       viewer_id: z

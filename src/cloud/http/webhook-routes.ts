@@ -1,5 +1,5 @@
 /** Webhooks: registration, secrets and dead letters. All of it needs the scope `webhooks`. */
-import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { demandScope } from '../principal.ts';
 import { RequestProblem } from '../api/problem.ts';
 import {
@@ -26,95 +26,72 @@ import {
   optionalBody,
   readProblem,
   webhookParams,
+  routesUnder,
 } from './context.ts';
 import { newRoutes } from './problems.ts';
 import { texts } from '../webhooks/texts.ts';
 
-const tags = ['webhooks'];
+const route = routesUnder('webhooks');
 const place = '/api/webhooks';
 const one = '/api/webhooks/{webhook_id}';
 const dead = '/api/webhooks/{webhook_id}/dead';
 const dead_default = 50;
 
-const list = createRoute({
-  method: 'get',
-  path: place,
+const list = route('get', place, {
   operationId: 'listWebhooks',
   summary: 'List webhooks',
   description: 'Returns the webhooks whose kits the key has. Needs the scope `webhooks`, as all of them do.',
-  tags,
   responses: { 200: okJson(webhookList, 'by time of registration'), ...readProblem },
 });
-const create = createRoute({
-  method: 'post',
-  path: place,
+const create = route('post', place, {
   operationId: 'createWebhook',
   summary: 'Register a webhook',
   description:
     'Registers a receiver of events. Deliveries are signed as Standard Webhooks specifies; the secret is shown in this response only. A receiver answers with a 2xx status within the time limit, and ignores a `webhook-id` that it has already: each message is delivered at least once.',
-  tags,
   request: { body: jsonBody(createWebhook) },
   responses: { 201: createdJson(createdWebhook, 'registered'), ...changeProblem },
 });
-const get = createRoute({
-  method: 'get',
-  path: one,
+const get = route('get', one, {
   operationId: 'getWebhook',
   summary: 'Get a webhook',
   description: 'Returns the webhook with its counts: accepted = delivered + waiting + dead + purged.',
-  tags,
   request: { params: webhookParams },
   responses: { 200: okJson(webhook, 'the webhook'), ...readProblem },
 });
-const change = createRoute({
-  method: 'patch',
-  path: one,
+const change = route('patch', one, {
   operationId: 'changeWebhook',
   summary: 'Change a webhook',
   description:
     'Changes what the body names. `enabled: true` enables a webhook that was disabled after failures, and sends its waiting deliveries. The key of the request owns the webhook from then on.',
-  tags,
   request: { params: webhookParams, body: jsonBody(changeWebhook) },
   responses: { 200: okJson(webhook, 'changed'), ...changeProblem },
 });
-const remove = createRoute({
-  method: 'delete',
-  path: one,
+const remove = route('delete', one, {
   operationId: 'deleteWebhook',
   summary: 'Delete a webhook',
   description: 'Deletes the webhook with everything that waits for it and its dead-letter list.',
-  tags,
   request: { params: webhookParams },
   responses: { 204: { description: 'deleted' }, ...changeProblem },
 });
-const rotate = createRoute({
-  method: 'post',
-  path: `${one}/secret`,
+const rotate = route('post', `${one}/secret`, {
   operationId: 'rotateWebhookSecret',
   summary: 'Rotate the secret of a webhook',
   description: 'Makes a new secret. For a day deliveries carry the signatures of the new and of the old one.',
-  tags,
   request: { params: webhookParams },
   responses: { 200: okJson(webhookSecret, 'the new secret, shown in this response only'), ...changeProblem },
 });
-const test = createRoute({
-  method: 'post',
-  path: `${one}/test`,
+const test = route('post', `${one}/test`, {
   operationId: 'testWebhook',
   summary: 'Send a webhook a test',
   description:
     'Sends one signed delivery of the type `test` now, also while the webhook is disabled, and returns what came of it; its data has the `webhook_id`. Nothing is queued, repeated or counted.',
-  tags,
   request: { params: webhookParams },
   responses: { 200: okJson(tested, 'what came of it'), ...changeProblem },
 });
-const listDead = createRoute({
-  method: 'get',
-  path: dead,
+const listDead = route('get', dead, {
   operationId: 'listDeadLetters',
   summary: 'List dead letters',
   description: 'Returns messages that were given up, the newest first, with the reason and their payload.',
-  tags,
   request: {
     params: webhookParams,
     query: z.object({
@@ -136,23 +113,17 @@ const listDead = createRoute({
   },
   responses: { 200: okJson(deadLetterList, 'the dead letters'), ...readProblem },
 });
-const replay = createRoute({
-  method: 'post',
-  path: `${dead}/replay`,
+const replay = route('post', `${dead}/replay`, {
   operationId: 'replayDeadLetters',
   summary: 'Deliver dead letters again',
   description: 'Queues these dead letters, or all, again, with the same `webhook-id` and all attempts.',
-  tags,
   request: { params: webhookParams, body: optionalBody(replayDead) },
   responses: { 200: okJson(replayed, 'queued again'), ...changeProblem },
 });
-const purge = createRoute({
-  method: 'delete',
-  path: dead,
+const purge = route('delete', dead, {
   operationId: 'purgeDeadLetters',
   summary: 'Delete dead letters',
   description: 'Deletes all dead letters of the webhook; they are counted as `purged`.',
-  tags,
   request: { params: webhookParams },
   responses: { 200: okJson(purged, 'deleted'), ...changeProblem },
 });

@@ -1,5 +1,5 @@
 /** What leaves the history of a kit: erasures that clients ask for and that are in force, and how long messages are kept. */
-import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono } from '@hono/zod-openapi';
 import { demandScope, type Principal } from '../../principal.ts';
 import { erasureList, erasureResource, historyRetention, setRetention } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -17,12 +17,13 @@ import {
   jsonBody,
   kitParams,
   okJson,
+  routesUnder,
 } from '../context.ts';
 import { newRoutes } from '../problems.ts';
 import { eraseQuery, erasuresQuery } from './query.ts';
 import type { HistoryRetention } from '../../history/retention.ts';
 
-const tags = ['history'];
+const route = routesUnder('history');
 /** How far the clock of a client may be ahead: what it calls now is then now. */
 const ahead_ms_max = 60_000;
 
@@ -30,13 +31,10 @@ const erasing = (
   path: '/api/kits/{kit_id}/history' | '/api/kits/{kit_id}/assets/{asset_id}/history',
   what: string,
 ) =>
-  createRoute({
-    method: 'delete',
-    path,
+  route('delete', path, {
     operationId: path.includes('asset_id') ? 'eraseAssetHistory' : 'eraseHistory',
     summary: `Erase the history of ${what}`,
     description: `Erases what was observed of ${what} before a time, also what arrives later of that time; an erasure before an earlier time changes nothing. Newest values and tasks stay. Needs the scope \`history:erase\`. Backups of the database keep it.`,
-    tags,
     request: { params: path.includes('asset_id') ? assetParams : kitParams, query: eraseQuery },
     responses: {
       204: { description: 'erased' },
@@ -46,14 +44,11 @@ const erasing = (
   });
 const eraseKit = erasing('/api/kits/{kit_id}/history', 'a kit');
 const eraseAsset = erasing('/api/kits/{kit_id}/assets/{asset_id}/history', 'an asset');
-const listErasures = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/history/erasures',
+const listErasures = route('get', '/api/kits/{kit_id}/history/erasures', {
   operationId: 'listErasures',
   summary: 'List erasures in force',
   description:
     'Returns the erasures of the history of the kit, that of the whole kit first, then those of its assets by their ids.',
-  tags,
   request: { params: kitParams, query: erasuresQuery },
   responses: { 200: okJson(erasureList, 'the erasures in force'), ...anyProblem },
 });
@@ -115,24 +110,18 @@ function boundOf(before_ms: number, now_ms: number): number {
 
 const path = '/api/history/retention';
 
-const getRoute = createRoute({
-  method: 'get',
-  path,
+const getRoute = route('get', path, {
   operationId: 'getRetention',
   summary: 'Get how long the history is kept',
   description:
     'Returns the days and the size after which messages are deleted, and whether the configuration or a client has set them.',
-  tags,
   responses: { 200: okJson(historyRetention, 'what is in effect'), ...anyProblem },
 });
-const putRoute = createRoute({
-  method: 'put',
-  path,
+const putRoute = route('put', path, {
   operationId: 'setRetention',
   summary: 'Set how long the history is kept',
   description:
     'Replaces the values of the configuration, for all kits and replicas; what is beyond them is deleted within the hour. Needs the scope `history:erase` and a key for all kits.',
-  tags,
   request: { body: jsonBody(setRetention) },
   responses: { 200: okJson(historyRetention, 'what is in effect now'), ...changeProblem },
 });

@@ -1,5 +1,5 @@
 /** The export of a history: streamed page by page, so that its size is no matter of memory. */
-import { createRoute, type OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono } from '@hono/zod-openapi';
 import { messageOf } from '../../../platform/errors.ts';
 import { day_ms, every, turn } from '../../../platform/time.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -9,7 +9,7 @@ import { newBudget } from '../../history/reading/reader.ts';
 import type { Service } from '../../service.ts';
 import type { Gate } from '../../access/gate.ts';
 import { askerOf } from '../guards.ts';
-import { anyProblem, asProblem, type Env, kitParams, withForms } from '../context.ts';
+import { anyProblem, asProblem, type Env, kitParams, withForms, routesUnder } from '../context.ts';
 import { type CsvForm, csvHead, csvRow } from './csv.ts';
 import type { HistoryGate } from './gate.ts';
 import { exportQuery, history_limit_max, hour_ms, spanOf } from './query.ts';
@@ -20,6 +20,7 @@ import type { ServerResponse } from 'node:http';
 /** The longest time of one export. */
 export const export_days_max = 31;
 /** Characters of data of one page: an export holds a page until its client has taken it, however long that takes. */
+const route = routesUnder('history');
 const page_chars = 1024 * 1024;
 /** Characters of a portion: what is made in one turn, and what the connection holds for a slow client. */
 export const portion_chars = 64 * 1024;
@@ -27,13 +28,10 @@ export const portion_chars = 64 * 1024;
 const ndjson_filler = ' ';
 const csv_head = ['time_quality', 'channel', 'asset_id', 'feed', 'epoch', 'seq', 'data'];
 
-const exportHistory = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/export',
+const exportHistory = route('get', '/api/kits/{kit_id}/export', {
   operationId: 'exportHistory',
   summary: 'Export messages of a kit',
   description: `Streams messages, oldest first, one in each line, of at most ${export_days_max} days: a longer span is 422. The last line of NDJSON is \`{"next": null}\`; a stream without it broke off: ask again \`from\` the time of the last whole line, whose messages come again with the same \`epoch\` and \`seq\`. Lines of NDJSON may begin with spaces, which are sent while nothing is found; CSV has nothing of the kind.`,
-  tags: ['history'],
   request: { params: kitParams, query: exportQuery },
   responses: {
     200: withForms(

@@ -1,5 +1,5 @@
 /** The history of kits: messages, events, numbers over time, tracks, and what is missing. */
-import { createRoute, type OpenAPIHono, type z } from '@hono/zod-openapi';
+import { type OpenAPIHono, type z } from '@hono/zod-openapi';
 import type { Gate } from '../../access/gate.ts';
 import { completeness, eventPage, historyPage, seriesAnswer, track } from '../../api/history-resources.ts';
 import { RequestProblem } from '../../api/problem.ts';
@@ -8,7 +8,7 @@ import { Zone } from '../../history/reading/zone.ts';
 import { trackGeoJson, trackGpx, trackKml } from '../../history/reading/track.ts';
 import type { Service } from '../../service.ts';
 import type { ServiceLog } from '../../service-log.ts';
-import { anyProblem, assetParams, type Env, kitParams, okJson, withForms } from '../context.ts';
+import { anyProblem, assetParams, type Env, kitParams, okJson, withForms, routesUnder } from '../context.ts';
 import type { Changes } from '../../changes.ts';
 import { erasureRoutes } from './erasures.ts';
 import { cuttable_paths, noteCuts } from './cut.ts';
@@ -29,7 +29,7 @@ import { texts } from '../../texts.ts';
 import type { Store } from '../../store/sql-store.ts';
 import { day_ms } from '../../../platform/time.ts';
 
-const tags = ['history'];
+const route = routesUnder('history');
 const csv_type = 'text/csv; charset=utf-8';
 /** Kits of one request about a fleet. */
 const fleet_kits_max = 100;
@@ -45,17 +45,12 @@ const read = <P extends string, Q extends z.ZodObject, R extends z.ZodType>(
     readonly description: string;
     readonly body: R;
   },
-) =>
-  createRoute({
-    method: 'get',
-    path,
-    operationId: about.operationId,
-    summary: about.summary,
-    description: about.description,
-    tags,
-    request: { params: path.includes('{asset_id}') ? assetParams : kitParams, query },
-    responses: { 200: okJson(about.body, about.summary), ...anyProblem },
-  });
+) => {
+  const { body, ...named } = about;
+  const params = path.includes('{asset_id}') ? assetParams : kitParams;
+  const responses = { 200: okJson(body, about.summary), ...anyProblem };
+  return route('get', path, { ...named, request: { params, query }, responses });
+};
 
 const listMessages = read('/api/kits/{kit_id}/history', historyQuery, {
   operationId: 'listHistory',
@@ -76,24 +71,18 @@ const listEvents = read('/api/kits/{kit_id}/events', eventQuery, {
   description: 'Returns events, tasks and changes of presence, by time of observation.',
   body: eventPage,
 });
-const listFleetEvents = createRoute({
-  method: 'get',
-  path: '/api/events',
+const listFleetEvents = route('get', '/api/events', {
   operationId: 'listFleetEvents',
   summary: 'List events of several kits',
   description: `Returns the events of up to ${fleet_kits_max} kits of the key, by time of observation.`,
-  tags,
   request: { query: fleetEventQuery },
   responses: { 200: okJson(eventPage, 'by time'), ...anyProblem },
 });
-const getSeries = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/series',
+const getSeries = route('get', '/api/kits/{kit_id}/series', {
   operationId: 'getSeries',
   summary: 'Get numbers over time',
   description:
     'Returns numbers of feeds in buckets; a bucket without a value is absent, and rows have one of nulls in a gap. 413 names what to change when it reads too much.',
-  tags,
   request: { params: kitParams, query: seriesQuery },
   responses: {
     200: withForms(okJson(seriesAnswer, 'the series, in the order of `select`; with `shape` another form'), {
@@ -102,14 +91,11 @@ const getSeries = createRoute({
     ...anyProblem,
   },
 });
-const getTrack = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/assets/{asset_id}/track',
+const getTrack = route('get', '/api/kits/{kit_id}/assets/{asset_id}/track', {
   operationId: 'getTrack',
   summary: 'Get the track of an asset',
   description:
     'Returns the fixes of the asset as lines; cut at 180 degrees; with `format` as GPX, KML or CSV.',
-  tags,
   request: { params: assetParams, query: trackQuery },
   responses: {
     200: withForms(okJson(track, 'the track'), {
@@ -120,13 +106,10 @@ const getTrack = createRoute({
     ...anyProblem,
   },
 });
-const getCompleteness = createRoute({
-  method: 'get',
-  path: '/api/kits/{kit_id}/completeness',
+const getCompleteness = route('get', '/api/kits/{kit_id}/completeness', {
   operationId: 'getCompleteness',
   summary: 'Get what is missing',
   description: 'Returns which messages of the kit never arrived, and the reasons that it reported.',
-  tags,
   request: { params: kitParams },
   responses: { 200: okJson(completeness, 'by epoch, newest first'), ...anyProblem },
 });
