@@ -31,7 +31,7 @@ import { type ListedKit, listKits } from './kit-list.ts';
 import { RequestProblem } from './api/problem.ts';
 import { cursorAfter, taskPage } from './task-pages.ts';
 import type { ServiceLog } from './service-log.ts';
-import { fixChanges } from './store/partners.ts';
+import { fixChanges, partner_assets_max } from './store/partners.ts';
 import type {
   PushedFix,
   StoredAsset,
@@ -57,7 +57,6 @@ import {
 } from './api/views.ts';
 import { texts } from './texts.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { partner_assets_max } from './store/partners.ts';
 import type { Store } from './store/sql-store.ts';
 import type { VideoSource } from './video/video-relay.ts';
 

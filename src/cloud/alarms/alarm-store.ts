@@ -157,9 +157,7 @@ export function alarmStore({ database, announce }: StoreContext) {
       return rows.map(alarmOf);
     },
 
-    async alarm(kit_id: string, alarm_id: string): Promise<StoredAlarm | undefined> {
-      return alarm(database, kit_id, alarm_id);
-    },
+    alarm: async (kit_id: string, alarm_id: string) => alarm(database, kit_id, alarm_id),
 
     /** `revision`: that which the client has seen; undefined: any. Undefined: there is no such alarm. */
     async changeAlarm(

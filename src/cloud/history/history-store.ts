@@ -3,7 +3,7 @@ import { json } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
 import { compactKit, waitingKit } from './compactor.ts';
 import { erase, mendErasures, type EraseMessages } from './erase.ts';
-import { readErasures, readTombstones, type Tombstones } from './erasure.ts';
+import { readErasures, readTombstones } from './erasure.ts';
 import { rollUpDay } from './figures.ts';
 import { type Hole, holeOf, holes_max } from './holes.ts';
 import { landUnnumbered } from './landing.ts';
@@ -14,14 +14,7 @@ import { type KitRecord, readRecord, readSince, since_name, writeRecord } from '
 import { limitLanded, trim } from './trim.ts';
 import type { Message, Reception } from '../read-message.ts';
 import { sql, type Queries, type Row } from '../sql/database.ts';
-import type {
-  Change,
-  Committed,
-  StoreContext,
-  Erasure,
-  StoredErasure,
-  ErasureQuery,
-} from '../stored/stored.ts';
+import type { Change, Committed, StoreContext, Erasure, ErasureQuery } from '../stored/stored.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
 const landed_rows_max = 20_000;
@@ -211,14 +204,10 @@ export function historyReads({ database }: StoreContext) {
     },
 
     /** Bodies that are not divided yet. Read them before the segments: then nothing is missed, and some may be in both. */
-    async historyLanded(kit_id: string): Promise<readonly StoredLanded[]> {
-      return readLanded(database, kit_id);
-    },
+    historyLanded: async (kit_id: string) => readLanded(database, kit_id),
 
     /** What is erased: what has landed since still holds it until it is divided. */
-    async historyErased(kit_id: string): Promise<Tombstones> {
-      return readTombstones(database, kit_id);
-    },
+    historyErased: async (kit_id: string) => readTombstones(database, kit_id),
 
     /** Whether the kit has, or had, this asset; of one that was removed here, only messages may be left. */
     async historyKnows(kit_id: string, asset_id: string): Promise<boolean> {
@@ -232,9 +221,7 @@ export function historyReads({ database }: StoreContext) {
       return rows.length > 0;
     },
 
-    async historyErasures(query: ErasureQuery): Promise<readonly StoredErasure[]> {
-      return readErasures(database, query);
-    },
+    historyErasures: async (query: ErasureQuery) => readErasures(database, query),
 
     /** Figures of a feed that are up to date. */
     async historyDays({ kit_id, channel, from_day, to_day }: DayQuery): Promise<readonly StoredDay[]> {
@@ -257,9 +244,7 @@ export function historyReads({ database }: StoreContext) {
     },
 
     /** Since when the history of this kit is kept, milliseconds since 1970; undefined: it is not. */
-    async historySince(kit_id: string): Promise<number | undefined> {
-      return readSince(database, kit_id);
-    },
+    historySince: async (kit_id: string) => readSince(database, kit_id),
 
     /** When the oldest message that is left of each class was observed; classes without any are left out. */
     async historyOldest(kit_id: string): Promise<Partial<Readonly<Record<HistoryClass, number>>>> {
@@ -298,9 +283,7 @@ interface UpkeepContext extends StoreContext {
 /** What keeps the history in order, and moves it to other services. */
 export function historyUpkeep({ database, announce, replica_id, commit, eraseMessages }: UpkeepContext) {
   return {
-    async historyRecord(kit_id: string): Promise<KitRecord> {
-      return readRecord(database, kit_id);
-    },
+    historyRecord: async (kit_id: string) => readRecord(database, kit_id),
 
     /** What a client has set; undefined: the configuration counts. */
     async historyRetention(): Promise<Retention | undefined> {
@@ -340,14 +323,10 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
     },
 
     /** Makes the figures of one day of one kit. False: no day waits for it. */
-    async rollUpHistory(now_ms: number): Promise<boolean> {
-      return rollUpDay(database, now_ms);
-    },
+    rollUpHistory: async (now_ms: number) => rollUpDay(database, now_ms),
 
     /** Deletes some of what is older than it is kept. Returns how many segments and days; 0: nothing is. */
-    async trimHistory(retention: Retention, now_ms: number): Promise<number> {
-      return trim(database, retention, now_ms);
-    },
+    trimHistory: async (retention: Retention, now_ms: number) => trim(database, retention, now_ms),
 
     /** Deletes what landed first, beyond so many messages. Returns how many: only where landed messages wait in memory. */
     async limitLanded(messages_max: number): Promise<number> {
@@ -360,9 +339,7 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
     },
 
     /** Cuts bounds of erasures that lie ahead of these, and returns them. */
-    async mendErasures(): Promise<readonly StoredErasure[]> {
-      return mendErasures(database);
-    },
+    mendErasures: async () => mendErasures(database),
 
     /**
      * Erases, and keeps what comes later of the time before the bound out of the history; a bound ahead of now counts as now. Resolves

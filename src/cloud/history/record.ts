@@ -5,8 +5,7 @@ import { sql, type Database, type Queries } from '../sql/database.ts';
 import { insertRows } from '../sql/many-rows.ts';
 import { block_size, blockOf, spanOf } from '../stored/received/number-block.ts';
 import { cutFromRanges, type Range } from '../stored/received/ranges.ts';
-import { readStored } from '../stored/received/received-numbers.ts';
-import { ReceivedNumbers } from '../stored/received/received-numbers.ts';
+import { readStored, ReceivedNumbers } from '../stored/received/received-numbers.ts';
 import { holeOf, type Hole } from './holes.ts';
 
 export interface KitRecord {

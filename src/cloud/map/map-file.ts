@@ -1,7 +1,6 @@
 /** The PMTiles archive of the operator. It may be replaced while the service runs: by a rename, so that no reader sees half of it. */
-import { constants } from 'node:fs';
+import { constants, type BigIntStats } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import type { BigIntStats } from 'node:fs';
 import { systemReason } from '../../platform/errors.ts';
 import {
   header_bytes,

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { assetStatus, type CommandDefinition } from '../../contract/assets.ts';
 import { feeds_max } from '../../contract/limits.ts';
-import type { CloudAck } from '../../contract/tasks.ts';
 import { type Holes, readHoles, readStored } from '../stored/received/received-numbers.ts';
 import {
   asset_select,
@@ -48,22 +47,16 @@ export function kitStore({ database }: StoreContext) {
       return rows.map((row) => String(row['kit_id']));
     },
 
-    async kits(kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
-      return readKits(database, kit_ids);
-    },
+    kits: async (kit_ids: readonly string[] | '*') => readKits(database, kit_ids),
 
-    async kit(kit_id: string): Promise<StoredKit | undefined> {
-      return (await readKits(database, [kit_id]))[0];
-    },
+    kit: async (kit_id: string) => (await readKits(database, [kit_id]))[0],
 
     async setKitLabel(kit_id: string, label: KitLabel): Promise<void> {
       await sql(database)`INSERT INTO service (name, value) VALUES (${labelName(kit_id)},
         ${JSON.stringify(label)}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
     },
 
-    async assetStates(kit_ids: readonly string[] | '*'): Promise<readonly AssetState[]> {
-      return readAssetStates(database, kit_ids);
-    },
+    assetStates: async (kit_ids: readonly string[] | '*') => readAssetStates(database, kit_ids),
 
     async placedAssets(kit_ids: readonly string[]): Promise<readonly PlacedAsset[]> {
       const rows = await inPortions(kit_ids, async (some) =>
@@ -112,9 +105,7 @@ export function kitStore({ database }: StoreContext) {
     },
 
     /** All that is stored for this kit, newest epoch first; of any number of ranges. */
-    async acks(kit_id: string): Promise<readonly CloudAck[]> {
-      return readStored(database, kit_id);
-    },
+    acks: async (kit_id: string) => readStored(database, kit_id),
 
     /** 0: nothing is stored for this kit. */
     async newestEpoch(kit_id: string): Promise<number> {

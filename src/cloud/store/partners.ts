@@ -90,9 +90,7 @@ export function partnerStore({ database, announce, keepsHistory }: StoreContext)
     },
 
     /** All partner assets of the kit, and the removed ones that the other side may not know. */
-    async partners(kit_id: string): Promise<readonly PartnerState[]> {
-      return readPartners(database, kit_id);
-    },
+    partners: async (kit_id: string) => readPartners(database, kit_id),
 
     /** Applies what the cloud has of a partner asset. Rejects with the reason when it cannot be taken. */
     async takePartner(

@@ -20,9 +20,8 @@ import {
 import type { AddressPolicy } from './address-policy.ts';
 import { sendOnce } from './deliverer.ts';
 import { makeSecret, rotated, signedHeaders } from './signature.ts';
-import { webhooks_max } from './webhook-store.ts';
+import { webhooks_max, type DeadQuery, type WebhookEdit, type WebhookStore } from './webhook-store.ts';
 import { texts } from './texts.ts';
-import type { DeadQuery, WebhookEdit, WebhookStore } from './webhook-store.ts';
 import { faultOf, type Webhook, type QueuedMessage } from './enqueue.ts';
 
 /** A person waits for what comes of a test, and a page for ten seconds. */

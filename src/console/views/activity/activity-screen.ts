@@ -1,6 +1,6 @@
 /** Alarms, tasks and changes of a kit, or of all of them, in one log, newest first; filters, and export as CSV. */
 import { tasksOf } from '../../world/history/events.ts';
-import type { Event, Entry } from '../../types.d.ts';
+import type { Event, Entry, KitFile, TaskResource, View } from '../../types.d.ts';
 import { addressOf } from '../../world/route.ts';
 import { plain } from '../../world/text.ts';
 import { clock, zoneName } from '../../units.ts';
@@ -24,7 +24,6 @@ import {
 } from './past.ts';
 import { thumbnail } from '../files/files-view.ts';
 import { eventKey, listOf, picturesByEvent } from '../../world/files.ts';
-import type { KitFile, TaskResource, View } from '../../types.d.ts';
 
 interface Note {
   readonly key: string;

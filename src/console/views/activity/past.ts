@@ -1,13 +1,12 @@
 /** The activity that the history holds: pages of events, the filter, and their sentences. */
 import { eventsOf, nextOf } from '../../world/history/events.ts';
-import type { Event } from '../../types.d.ts';
+import type { Event, Older, View } from '../../types.d.ts';
 import { ask, reasonOf } from '../../world/api.ts';
 import { textIn } from '../../json.ts';
 import { levelOfVehicle } from '../../world/detections.ts';
 import { assetName } from '../../world/names.ts';
 import { detectionText } from '../../world/history/log.ts';
 import { t } from '../../words/words.ts';
-import type { Older, View } from '../../types.d.ts';
 
 export const filters = ['all', 'alarm', 'link', 'task', 'seen'] as const;
 const types: Readonly<Record<string, readonly string[]>> = {
