@@ -190,17 +190,12 @@ export class HistoryOperations {
   }
 
   async page(kit_id: string, filter: MessageFilter, budget: Budget = newBudget()): Promise<Page> {
-    const { asset_id, class: only, feed, from_ms, to_ms, order, arrived_from, limit, cursor } = filter;
+    const { asset_id, class: only, feed, from, to, ...paged } = filter;
     const query: PageQuery = {
+      ...paged,
       kit_id,
       classes: only ? [only] : history_classes,
-      from_ms,
-      to_ms,
-      order,
-      arrived_from,
-      limit,
-      cursor,
-      filter: { asset_id, feed, from: filter.from, to: filter.to },
+      filter: { asset_id, feed, from, to },
       isWanted: (channel) => feed === undefined || feedOf(channel)?.feed === feed,
       isMatch: (message) => asset_id === undefined || assetOf(message) === asset_id,
     };
@@ -369,18 +364,13 @@ function eventQuery(
   filter: EventFilter,
   after?: Place,
 ): PageQuery & Pick<ArrivalQuery, 'isMatch'> {
-  const { types, assets, severities, from_ms, to_ms, order, arrived_from, limit, cursor } = filter;
+  const { types, assets, severities, from, to, ...paged } = filter;
   return {
+    ...paged,
     kit_id,
     classes: ['event'],
-    from_ms,
-    to_ms,
-    order,
-    arrived_from,
-    limit,
-    cursor,
     after,
-    filter: { types, assets, severities, from: filter.from, to: filter.to },
+    filter: { types, assets, severities, from, to },
     // A status is repeated, and no change: what changes is an event of its own.
     isWanted: (channel) =>
       typeOf(channel) !== 'status' && (types === undefined || types.includes(typeOf(channel))),
