@@ -1,6 +1,7 @@
 /** The vendorcam driver in a real hub against fake cameras, with short waits, and one folder for all that is kept on disk. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { type Limits, limits } from '../../../drivers/vendorcam/limits.ts';
 import { vendorcamWith } from '../../../drivers/vendorcam/vendorcam.ts';
 import { assetId } from '../../../src/contract/identity.ts';
@@ -126,6 +127,21 @@ export async function vendorcamLab(
       await camera.stop();
     },
   };
+  return lab;
+}
+
+/** Ends with the test. */
+export async function runningLab(...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> {
+  const lab = await vendorcamLab(...about);
+  onTestFinished(async () => lab.stop());
+  return lab;
+}
+
+/** The camera is online; ends with the test. */
+export async function servedLab(...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> {
+  const lab = await runningLab(...about);
+  lab.start();
+  await lab.online();
   return lab;
 }
 

@@ -1,22 +1,11 @@
 /** What vendor cameras are told: moves that always end, presets, motion detection and restarts. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CommandRefused } from '../../../../src/platform/errors.ts';
 import { elapse } from '../../../support/elapse.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
+import { runningLab, servedLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
-let lab: VendorcamLab | undefined;
-afterEach(async () => {
-  await lab?.stop();
-  lab = undefined;
-});
-const online = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
-  lab = await vendorcamLab(...about);
-  lab.start();
-  await lab.online();
-  return lab;
-};
 /** Sees that the camera stands still, and goes on doing so. */
 const standsStill = async ({ camera }: VendorcamLab): Promise<void> => {
   const { motor } = camera.camera;
@@ -28,7 +17,7 @@ const standsStill = async ({ camera }: VendorcamLab): Promise<void> => {
 
 describe('ptz_move', () => {
   it('moves at the speed that was asked for and stops automatically', async () => {
-    const it = await online();
+    const it = await servedLab();
     const moving = it.command('ptz_move', { direction: 'left', speed: 40 });
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     expect(await moving).toMatchObject({ direction: 'left', speed: 40 });
@@ -38,7 +27,7 @@ describe('ptz_move', () => {
   });
 
   it('stops when the task is cancelled', async () => {
-    const it = await online();
+    const it = await servedLab();
     const cancel = new AbortController();
     const moving = it.command('ptz_move', { direction: 'up', speed: 1 }, { signal: cancel.signal });
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
@@ -48,7 +37,7 @@ describe('ptz_move', () => {
   });
 
   it('stops when the connector is stopped, and the session is given back', async () => {
-    const it = await online();
+    const it = await servedLab();
     const moving = it.command('ptz_move', { direction: 'right' });
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     await it.hub.stop();
@@ -58,7 +47,7 @@ describe('ptz_move', () => {
   });
 
   it('stops although a poll hangs', async () => {
-    const it = await online();
+    const it = await servedLab();
     const cancel = new AbortController();
     const moving = it.command('ptz_move', { direction: 'up' }, { signal: cancel.signal });
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
@@ -72,7 +61,7 @@ describe('ptz_move', () => {
   });
 
   it('sends Stop again when the first was refused, and only then is done', async () => {
-    const it = await online();
+    const it = await servedLab();
     const moving = it.command('ptz_move', { direction: 'down' });
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     it.camera.errors.set('PtzCtrl', { code: -13, times: 2 });
@@ -82,7 +71,7 @@ describe('ptz_move', () => {
   });
 
   it('owes the Stop when the camera was lost, and pays as soon as it is back, before all else, also after a restart', async () => {
-    const it = await online();
+    const it = await servedLab();
     const moving = it.command('ptz_move', { direction: 'down' }).catch((error: unknown) => error);
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     await it.camera.lose();
@@ -99,7 +88,7 @@ describe('ptz_move', () => {
   });
 
   it('is stopped later, too, when the camera refused every Stop and was never lost', async () => {
-    const it = await online();
+    const it = await servedLab();
     const moving = it.command('ptz_move', { direction: 'down' }).catch((error: unknown) => error);
     await eventually('it moves', () => it.camera.camera.motor.isMoving);
     it.camera.errors.set('PtzCtrl', { code: -13, times: 8 });
@@ -112,7 +101,7 @@ describe('ptz_move', () => {
   it.each(['cuts off', 'too short', 'garbage', 'bad gateway'] as const)(
     'is never sent twice, and stops what may have been heard, when its answer %s',
     async (mood) => {
-      const it = await online();
+      const it = await servedLab();
       it.camera.mood = mood;
       const moving = it.command('ptz_move', { direction: 'left' }).catch((error: unknown) => error);
       await eventually('it was told', () => it.camera.camera.speeds.length === 1);
@@ -124,7 +113,7 @@ describe('ptz_move', () => {
   );
 
   it('does nothing when it was cancelled before its turn', async () => {
-    const it = await online();
+    const it = await servedLab();
     const signal = AbortSignal.abort();
     await expect(it.command('ptz_move', { direction: 'left' }, { signal })).rejects.toThrow(
       /command not sent/u,
@@ -133,25 +122,25 @@ describe('ptz_move', () => {
   });
 
   it('leaves the speed out for a motor with one speed', async () => {
-    const it = await online({ firmware: { ptzType: 5 } });
+    const it = await servedLab({ firmware: { ptzType: 5 } });
     expect(await it.command('ptz_move', { direction: 'left', speed: 9 })).toMatchObject({ speed: null });
     expect(it.camera.camera.speeds).toEqual([null]);
   });
 
   it.each([-1, 0, 65, 1.5])('refuses speed %s', async (speed) => {
-    const it = await online();
+    const it = await servedLab();
     await expect(it.command('ptz_move', { direction: 'left', speed })).rejects.toThrow(/speed/u);
   });
 
   it('is not offered without a motor', async () => {
-    const it = await online({ firmware: { ptzType: 0 } });
+    const it = await servedLab({ firmware: { ptzType: 0 } });
     expect(it.offered()).toEqual(['set_motion_detection', 'reboot']);
   });
 });
 
 describe('ptz_preset', () => {
   it.each([0, 1] as const)('goes to a preset of a camera that counts from %s', async (firstPreset) => {
-    const it = await online({ firmware: { firstPreset } });
+    const it = await servedLab({ firmware: { firstPreset } });
     expect(await it.command('ptz_preset', { preset_id: firstPreset })).toEqual({
       preset_id: firstPreset,
       name: 'Door',
@@ -160,7 +149,7 @@ describe('ptz_preset', () => {
   });
 
   it('refuses an unknown or unset preset and names those that there are', async () => {
-    const it = await online();
+    const it = await servedLab();
     for (const preset_id of [0, 3, 64]) {
       await expect(it.command('ptz_preset', { preset_id })).rejects.toThrow(/it has 1 \(Door\), 2 \(Wall\)/u);
     }
@@ -170,7 +159,7 @@ describe('ptz_preset', () => {
 
 describe('set_motion_detection', () => {
   it('uses the switch of old firmware', async () => {
-    const it = await online({ firmware: { scheduleVersion: 0, motionSwitch: 'honoured' } });
+    const it = await servedLab({ firmware: { scheduleVersion: 0, motionSwitch: 'honoured' } });
     const zone = it.camera.camera.zone.table;
     expect(await it.command('set_motion_detection', { enabled: false })).toEqual({
       enabled: false,
@@ -189,7 +178,7 @@ describe('set_motion_detection', () => {
     { scheduleVersion: 0, motionSwitch: 'ignored' },
     { scheduleVersion: 0, motionSwitch: 'missing', zone: 'missing' },
   ] as const)('empties the zone and restores it exactly, also after a restart, with %o', async (firmware) => {
-    const it = await online({ firmware });
+    const it = await servedLab({ firmware });
     const before = it.camera.camera.zone.table;
     expect(await it.command('set_motion_detection', { enabled: false })).toMatchObject({ method: 'zone' });
     expect(it.camera.camera.zone.table).toMatch(/^0{80}$/u);
@@ -201,7 +190,7 @@ describe('set_motion_detection', () => {
   });
 
   it('keeps a zone that another client has drawn meanwhile', async () => {
-    const it = await online();
+    const it = await servedLab();
     await it.command('set_motion_detection', { enabled: false });
     it.camera.camera.zone = { ...it.camera.camera.zone, table: '01'.repeat(40) };
     await it.command('set_motion_detection', { enabled: true });
@@ -209,14 +198,14 @@ describe('set_motion_detection', () => {
   });
 
   it('invents no zone', async () => {
-    const it = await online();
+    const it = await servedLab();
     it.camera.camera.zone = { ...it.camera.camera.zone, table: '0'.repeat(80) };
     await expect(it.command('set_motion_detection', { enabled: true })).rejects.toThrow(/draw a zone/u);
     expect(it.camera.camera.zone.table).toMatch(/^0+$/u);
   });
 
   it('refuses to restore a zone of another grid', async () => {
-    const it = await online();
+    const it = await servedLab();
     await it.command('set_motion_detection', { enabled: false });
     it.camera.camera.zone = { cols: 4, rows: 2, table: '0'.repeat(8) };
     await expect(it.command('set_motion_detection', { enabled: true })).rejects.toThrow(
@@ -225,12 +214,12 @@ describe('set_motion_detection', () => {
   });
 
   it('fails honestly when the firmware accepts the change and ignores it', async () => {
-    const it = await online({ firmware: { zone: 'ignored' } });
+    const it = await servedLab({ firmware: { zone: 'ignored' } });
     await expect(it.command('set_motion_detection', { enabled: false })).rejects.toThrow(/did not apply it/u);
   });
 
   it('fails honestly when the firmware has no way at all', async () => {
-    const it = await online({ firmware: { zone: 'missing', scheduleVersion: 1 } });
+    const it = await servedLab({ firmware: { zone: 'missing', scheduleVersion: 1 } });
     await expect(it.command('set_motion_detection', { enabled: false })).rejects.toThrow(/offers no way/u);
   });
 });
@@ -239,7 +228,7 @@ describe('reboot', () => {
   it.each(['restarts', 'restarts unanswered'] as const)(
     'is done when the device is back, whose order was heard and which %s',
     async (effect) => {
-      const it = await online();
+      const it = await servedLab();
       it.camera.rebootEffect = effect;
       expect(await it.command('reboot')).toHaveProperty('back_after_s');
       expect(it.camera.count('Reboot')).toBe(1);
@@ -249,19 +238,19 @@ describe('reboot', () => {
   );
 
   it('fails when the device continues as before', async () => {
-    const it = await online({ limits: { reboot_leaves_ms: 600 } });
+    const it = await servedLab({ limits: { reboot_leaves_ms: 600 } });
     it.camera.rebootEffect = 'nothing';
     await expect(it.command('reboot')).rejects.toThrow(/did not restart/u);
   });
 
   it('fails with the remedy when the user may not do it', async () => {
-    const it = await online();
+    const it = await servedLab();
     it.camera.errors.set('Reboot', { code: -26, times: 1 });
     await expect(it.command('reboot')).rejects.toThrow(/use an administrator/u);
   });
 
   it('is not offered to a user who may not do it', async () => {
-    lab = await vendorcamLab();
+    const lab = await runningLab();
     lab.camera.isAdmin = false;
     lab.start();
     await lab.online();

@@ -1,34 +1,20 @@
 /** Sessions and certificates: no storm of logins, nothing left behind, and no password for a stranger. */
 import { readdir, readFile, stat, chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { elapse } from '../../../support/elapse.ts';
 import { eventually } from '../../../support/eventually.ts';
 import {
   password,
   selfSigned,
-  vendorcamLab,
+  runningLab,
+  servedLab,
   type VendorcamLab,
 } from '../../../support/cameras/vendorcam-lab.ts';
 import { limits as usual_limits } from '../../../../drivers/vendorcam/limits.ts';
 import { okReply } from '../../../../drivers/vendorcam/sim/channel.ts';
 import { texts } from '../../../../drivers/vendorcam/texts.ts';
 
-let lab: VendorcamLab | undefined;
-afterEach(async () => {
-  await lab?.stop();
-  lab = undefined;
-});
-const running = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
-  lab = await vendorcamLab(...about);
-  return lab;
-};
-const served = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
-  const it = await running(...about);
-  it.start();
-  await it.online();
-  return it;
-};
 const rejected = async ({ hub }: VendorcamLab): Promise<string> => {
   await eventually('the driver is rejected', () => hub.hub.drivers()[0]?.state === 'rejected');
   return hub.hub.drivers()[0]?.reason ?? '';
@@ -36,7 +22,7 @@ const rejected = async ({ hub }: VendorcamLab): Promise<string> => {
 
 describe('the session', () => {
   it('is one for all polls and commands and ends with the connector', async () => {
-    const { camera, hub, command } = await served();
+    const { camera, hub, command } = await servedLab();
     await command('ptz_preset', { preset_id: 1 });
     await eventually('some polls', () => camera.requests > 10);
     expect(camera.sessions).toMatchObject({ logins: 1, open: 1 });
@@ -45,7 +31,7 @@ describe('the session', () => {
   });
 
   it('is used again after a start that follows no proper stop', async () => {
-    const { camera, online, hub, restart } = await served();
+    const { camera, online, hub, restart } = await servedLab();
     await camera.lose();
     await hub.stop();
     expect(camera.sessions.open).toBe(1);
@@ -56,7 +42,7 @@ describe('the session', () => {
   });
 
   it('is kept in a file that only the daemon may read', async () => {
-    const { dir } = await served();
+    const { dir } = await servedLab();
     const files = await readdir(dir, { recursive: true });
     const file = files.find((name) => /host-[0-9a-f]+\.json$/u.test(name));
     expect(file).toBeDefined();
@@ -66,7 +52,7 @@ describe('the session', () => {
   });
 
   it('is renewed before its lease ends, with the old one given back first', async () => {
-    const { camera, start, online } = await running();
+    const { camera, start, online } = await runningLab();
     camera.sessions.lease_s = 1;
     start();
     await online();
@@ -76,7 +62,7 @@ describe('the session', () => {
   });
 
   it('is opened once more when the device has forgotten it', async () => {
-    const { camera, hub, feed } = await served();
+    const { camera, hub, feed } = await servedLab();
     camera.sessions.forgetAll();
     camera.camera.motion = true;
     await eventually('motion is told', () => feed('motion').at(-1)?.['detected'] === true);
@@ -86,7 +72,7 @@ describe('the session', () => {
 });
 
 it('a session whose token fits no address is none, and the camera is served once it gives another', async () => {
-  const { camera, start, online, hub } = await running();
+  const { camera, start, online, hub } = await runningLab();
   const { sessions } = camera;
   const login = sessions.login.bind(sessions);
   const lone = String.fromCharCode(0xd8_00);
@@ -107,7 +93,7 @@ describe('a refused login', () => {
     { code: -503, detail: 'login deny', says: /denies the login and does not say why.*-503: login deny/u },
     { code: -506, detail: 'Login has been locked', says: /account is locked/u },
   ])('with $code ends all attempts, also after a restart', async ({ code, detail, says }) => {
-    const it = await running();
+    const it = await runningLab();
     it.camera.sessions.refuseWith = { code, detail };
     it.start();
     expect(await rejected(it)).toMatch(says);
@@ -120,7 +106,7 @@ describe('a refused login', () => {
   });
 
   it('is tried at once with another password', async () => {
-    const it = await running();
+    const it = await runningLab();
     await writeFile(it.password_file, 'wrong');
     it.start();
     await rejected(it);
@@ -131,7 +117,7 @@ describe('a refused login', () => {
   });
 
   it('ends soon when another client locked the account: this password was accepted before', async () => {
-    const it = await running();
+    const it = await runningLab();
     const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
     it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
     await it.online();
@@ -152,7 +138,7 @@ describe('a refused login', () => {
 
   it('leaves the account unlocked when the password was changed on the camera', async () => {
     const may_pass_ms = usual_limits.may_pass_ms.map((pause_ms) => pause_ms / 2_000);
-    const it = await running({ limits: { may_pass_ms } });
+    const it = await runningLab({ limits: { may_pass_ms } });
     const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
     it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
     await it.online();
@@ -169,7 +155,7 @@ describe('a refused login', () => {
 
   it('is opened when the password was corrected on the camera, without a new configuration', async () => {
     const limits = { refused_ms: 100, rejected_first_ms: 500, rejected_max_ms: 500 };
-    const it = await running({ limits });
+    const it = await runningLab({ limits });
     it.camera.sessions.password = 'another';
     const away = it.hostOptions({ name: 'away', host: '127.0.0.2' });
     it.start({ ...it.options(), hosts: [it.hostOptions(), away] });
@@ -186,7 +172,7 @@ describe('a refused login', () => {
     { code: -105, detail: 'Frequent logins, please try again later!', says: /too many logins|for a while/u },
     { code: -1, detail: 'privacy mode', says: /privacy mode is on/u },
   ])('with $code is tried again later, and rarely', async ({ code, detail, says }) => {
-    const it = await running();
+    const it = await runningLab();
     it.camera.sessions.refuseWith = { code, detail };
     it.start();
     await eventually('it is said', () => JSON.stringify(it.hub.log.lines).includes('device is unavailable'));
@@ -203,7 +189,7 @@ describe('a refused login', () => {
     { fault: 'is open to everybody', text: password, mode: 0o644, says: /run "chmod o=/u },
     { fault: 'is too long', text: 'x'.repeat(32), mode: 0o600, says: /more than 31 characters/u },
   ])('never happens when the password file $fault', async ({ text, mode, says }) => {
-    const it = await running();
+    const it = await runningLab();
     if (text !== undefined) await writeFile(it.password_file, text);
     await chmod(it.password_file, mode);
     const file = text === undefined ? { password_file: join(it.dir, 'none') } : {};
@@ -214,7 +200,7 @@ describe('a refused login', () => {
 });
 
 it('a login that was accepted before and is refused now is not called a wrong password (home-assistant/core#135652, #113379)', async () => {
-  const it = await served();
+  const it = await servedLab();
   it.camera.sessions.refuseWith = { code: -7, detail: 'login failed' };
   it.camera.sessions.forgetAll();
   const device = () => it.hub.hub.drivers()[0]?.devices?.find(({ name }) => name === 'gate');
@@ -233,7 +219,7 @@ describe('the path of the interface', () => {
     ['a page', { status: 200, body: page }],
     ['status 404', { status: 404, body: '' }],
   ])('is the other one where the first has %s, found with one login', async (_what, elsewhere) => {
-    const it = await running();
+    const it = await runningLab();
     it.camera.paths = ['/cgi-bin/api.cgi'];
     it.camera.elsewhere = elsewhere;
     it.start();
@@ -243,7 +229,7 @@ describe('the path of the interface', () => {
   });
 
   it('is at neither, and both are named with what is there', async () => {
-    const it = await running();
+    const it = await runningLab();
     it.camera.paths = [];
     it.camera.elsewhere = { status: 200, body: page };
     it.start();
@@ -252,7 +238,7 @@ describe('the path of the interface', () => {
   });
 
   it('is not left because of one page while the camera is busy', async () => {
-    const it = await served();
+    const it = await servedLab();
     it.camera.mood = 'garbage';
     await eventually('it is polled', () => it.camera.requests > 5);
     it.camera.mood = 'well';
@@ -261,7 +247,7 @@ describe('the path of the interface', () => {
   });
 
   it('has HTTPS alone, as the web server of the device itself says', async () => {
-    const it = await running();
+    const it = await runningLab();
     it.camera.paths = [];
     it.camera.elsewhere = {
       status: 400,
@@ -276,7 +262,7 @@ describe('the path of the interface', () => {
 
 describe('the certificate', () => {
   it('of the first contact is the only one accepted, and a stranger gets no password', async () => {
-    const it = await served({ secure: true });
+    const it = await servedLab({ secure: true });
     await it.hub.stop();
     const { requests } = it.camera;
     await it.camera.lose();
@@ -292,7 +278,7 @@ describe('the certificate', () => {
   });
 
   it('ends the session with a warning when it changes while the camera is served', async () => {
-    const it = await served({ secure: true });
+    const it = await servedLab({ secure: true });
     await it.camera.lose();
     it.camera.showCertificate(await selfSigned(it.dir, 'stranger'));
     const { requests } = it.camera;
@@ -302,14 +288,14 @@ describe('the certificate', () => {
   });
 
   it('is demanded at the first contact too when the options name it', async () => {
-    const it = await running({ secure: true });
+    const it = await runningLab({ secure: true });
     it.start(it.options({ certificate_sha256: '00'.repeat(32) }));
     expect(await rejected(it)).toMatch(/another certificate/u);
     expect(it.camera.requests).toBe(0);
   });
 
   it('is done without where TLS is off, with a warning', async () => {
-    const it = await served();
+    const it = await servedLab();
     expect(it.hub.log.at('warn')).toContain(texts.no_tls);
   });
 });

@@ -1,15 +1,10 @@
 /** Sirens, lights and zoom of vendor cameras: whatever is switched on or moves ends, also after a kill of the daemon. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../support/eventually.ts';
-import { vendorcamLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
+import { runningLab, type VendorcamLab } from '../../../support/cameras/vendorcam-lab.ts';
 
-let lab: VendorcamLab | undefined;
-afterEach(async () => {
-  await lab?.stop();
-  lab = undefined;
-});
-const online = async (...about: Parameters<typeof vendorcamLab>): Promise<VendorcamLab> => {
-  lab = await vendorcamLab(...about);
+const online = async (...about: Parameters<typeof runningLab>): Promise<VendorcamLab> => {
+  const lab = await runningLab(...about);
   lab.camera.camera.hasSiren = true;
   lab.camera.camera.hasLight = true;
   lab.start();
