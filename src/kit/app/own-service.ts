@@ -12,7 +12,7 @@ import { CommandRefused, messageOf, SchemaRefused } from '../../platform/errors.
 import { positionOf, type Row } from '../outbox/row.ts';
 import type { Log } from '../../platform/log/log.ts';
 import { replaceFile } from '../../platform/replace-file.ts';
-import { every, sleep } from '../../platform/time.ts';
+import { backoff, every, sleep } from '../../platform/time.ts';
 import type { Message } from '../../cloud/read-message.ts';
 import { gateway_landed_max, gateway_round_ms } from '../../cloud/history/keeper.ts';
 import { gatewayRetention } from '../../cloud/history/retention.ts';
@@ -36,7 +36,7 @@ import type { Appender, Draft } from '../outbox/api.ts';
 const database_file = 'service.db';
 const history_database_file = 'history.db';
 const key_file = 'service-key';
-const retry_ms = 10_000;
+const retry_ms = { first: 1_000, max: 10_000 };
 /** `Retry-After` for a camera that gives no picture. */
 const picture_retry_s = 5;
 /** Interval between the states of the kit for the service. */
@@ -127,8 +127,8 @@ async function keepTrying(attempt: () => Promise<void>, signal: AbortSignal): Pr
       () => true,
       () => false,
     );
-  while (!signal.aborted) {
-    await sleep(retry_ms, signal);
+  for (const pause_ms of backoff(retry_ms.first, retry_ms.max)) {
+    await sleep(pause_ms, signal);
     if (signal.aborted || (await isStarted())) return;
   }
 }
