@@ -201,11 +201,14 @@ export class NoSubscribers extends KindPauses {
   }
 
   /**
-   * Kinds of channels without subscribers, for the status. Where its lanes keep nothing any more, since all left in batches, no
+   * Kinds of channels without subscribers, for the status: sorted, so that a reconnect, which finds them in another order, is no
+   * other reason for a degraded kit. Where its lanes keep nothing any more, since all left in batches, no
    * message of a kind probes: whether it has subscribers by then is unknown.
    */
   withoutSubscribers(keeps: (lane: Lane) => boolean): readonly string[] {
-    return this.kinds().filter((kind) => [...(this.#lanes.get(kind) ?? [])].some(keeps));
+    return this.kinds()
+      .filter((kind) => [...(this.#lanes.get(kind) ?? [])].some(keeps))
+      .toSorted();
   }
 }
 

@@ -29,6 +29,12 @@ describe('NoSubscribers', () => {
     expect(no_subscribers.allows('feed/a/gps')).toBe(true);
     expect(no_subscribers.withoutSubscribers(() => true)).toEqual([]);
   });
+
+  it('names them in one order, in whichever they were found: their sentence is logged once', () => {
+    const no_subscribers = new NoSubscribers(() => 0);
+    for (const kind of ['telemetry', 'event', 'batch']) no_subscribers.missing(`${kind}/a`, 'feed');
+    expect(no_subscribers.withoutSubscribers(() => true)).toEqual(['batch', 'event', 'telemetry']);
+  });
 });
 
 it('An acknowledgement that names nothing of the kit is logged once, and those behind it release what they name', async () => {
