@@ -1,5 +1,6 @@
 /** Reports the kit's position from gpsd, or from the configuration where no receiver has a fix. */
 import { connect } from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { noFeeds } from '../../src/contract/feeds.ts';
 import { defineDriver, type DriverHost } from '../../src/toolkit/driver/driver.ts';
@@ -357,8 +358,7 @@ export async function watchGpsd(
     reason = why;
     socket.destroy();
   };
-  const stop = (): void => void socket.destroy();
-  signal.addEventListener('abort', stop, { once: true });
+  addAbortSignal(signal, socket);
   socket.setKeepAlive(true, 10_000);
   socket.once('connect', () => socket.write(watch));
   socket.on('error', (error) => {
@@ -388,7 +388,6 @@ export async function watchGpsd(
     socket.once('close', () => resolve());
   });
   cancel();
-  signal.removeEventListener('abort', stop);
   if (!signal.aborted) throw new DeviceUnreachable(texts.gpsd_failed(host, port, reason));
 }
 

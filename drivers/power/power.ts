@@ -9,6 +9,7 @@ import { texts } from './texts.ts';
 import { readSecretFile } from '../../src/toolkit/device/secret-file.ts';
 import { DeviceRejected, DeviceUnreachable } from '../../src/platform/errors.ts';
 import { connect, type Socket } from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import { connectionFault } from '../../src/toolkit/device/connection-fault.ts';
 
 const answer_timeout_ms = 5_000;
@@ -48,10 +49,7 @@ async function openNut({ host, port }: Address, signal: AbortSignal): Promise<Nu
   const socket = connect({ host, port });
   const peer = `upsd at ${host}:${port}`;
   const lines = new Lines(socket, peer);
-  const stop = (): void => void socket.destroy();
-  signal.addEventListener('abort', stop, { once: true });
-  socket.once('close', () => signal.removeEventListener('abort', stop));
-  if (signal.aborted) stop();
+  addAbortSignal(signal, socket);
   await lines.take(async (next) => next.connected());
   return {
     order: async (line) =>
@@ -71,7 +69,7 @@ async function openNut({ host, port }: Address, signal: AbortSignal): Promise<Nu
           if (rows.length > rows_max) throw new DeviceUnreachable(texts.endless_list(what));
         }
       }),
-    close: stop,
+    close: () => void socket.destroy(),
   };
 }
 

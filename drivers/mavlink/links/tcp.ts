@@ -1,5 +1,6 @@
 /** MAVLink over TCP: connects to a router or an autopilot, or listens for them. */
 import { connect, createServer, type Socket } from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import { connectionFault } from '../../../src/toolkit/device/connection-fault.ts';
 import { DeviceUnreachable } from '../../../src/platform/errors.ts';
 import { descriptorOf, type UnsentBytes, unsentBytes } from '../../../src/platform/linux/unsent-bytes.ts';
@@ -117,14 +118,12 @@ async function serveSocket(socket: Socket, stream: Stream, medium: MediumHost): 
   const over = new AbortController();
   const begin_ms = performance.now();
   let reason: string = texts.closed_by_peer;
-  const stop = (): void => void socket.destroy();
   socket.setNoDelay(true);
   readPaced(socket, (chunk) => stream.push(chunk));
   socket.on('error', (error) => {
     reason = connectionFault(error, texts.tcp_refused_remedy) ?? error.message;
   });
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
+  addAbortSignal(signal, socket);
   every(check_every_ms, over.signal, () => {
     const received_ms = stream.received_ms();
     const silence_ms = silenceSince(received_ms ?? begin_ms);
@@ -135,7 +134,6 @@ async function serveSocket(socket: Socket, stream: Stream, medium: MediumHost): 
   await new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
   });
-  signal.removeEventListener('abort', stop);
   over.abort();
   stream.close();
   return reason;
