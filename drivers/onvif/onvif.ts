@@ -11,7 +11,7 @@ import {
   type OnOptions,
 } from '../../src/toolkit/driver/driver.ts';
 import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
-import { within } from '../../src/platform/time.ts';
+import { turn, within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
 import { entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
@@ -119,9 +119,7 @@ async function serveUntilStopped(parts: Omit<CameraParts, 'stopping'>): Promise<
       },
     });
     // Movements receive the abort now as well; by the next turn each has registered its stop.
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    await turn();
     await within(last_stops_ms, Promise.all(stops));
   } finally {
     over.abort();

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { assetStatus, latitude, longitude } from './assets.ts';
 import { droneFeeds } from './drone-feeds.ts';
-import { altitude, count, heading, percent, speed, timestamp, volt } from './feed-units.ts';
+import { altitude, count, percent, timestamp, volt } from './feed-units.ts';
 import type { Lane } from './lanes.ts';
 import {
   address_chars_max,
@@ -194,19 +194,6 @@ export const vendorradioFeeds = {
     alt_m: altitude,
     fix_type: z.int().min(0).max(8).nullable(),
     satellites_visible: count,
-  }),
-} as const satisfies FeedSet;
-
-/** Partner assets are the cloud's: no connector publishes this feed, the service that takes the fixes does. */
-export const partnerFeeds = {
-  gps: z.looseObject({
-    lat: latitude,
-    lon: longitude,
-    alt_m: altitude,
-    bearing: heading,
-    speed_mps: speed,
-    source: z.string().min(1).max(name_chars_max).describe('who gave the fix; `api`: Push Location'),
-    timestamp,
   }),
 } as const satisfies FeedSet;
 

@@ -2,6 +2,11 @@
 
 export const day_ms = 86_400_000;
 
+/** The day in UTC, as `2026-11-25`. */
+export function utcDay(time: string | number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
 /** Resolves after `ms`, or at once when `signal` aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

@@ -1,5 +1,5 @@
 /** Days and billing months of a time zone, as text that sorts: `2026-11-21`. Pure. */
-import { day_ms } from '../../../src/platform/time.ts';
+import { day_ms, utcDay } from '../../../src/platform/time.ts';
 
 /** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
 export const earliest_plausible_ms = Date.UTC(2026, 10, 1);
@@ -9,12 +9,8 @@ export const utc = 'UTC';
 
 /** Returns the day of a time in this IANA zone; null while the clock was not set yet. */
 export function calendar(zone: string): (wall_ms: number) => string | null {
-  const dayAt = zone === utc ? dayInUtc : dayIn(zone);
+  const dayAt = zone === utc ? utcDay : dayIn(zone);
   return (wall_ms) => (wall_ms >= earliest_plausible_ms ? dayAt(wall_ms) : null);
-}
-
-function dayInUtc(wall_ms: number): string {
-  return new Date(wall_ms).toISOString().slice(0, 10);
 }
 
 function dayIn(zone: string): (wall_ms: number) => string {
@@ -42,7 +38,7 @@ export function monthStart(day: string, starts_on: number): string {
 /** `month` counts from 0 and may be -1, the December before. */
 function dayOf(year: number, month: number, of_month: number): string {
   const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
-  return new Date(Date.UTC(year, month, Math.min(of_month, last))).toISOString().slice(0, 10);
+  return utcDay(Date.UTC(year, month, Math.min(of_month, last)));
 }
 
 /** The last day of the billing month that `day` is in. */
@@ -55,7 +51,7 @@ export function monthEnd(day: string, starts_on: number): string {
 
 /** The day so many days later. */
 export function dayAfter(day: string, days = 1): string {
-  return new Date(Date.parse(day) + days * day_ms).toISOString().slice(0, 10);
+  return utcDay(Date.parse(day) + days * day_ms);
 }
 
 /** Whole days from one day to another. */

@@ -16,7 +16,6 @@ export const boardReply = z.looseObject({
   model: text,
   board_name: text,
   /** Of Mesh Rider firmware. */
-  parent_model: text,
   sub_model: text,
   serial: text,
   release: z.looseObject({ distribution: text, version: text }).catch({ distribution: null, version: null }),

@@ -22,6 +22,7 @@ import { brokerPlace, isTls } from '../../platform/broker-address.ts';
 import { nameOfProxy, type Proxy } from '../../platform/proxy.ts';
 import { type Finding, fail, ok, plain, warn } from './finding.ts';
 import { keys_only, look_as_root, type Places } from './places.ts';
+import { utcDay } from '../../platform/time.ts';
 import { texts } from './texts.ts';
 
 /** Codes with which this machine itself refuses to send. */
@@ -182,7 +183,7 @@ function distrust(
     const authority = expiredAuthority(socket.getPeerCertificate(true), Date.now());
     if (authority) {
       const { subject, valid_to } = authority;
-      const why = texts.authority_expired(plain(String(subject.CN ?? subject.O ?? '')), dayOf(valid_to));
+      const why = texts.authority_expired(plain(String(subject.CN ?? subject.O ?? '')), utcDay(valid_to));
       return { why, remedy: texts.renew_authority(ca) };
     }
     return {
@@ -239,12 +240,8 @@ export function validityFinding({ valid_to }: Pick<PeerCertificate, 'valid_to'>,
   const to_ms = Date.parse(valid_to);
   const what = 'broker certificate';
   if (Number.isNaN(to_ms)) return warn(what, texts.no_expiry, texts.ask_broker_operator);
-  const day = dayOf(valid_to);
+  const day = utcDay(valid_to);
   if (to_ms < now_ms) return fail(what, texts.expired_on(day), texts.renew_certificate);
   if (to_ms - now_ms < soon_ms) return warn(what, texts.expires_on(day), texts.renew_certificate_before);
   return ok(what, texts.valid_until_day(day));
-}
-
-function dayOf(date: string): string {
-  return new Date(date).toISOString().slice(0, 10);
 }

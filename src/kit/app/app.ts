@@ -39,7 +39,7 @@ import type { LogRoot } from '../../platform/log/log.ts';
 import { machineMark } from '../../platform/machine-mark.ts';
 import { measureLoopLag } from '../../platform/loop-lag.ts';
 import { own_stalls, type Stalls } from '../../platform/stalls.ts';
-import { every, within } from '../../platform/time.ts';
+import { every, utcDay, within } from '../../platform/time.ts';
 import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
 import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
@@ -354,7 +354,7 @@ function videoOverLink(live: LiveConfig, pace: PacePolicy, parts: () => Pick<Rep
 
 function dayOf(clock: Clock): string | undefined {
   const { time_ms, synced } = clock.stamp();
-  return synced ? new Date(time_ms).toISOString().slice(0, 10) : undefined;
+  return synced ? utcDay(time_ms) : undefined;
 }
 
 function openFiles(

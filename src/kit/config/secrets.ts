@@ -2,6 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { messageOf } from '../../platform/errors.ts';
 import { readSecretText } from '../../platform/secret-file.ts';
+import { utcDay } from '../../platform/time.ts';
 import { texts } from './texts.ts';
 
 /** A secret, or the reason why it cannot be read. */
@@ -55,16 +56,12 @@ export function validityWarning(
 ): string | undefined {
   const from_ms = Date.parse(certificate.validFrom);
   const to_ms = Date.parse(certificate.validTo);
-  if (now_ms > to_ms) return texts.expired(what, day(to_ms));
-  if (now_ms < from_ms) return texts.not_valid_yet(what, day(from_ms));
-  if (to_ms - now_ms < warn_ahead_ms) return texts.expires(what, day(to_ms));
+  if (now_ms > to_ms) return texts.expired(what, utcDay(to_ms));
+  if (now_ms < from_ms) return texts.not_valid_yet(what, utcDay(from_ms));
+  if (to_ms - now_ms < warn_ahead_ms) return texts.expires(what, utcDay(to_ms));
   return undefined;
 }
 const warn_ahead_ms = 30 * 86_400_000;
-
-function day(time_ms: number): string {
-  return new Date(time_ms).toISOString().slice(0, 10);
-}
 
 /** The text of a file that holds one line, such as a password. */
 export function lineOf(text: string): string {

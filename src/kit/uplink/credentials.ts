@@ -2,6 +2,7 @@
 import type { BrokerOptions } from '../../mqtt/broker.ts';
 import { authoritiesEnd, type Expiry, expiryOf } from '../../mqtt/credentials.ts';
 import type { Problems } from './problems.ts';
+import { utcDay } from '../../platform/time.ts';
 import { texts } from './texts.ts';
 
 /** A certificate is said to end so long ahead. Tokens live for hours, so only their end is worth a sentence. */
@@ -17,6 +18,11 @@ export class Credentials {
   /** Unix time: what ends is written in it. */
   readonly #wall: () => number;
   #used: Expiry | undefined;
+  /** Of the file that was read last: it is the same for years, and may hold hundreds. */
+  #authorities: { readonly ca: string | undefined; readonly end_ms: number } = {
+    ca: undefined,
+    end_ms: Infinity,
+  };
 
   constructor(
     renew: (broker: BrokerOptions) => Promise<BrokerOptions>,
@@ -51,9 +57,10 @@ export class Credentials {
 
   /** Once they have ended, the kit is offline, and so are all others that have the same file. */
   #judgeAuthorities({ ca }: BrokerOptions): void {
-    const end_ms = authoritiesEnd(ca);
+    if (this.#authorities.ca !== ca) this.#authorities = { ca, end_ms: authoritiesEnd(ca) };
+    const { end_ms } = this.#authorities;
     if (end_ms - this.#wall() > warn_ahead_ms.certificate) return this.#problems.clear('authorities');
-    const day = dayOf(end_ms);
+    const day = utcDay(end_ms);
     this.#problems.note('authorities', {
       sentence: texts.authorities_end(day),
       line: texts.credentials_end,
@@ -69,7 +76,7 @@ export class Credentials {
       return;
     }
     const what = expiry.what === 'certificate' ? 'client certificate' : 'token';
-    const day = dayOf(expiry.at_ms);
+    const day = utcDay(expiry.at_ms);
     this.#problems.note('credentials', {
       sentence: (left_ms > 0 ? texts.expires : texts.has_expired)(what, day),
       line: texts.credentials_end,
@@ -77,8 +84,4 @@ export class Credentials {
       lasts: 'until_cleared',
     });
   }
-}
-
-function dayOf(at_ms: number): string {
-  return new Date(at_ms).toISOString().slice(0, 10);
 }

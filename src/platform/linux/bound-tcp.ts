@@ -37,10 +37,7 @@ const so_error = 4;
  */
 export async function connectTcp(target: TcpTarget): Promise<Socket> {
   const result = await handshake(await libc(), target);
-  if (result.outcome === 'connected') {
-    const socket = new Socket({ fd: result.fd, readable: true, writable: true });
-    return socket;
-  }
+  if (result.outcome === 'connected') return new Socket({ fd: result.fd, readable: true, writable: true });
   const code = result.outcome === 'refused' ? 'ECONNREFUSED' : result.code;
   const way = target.device === undefined ? '' : ` over ${target.device}`;
   throw new DeviceUnreachable(texts.connect_failed(target.host_ip, target.port, way, reasonOf(code)), {
