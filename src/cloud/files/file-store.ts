@@ -136,8 +136,8 @@ async function permitFile(
   await queries.all(
     `INSERT INTO service (name, value) VALUES ('files', '') ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
   );
-  const [row] = await sql(queries)`SELECT COALESCE(SUM(CASE WHEN state = 'stored' THEN bytes ELSE 0 END), 0)
-    AS kept,
+  const [row] = await sql(queries)`SELECT
+      COALESCE(SUM(CASE WHEN state = 'stored' THEN bytes ELSE 0 END), 0) AS kept,
       COALESCE(SUM(CASE WHEN state <> 'at_kit' THEN 0
         WHEN token_hash IS NOT NULL AND token_ms > CAST(${now_ms} AS BIGINT) THEN bytes ELSE received END), 0)
           AS promised

@@ -66,8 +66,8 @@ export async function compactKit(
   const rows = await readLanded(database, kit_id);
   if (rows.length === 0) {
     // The count of a process that ended between two versions of it.
-    await sql(database)`UPDATE kits SET landed = 0 WHERE kit_id = ${kit_id} AND NOT EXISTS (SELECT 1
-      FROM history_in WHERE kit_id = ${kit_id})`;
+    await sql(database)`UPDATE kits SET landed = 0 WHERE kit_id = ${kit_id}
+      AND NOT EXISTS (SELECT 1 FROM history_in WHERE kit_id = ${kit_id})`;
     return 0;
   }
   const { landed, found } = await partsOf(rows, tombstones);

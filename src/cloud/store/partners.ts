@@ -170,8 +170,8 @@ async function noteRevision(
   asset_id: string,
   { revision, gone = false, peer_revision, created_by = null }: Noted,
 ): Promise<void> {
-  await sql(queries)`INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms,
-    created_by)
+  await sql(queries)`INSERT INTO partner_sync
+      (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms, created_by)
     VALUES (${kit_id}, ${asset_id}, ${revision}, ${gone ? 1 : 0}, ${peer_revision ?? null}, 0, ${created_by})
     ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = excluded.revision, gone = excluded.gone,
       peer_revision = COALESCE(excluded.peer_revision, partner_sync.peer_revision),
@@ -188,8 +188,8 @@ async function editPartner(
   asset_id: string,
   { name, metadata, merges }: PartnerEdit,
 ): Promise<boolean> {
-  const raised = await sql(queries)`INSERT INTO partner_sync (kit_id, asset_id, revision, gone, peer_revision,
-    fix_sent_ms, created_by)
+  const raised = await sql(queries)`INSERT INTO partner_sync
+      (kit_id, asset_id, revision, gone, peer_revision, fix_sent_ms, created_by)
     SELECT kit_id, asset_id, 2, 0, NULL, 0, NULL FROM assets
       WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND partner = 1
     ON CONFLICT (kit_id, asset_id) DO UPDATE SET revision = partner_sync.revision + 1 RETURNING revision`;

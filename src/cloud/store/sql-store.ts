@@ -32,8 +32,8 @@ function keyStore({ database }: StoreContext) {
 
     /** Replicas may add the same first key at the same time. */
     async addKey(key: ApiKey): Promise<void> {
-      await sql(database)`INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms,
-        expires_ms)
+      await sql(database)`INSERT INTO api_keys
+          (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
         VALUES (${key.key_id}, ${key.user_id}, ${key.label}, ${key.hash}, ${JSON.stringify(key.scopes)},
           ${JSON.stringify(key.kits)}, ${key.created_ms}, ${key.expires_ms}) ON CONFLICT (key_id) DO NOTHING`;
     },

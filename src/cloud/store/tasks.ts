@@ -24,11 +24,10 @@ export function taskStore({ database, announce }: StoreContext) {
     async addTask(order: TaskOrder): Promise<StoredTask> {
       const { kit_id, task_id, asset_id, command_name, payload, created_ms, due_ms } = order;
       const [row] = await sql(database)`INSERT INTO tasks (kit_id, task_id, asset_id, command_name, payload,
-        status, revision, result, requested_by,
-          requested_by_name, created_ms, updated_ms, due_ms)
+          status, revision, result, requested_by, requested_by_name, created_ms, updated_ms, due_ms)
         VALUES (${kit_id}, ${task_id}, ${asset_id}, ${command_name}, ${JSON.stringify(payload)}, 'pending', 0,
           '{}', ${order.requested_by}, ${order.requested_by_name}, ${created_ms}, ${created_ms}, ${due_ms})
-          RETURNING *`;
+        RETURNING *`;
       await sql(database)`DELETE FROM tasks WHERE kit_id = ${kit_id}
         AND status IN ('completed', 'failed') AND task_id NOT IN
         (SELECT task_id FROM tasks WHERE kit_id = ${kit_id} ORDER BY created_ms DESC LIMIT ${tasks_max})`;

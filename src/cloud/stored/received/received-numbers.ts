@@ -240,8 +240,8 @@ async function forget(queries: Queries, { kit_id, epoch, blocks, forgotten: rang
   const count = rows.reduce((sum, row) => sum + Number(row['numbers']), sizeOf(ranges));
   const lowest = Math.min(...rows.map((row) => Number(row['lowest'])), ...ranges.map(([first]) => first));
   const highest = Math.max(...rows.map((row) => Number(row['highest'])), ...ranges.map(([, last]) => last));
-  await sql(queries)`INSERT INTO received_blocks (kit_id, epoch, block, seen, numbers, lowest, highest,
-    touched_ms)
+  await sql(queries)`INSERT INTO received_blocks
+      (kit_id, epoch, block, seen, numbers, lowest, highest, touched_ms)
     VALUES (${kit_id}, ${epoch}, ${forgotten}, '', ${count}, ${lowest}, ${highest}, ${now_ms})
     ON CONFLICT (kit_id, epoch, block) DO UPDATE SET numbers = received_blocks.numbers + excluded.numbers,
       lowest = CASE WHEN excluded.lowest < received_blocks.lowest THEN excluded.lowest ELSE
@@ -256,8 +256,8 @@ async function forgetEpochs(queries: Queries, kit_id: string): Promise<void> {
        ON blocks.kit_id = received.kit_id AND blocks.epoch = received.epoch
      WHERE received.kit_id = ${kit_id} GROUP BY received.epoch
      ORDER BY COALESCE(MAX(blocks.touched_ms), 0) DESC, received.epoch DESC LIMIT ${epochs_max})`;
-  await sql(queries)`DELETE FROM received_blocks WHERE kit_id = ${kit_id} AND epoch NOT IN (SELECT epoch
-    FROM received WHERE kit_id = ${kit_id})`;
+  await sql(queries)`DELETE FROM received_blocks WHERE kit_id = ${kit_id}
+    AND epoch NOT IN (SELECT epoch FROM received WHERE kit_id = ${kit_id})`;
 }
 
 /** The numbers of a kit that did not come. */
