@@ -68,13 +68,14 @@ function look(): Found {
   for (const event of process.eventNames())
     count(`listener of process for ${String(event)}`, process.listenerCount(event));
   for (const kind of process.getActiveResourcesInfo()) if (!kept_resources.has(kind)) count(kind);
-  for (const pid of children()) if (!outliving.has(Number(pid))) count(`child process ${pid}`);
+  for (const pid of children()) count(`child process ${pid}`);
   return { same, counts };
 }
 
-/** Those of all threads. */
+/** Those of all threads that end with their file. */
 function children(): readonly string[] {
-  return readdirSync('/proc/self/task').flatMap((thread) => childrenOf(thread));
+  const all = readdirSync('/proc/self/task').flatMap((thread) => childrenOf(thread));
+  return all.filter((pid) => !outliving.has(Number(pid)));
 }
 
 function childrenOf(thread: string): readonly string[] {

@@ -23,8 +23,8 @@ export function onEachDatabase(name: string, tests: (open: () => Promise<Databas
   describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))(`${name}, on PostgreSQL`, () => {
     afterEach(closeAll);
     tests(async () => {
-      const { newDatabase, password } = await templateServer();
-      return kept(await openPostgres({ url: await newDatabase(), password }));
+      const server = await templateServer();
+      return kept(await openPostgres({ url: await server.newDatabase(), password: server.password }));
     });
   });
 }
