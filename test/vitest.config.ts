@@ -58,10 +58,17 @@ const long = [
   'test/unit/systemd/{completion,interrupted-upgrade}.test.ts',
 ];
 
+/** Each takes more than a minute. */
+const longest = ['e2e/interface/interface.test.ts', 'console/page.test.ts', 'console/screens.test.ts'];
+
 /** What takes longest is first: a long file that begins last would keep one worker busy while the others have nothing left to do. */
 class ByProject extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ project }: TestSpecification): number => (project.name === 'e2e' ? 0 : 1);
+    const place = ({ project, moduleId }: TestSpecification): number => {
+      const at = longest.findIndex((name) => moduleId.endsWith(name));
+      if (at >= 0) return at - longest.length;
+      return project.name === 'e2e' ? 0 : 1;
+    };
     return (await super.sort(files)).toSorted(
       (a, b) => place(a) - place(b) || a.project.name.localeCompare(b.project.name),
     );

@@ -86,6 +86,7 @@ describe('a large message from the cloud', () => {
 
   it.each(['auto', '3.1.1'] as const)(
     'of 100 MB is discarded and named, and nothing of it is kept in memory, with protocol: %s',
+    { tags: 'long' },
     async (protocol) => {
       await withKit(protocol, async (broker, kit, lines) => {
         await eventually('connected', () => kit.uplink.online);

@@ -190,7 +190,7 @@ describe.skipIf(peerMissing('tar', 'mkdir'))('a bundle', () => {
     });
   });
 
-  test('is an archive that tar reads, whatever its files contain', async () => {
+  test('is an archive that tar reads, whatever its files contain', { tags: 'long' }, async () => {
     const text = fc.string({ unit: 'binary', maxLength: 2_000 }).filter((each) => each.isWellFormed());
     await withDirectory(async (dir) => {
       const property = fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 3 }), async (texts) => {

@@ -79,7 +79,7 @@ it('shows what is known of a kit, and nothing of what is not', async () => {
   ]);
 });
 
-it('shows a limited number of kits, those that were heard last', async () => {
+it('shows a limited number of kits, those that were heard last', { tags: 'long' }, async () => {
   const many = Array.from({ length: 5_003 }, (_, n) => ({
     ...kit,
     kit_id: `kit-${n}`,

@@ -49,7 +49,7 @@ it('cleans every text of a value and keeps the rest, and the very value when it 
   expect(cleanTexts(dirty)).toEqual({ a: ['x [8m', { b: 'y' }], n: 1, big: 2n });
 });
 
-it('never keeps invisible characters, whatever the input', () => {
+it('never keeps invisible characters, whatever the input', { tags: 'long' }, () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(isDeceptive(cleanText(text))).toBe(false);

@@ -48,7 +48,7 @@ function messagesAt(second: number): readonly Reception[] {
   );
 }
 
-it('a calm kit has no row of activity, and no alarm, in an hour', async () => {
+it('a calm kit has no row of activity, and no alarm, in an hour', { tags: 'long' }, async () => {
   const store = sqlStore(openSqlite(':memory:'));
   await store.beginHistory(start_ms);
   let sent = 0;

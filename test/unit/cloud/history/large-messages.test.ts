@@ -146,17 +146,21 @@ it('makes and joins segments that are read in a short turn, of many messages of 
   );
 });
 
-it('divides large messages in portions, into segments that fit into memory, each message once', async () => {
-  for (let seq = 1; seq <= count; seq += 1) await store.commit([largeMessage(seq)], now_ms + seq);
-  const portions: number[] = [];
-  for (let divided = 1; divided > 0;) {
-    divided = await store.compactHistory(now_ms + count, true);
-    portions.push(divided);
-  }
-  expect(Math.max(...portions)).toBeLessThanOrEqual(Math.ceil(pass_chars_max / chars));
-  const most = Math.ceil(segment_chars_max / chars);
-  const divided = await segments();
-  expect(Math.max(...divided.map((each) => each.length))).toBeLessThanOrEqual(most);
-  expect(divided.flatMap((each) => each.map(({ seq }) => seq))).toEqual(numbers(count));
-  expect(await store.historyLanded(kit_id)).toEqual([]);
-});
+it(
+  'divides large messages in portions, into segments that fit into memory, each message once',
+  { tags: 'long' },
+  async () => {
+    for (let seq = 1; seq <= count; seq += 1) await store.commit([largeMessage(seq)], now_ms + seq);
+    const portions: number[] = [];
+    for (let divided = 1; divided > 0;) {
+      divided = await store.compactHistory(now_ms + count, true);
+      portions.push(divided);
+    }
+    expect(Math.max(...portions)).toBeLessThanOrEqual(Math.ceil(pass_chars_max / chars));
+    const most = Math.ceil(segment_chars_max / chars);
+    const divided = await segments();
+    expect(Math.max(...divided.map((each) => each.length))).toBeLessThanOrEqual(most);
+    expect(divided.flatMap((each) => each.map(({ seq }) => seq))).toEqual(numbers(count));
+    expect(await store.historyLanded(kit_id)).toEqual([]);
+  },
+);

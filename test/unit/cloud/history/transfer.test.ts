@@ -171,23 +171,27 @@ onEachDatabase('an export of the history', (open) => {
     for (const lab of labs.splice(0)) await lab.close();
   });
 
-  it('answers in an empty service as it did where it was written, also when it is imported again', async () => {
-    const source = sqlStore(await open());
-    await fill(source);
-    const text = await exported(source);
-    while ((await source.compactHistory(now_ms, true)) > 0);
-    while (await source.rollUpHistory(now_ms));
-    const expected = await answersOf(await serve(source));
-    const target = sqlStore(await open());
-    await imported(target, text);
-    const lab = await serve(target);
-    expect(await answersOf(lab)).toEqual(expected);
-    const sizes = await target.historySizes();
-    await imported(target, text);
-    expect(await answersOf(lab)).toEqual(expected);
-    expect(await target.historySizes()).toEqual(sizes);
-    expect((await target.historySizes())[0]?.messages).toBe((await source.historySizes())[0]?.messages);
-  });
+  it(
+    'answers in an empty service as it did where it was written, also when it is imported again',
+    { tags: 'long' },
+    async () => {
+      const source = sqlStore(await open());
+      await fill(source);
+      const text = await exported(source);
+      while ((await source.compactHistory(now_ms, true)) > 0);
+      while (await source.rollUpHistory(now_ms));
+      const expected = await answersOf(await serve(source));
+      const target = sqlStore(await open());
+      await imported(target, text);
+      const lab = await serve(target);
+      expect(await answersOf(lab)).toEqual(expected);
+      const sizes = await target.historySizes();
+      await imported(target, text);
+      expect(await answersOf(lab)).toEqual(expected);
+      expect(await target.historySizes()).toEqual(sizes);
+      expect((await target.historySizes())[0]?.messages).toBe((await source.historySizes())[0]?.messages);
+    },
+  );
 
   it('carries numbers whose messages are not kept any more, and what was erased', async () => {
     const source = sqlStore(await open());

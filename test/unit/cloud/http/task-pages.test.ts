@@ -36,25 +36,29 @@ it('are all among the latest ones that a replica sends again', async () => {
   }
 });
 
-it('has each task in one of the pages, none of which is much larger than the limit', async () => {
-  const lab = await startServiceLab(kit_id);
-  try {
-    await publishLarge(lab);
-    const seen: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = `limit=200${cursor === undefined ? '' : `&cursor=${cursor}`}`;
-      const answer = await fetch(`${lab.url}/api/kits/${kit_id}/tasks?${query}`, {
-        headers: { 'x-api-key': lab.key },
-      });
-      const text = await answer.text();
-      expect(text.length).toBeLessThan(2_500_000);
-      const { tasks, next_cursor } = page.parse(JSON.parse(text));
-      seen.push(...tasks.map(({ id }) => id));
-      cursor = next_cursor;
-    } while (cursor !== undefined);
-    expect(seen.sort()).toEqual([...ids].sort());
-  } finally {
-    await lab.stop();
-  }
-});
+it(
+  'has each task in one of the pages, none of which is much larger than the limit',
+  { tags: 'long' },
+  async () => {
+    const lab = await startServiceLab(kit_id);
+    try {
+      await publishLarge(lab);
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const query = `limit=200${cursor === undefined ? '' : `&cursor=${cursor}`}`;
+        const answer = await fetch(`${lab.url}/api/kits/${kit_id}/tasks?${query}`, {
+          headers: { 'x-api-key': lab.key },
+        });
+        const text = await answer.text();
+        expect(text.length).toBeLessThan(2_500_000);
+        const { tasks, next_cursor } = page.parse(JSON.parse(text));
+        seen.push(...tasks.map(({ id }) => id));
+        cursor = next_cursor;
+      } while (cursor !== undefined);
+      expect(seen.sort()).toEqual([...ids].sort());
+    } finally {
+      await lab.stop();
+    }
+  },
+);

@@ -247,21 +247,25 @@ it('does not start with a certificate and a key that do not belong together', as
   await expect(startServiceLab(kit_id, { tls: source })).rejects.toThrow('not the key of the certificate');
 });
 
-it('bounds the connections of one address before and after their handshake, and forgets closed ones', async () => {
-  await start();
-  for (let n = 0; n < address_connections_max * 2; n += 1) {
-    const socket = dial({ ...at(), localAddress: '127.0.0.9' });
-    socket.on('error', () => undefined);
-    opened.push(socket);
-    await once(socket, 'connect');
-  }
-  const held = () => opened.filter((each) => !each.destroyed && each.readyState === 'open').length;
-  await eventually('the rest is cut', () => held() === address_connections_max);
-  for (let n = 0; n < address_connections_max * 2; n += 1) {
-    expect(await ask({ localAddress: '127.0.0.10' })).toMatchObject({ status: 200 });
-  }
-  expect(lab.log.at('warn')).toHaveLength(1);
-});
+it(
+  'bounds the connections of one address before and after their handshake, and forgets closed ones',
+  { tags: 'long' },
+  async () => {
+    await start();
+    for (let n = 0; n < address_connections_max * 2; n += 1) {
+      const socket = dial({ ...at(), localAddress: '127.0.0.9' });
+      socket.on('error', () => undefined);
+      opened.push(socket);
+      await once(socket, 'connect');
+    }
+    const held = () => opened.filter((each) => !each.destroyed && each.readyState === 'open').length;
+    await eventually('the rest is cut', () => held() === address_connections_max);
+    for (let n = 0; n < address_connections_max * 2; n += 1) {
+      expect(await ask({ localAddress: '127.0.0.10' })).toMatchObject({ status: 200 });
+    }
+    expect(lab.log.at('warn')).toHaveLength(1);
+  },
+);
 
 it('keeps connections whose request is under way, and cuts idle ones for them', async () => {
   await start();

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(async () => lab.stop());
 
-it('is followed by what it has no room for, in separate frames', async () => {
+it('is followed by what it has no room for, in separate frames', { tags: 'long' }, async () => {
   const url = `${lab.url.replace('http', 'ws')}/api/kits/${kit_id}/ws`;
   const socket = new WebSocket(url, { headers: { 'x-api-key': lab.key } });
   const sizes: number[] = [];

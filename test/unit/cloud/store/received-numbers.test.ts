@@ -28,22 +28,30 @@ onEachDatabase('the numbers that were received', (open) => {
     return acks.find((ack) => ack.epoch === of)?.ranges ?? [];
   }
 
-  it('hold no number that did not come, though every second one of 30,000 is missing', async () => {
-    const store = sqlStore(await open());
-    const even = Array.from({ length: 15_000 }, (_, n) => 2 * n + 2);
-    await commitAll(store, even, 1_000);
-    const named = await ranges(store);
-    expect(named.filter(([first, last]) => first !== last || first % 2 === 1)).toEqual([]);
-    expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 15_000, missing: 14_999 });
-    // The ones between them come late, and each of them is new.
-    await commitAll(
-      store,
-      even.map((seq) => seq - 1),
-      1_000,
-    );
-    expect(await ranges(store)).toEqual([[1, 30_000]]);
-    expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 30_000, duplicates: 0, missing: 0 });
-  });
+  it(
+    'hold no number that did not come, though every second one of 30,000 is missing',
+    { tags: 'long' },
+    async () => {
+      const store = sqlStore(await open());
+      const even = Array.from({ length: 15_000 }, (_, n) => 2 * n + 2);
+      await commitAll(store, even, 1_000);
+      const named = await ranges(store);
+      expect(named.filter(([first, last]) => first !== last || first % 2 === 1)).toEqual([]);
+      expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 15_000, missing: 14_999 });
+      // The ones between them come late, and each of them is new.
+      await commitAll(
+        store,
+        even.map((seq) => seq - 1),
+        1_000,
+      );
+      expect(await ranges(store)).toEqual([[1, 30_000]]);
+      expect((await store.kit(kit_id))?.counts).toMatchObject({
+        received: 30_000,
+        duplicates: 0,
+        missing: 0,
+      });
+    },
+  );
 
   it('are acknowledged exactly, in any order and grouping, also when they come again', async () => {
     const number = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 4_000, max: 13_000 }));
@@ -75,18 +83,22 @@ onEachDatabase('the numbers that were received', (open) => {
     );
   });
 
-  it('cost a commit no more when there are many of them: 75,000 with every second missing', async () => {
-    const bytes: number[] = [];
-    const counting = countWrites(await open(), (written) => bytes.push(written));
-    const store = sqlStore(counting);
-    await commitAll(
-      store,
-      Array.from({ length: 37_500 }, (_, n) => 2 * n + 2),
-    );
-    expect(bytes).toHaveLength(75);
-    // 500 numbers lie in two blocks at most, and a block is 684 characters at most.
-    expect(Math.max(...bytes)).toBeLessThan(2_500);
-  });
+  it(
+    'cost a commit no more when there are many of them: 75,000 with every second missing',
+    { tags: 'long' },
+    async () => {
+      const bytes: number[] = [];
+      const counting = countWrites(await open(), (written) => bytes.push(written));
+      const store = sqlStore(counting);
+      await commitAll(
+        store,
+        Array.from({ length: 37_500 }, (_, n) => 2 * n + 2),
+      );
+      expect(bytes).toHaveLength(75);
+      // 500 numbers lie in two blocks at most, and a block is 684 characters at most.
+      expect(Math.max(...bytes)).toBeLessThan(2_500);
+    },
+  );
 
   it('name what has just come, wherever it lies, and the same again when it comes again', async () => {
     const store = sqlStore(await open());

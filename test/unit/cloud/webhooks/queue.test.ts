@@ -114,7 +114,7 @@ function countedRounds(queries: Queries) {
 }
 
 onEachDatabase('The queue of webhooks', (open) => {
-  it('keeps a commit waiting for 64 receivers hardly longer than for two', async () => {
+  it('keeps a commit waiting for 64 receivers hardly longer than for two', { tags: 'long' }, async () => {
     const roundsOf = async (receivers: number): Promise<number> => {
       const database = await open();
       const store = sqlStore(database);

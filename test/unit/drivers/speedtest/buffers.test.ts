@@ -7,7 +7,7 @@ import { speedtest } from '../../../../drivers/speedtest/speedtest.ts';
 import { startSpeedServer } from '../../../fakes/services/fake-speed-server.ts';
 import { driverLab } from '../../../support/drivers/driver-lab.ts';
 
-it('counts of an upload that was answered before it was read what has left', async () => {
+it('counts of an upload that was answered before it was read what has left', { tags: 'long' }, async () => {
   const server = await startSpeedServer();
   server.manner = 'hasty';
   server.bytes_per_s = 1_000_000;

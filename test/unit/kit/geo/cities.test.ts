@@ -24,7 +24,7 @@ it.each<[string, number, number, string | null]>([
   expect(cityAt({ latitude, longitude })).toBe(name);
 });
 
-it('answers the same a turn around the globe later', () => {
+it('answers the same a turn around the globe later', { tags: 'long' }, () => {
   const longitude = fc.double({ min: -180, max: 179, noNaN: true });
   fc.assert(
     fc.property(fc.double({ min: -90, max: 90, noNaN: true }), longitude, (latitude, east) => {
@@ -35,7 +35,7 @@ it('answers the same a turn around the globe later', () => {
   );
 });
 
-it('names a place within its reach if and only if the whole list has one there', () => {
+it('names a place within its reach if and only if the whole list has one there', { tags: 'long' }, () => {
   const all = allCities().filter(({ population }) => population >= 5_000);
   const pack = openIndex(packCities(all));
   fc.assert(

@@ -249,7 +249,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     },
   );
 
-  it('comes by itself where the kit was off at the landing, and once', async () => {
+  it('comes by itself where the kit was off at the landing, and once', { tags: 'long' }, async () => {
     await withDirectory(async (dir) => {
       const about = { dir, options: { flight_logs: { after_flight: true } } };
       await withLogs(
@@ -272,7 +272,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     });
   });
 
-  it('goes on after a restart of the kit', async () => {
+  it('goes on after a restart of the kit', { tags: 'long' }, async () => {
     await withDirectory(async (dir) => {
       const about = { dir, options: { flight_logs: { bytes_per_s: 5_000 } } };
       await withLogs(

@@ -150,22 +150,29 @@ test('Store delivers, buffers, quarantines or reports as dropped every row under
   );
 });
 
-test('Store returns every row of a drained buffer exactly once, in any order of arrival', () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.uniqueArray(fc.nat(400), { minLength: 1, maxLength: 30 }), { minLength: 1, maxLength: 8 }),
-      fc.integer({ min: 1, max: 20 }),
-      (commits, rows_max) => {
-        using lab = new StoreLab();
-        const seen: number[] = [];
-        for (const seqs of commits) {
-          lab.store.commit(work({ rows: seqs.map((seq) => lab.row('feed', seq)) }));
-          seen.push(...lab.takeSeqs('feed', rows_max));
-        }
-        seen.push(...lab.takeSeqs('feed'));
-        expect(seen.toSorted((a, b) => a - b)).toEqual([...new Set(commits.flat())].sort((a, b) => a - b));
-      },
-    ),
-    { numRuns: 60, interruptAfterTimeLimit },
-  );
-});
+test(
+  'Store returns every row of a drained buffer exactly once, in any order of arrival',
+  { tags: 'long' },
+  () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uniqueArray(fc.nat(400), { minLength: 1, maxLength: 30 }), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        fc.integer({ min: 1, max: 20 }),
+        (commits, rows_max) => {
+          using lab = new StoreLab();
+          const seen: number[] = [];
+          for (const seqs of commits) {
+            lab.store.commit(work({ rows: seqs.map((seq) => lab.row('feed', seq)) }));
+            seen.push(...lab.takeSeqs('feed', rows_max));
+          }
+          seen.push(...lab.takeSeqs('feed'));
+          expect(seen.toSorted((a, b) => a - b)).toEqual([...new Set(commits.flat())].sort((a, b) => a - b));
+        },
+      ),
+      { numRuns: 60, interruptAfterTimeLimit },
+    );
+  },
+);
