@@ -58,7 +58,7 @@ const long = [
   'test/unit/systemd/{completion,interrupted-upgrade}.test.ts',
 ];
 
-/** Each takes more than a minute. */
+/** Each takes a minute or two. */
 const longest = ['e2e/interface/interface.test.ts', 'console/page.test.ts', 'console/screens.test.ts'];
 
 /** What takes longest is first: a long file that begins last would keep one worker busy while the others have nothing left to do. */
