@@ -58,20 +58,27 @@ const long = [
   'test/unit/systemd/{completion,interrupted-upgrade}.test.ts',
 ];
 
-/** Each takes a minute or two. */
+/**
+ * Those that keep a core busy (browsers, the interface) are spread among those that wait for timers and peers, the longest first: side
+ * by side they would starve each other, and at the end they would leave the other workers idle.
+ */
 const longest = ['e2e/interface/interface.test.ts', 'console/page.test.ts', 'console/screens.test.ts'];
-
-/** What takes longest is first: a long file that begins last would keep one worker busy while the others have nothing left to do. */
-class ByProject extends BaseSequencer {
+const waiting_between = 40;
+class Spread extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ project, moduleId }: TestSpecification): number => {
+    const rank = ({ project, moduleId }: TestSpecification): number => {
       const at = longest.findIndex((name) => moduleId.endsWith(name));
       if (at >= 0) return at - longest.length;
       return project.name === 'e2e' ? 0 : 1;
     };
-    return (await super.sort(files)).toSorted(
-      (a, b) => place(a) - place(b) || a.project.name.localeCompare(b.project.name),
+    const sorted = (await super.sort(files)).toSorted(
+      (a, b) => rank(a) - rank(b) || a.project.name.localeCompare(b.project.name),
     );
+    const busy = sorted.filter((file) => file.project.name === 'alone');
+    return sorted
+      .filter((file) => file.project.name !== 'alone')
+      .flatMap((file, at) => (at % waiting_between === 0 ? [...busy.splice(0, 1), file] : [file]))
+      .concat(busy);
   }
 }
 
@@ -92,7 +99,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     globalSetup: ['test/support/run-directory.ts', 'test/support/tell-skipped.ts'],
-    sequence: { sequencer: ByProject },
+    sequence: { sequencer: Spread },
     // Tests wait for processes and peers: with four workers, two cores were busy for three quarters of the time; six starve each other.
     tags: [
       {
@@ -112,15 +119,7 @@ export default defineConfig({
     },
     projects: [
       {
-        // Browsers keep both cores busy: five at once made each page seven times slower, and waits of a minute ran out.
-        test: {
-          ...common,
-          name: 'alone',
-          include: alone,
-          exclude: long,
-          maxWorkers: 3,
-          sequence: { groupOrder: 4 },
-        },
+        test: { ...common, name: 'alone', include: alone, exclude: long },
       },
       {
         test: {
