@@ -59,28 +59,33 @@ const icon_names = (
   'satellite-dish search server settings signal sun target thermometer truck users video wifi wrench x'
 ).split(' ');
 
-const nodes = z.record(
-  z.string(),
-  z.array(z.tuple([z.string(), z.record(z.string(), z.union([z.string(), z.number()]))])),
-);
+const iconSet = z.object({ icons: z.record(z.string(), z.object({ body: z.string() })) });
 
-type Attributes = Readonly<Record<string, string | number>>;
+type Attributes = Readonly<Record<string, string>>;
 
 /** The module as text: by name, the icon as one SVG path in a square of 24. */
 function iconsModule(): string {
-  const file = new URL(import.meta.resolve('lucide-static/icon-nodes.json'));
-  const all = nodes.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const file = new URL(import.meta.resolve('@iconify-json/lucide/icons.json'));
+  const { icons } = iconSet.parse(JSON.parse(readFileSync(file, 'utf8')));
   const lines = icon_names.map((name) => {
-    const shapes = all[name];
-    if (!shapes) throw new Error(`lucide-static has no icon ${name}`);
+    const icon = icons[name];
+    if (!icon) throw new Error(`@iconify-json/lucide has no icon ${name}`);
     const key = /^\w+$/u.test(name) ? name : `'${name}'`;
-    const path = shapes.map(([tag, attributes]) => pathOf(tag, attributes)).join('');
+    const path = [...icon.body.matchAll(/<(\w+)([^<>]*)\/>/gu)]
+      .map(([, tag = '', attributes = '']) => pathOf(tag, attributesOf(attributes)))
+      .join('');
     return `${key}:${key.length > 4 && key.length + path.length > 103 ? '\n   ' : ''} '${path}',`;
   });
   return `/** Icons of Lucide (https://lucide.dev), ISC licence. Written by \`npm run docs\`. */
 export const icons = {
 ${lines.map((line) => `  ${line}\n`).join('')}};
 `;
+}
+
+function attributesOf(text: string): Attributes {
+  return Object.fromEntries(
+    [...text.matchAll(/([\w-]+)="([^"]*)"/gu)].map(([, name = '', value = '']) => [name, value]),
+  );
 }
 
 /** An element of an icon as path data. */
