@@ -1,12 +1,12 @@
 /** The secrets of the broker section: in files that it names, or in systemd's credentials folder. */
 import type { X509Certificate } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { hasCode } from '../../platform/errors.ts';
 import type { configFile } from './schema.ts';
 import { type Read, readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
-import type { FaultList, KeyPath, Source } from './source.ts';
+import type { KeyPath, Reading } from './source.ts';
 import { texts } from './texts.ts';
 
 export type BrokerSection = NonNullable<z.output<typeof configFile>['broker']>;
@@ -14,15 +14,8 @@ export type BrokerSection = NonNullable<z.output<typeof configFile>['broker']>;
 export type BrokerEntry = Exclude<NonNullable<BrokerSection['urls']>[number], string>;
 type SecretKeys = Partial<Pick<BrokerSection, (typeof secretFiles)[SecretName]['key']>>;
 
-export interface BrokerContext {
-  readonly source: Source;
-  readonly faults: FaultList;
-  readonly warnings: string[];
-  readonly credentials_dir: string | undefined;
-}
-
-/** Where the keys stand in the file. */
-export interface Located {
+/** What is read, and where the keys stand in it. */
+export interface BrokerContext extends Reading {
   readonly at: KeyPath;
 }
 
@@ -34,28 +27,18 @@ export const secretFiles = {
   proxy_password: { key: 'proxy_password_file', credential: 'mqtt-proxy-password', secret: true },
 } as const;
 export type SecretName = keyof typeof secretFiles;
-export const secretNames = [
-  'password',
-  'ca',
-  'cert',
-  'key',
-  'proxy_password',
-] as const satisfies readonly SecretName[];
+export const secretNames = ['password', 'ca', 'cert', 'key', 'proxy_password'] as const;
 
-interface SecretText {
-  readonly file: string;
-  readonly text: string;
-}
-export type Secrets = { [K in SecretName]?: SecretText };
+export type Secrets = { [K in SecretName]?: { readonly file: string; readonly text: string } };
 
 /** A file that the section names comes before the credential of the same purpose. */
-export async function readSecrets(section: SecretKeys, context: BrokerContext & Located): Promise<Secrets> {
+export async function readSecrets(section: SecretKeys, context: BrokerContext): Promise<Secrets> {
   const secrets: Secrets = {};
   for (const name of secretNames) {
     const { key, credential, secret } = secretFiles[name];
     const named = section[key];
     const file = named
-      ? resolve(dirname(context.source.file), named)
+      ? resolve(context.dir, named)
       : await credentialFile(context.credentials_dir, credential);
     if (file === undefined) continue;
     const text = unwrap(await readSecret(file, { secret }), name, context);
@@ -77,14 +60,14 @@ async function credentialFile(dir: string | undefined, name: string): Promise<st
 }
 
 /** The value, or undefined after its fault was added. */
-function unwrap<T>(read: Read<T>, name: SecretName, { faults, at }: BrokerContext & Located): T | undefined {
+function unwrap<T>(read: Read<T>, name: SecretName, { faults, at }: BrokerContext): T | undefined {
   if ('value' in read) return read.value;
   faults.add([...at, secretFiles[name].key], read.fault);
   return undefined;
 }
 
 /** Checks the PEM secrets, and that the client certificate and its key belong together. */
-export function checkPair(secrets: Secrets, section: SecretKeys, context: BrokerContext & Located): void {
+export function checkPair(secrets: Secrets, section: SecretKeys, context: BrokerContext): void {
   const certificates = checkCertificates(secrets, 'cert', context);
   checkCertificates(secrets, 'ca', context);
   const key = secrets.key && unwrap(readKey(secrets.key.file, secrets.key.text), 'key', context);
@@ -108,7 +91,7 @@ const chain_max = 10;
 function checkCertificates(
   secrets: Secrets,
   name: 'ca' | 'cert',
-  context: BrokerContext & Located,
+  context: BrokerContext,
 ): readonly X509Certificate[] | undefined {
   const given = secrets[name];
   const certificates = given && unwrap(readCertificates(given.file, given.text), name, context);

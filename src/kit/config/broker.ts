@@ -5,17 +5,16 @@ import {
   type BrokerEntry,
   type BrokerSection,
   checkPair,
-  type Located,
   readSecrets,
   secretFiles,
   type SecretName,
   secretNames,
   type Secrets,
 } from './broker-secrets.ts';
-import { lineOf, readCertificates, readKey, readSecret } from './secrets.ts';
-import type { KeyPath } from './source.ts';
+import { lineOf, namedSecret, readCertificates, readKey, readSecret } from './secrets.ts';
+import type { Reading } from './source.ts';
 import { texts } from './texts.ts';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { brokerPlace, isBrokerAddress, isTls, isWebSocket } from '../../platform/broker-address.ts';
 import { profileOf } from '../../platform/broker-profiles.ts';
 import { isThisMachine } from '../../platform/networks.ts';
@@ -23,13 +22,6 @@ import { type Proxy, readProxy } from '../../platform/proxy.ts';
 
 /** Where most brokers serve MQTT over WebSocket. */
 const websocket_path = '/mqtt';
-
-/** Undefined when a fault was added. */
-function readUrl(text: string, { faults, at }: BrokerContext & Located): URL | undefined {
-  const fault = addressFault(text);
-  if (fault !== undefined) faults.add([...at, 'url'], fault);
-  return fault === undefined ? new URL(text) : undefined;
-}
 
 /** What is wrong with the address of a broker. */
 export function addressFault(text: string): string | undefined {
@@ -69,10 +61,20 @@ interface Keys {
 }
 
 async function readWay(
-  url: URL,
+  address: string,
   { section, named, secrets }: Keys,
-  context: BrokerContext & Located,
+  context: BrokerContext,
 ): Promise<Way> {
+  if (address === no_broker) {
+    context.warnings.push(texts.no_broker(context.file));
+    return { url: no_broker };
+  }
+  const fault = addressFault(address);
+  if (fault !== undefined) {
+    context.faults.add([...context.at, 'url'], fault);
+    return { url: address };
+  }
+  const url = new URL(address);
   checkTransport(url, named, secrets, context);
   const { tls_name, websocket } = section;
   const alpn = section.alpn ?? alpnOf(url, secrets);
@@ -100,7 +102,7 @@ function checkTransport(
   url: URL,
   named: Keys['named'],
   secrets: Secrets,
-  { faults, warnings, at }: BrokerContext & Located,
+  { faults, warnings, at }: BrokerContext,
 ): void {
   if (named.websocket && !isWebSocket(url))
     faults.add([...at, 'websocket'], texts.no_effect_without_websocket);
@@ -127,7 +129,7 @@ function alpnOf(url: URL, { cert }: Secrets): readonly string[] | undefined {
 function proxyOf(
   section: Keys['section'],
   secrets: Secrets,
-  { faults, at }: BrokerContext & Located,
+  { faults, at }: BrokerContext,
 ): Proxy | null | undefined {
   const { proxy: address, proxy_username: username } = section;
   if (address === undefined || address === 'none') {
@@ -147,17 +149,14 @@ function proxyOf(
 
 /** Headers of a file with `Name: value` a line (RFC 9110 section 5). */
 async function headersIn(
-  named: string | undefined,
-  { source, faults, at }: BrokerContext & Located,
+  file: string | undefined,
+  context: BrokerContext,
 ): Promise<Readonly<Record<string, string>>> {
-  if (named === undefined) return {};
-  const file = resolve(dirname(source.file), named);
-  const read = await readSecret(file, { secret: true });
-  const fault = (sentence: string): void => faults.add([...at, 'websocket', 'headers_file'], sentence);
-  if ('fault' in read) fault(read.fault);
-  const lines = 'value' in read ? read.value.split(/\r?\n/u).filter((line) => line.trim() !== '') : [];
+  const at = [...context.at, 'websocket', 'headers_file'];
+  const text = (await namedSecret(file, at, context)) ?? '';
+  const lines = text.split(/\r?\n/u).filter((line) => line.trim() !== '');
   const headers = lines.map((line) => /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e]*)$/u.exec(line));
-  if (headers.includes(null)) fault(texts.no_header(file));
+  if (headers.includes(null)) context.faults.add(at, texts.no_header(resolve(context.dir, file ?? '')));
   return Object.fromEntries(
     headers.flatMap((found) => (found ? [[found[1] ?? '', (found[2] ?? '').trim()]] : [])),
   );
@@ -184,22 +183,22 @@ type SeveralKeys = 'urls' | 'redirect_to';
 export async function readBroker(
   section: Omit<BrokerSection, SeveralKeys> & Partial<Pick<BrokerSection, SeveralKeys>>,
   kit_id: string,
-  context: BrokerContext,
+  reading: Reading,
 ): Promise<BrokerConfig | undefined> {
   const { urls, url: only, redirect_to, ...shared } = section;
   if ((urls === undefined) === (only === undefined)) {
-    context.faults.add(['broker', 'url'], only === undefined ? texts.no_broker_address : texts.url_and_urls);
+    reading.faults.add(['broker', 'url'], only === undefined ? texts.no_broker_address : texts.url_and_urls);
     return undefined;
   }
-  const at: KeyPath = ['broker'];
-  const secrets = await readSecrets(shared, { ...context, at });
-  checkPair(secrets, shared, { ...context, at });
+  const context = { ...reading, at: ['broker'] };
+  const secrets = await readSecrets(shared, context);
+  checkPair(secrets, shared, context);
   const several: Several = { section: shared, secrets, kit_id };
   const brokers: BrokerConfig[] = [];
-  if (only !== undefined) brokers.push(...(await readOne({ url: only }, several, { ...context, at })));
+  if (only !== undefined) brokers.push(await readOne({ url: only }, several, context));
   for (const [n, entry] of (urls ?? []).entries()) {
     const own = typeof entry === 'string' ? { url: entry } : entry;
-    brokers.push(...(await readOne(own, several, { ...context, at: [...at, 'urls', n] })));
+    brokers.push(await readOne(own, several, { ...reading, at: ['broker', 'urls', n] }));
   }
   const [first, ...others] = brokers;
   return (
@@ -213,55 +212,32 @@ interface Several {
   readonly kit_id: string;
 }
 
-/** Reads one broker: `own` has its address, and what differs from the section. Empty when a fault was added. */
+/** Reads one broker: `own` has its address, and what differs from the section. */
 async function readOne(
   own: BrokerEntry,
   { section: shared, secrets: shared_secrets, kit_id }: Several,
-  context: BrokerContext & Located,
-): Promise<readonly BrokerConfig[]> {
+  context: BrokerContext,
+): Promise<BrokerConfig> {
   const isEntry = context.at.length > 1;
   const section = isEntry ? sectionOf(own, shared) : { ...shared, ...own };
   const secrets = isEntry ? await secretsOf(own, shared_secrets, context) : shared_secrets;
   if (isEntry) checkPair(secrets, section, context);
   checkLogin(section, secrets, context);
-  const way = await wayOf(own.url, { section, named: isEntry ? own : section, secrets }, context);
-  if (!way) return [];
-  return [
-    {
-      ...way,
-      ...loginOf(secrets),
-      username: section.username === '' ? undefined : (section.username ?? kit_id),
-      protocol: section.protocol === 5 ? '5' : section.protocol,
-      keepalive_s: section.keepalive_s,
-      connect_timeout_ms: section.connect_timeout_s * 1000,
-      ack: section.ack,
-    },
-  ];
-}
-
-function loginOf(secrets: Secrets): Pick<BrokerConfig, 'password' | 'ca' | 'cert' | 'key' | 'secret_files'> {
+  const way = await readWay(own.url, { section, named: isEntry ? own : section, secrets }, context);
   const { password, ca, cert, key } = secrets;
   return {
+    ...way,
     password: password && lineOf(password.text),
     ca: ca?.text,
     cert: cert?.text,
     key: key?.text,
     secret_files: Object.fromEntries(Object.entries(secrets).map(([name, { file }]) => [name, file])),
+    username: section.username === '' ? undefined : (section.username ?? kit_id),
+    protocol: section.protocol === 5 ? '5' : section.protocol,
+    keepalive_s: section.keepalive_s,
+    connect_timeout_ms: section.connect_timeout_s * 1000,
+    ack: section.ack,
   };
-}
-
-/** Undefined when a fault was added. */
-async function wayOf(
-  address: string,
-  keys: Parameters<typeof readWay>[1],
-  context: BrokerContext & Located,
-): Promise<Pick<BrokerConfig, 'url'> | undefined> {
-  if (address !== no_broker) {
-    const url = readUrl(address, context);
-    return url && readWay(url, keys, context);
-  }
-  context.warnings.push(texts.no_broker(context.source.file));
-  return { url: no_broker };
 }
 
 /** Another proxy has another login. */
@@ -278,7 +254,7 @@ function sectionOf(own: BrokerEntry, shared: Several['section']) {
 async function secretsOf(
   own: BrokerEntry,
   { password, key, proxy_password, ...others }: Secrets,
-  context: BrokerContext & Located,
+  context: BrokerContext,
 ): Promise<Secrets> {
   return {
     ...others,
@@ -342,7 +318,7 @@ export function withoutSecrets(broker: BrokerConfig): object {
 function checkLogin(
   { username }: Pick<BrokerSection, 'username'>,
   secrets: Secrets,
-  { faults, at }: BrokerContext & Located,
+  { faults, at }: BrokerContext,
 ): void {
   if (username !== '') return;
   if (secrets.password) faults.add([...at, 'username'], texts.password_without_name);

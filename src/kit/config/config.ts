@@ -2,18 +2,16 @@
 import { dirname, join, resolve } from 'node:path';
 import { type BrokerConfig, readBroker } from './broker.ts';
 import { type DriverInstance, type DriverList, configureDrivers } from './drivers.ts';
-import { addIssues, didYouMean } from './faults.ts';
+import { addIssues, refuseUnknown } from './faults.ts';
 import { copyWarning, identityFiles, no_kit_id, readKitId } from './identity.ts';
 import { placeWarnings } from './state-place.ts';
-import { type MediaServerConfig, readMedia, type VideoConfig } from './media.ts';
+import { type MediaServerConfig, readMedia } from './media.ts';
 import { type MetricsConfig, readMetrics } from './metrics.ts';
-import { type ConfigFile, type LogLevel, configFile, runtime_dir_default } from './schema.ts';
-import { checkService, type OwnServiceConfig, ownServiceOf } from './service.ts';
+import { type ConfigFile, configFile, runtime_dir_default } from './schema.ts';
+import { checkService, ownServiceOf } from './service.ts';
 import { soundPart } from './sound-part.ts';
-import { type FaultList, type Source, faultList, parseSource, readSource } from './source.ts';
-import type { LowBatteryConfig } from './low-battery.ts';
+import { type FaultList, parseSource, readSource, reading, type Source } from './source.ts';
 import { telemetryOf } from './telemetry.ts';
-import type { RiskLevel } from '../../contract/assets.ts';
 import { edgeEvents, publishedFeeds } from '../../contract/feeds.ts';
 import type { LinkType } from '../../contract/kit.ts';
 import { ConfigInvalid, messageOf } from '../../platform/errors.ts';
@@ -22,75 +20,21 @@ import { readTextUpTo, table_bytes_max } from '../../platform/bounded-file.ts';
 
 export const config_file_default = '/etc/kit-connector/config.yaml';
 
-export interface Config {
-  /** The file as it was named. */
-  readonly file: string;
+export type Config = Readonly<ReturnType<typeof inUnits>> & {
   /** Sentences on what works and should not stay as it is. */
   readonly warnings: readonly string[];
   /** Lower case; `no_kit_id` before the first start of a kit whose configuration leaves it out. */
   readonly kit_id: string;
-  readonly kit_name: string | undefined;
-  /** `trusted`: the time of day counts as right regardless of the kernel. */
-  readonly clock: 'auto' | 'trusted';
-  readonly state_dir: string;
-  readonly runtime_dir: string;
-  readonly control_socket: string;
   /** Group of the control socket; undefined: the group of the process. */
   readonly socket_gid: number | undefined;
   /** Undefined: the file names none, and an embedded broker is to be started. */
   readonly broker: BrokerConfig | undefined;
-  readonly uplink: {
-    readonly window_messages: number;
-    readonly messages_per_s_max: number;
-    /** 0: every live message leaves on its own. */
-    readonly packet_ms: number;
-    readonly metered: readonly LinkType[];
-    /** 0: no cap. Every type of link has its value. */
-    readonly backlog_bytes_per_s: Readonly<Record<LinkType | 'default', number>>;
-  };
-  readonly outbox: {
-    readonly bytes_max: number;
-    readonly rows_max: number;
-    readonly free_bytes_min: number;
-    readonly age_max_ms: number;
-  };
-  /** Files for the cloud. */
-  readonly files: {
-    readonly bytes_max: number;
-    readonly age_max_ms: number;
-    readonly free_bytes_min: number;
-    /** `default` for links that have no value. */
-    readonly upload: ConfigFile['files']['upload'];
-    /** 0: no cap. */
-    readonly bytes_per_s: number;
-    readonly stills: boolean;
-  };
-  readonly feeds: {
-    /** Messages a second and asset, by feed. */
-    readonly rates_hz: Readonly<Record<string, number>>;
-    /** For the feeds that are not in `rates_hz`. */
-    readonly rate_default_hz: number;
-  };
   /** Undefined: no media server, and no camera has a `whep_url`. */
   readonly media: MediaServerConfig | undefined;
-  readonly video: VideoConfig;
-  /** Undefined: the kit serves no page and no API. */
-  readonly service: OwnServiceConfig | undefined;
-  readonly telemetry: ReturnType<typeof telemetryOf>;
-  /** Undefined: a low battery changes nothing. */
-  readonly low_battery: LowBatteryConfig | undefined;
-  readonly commands: {
-    /** `*` stands for every asset, every command. */
-    readonly disabled: readonly { readonly asset: string; readonly command: string }[];
-    readonly max_risk: RiskLevel;
-  };
   /** Undefined: no figures for Prometheus. */
-  /** Of the command doctor; the daemon does not look at it. */
-  readonly doctor: ConfigFile['doctor'];
   readonly metrics: MetricsConfig | undefined;
-  readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
   readonly drivers: readonly DriverInstance[];
-}
+};
 
 interface ConfigSources {
   readonly drivers: DriverList;
@@ -104,30 +48,24 @@ interface ConfigSources {
  */
 export async function readConfig(file: string, sources: ConfigSources): Promise<Config> {
   const source = parseSource(file, await readSource(file));
-  const faults = faultList(source);
+  const found = reading(source, sources.credentials_dir);
+  const { faults, warnings } = found;
   const read = configFile.safeParse(source.value);
   if (!read.success)
     addIssues(faults, { schema: configFile, value: source.value, at: [] }, read.error.issues);
 
   const sections = readableSections(source.value);
-  const warnings: string[] = [];
-  const { credentials_dir } = sources;
   const kit_id = sections.kit_id ?? (await ownId(sections, faults));
   warnings.push(...(await stateWarnings(kit_id, sections.state_dir)));
-  const broker =
-    sections.broker &&
-    (await readBroker(sections.broker, kit_id, { source, faults, warnings, credentials_dir }));
-  const media = sections.media && (await readMedia(sections.media, source, faults));
+  const broker = sections.broker && (await readBroker(sections.broker, kit_id, found));
+  const media = sections.media && (await readMedia(sections.media, found));
   const { service } = sections;
   const media_url = viewerUrl(sections.media);
-  if (service)
-    await checkService(service, { dir: dirname(file), media_url }, { faults, warnings, at: ['service'] });
-  const metrics = await readMetrics(sections.metrics, { dir: dirname(file), faults, warnings });
+  if (service) await checkService(service, { at: ['service'], media_url, reading: found });
+  const metrics = await readMetrics(sections.metrics, found);
   const drivers = await configureDrivers(sections.drivers, sources.drivers, faults);
   const socket_gid = await socketGroup(sections.socket_group, faults);
-  checkFeedNames(['feeds', 'rates_hz'], sections.rates_hz, { drivers, faults });
-  checkFeedNames(['low_battery', 'rates_hz'], sections.low_rates_hz, { drivers, faults });
-  checkLogNames(sections.log_drivers, drivers, faults);
+  checkNames(sections, drivers, faults);
 
   const lines = faults.lines();
   if (!read.success || lines.length > 0) throw new ConfigInvalid(lines);
@@ -171,8 +109,10 @@ function readableSections(value: unknown) {
     service: soundPart(shape.service, raw['service']),
     metrics: soundPart(shape.metrics, raw['metrics']),
     socket_group: shape.socket_group.safeParse(raw['socket_group']).data,
-    rates_hz: soundPart(shape.feeds, raw['feeds'])?.rates_hz ?? {},
-    low_rates_hz: soundPart(shape.low_battery, raw['low_battery'])?.rates_hz ?? {},
+    rates_hz: {
+      feeds: soundPart(shape.feeds, raw['feeds'])?.rates_hz ?? {},
+      low_battery: soundPart(shape.low_battery, raw['low_battery'])?.rates_hz ?? {},
+    },
     log_drivers: soundPart(shape.log, raw['log'])?.drivers ?? {},
     drivers: raw['drivers'],
   };
@@ -211,40 +151,27 @@ async function socketGroup(name: string | undefined, faults: FaultList): Promise
   return gid;
 }
 
-/** A rate for a feed that no driver publishes is a typing error. */
-function checkFeedNames(
-  at: readonly string[],
-  rates_hz: Readonly<Record<string, number>>,
-  { drivers, faults }: { readonly drivers: readonly DriverInstance[]; readonly faults: FaultList },
-): void {
-  const feedSets = [
-    ...Object.values(publishedFeeds),
-    edgeEvents,
-    ...drivers.map(({ driver }) => driver.feeds),
-  ];
-  const known = [...new Set(['default', ...feedSets.flatMap((feeds) => Object.keys(feeds))])];
-  for (const name of Object.keys(rates_hz)) {
-    if (known.includes(name)) continue;
-    faults.add([...at, name], () => {
-      const guess = didYouMean(name, known);
-      return texts.no_feed(guess ? texts.did_you_mean(guess) : texts.the_feeds_are(known));
-    });
-  }
-}
-
-function checkLogNames(
-  levels: Readonly<Record<string, LogLevel>>,
+/** Names that have a rate or a level without being those of a feed or a driver. */
+function checkNames(
+  { rates_hz, log_drivers }: ReturnType<typeof readableSections>,
   drivers: readonly DriverInstance[],
   faults: FaultList,
 ): void {
-  const known = drivers.map(({ name }) => name);
-  for (const name of Object.keys(levels)) {
-    if (known.includes(name)) continue;
-    faults.add(['log', 'drivers', name], () => {
-      const guess = didYouMean(name, known);
-      return texts.not_configured(guess ? texts.did_you_mean(guess) : texts.remove_line);
-    });
-  }
+  const known = feedsOf(drivers);
+  const feed = { known, sentence: texts.no_feed, otherwise: texts.the_feeds_are(known) };
+  for (const [section, rates] of Object.entries(rates_hz))
+    for (const name of Object.keys(rates))
+      refuseUnknown(name, { ...feed, at: [section, 'rates_hz', name] }, faults);
+  const names = drivers.map(({ name }) => name);
+  const driver = { known: names, sentence: texts.not_configured, otherwise: texts.remove_line };
+  for (const name of Object.keys(log_drivers))
+    refuseUnknown(name, { ...driver, at: ['log', 'drivers', name] }, faults);
+}
+
+/** All feeds that may have a rate. */
+function feedsOf(drivers: readonly DriverInstance[]): readonly string[] {
+  const sets = [...Object.values(publishedFeeds), edgeEvents, ...drivers.map(({ driver }) => driver.feeds)];
+  return [...new Set(['default', ...sets.flatMap((feeds) => Object.keys(feeds))])];
 }
 
 /** Where browsers find the kit's media server. */
@@ -260,40 +187,54 @@ function inUnits(source: Source, file: ConfigFile) {
   return {
     file: source.file,
     kit_name: file.kit_name,
+    /** `trusted`: the time of day counts as right regardless of the kernel. */
     clock: file.clock,
     // Node.js makes folders of a relative path without end once the working directory was deleted.
     state_dir: resolve(file.state_dir),
     runtime_dir: file.runtime_dir,
     control_socket: controlSocket(file.runtime_dir),
-    uplink: { ...uplink, backlog_bytes_per_s: backlogCaps(backlog_kbps) },
+    uplink: {
+      ...uplink,
+      /** 0: no cap. Every type of link has its value. */
+      backlog_bytes_per_s: backlogCaps(backlog_kbps),
+    },
     outbox: {
       bytes_max: file.outbox.bytes_max_mb * 1e6,
       rows_max: file.outbox.rows_max,
       free_bytes_min: file.outbox.free_disk_min_mb * 1e6,
       age_max_ms: file.outbox.age_max_days * 86_400_000,
     },
+    /** For the cloud. */
     files: {
       bytes_max: file.files.bytes_max_mb * 1e6,
       age_max_ms: file.files.age_max_days * 86_400_000,
       free_bytes_min: file.outbox.free_disk_min_mb * 1e6,
       upload: file.files.upload,
+      /** 0: no cap. */
       bytes_per_s: file.files.kbps_max * 125,
       stills: file.files.stills,
     },
+    /** Messages a second and asset, by feed, and for the feeds that are not named. */
     feeds: { rates_hz, rate_default_hz },
     telemetry: telemetryOf(file.telemetry),
+    /** Undefined: a low battery changes nothing. */
     low_battery: file.low_battery,
     video: file.video,
+    /** Undefined: the kit serves no page and no API. */
     service:
       file.service &&
       ownServiceOf(file.service, { dir: dirname(source.file), media_url: viewerUrl(file.media) }),
+    /** `*` stands for every asset, every command. */
     commands: file.commands,
     log: file.log,
+    /** Of the command doctor; the daemon does not look at it. */
     doctor: file.doctor,
   };
 }
 
-function backlogCaps(kbps: ConfigFile['uplink']['backlog_kbps']): Config['uplink']['backlog_bytes_per_s'] {
+function backlogCaps(
+  kbps: ConfigFile['uplink']['backlog_kbps'],
+): Readonly<Record<LinkType | 'default', number>> {
   const bytes = (link: LinkType): number => (kbps[link] ?? kbps.default) * 125;
   return {
     default: kbps.default * 125,

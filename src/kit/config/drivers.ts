@@ -2,7 +2,7 @@
 import { ZodError } from 'zod';
 import type { ConfiguredRun, Driver } from '../../toolkit/driver/driver.ts';
 import { messageOf } from '../../platform/errors.ts';
-import { addIssues, didYouMean } from './faults.ts';
+import { addIssues, refuseUnknown } from './faults.ts';
 import { issuesBehind } from './sound-part.ts';
 import type { FaultList } from './source.ts';
 import { texts } from './texts.ts';
@@ -82,10 +82,8 @@ async function loadDriver(
   const found = list.find((driver) => driver.name === name);
   const path = ['drivers', index, 'driver'];
   if (!found) {
-    faults.add(path, () => {
-      const guess = didYouMean(name, known);
-      return texts.no_driver(name, guess ? texts.did_you_mean(guess) : texts.the_drivers_are(known));
-    });
+    const sentence = (remedy: string): string => texts.no_driver(name, remedy);
+    refuseUnknown(name, { at: path, known, sentence, otherwise: texts.the_drivers_are(known) }, faults);
     return undefined;
   }
   try {

@@ -2,6 +2,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import type { FaultList, KeyPath } from './source.ts';
+import { texts } from './texts.ts';
 
 // Finds the schema that checks a part of a value, so that a fault can name what would be right there.
 
@@ -22,7 +23,8 @@ function schemaAt(checking: Checking, path: KeyPath): z.core.$ZodType | undefine
   return schema;
 }
 
-function valueAt(value: unknown, path: KeyPath): unknown {
+/** What stands at `path`; undefined: nothing does. */
+export function valueAt(value: unknown, path: KeyPath): unknown {
   return path.reduce<unknown>(
     (inner, step) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, step) : undefined),
     value,
@@ -144,6 +146,28 @@ function innerKey(key: string, known: readonly string[], { schema, value }: Chec
 
 /** Characters of a truncated word that identify it. */
 const prefix_chars_min = 3;
+
+/** Adds a fault for a name that is none of `known`: most often a typing error. */
+export function refuseUnknown(
+  name: string,
+  { at, known, sentence, otherwise }: NameRule,
+  faults: FaultList,
+): void {
+  if (known.includes(name)) return;
+  faults.add(at, () => {
+    const guess = didYouMean(name, known);
+    return sentence(guess ? texts.did_you_mean(guess) : otherwise);
+  });
+}
+
+interface NameRule {
+  readonly at: KeyPath;
+  readonly known: readonly string[];
+  /** What is wrong, with the remedy. */
+  readonly sentence: (remedy: string) => string;
+  /** The remedy where nothing similar is known. */
+  readonly otherwise: string;
+}
 
 /** The known word that was probably meant. */
 export function didYouMean(word: string, known: readonly string[]): string | undefined {

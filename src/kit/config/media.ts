@@ -1,9 +1,8 @@
 /** The media section: the server on the kit that turns the cameras' RTSP streams into WebRTC. */
-import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { linkType } from '../../contract/kit.ts';
-import { readSecret } from './secrets.ts';
-import type { FaultList, KeyPath, Source } from './source.ts';
+import { namedSecret } from './secrets.ts';
+import type { KeyPath, Reading } from './source.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/u, error: 'write an http:// or https:// address' });
 const path = z.string().min(1);
@@ -76,20 +75,9 @@ export const mediaSection = z.discriminatedUnion('server', [
       ),
   }),
 ]);
-type MediaSection = z.output<typeof mediaSection>;
 
-/** The section with the password in memory. */
-export type MediaServerConfig =
-  | Extract<MediaSection, { server: 'template' }>
-  | (Omit<Exclude<MediaSection, { server: 'template' }>, 'password_file' | 'ice_servers'> & {
-      readonly password: string | undefined;
-      readonly recording?: Extract<MediaSection, { server: 'mediamtx' }>['recording'];
-      readonly ice_servers: readonly {
-        readonly url: string;
-        readonly username: string;
-        readonly password: string;
-      }[];
-    });
+/** The section with its passwords in memory. */
+export type MediaServerConfig = Awaited<ReturnType<typeof readMedia>>;
 
 const allowed = z.enum(['never', 'on_demand', 'free']);
 
@@ -115,31 +103,19 @@ export const videoSection = z.strictObject({
     .default(100)
     .describe('on_demand: megabytes of video of all viewers in a day (UTC)'),
 });
-export type VideoConfig = z.output<typeof videoSection>;
 
-/** Reads the password that the section names. Undefined when a fault was added. */
-export async function readMedia(
-  section: MediaSection,
-  source: Source,
-  faults: FaultList,
-): Promise<MediaServerConfig | undefined> {
+/** Reads the passwords that the section names. */
+export async function readMedia(section: z.output<typeof mediaSection>, reading: Reading) {
   if (section.server === 'template') return section;
-  let isSound = true;
-  const secretIn = async (file: string | undefined, at: KeyPath): Promise<string | undefined> => {
-    if (file === undefined) return undefined;
-    const read = await readSecret(resolve(dirname(source.file), file), { secret: true });
-    if (!('fault' in read)) return read.value.trim();
-    faults.add(at, read.fault);
-    isSound = false;
-    return undefined;
-  };
+  const secretOf = async (file: string | undefined, ...at: KeyPath): Promise<string | undefined> =>
+    (await namedSecret(file, ['media', ...at, 'password_file'], reading))?.trim();
   const { password_file, ...rest } = section;
-  const password = await secretIn(password_file, ['media', 'password_file']);
+  const password = await secretOf(password_file);
   const ice_servers = [];
-  for (const [at, server] of ('ice_servers' in section ? section.ice_servers : []).entries()) {
-    const key = ['media', 'ice_servers', at, 'password_file'];
-    const { url, username = '' } = server;
-    ice_servers.push({ url, username, password: (await secretIn(server.password_file, key)) ?? '' });
-  }
-  return isSound ? { ...rest, password, ice_servers } : undefined;
+  for (const [at, { url, username = '', password_file }] of ('ice_servers' in section
+    ? section.ice_servers
+    : []
+  ).entries())
+    ice_servers.push({ url, username, password: (await secretOf(password_file, 'ice_servers', at)) ?? '' });
+  return { ...rest, password, ice_servers };
 }

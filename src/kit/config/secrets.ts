@@ -1,8 +1,10 @@
 /** Reads the passwords, keys and certificates that the configuration names, and reports what is wrong with them. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { resolve } from 'node:path';
 import { messageOf } from '../../platform/errors.ts';
 import { readSecretText } from '../../platform/secret-file.ts';
 import { utcDay } from '../../platform/time.ts';
+import type { KeyPath, Reading } from './source.ts';
 import { texts } from './texts.ts';
 
 /** A secret, or the reason why it cannot be read. */
@@ -19,6 +21,19 @@ export async function readSecret(
   { secret }: { readonly secret: boolean },
 ): Promise<Read<string>> {
   return readSecretText(file, { secret, bytes_max: secret ? secret_bytes_max : certificates_bytes_max });
+}
+
+/** The secret in the file that the key at `at` names. Undefined: it names none, or a fault was added. */
+export async function namedSecret(
+  file: string | undefined,
+  at: KeyPath,
+  { dir, faults }: Pick<Reading, 'dir' | 'faults'>,
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const read = await readSecret(resolve(dir, file), { secret: true });
+  if ('value' in read) return read.value;
+  faults.add(at, read.fault);
+  return undefined;
 }
 
 /** The certificates of a PEM text, the first one first. */

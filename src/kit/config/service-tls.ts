@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
 import { messageOf } from '../../platform/errors.ts';
 import { readCertificates, readKey, readSecret, validityWarning } from './secrets.ts';
-import type { FaultList, KeyPath } from './source.ts';
+import type { KeyPath, Reading } from './source.ts';
 import { texts } from './texts.ts';
 
 const file = z.string().min(1);
@@ -21,14 +21,7 @@ export const tlsSection = z.strictObject({
     ),
 });
 
-/** Absolute paths, and what is asked of clients. */
-export interface ServiceTls {
-  readonly cert_file: string;
-  readonly key_file: string;
-  readonly client_ca_file: string | undefined;
-  /** Undefined: clients are not asked for certificates. */
-  readonly client_certificates: 'required' | 'optional' | undefined;
-}
+type ServiceTls = Readonly<ReturnType<typeof tlsOf>>;
 
 /** PEM pems that fit together. */
 interface TlsTexts {
@@ -46,8 +39,8 @@ type TlsRead =
   | { readonly value: TlsTexts; readonly warnings: readonly string[] }
   | { readonly faults: readonly [TlsFault, ...TlsFault[]] };
 
-/** `dir`: where names of files begin that are not absolute. */
-export function tlsOf(section: z.output<typeof tlsSection>, dir: string): ServiceTls {
+/** Absolute paths, and what is asked of clients; undefined: nothing. `dir`: where names of files begin that are not absolute. */
+export function tlsOf(section: z.output<typeof tlsSection>, dir: string) {
   const { client_ca_file: ca, client_certificates = 'required' } = section;
   return {
     cert_file: resolve(dir, section.cert_file),
@@ -65,8 +58,8 @@ export function tlsSource(tls: ServiceTls | undefined) {
 /** Adds what is wrong with the section and its files, `at` being where it stands, and warns of dates. */
 export async function checkTls(
   section: z.output<typeof tlsSection>,
-  dir: string,
-  { faults, warnings, at }: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
+  at: KeyPath,
+  { dir, faults, warnings }: Reading,
 ): Promise<void> {
   if (section.client_certificates !== undefined && section.client_ca_file === undefined) {
     faults.add([...at, 'client_certificates'], texts.no_client_authority);

@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
-import { checkTls, type ServiceTls, tlsOf, tlsSection } from './service-tls.ts';
-import type { FaultList, KeyPath } from './source.ts';
+import { checkTls, tlsOf, tlsSection } from './service-tls.ts';
+import type { KeyPath, Reading } from './source.ts';
 import { texts } from './texts.ts';
 import { systemReason } from '../../platform/errors.ts';
 
@@ -43,16 +43,8 @@ const webhooksSection = z
   .prefault({})
   .describe('deliveries of events to registered receivers; off: none can be registered');
 
-/** Undefined: switched off. */
-interface WebhookConfig {
-  readonly allow: readonly string[];
-  readonly allow_http: boolean;
-  readonly timeout_ms: number;
-  readonly disable_after_ms: number;
-}
-
-/** The section in the units of the code. */
-function webhooksOf(section: z.output<typeof webhooksSection>): WebhookConfig | undefined {
+/** The section in the units of the code; undefined: switched off. */
+function webhooksOf(section: z.output<typeof webhooksSection>) {
   if (section === 'off') return undefined;
   const { timeout_s, disable_after_h, ...rules } = section;
   return { ...rules, timeout_ms: timeout_s * 1_000, disable_after_ms: disable_after_h * 3_600_000 };
@@ -208,38 +200,8 @@ type OwnServiceSection = z.output<typeof serviceSection>;
 /** What both forms of the service have in common. */
 type ServiceSection = Omit<OwnServiceSection, 'history'>;
 
-export interface ServiceConfig {
-  readonly listen: { readonly host: string; readonly port: number };
-  /** Lower case. */
-  readonly hosts: readonly string[];
-  /** Those in front whose header names the client, and the header. */
-  readonly proxies: {
-    readonly trusted: readonly string[];
-    readonly header: z.output<typeof proxyKeys.forwarded_header>;
-  };
-  readonly media_origins: readonly string[];
-  /** Requests a second of one API key. */
-  readonly limits: {
-    readonly reads_per_s: number;
-    readonly changes_per_s: number;
-    readonly fixes_per_s: number;
-    readonly map_per_s: number;
-  };
-  readonly cors_origins: readonly string[];
-  readonly socket_limits: { readonly sockets_per_key: number; readonly kits_per_socket: number };
-  /** Absolute path of a PMTiles archive. Undefined: no map. */
-  readonly map_file: string | undefined;
-  /** Undefined: switched off. */
-  readonly webhooks: WebhookConfig | undefined;
-  /** Undefined: plain HTTP. */
-  readonly tls: ServiceTls | undefined;
-}
-
 /** The service of the daemon, for its own kit. */
-export interface OwnServiceConfig extends ServiceConfig {
-  /** Undefined: no history is kept. */
-  readonly history: { readonly days: number; readonly max_mb: number } | undefined;
-}
+export type OwnServiceConfig = ReturnType<typeof ownServiceOf>;
 
 interface ServicePlace {
   /** Where names of files begin that are not absolute. */
@@ -249,10 +211,11 @@ interface ServicePlace {
 }
 
 /** The section in the words of the service. */
-export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePlace): ServiceConfig {
+export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePlace) {
   const own = media_url === undefined ? [] : [new URL(media_url).origin];
   return {
     listen: listenAt(section.listen) ?? { host: '127.0.0.1', port: 8080 },
+    /** Those in front whose header names the client, and the header. */
     proxies: { trusted: section.trusted_proxies, header: section.forwarded_header },
     hosts: section.hosts.map((name) => name.toLowerCase()),
     media_origins: [...new Set([...own, ...section.media_origins])],
@@ -262,37 +225,38 @@ export function serviceOf(section: ServiceSection, { dir, media_url }: ServicePl
       sockets_per_key: section.sockets.per_key,
       kits_per_socket: section.sockets.kits_per_socket,
     },
+    /** Undefined: no map. */
     map_file: section.map === undefined ? undefined : resolve(dir, section.map),
     webhooks: webhooksOf(section.webhooks),
+    /** Undefined: plain HTTP. */
     tls: section.tls && tlsOf(section.tls, dir),
   };
 }
 
-/** The section of the daemon in the words of the service. */
-export function ownServiceOf(section: OwnServiceSection, place: ServicePlace): OwnServiceConfig {
+/** The section of the daemon in the words of the service; without `history` none is kept. */
+export function ownServiceOf(section: OwnServiceSection, place: ServicePlace) {
   return { ...serviceOf(section, place), history: section.history === 'off' ? undefined : section.history };
 }
 
 /** Adds what is wrong with the files that the section names, `at` being where it stands. */
 export async function checkService(
   section: ServiceSection,
-  place: ServicePlace,
-  report: { readonly faults: FaultList; readonly warnings: string[]; readonly at: KeyPath },
+  { at, media_url, reading }: { at: KeyPath; media_url?: string | undefined; reading: Reading },
 ): Promise<void> {
+  const { dir, warnings } = reading;
   if (section.map !== undefined) {
-    const fault = await mapFault(resolve(place.dir, section.map));
-    if (fault !== undefined) report.warnings.push(fault);
+    const fault = await mapFault(resolve(dir, section.map));
+    if (fault !== undefined) warnings.push(fault);
   }
   if (!section.tls) return;
-  await checkTls(section.tls, place.dir, { ...report, at: [...report.at, 'tls'] });
-  const plain = serviceOf(section, place).media_origins.filter((each) => each.startsWith('http:'));
-  if (plain.length > 0) {
-    report.warnings.push(texts.video_without_tls(plain));
-  }
+  await checkTls(section.tls, [...at, 'tls'], reading);
+  const { media_origins } = serviceOf(section, { dir, media_url });
+  const plain = media_origins.filter((each) => each.startsWith('http:'));
+  if (plain.length > 0) warnings.push(texts.video_without_tls(plain));
 }
 
 /** `host:port`, an IPv6 host in brackets; undefined when it is no address. */
-export function listenAt(text: string): ServiceConfig['listen'] | undefined {
+export function listenAt(text: string): { readonly host: string; readonly port: number } | undefined {
   const [, v6, v4, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/u.exec(text) ?? [];
   const host = v6 ?? v4 ?? '';
   const port = Number(digits);

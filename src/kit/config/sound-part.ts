@@ -1,5 +1,6 @@
 /** Reads what a section means although some of its keys have faults, so that one run names every fault. */
 import type { z } from 'zod';
+import { valueAt } from './faults.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -28,13 +29,9 @@ export function issuesBehind(schema: z.ZodType, value: unknown, issues: readonly
   const further = schema.safeParse(rest).error?.issues ?? [];
   return further.filter(({ code, path }) => {
     // The path of a rule is that of the group that it checks, or of one of its keys.
-    const isGroup = isObject(at(rest, path));
+    const isGroup = isObject(valueAt(rest, path));
     return code === 'custom' && !unsound.has(pathText(isGroup ? path : path.slice(0, -1)));
   });
-}
-
-function at(root: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((node, key) => (isObject(node) ? Reflect.get(node, key) : undefined), root);
 }
 
 function pathText(path: readonly PropertyKey[]): string {
@@ -46,7 +43,7 @@ function removeFaulty(root: unknown, issue: Issue): void {
   const path = unknown ? issue.path : issue.path.slice(0, -1);
   const last = issue.path.at(-1);
   const keys = unknown ?? (last === undefined ? [] : [last]);
-  const parent = at(root, path);
+  const parent = valueAt(root, path);
   // An entry of a list is left: without it, the places of the others would be wrong.
   if (!isObject(parent) || Array.isArray(parent)) return;
   for (const key of keys) Reflect.deleteProperty(parent, key);

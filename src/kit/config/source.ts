@@ -1,5 +1,6 @@
 /** The configuration file as text: its YAML, where each key stands, and the list of faults that are found in it. */
 import { isUtf8 } from 'node:buffer';
+import { dirname } from 'node:path';
 import {
   type Document,
   LineCounter,
@@ -154,7 +155,24 @@ export interface FaultList {
   readonly lines: () => readonly string[];
 }
 
-export function faultList(source: Source): FaultList {
+/** A file that is being read, and what is found in it so far: nothing of it is used once there is a fault. */
+export interface Reading {
+  readonly file: string;
+  /** Where names of files in it begin that are not absolute. */
+  readonly dir: string;
+  readonly faults: FaultList;
+  /** Sentences on what works and should not stay as it is. */
+  readonly warnings: string[];
+  /** `$CREDENTIALS_DIRECTORY` of systemd. */
+  readonly credentials_dir?: string | undefined;
+}
+
+export function reading(source: Source, credentials_dir?: string): Reading {
+  const { file } = source;
+  return { file, dir: dirname(file), faults: faultList(source), warnings: [], credentials_dir };
+}
+
+function faultList(source: Source): FaultList {
   const faults: { line: number; col: number; text: string }[] = [];
   let count = 0;
   return {

@@ -5,15 +5,14 @@ import { z } from 'zod';
 import { fileKind, type FileKind } from '../../contract/files.ts';
 import { ConfigInvalid } from '../../platform/errors.ts';
 import { addressesOf } from '../../platform/host-list.ts';
-import { type BrokerConfig, readBroker } from './broker.ts';
-import type { BrokerContext } from './broker-secrets.ts';
+import { readBroker } from './broker.ts';
 import { addIssues } from './faults.ts';
-import { type MetricsConfig, readMetrics } from './metrics.ts';
-import { configFile, type LogLevel } from './schema.ts';
-import { checkService, listenAt, origin, type ServiceConfig, serviceOf, serviceSection } from './service.ts';
+import { readMetrics } from './metrics.ts';
+import { configFile } from './schema.ts';
+import { checkService, listenAt, origin, serviceOf, serviceSection } from './service.ts';
 import { isThisMachine } from '../../platform/networks.ts';
-import { readSecret, readCertificates } from './secrets.ts';
-import { type FaultList, faultList, parseSource, readSource } from './source.ts';
+import { lineOf, namedSecret, readCertificates, readSecret } from './secrets.ts';
+import { parseSource, readSource, type Reading, reading } from './source.ts';
 import { placeWarnings } from './state-place.ts';
 import { texts } from './texts.ts';
 
@@ -63,32 +62,14 @@ export const ingestSection = z.strictObject({
     .describe('RabbitMQ by AMQP 0-9-1'),
 });
 
-interface AmqpConfig {
-  readonly urls: readonly string[];
-  readonly username: string;
-  readonly password: string;
-  readonly ca: string | undefined;
-  readonly vhost: string;
-  readonly queue: string;
-  readonly exchange: string;
-  readonly prefetch: number;
-}
-
-/** Reads the files that the section names. Undefined when a fault was added. */
-export async function readAmqp(
-  { amqp }: z.output<typeof ingestSection>,
-  dir: string,
-  { faults, warnings }: { readonly faults: FaultList; readonly warnings: string[] },
-): Promise<AmqpConfig | undefined> {
+/** Reads the files that the section names. */
+export async function readAmqp({ amqp }: z.output<typeof ingestSection>, reading: Reading) {
   const { password_file, ca_file, ...rest } = amqp;
-  const at = (key: string): string[] => ['ingest', 'amqp', key];
-  const password = await readSecret(resolve(dir, password_file), { secret: true });
-  if ('fault' in password) faults.add(at('password_file'), password.fault);
-  const ca = ca_file === undefined ? undefined : await readAuthority(resolve(dir, ca_file));
-  if (ca && 'fault' in ca) faults.add(at('ca_file'), ca.fault);
-  checkTransport(amqp, { faults, warnings });
-  if ('fault' in password || (ca && 'fault' in ca)) return undefined;
-  return { ...rest, password: password.value.replace(/\r?\n$/u, ''), ca: ca?.value };
+  const password = await namedSecret(password_file, ['ingest', 'amqp', 'password_file'], reading);
+  const ca = ca_file === undefined ? undefined : await readAuthority(resolve(reading.dir, ca_file));
+  if (ca && 'fault' in ca) reading.faults.add(['ingest', 'amqp', 'ca_file'], ca.fault);
+  checkTransport(amqp, reading);
+  return { ...rest, password: lineOf(password ?? ''), ca: ca && 'value' in ca ? ca.value : undefined };
 }
 
 async function readAuthority(file: string): ReturnType<typeof readSecret> {
@@ -101,7 +82,7 @@ async function readAuthority(file: string): ReturnType<typeof readSecret> {
 /** What makes no sense without encryption. */
 function checkTransport(
   { urls, ca_file }: z.output<typeof ingestSection>['amqp'],
-  { faults, warnings }: { readonly faults: FaultList; readonly warnings: string[] },
+  { faults, warnings }: Reading,
 ): void {
   const isPlain = (each: string): boolean => each.startsWith('amqp:');
   const open = urls.find((each) => isPlain(each) && !isThisMachine(new URL(each).hostname));
@@ -257,57 +238,8 @@ const standaloneFile = serviceSection.extend({
   doctor: configFile.shape.doctor,
 });
 
-type DatabaseConfig =
-  | { readonly kind: 'sqlite'; readonly file: string }
-  | {
-      readonly kind: 'postgres';
-      readonly url: string;
-      readonly password: string | undefined;
-      readonly isReplicated: boolean;
-    };
-
-/** How long the history is kept. */
-interface HistoryConfig {
-  /** By class of messages. */
-  readonly days: Readonly<Record<'event' | 'position' | 'feed' | 'kit', number>>;
-  readonly figures_days: number;
-  /** Of the messages of one kit; undefined: no limit. */
-  readonly kit_bytes_max: number | undefined;
-}
-
-export interface StandaloneConfig extends ServiceConfig {
-  /** Undefined: no history is kept. */
-  readonly retention: HistoryConfig | undefined;
-  /** Undefined: `amqp` has the messages. */
-  readonly broker: BrokerConfig | undefined;
-  readonly amqp: AmqpConfig | undefined;
-  readonly client_id: string;
-  readonly share: string | undefined;
-  /** Undefined: no contents of files are kept. */
-  readonly files:
-    | {
-        readonly dir: string;
-        readonly url: string;
-        readonly bytes_max: number;
-        readonly days: Readonly<Partial<Record<FileKind, number>>> & { readonly default: number };
-      }
-    | undefined;
-  readonly video_settings: {
-    readonly stun: readonly string[];
-    readonly turn:
-      | { readonly urls: readonly string[]; readonly secret: string; readonly ttl_s: number }
-      | undefined;
-  };
-  readonly database: DatabaseConfig;
-  /** The API key for a database without any, and the file that holds it. */
-  readonly first_key: { readonly file: string; readonly text: string } | undefined;
-  /** Undefined: no metrics. */
-  readonly metrics: MetricsConfig | undefined;
-  readonly log: { readonly level: LogLevel; readonly drivers: Readonly<Record<string, LogLevel>> };
-  readonly doctor: { readonly accepted: readonly string[] };
-  /** Sentences on what works and should not stay as it is. */
-  readonly warnings: readonly string[];
-}
+type StandaloneFile = z.output<typeof standaloneFile>;
+export type StandaloneConfig = Awaited<ReturnType<typeof readStandalone>>;
 
 /**
  * Returns whether the file is one of the service that runs alone: it has keys that the daemon's file does not have, and none of
@@ -330,127 +262,98 @@ export function standaloneJsonSchema(): z.core.JSONSchema.BaseSchema {
 }
 
 /** Reads the file and the secrets it names. Throws `ConfigInvalid` with every fault that was found. */
-export async function readStandalone(
-  file: string,
-  credentials_dir: string | undefined,
-): Promise<StandaloneConfig> {
+export async function readStandalone(file: string, credentials_dir: string | undefined) {
   const source = parseSource(file, await readSource(file));
-  const faults = faultList(source);
-  const read = standaloneFile.safeParse(source.value);
-  if (!read.success)
-    addIssues(faults, { schema: standaloneFile, value: source.value, at: [] }, read.error.issues);
-  const warnings: string[] = [];
-  const context = { source, faults, warnings, credentials_dir };
-  const others = read.data && (await filesOf(read.data, file, context));
-  const dir = dirname(file);
-  if (read.data) await checkService(read.data, { dir }, { faults, warnings, at: [] });
-  const metrics = await readMetrics(read.data?.metrics, { dir, faults, warnings });
-  const first_key = await readFirstKey(read.data?.first_key_file, dir, faults);
-  const lines = faults.lines();
-  if (!read.success || !others || lines.length > 0) throw new ConfigInvalid(lines);
-  const { client_id, share, log, doctor } = read.data;
-  const service = serviceOf(read.data, { dir });
-  const files = contentsOf(read.data.files, dir);
-  return {
+  const found = reading(source, credentials_dir);
+  const { dir, faults, warnings } = found;
+  const { data, error } = standaloneFile.safeParse(source.value);
+  if (!data) {
+    addIssues(faults, { schema: standaloneFile, value: source.value, at: [] }, error.issues);
+    throw new ConfigInvalid(faults.lines());
+  }
+  const messages_of = await originOf(data, found);
+  const database = await databaseOf(data, found);
+  const video_settings = await videoOf(data.video, found);
+  if (database.kind === 'sqlite') warnings.push(...(await placeWarnings('database', dirname(database.file))));
+  await checkService(data, { at: [], reading: found });
+  const service = serviceOf(data, { dir });
+  const config = {
     ...service,
     // Kits name it by this host.
-    hosts: [...new Set([...service.hosts, ...(files ? [new URL(files.url).hostname] : [])])],
-    files,
-    retention: retentionOf(read.data.history),
-    ...others,
+    hosts: [...new Set([...service.hosts, ...(data.files ? [new URL(data.files.url).hostname] : [])])],
+    /** Undefined: no contents of files are kept. */
+    files: contentsOf(data.files, dir),
+    /** Undefined: no history is kept. */
+    retention: retentionOf(data.history),
+    ...messages_of,
+    database,
+    video_settings,
     // A replica keeps no session at the broker: it may be another one each time.
-    client_id: share === undefined ? client_id : `${client_id}-${randomBytes(4).toString('hex')}`,
-    share,
-    first_key,
-    metrics,
-    log,
-    doctor,
+    client_id:
+      data.share === undefined ? data.client_id : `${data.client_id}-${randomBytes(4).toString('hex')}`,
+    share: data.share,
+    first_key: await readFirstKey(data.first_key_file, found),
+    metrics: await readMetrics(data.metrics, found),
+    log: data.log,
+    doctor: data.doctor,
+    /** Sentences on what works and should not stay as it is. */
     warnings,
   };
+  const lines = faults.lines();
+  if (lines.length > 0) throw new ConfigInvalid(lines);
+  return config;
 }
 
-function contentsOf(
-  section: z.output<typeof standaloneFile>['files'],
-  dir: string,
-): StandaloneConfig['files'] {
+function contentsOf(section: StandaloneFile['files'], dir: string) {
   if (!section) return undefined;
-  const { max_gb, ...rest } = section;
-  return { ...rest, dir: resolve(dir, section.dir), bytes_max: max_gb * 1e9 };
+  const { max_gb, days, ...rest } = section;
+  return { ...rest, days: fileDays(days), dir: resolve(dir, section.dir), bytes_max: max_gb * 1e9 };
 }
 
-/** What stands in other files. Undefined when a fault was added. */
-async function filesOf(
-  data: z.output<typeof standaloneFile>,
-  file: string,
-  context: BrokerContext,
-): Promise<Pick<StandaloneConfig, 'broker' | 'amqp' | 'database' | 'video_settings'> | undefined> {
-  const { faults, warnings } = context;
-  const from = await originOf(data, file, context);
-  const database = await databaseOf(data, dirname(file), faults);
-  const video_settings = await videoOf(data.video, dirname(file), faults);
-  warnings.push(...(await databaseWarnings(database)));
-  return from && database && video_settings && { ...from, database, video_settings };
+/** By kind of file. */
+function fileDays(
+  days: NonNullable<StandaloneFile['files']>['days'],
+): Readonly<Partial<Record<FileKind, number>>> & { readonly default: number } {
+  return days;
 }
 
-/** Reads the secret of the TURN server. Undefined when a fault was added. */
-async function videoOf(
-  { stun, turn }: z.output<typeof videoSection>,
-  dir: string,
-  faults: FaultList,
-): Promise<StandaloneConfig['video_settings'] | undefined> {
+/** Reads the secret of the TURN server. */
+async function videoOf({ stun, turn }: StandaloneFile['video'], { dir, faults }: Reading) {
   if (!turn) return { stun, turn: undefined };
   const { secret_file, ...rest } = turn;
   const at = ['video', 'turn', 'secret_file'];
-  const read = await readSecret(resolve(dir, secret_file), { secret: true });
-  if ('fault' in read) {
-    faults.add(at, read.fault);
-    return undefined;
-  }
-  const secret = read.value.trim();
-  if (secret.length >= turn_secret_chars_min) return { stun, turn: { ...rest, secret } };
-  faults.add(at, texts.turn_secret_short(turn_secret_chars_min));
-  return undefined;
+  const secret = (await namedSecret(secret_file, at, { dir, faults }))?.trim();
+  if (secret !== undefined && secret.length < turn_secret_chars_min)
+    faults.add(at, texts.turn_secret_short(turn_secret_chars_min));
+  return { stun, turn: { ...rest, secret: secret ?? '' } };
 }
 
-/** Where the messages of kits come from. Undefined when a fault was added. */
-async function originOf(
-  { broker, ingest, share }: z.output<typeof standaloneFile>,
-  file: string,
-  context: BrokerContext,
-): Promise<Pick<StandaloneConfig, 'broker' | 'amqp'> | undefined> {
-  const { faults } = context;
+/** Where the messages of kits come from: a broker, or a queue of RabbitMQ. */
+async function originOf({ broker, ingest, share }: StandaloneFile, found: Reading) {
+  const { faults } = found;
   if (ingest) {
     if (broker) faults.add(['ingest'], texts.two_sources);
     if (share !== undefined) faults.add(['share'], texts.share_with_queue);
-    const amqp = await readAmqp(ingest, dirname(file), context);
-    return amqp && { broker: undefined, amqp };
+    return { broker: undefined, amqp: await readAmqp(ingest, found) };
   }
-  if (!broker) {
-    faults.add([], texts.no_source);
-    return undefined;
-  }
-  const read = await readBroker(broker, username_default, context);
-  return read && { broker: read, amqp: undefined };
+  if (!broker) faults.add([], texts.no_source);
+  return { broker: broker && (await readBroker(broker, username_default, found)), amqp: undefined };
 }
 
-async function readFirstKey(
-  file: string | undefined,
-  dir: string,
-  faults: FaultList,
-): Promise<StandaloneConfig['first_key']> {
-  if (file === undefined) return undefined;
-  const read = await readSecret(resolve(dir, file), { secret: true });
-  if ('value' in read) return { file, text: read.value.trim() };
-  faults.add(['first_key_file'], read.fault);
-  return undefined;
+/** The API key for a database without any, and the file that holds it. */
+async function readFirstKey(file: string | undefined, found: Reading) {
+  const text = await namedSecret(file, ['first_key_file'], found);
+  return file === undefined ? undefined : { file, text: text?.trim() ?? '' };
 }
 
-function retentionOf(history: z.output<typeof standaloneFile>['history']): HistoryConfig | undefined {
+/** How long the history is kept, by class of messages. */
+function retentionOf(history: StandaloneFile['history']) {
   if (history === 'off') return undefined;
   const { events_days, positions_days, feeds_days, kits_days, figures_days, kit_max_mb } = history;
   return {
     days: { event: events_days, position: positions_days, feed: feeds_days, kit: kits_days },
     figures_days,
+    /** Of the messages of one kit; undefined: no limit. */
     kit_bytes_max: kit_max_mb === undefined ? undefined : kit_max_mb * 1_000_000,
   };
 }
@@ -463,14 +366,14 @@ export async function readDatabase(file: string, named: string | undefined): Pro
   if (named !== undefined && !isPostgres(named)) return { kind: 'sqlite', file: resolve(named) };
   const source =
     named === undefined ? parseSource(file, await readSource(file)) : parseSource('--database', '{}');
-  const faults = faultList(source);
+  const found = { ...reading(source), dir: dirname(file) };
   const parts = standaloneFile
     .pick({ database: true, database_password_file: true, database_replicated: true })
     .strip();
   const section = parts.parse(named === undefined ? source.value : { database: named });
-  const database = await databaseOf(section, dirname(file), faults);
-  const lines = faults.lines();
-  if (!database || lines.length > 0) throw new ConfigInvalid(lines);
+  const database = await databaseOf(section, found);
+  const lines = found.faults.lines();
+  if (lines.length > 0) throw new ConfigInvalid(lines);
   return database;
 }
 
@@ -485,43 +388,33 @@ export async function readListen(
   return { host, port, isSecure: tls !== undefined };
 }
 
-async function databaseWarnings(database: DatabaseConfig | undefined): Promise<readonly string[]> {
-  return database?.kind === 'sqlite' ? placeWarnings('database', dirname(database.file)) : [];
-}
-
-type DatabaseSection = Pick<
-  z.output<typeof standaloneFile>,
-  'database' | 'database_password_file' | 'database_replicated'
-> & {
+type DatabaseSection = Pick<StandaloneFile, 'database' | 'database_password_file' | 'database_replicated'> & {
   readonly share?: string | undefined;
 };
+type DatabaseConfig = Awaited<ReturnType<typeof databaseOf>>;
 
-/** Undefined when a fault was added. */
 async function databaseOf(
   { database, database_password_file, database_replicated: isReplicated = false, share }: DatabaseSection,
-  dir: string,
-  faults: FaultList,
-): Promise<DatabaseConfig | undefined> {
+  found: Reading,
+) {
+  const { dir, faults } = found;
   if (!isPostgres(database)) {
     if (share !== undefined) {
       faults.add(['share'], texts.share_without_postgres);
     }
     if (isReplicated) faults.add(['database_replicated'], texts.replicated_sqlite);
-    return { kind: 'sqlite', file: resolve(dir, database) };
+    return { kind: 'sqlite' as const, file: resolve(dir, database) };
   }
   const servers = addressesOf(database);
-  if (!servers.every((each) => URL.canParse(each) && !holdsPassword(new URL(each)))) {
+  if (!servers.every((each) => URL.canParse(each) && !holdsPassword(new URL(each))))
     faults.add(['database'], texts.no_database_address);
-    return undefined;
-  }
-  const postgres = { kind: 'postgres' as const, url: database, isReplicated };
-  if (database_password_file === undefined) return { ...postgres, password: undefined };
-  const read = await readSecret(resolve(dir, database_password_file), { secret: true });
-  if ('fault' in read) {
-    faults.add(['database_password_file'], read.fault);
-    return undefined;
-  }
-  return { ...postgres, password: read.value.replace(/\r?\n$/u, '') };
+  const password = await namedSecret(database_password_file, ['database_password_file'], found);
+  return {
+    kind: 'postgres' as const,
+    url: database,
+    isReplicated,
+    password: password === undefined ? undefined : lineOf(password),
+  };
 }
 
 function holdsPassword({ password, searchParams }: URL): boolean {
