@@ -17,11 +17,10 @@ import { type Vitals, vitals } from './vitals.ts';
 import type { Config } from '../config/config.ts';
 import { no_broker, renewed } from '../config/broker.ts';
 import { cityAt } from '../geo/cities.ts';
-import type { LinkType } from '../../contract/kit.ts';
 import { KitFiles, type KitFilesOptions } from '../files/kit-files.ts';
 import { stayOnLink } from '../files/stay-on-link.ts';
 import { Uploader } from '../files/uploader.ts';
-import { createHub, type Hub, type HubOptions } from '../hub/hub.ts';
+import { createHub, type Hub } from '../hub/hub.ts';
 import type { LocalApi } from '../local/api.ts';
 import { openOutbox, type Outbox, type OutboxOptions } from '../outbox/live/outbox.ts';
 import type { StartStore } from '../outbox/live/store-client.ts';
@@ -33,16 +32,16 @@ import {
   openTransport as openSocket,
   type OpenTransport,
 } from '../../mqtt/socket.ts';
-import type { Clock } from '../../platform/clock.ts';
+import type { Clock, Stamp } from '../../platform/clock.ts';
 import type { Routes } from '../../platform/linux/route-lookup.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
 import { machineMark } from '../../platform/machine-mark.ts';
-import { measureLoopLag } from '../../platform/loop-lag.ts';
+import { type LoopLag, measureLoopLag } from '../../platform/loop-lag.ts';
 import { own_stalls, type Stalls } from '../../platform/stalls.ts';
 import { every, utcDay, within } from '../../platform/time.ts';
 import { createTaskRunner, type TaskRunner } from '../tasks/runner.ts';
 import type { InboxHandlers } from '../uplink/inbox.ts';
-import { Uplink, type UplinkOptions } from '../uplink/uplink.ts';
+import { Uplink } from '../uplink/uplink.ts';
 import { texts } from './texts.ts';
 import { openVideo, type Video } from './video.ts';
 
@@ -96,38 +95,22 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** What ends each part; they end one after the other. */
-interface Ends {
-  readonly tasks: AbortController;
-  readonly hub: AbortController;
-  readonly uplink: AbortController;
-}
-
 /** Starts everything but the drivers. Rejects with `StorageUnavailable` if no buffer can be opened. */
 export async function startApp(config: Config, deps: AppDeps): Promise<App> {
-  const outbox = await openBuffer(config, deps);
-  const ends: Ends = {
-    tasks: new AbortController(),
-    hub: new AbortController(),
-    uplink: new AbortController(),
-  };
-  const broken = Promise.withResolvers<never>();
-  const crashed = Promise.race([outbox.crashed, broken.promise]);
-  const live = new LiveConfig(config);
-  const pace = new PacePolicy(
-    () => live.config,
-    () => linkBy(parts.hub, parts.uplink.carrier)?.type ?? undefined,
-    () => low_battery.rates(),
-  );
-  const low_battery = lowBattery(live, deps.log, { hub: () => parts.hub, pace });
-  const own: Own = { service: undefined, acked_ms: Number.NEGATIVE_INFINITY };
-  const parts = joinParts(live, deps, { outbox, pace, low_battery, ends, own, broken: broken.reject });
-  every(battery_look_ms, ends.hub.signal, () => low_battery.look());
-  watch(parts, deps, ends.hub.signal);
-  const { hub, tasks, uplink } = parts;
+  const { log, stalls = own_stalls } = deps;
+  const parts = new Parts(config, deps, await openBuffer(config, deps));
+  const { outbox, hub, tasks, uplink, ends, live, pace } = parts;
+  every(battery_look_ms, ends.hub.signal, () => parts.low_battery.look());
+  stalls.watch(ends.hub.signal);
+  const degraded_log = new DegradedLog(() => performance.now(), log.child({ part: 'kit' }));
+  every(look_every_ms, ends.hub.signal, () => degraded_log.look(degraded(parts)));
   const tail = new Tail((id) => hub.assetNamed(id));
-  const service = await ownService(config, parts, deps.log);
-  own.service = service;
+  if (config.service) {
+    // Loaded only where it is wanted: it costs memory.
+    const { createOwnService } = await import('./own-service.ts');
+    parts.service = createOwnService(config.service, parts, log.child({ part: 'service' }));
+  }
+  const { service } = parts;
   outbox.onAccepted = (row) => {
     tail.publish(row);
     service?.take(row);
@@ -139,17 +122,17 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   tasks.resume();
   outbox.onLeftOpen = (entries) => tasks.takeUp(entries);
   outbox.onAnnounced = (announced) => hub.takeUp(announced);
-  const instances = new DriverInstances(hub, deps.log);
+  const instances = new DriverInstances(hub, log);
 
   return {
-    local: localApi(parts, tail, deps.log),
+    local: localApi(parts, tail, log),
     vitals: vitals(parts),
     conditions: parts.conditions,
     startDrivers: () => instances.start(config.drivers),
     openMetrics: async () => (await import('./metrics.ts')).openMetrics(parts, ends.hub.signal),
     service,
-    crashed,
-    reload: async (next) => reload(next, { live, instances, hub, pace, log: deps.log }),
+    crashed: parts.crashed,
+    reload: async (next) => reload(next, { live, instances, hub, pace, log }),
     async stop() {
       // Commands that are running need their device to stop what they began.
       ends.tasks.abort();
@@ -170,13 +153,6 @@ export async function startApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-/** Notices stalls of the process, and logs why the kit is degraded. */
-function watch(parts: ReportParts, { log, stalls = own_stalls }: AppDeps, signal: AbortSignal): void {
-  stalls.watch(signal);
-  const degraded_log = new DegradedLog(() => performance.now(), log.child({ part: 'kit' }));
-  every(look_every_ms, signal, () => degraded_log.look(degraded(parts)));
-}
-
 async function openBuffer(config: Config, deps: AppDeps): Promise<Outbox> {
   const { clock, log, startStore, onSalvage, stalls } = deps;
   return openOutbox({
@@ -193,163 +169,273 @@ async function openBuffer(config: Config, deps: AppDeps): Promise<Outbox> {
   });
 }
 
-function lowBattery(
-  live: LiveConfig,
-  log: LogRoot,
-  { hub, pace }: { readonly hub: () => Hub; readonly pace: PacePolicy },
-): LowBattery {
-  return new LowBattery({
-    config: () => live.config.low_battery,
-    battery: () => hub().kit(),
-    onChange() {
-      hub().setRates(pace.rates());
-      hub().policyChanged();
-    },
-    onStream: (asset_key) => hub().streamChanged(asset_key),
-    log: log.child({ part: 'power' }),
-  });
-}
-
-/** Local policy first: it holds whatever the battery has. */
-function allowed(live: LiveConfig, low_battery: LowBattery): HubOptions['allow'] {
-  return (asset, command) => {
-    const policy = commandPolicy(live.config.commands)(asset, command);
-    return policy === true ? low_battery.allows(command.name) : policy;
+/** The parts of the daemon, joined: each shares with the others only what it is given here, and asks for what is made after it. */
+class Parts implements ReportParts {
+  /** What ends them; they end one after the other. */
+  readonly ends = {
+    tasks: new AbortController(),
+    hub: new AbortController(),
+    uplink: new AbortController(),
   };
-}
-
-/** Loaded only where it is wanted: it costs memory. */
-async function ownService(config: Config, parts: ReportParts, log: LogRoot): Promise<OwnService | undefined> {
-  if (!config.service) return undefined;
-  const { createOwnService } = await import('./own-service.ts');
-  return createOwnService(config.service, parts, log.child({ part: 'service' }));
-}
-
-/** What becomes known after the parts were joined: the kit's own service, and when the cloud acknowledged last. */
-interface Own {
-  service: OwnService | undefined;
-  acked_ms: number;
-}
-
-interface Foundation {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly started: Stamp;
+  readonly lag: LoopLag;
+  readonly uplink_events = new EventEmitter<UplinkEvents>();
+  readonly conditions = new Conditions();
+  readonly lowBattery = () => this.low_battery.reason();
+  readonly live: LiveConfig;
   readonly outbox: Outbox;
   readonly pace: PacePolicy;
   readonly low_battery: LowBattery;
-  readonly ends: Ends;
-  readonly own: Own;
-  readonly broken: (error: unknown) => void;
-}
+  readonly files: ReportParts['files'];
+  readonly video: Video;
+  readonly hub: Hub;
+  readonly tasks: TaskRunner;
+  readonly uplink: Uplink;
+  readonly drain: DrainMeter;
+  readonly crashed: Promise<void>;
+  /** Undefined: none is configured. */
+  service: OwnService | undefined;
+  readonly #deps: AppDeps;
+  readonly #kit_files: KitFiles;
+  readonly #uploader: Uploader;
+  readonly #broken = Promise.withResolvers<never>();
+  /** When the cloud acknowledged last. */
+  #acked_ms = Number.NEGATIVE_INFINITY;
 
-/** Hub, tasks and uplink share only what is passed here. */
-function joinParts(live: LiveConfig, deps: AppDeps, foundation: Foundation): ReportParts {
-  const { outbox, pace, low_battery, ends, own, broken } = foundation;
-  const { log, clock, broker, openTransport, routes } = deps;
-  const [{ config }, { signal }] = [live, ends.hub];
-  const activity_log = new ActivityLog({ log, assetNamed: (id) => hub.assetNamed(id) });
-  const facts = processFacts(deps, low_battery, signal);
-  const files = openFiles(live, deps, outbox, signal);
-  const video = openVideo({
-    config,
-    low_battery,
-    hub: () => hub,
-    ...videoOverLink(live, pace, () => parts),
-    today: () => dayOf(clock),
-    onUrl: (asset_key) => hub.streamChanged(asset_key),
-    log: log.child({ part: 'media' }),
-    signal,
-  });
-  const hub: Hub = createHub({
-    kit_id: config.kit_id,
-    state_dir: join(config.state_dir, 'drivers'),
-    outbox,
-    announced: outbox.opened.announced,
-    configured: config.drivers.map(({ name }) => name),
-    clock,
-    log: log.child({ part: 'hub' }),
-    rates: pace.rates(),
-    ...brokerFacts(() => uplink),
-    ...telemetryPace(config),
-    cityOf: cityAt,
-    allow: allowed(live, low_battery),
-    ...video.ofCameras,
-    observe(activity) {
-      activity_log.asset(activity);
-      tasks.assetsChanged();
-    },
-    // The path at the kit's own service; a change of `service` needs a restart.
-    picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
-    files,
-    keepsStills: () => live.config.files.stills,
-    alarmPicturesOff: () => (pace.isMetered ? texts.metered_link : undefined),
-    broken,
-    signal,
-  });
-  const tasks = openTasks(deps, { outbox, hub, activity_log, signal: ends.tasks.signal });
-  const uplink: Uplink = new Uplink({
-    kit_id: config.kit_id,
-    broker,
-    renew: renewed,
-    pace: {
-      ...config.uplink,
-      packetMs: () => pace.packetMs(),
-      backlogKbps: () => pace.backlogKbps(),
-      messagesPerSMax: () => live.config.uplink.messages_per_s_max,
-    },
-    retry: kit_retry,
-    ...epochOf(outbox),
-    clock,
-    dispatch: outbox.dispatch,
-    inbox: inboxHandlers({
+  constructor(config: Config, deps: AppDeps, outbox: Outbox) {
+    const { signal } = this.ends.hub;
+    const { clock, version, log } = deps;
+    this.#deps = deps;
+    this.version = version;
+    this.clock = clock;
+    this.outbox = outbox;
+    this.crashed = Promise.race([outbox.crashed, this.#broken.promise]);
+    this.live = new LiveConfig(config);
+    this.pace = new PacePolicy(
+      () => this.config,
+      () => this.#linkInUse()?.type ?? undefined,
+      () => this.low_battery.rates(),
+    );
+    this.low_battery = new LowBattery({
+      config: () => this.config.low_battery,
+      battery: () => this.hub.kit(),
+      onChange: () => {
+        this.hub.setRates(this.pace.rates());
+        this.hub.policyChanged();
+      },
+      onStream: (asset_key) => this.hub.streamChanged(asset_key),
+      log: log.child({ part: 'power' }),
+    });
+    const activity_log = new ActivityLog({ log, assetNamed: (id) => this.hub.assetNamed(id) });
+    this.started = clock.stamp();
+    this.lag = measureLoopLag(signal);
+    this.#kit_files = this.#openFiles();
+    this.video = openVideo({
+      config,
+      low_battery: this.low_battery,
+      hub: () => this.hub,
+      grant: () => this.pace.videoGrant(this.config.video, this.hub.dataCap(this.#linkInUse()?.name)),
+      publicAddress: () => this.#linkInUse()?.ip ?? undefined,
+      today: () => dayOf(clock),
+      onUrl: (asset_key) => this.hub.streamChanged(asset_key),
+      log: log.child({ part: 'media' }),
+      signal,
+    });
+    this.hub = this.#openHub(activity_log);
+    this.tasks = createTaskRunner({
+      journal: outbox,
       outbox,
-      hub,
-      tasks,
-      pace,
-      own,
-      video,
-      uplink: () => uplink,
-      files,
-      uploader: () => uploader,
-    }),
-    state: (how) => ({ ...kitState(parts, how) }),
-    onConnected: announceTo(outbox, hub, own),
-    onAcknowledged: (message) => facts.uplink_events.emit('acknowledged', message),
-    log: log.child({ part: 'uplink' }),
-    openTransport,
-    routes,
-  });
-  const drain = measureDrain({ outbox, uplink, clock, own }, log, signal);
-  const uploader = openUploader(deps, {
-    files,
-    live,
-    outbox,
-    isMetered: (link) => pace.isMeteredOn(link),
-    link: (way) => (uplink.online ? (linkBy(hub, way ?? uplink.carrier)?.type ?? 'default') : undefined),
-    signal: ends.uplink.signal,
-  });
-  void files.open().then(async () => uploader.run());
-  const parts: ReportParts = {
-    get config() {
-      return live.config;
-    },
-    ...facts,
-    hub,
-    outbox,
-    tasks,
-    uplink,
-    drain,
-    files: { view: () => ({ ...files.view(), ...uploader.view }), store: files.store },
-    video,
-  };
-  return parts;
-}
+      findCommand: this.hub.findCommand,
+      clock,
+      log: log.child({ part: 'tasks' }),
+      observe: (activity) => activity_log.task(activity),
+      signal: this.ends.tasks.signal,
+    });
+    this.uplink = this.#openUplink();
+    this.drain = new DrainMeter({
+      now_ms: () => clock.stamp().mono_ms,
+      waiting: () =>
+        outbox
+          .depth()
+          .values()
+          .reduce((sum, { rows }) => sum + rows, 0),
+      isConnected: () => this.uplink.online,
+      waitReason: () =>
+        waitReason(outbox.dispatch, this.uplink.problems(), performance.now() - this.#acked_ms),
+      log: log.child({ part: 'outbox' }),
+    });
+    every(sample_every_ms, signal, () => this.drain.sample());
+    this.#uploader = this.#openUploader();
+    this.files = {
+      view: () => ({ ...this.#kit_files.view(), ...this.#uploader.view }),
+      store: this.#kit_files.store,
+    };
+    void this.#kit_files.open().then(async () => this.#uploader.run());
+  }
 
-/** What the link in use means for viewers of the cloud. */
-function videoOverLink(live: LiveConfig, pace: PacePolicy, parts: () => Pick<ReportParts, 'hub' | 'uplink'>) {
-  const link = () => linkBy(parts().hub, parts().uplink.carrier);
-  return {
-    grant: () => pace.videoGrant(live.config.video, parts().hub.dataCap(link()?.name)),
-    publicAddress: () => link()?.ip ?? undefined,
-  };
+  get config(): Config {
+    return this.live.config;
+  }
+
+  #openFiles(): KitFiles {
+    const { kit_id, state_dir } = this.config;
+    const { clock, log, writeBundle } = this.#deps;
+    return new KitFiles({
+      kit_id,
+      dir: join(state_dir, files_dir),
+      limits: () => this.config.files,
+      outbox: this.outbox,
+      now: () => clock.stamp().time_ms,
+      writeBundle,
+      log: log.child({ part: 'files' }),
+      signal: this.ends.hub.signal,
+    });
+  }
+
+  #openHub(activity_log: ActivityLog): Hub {
+    const { config, outbox, clock, pace, low_battery } = this;
+    return createHub({
+      kit_id: config.kit_id,
+      state_dir: join(config.state_dir, 'drivers'),
+      outbox,
+      announced: outbox.opened.announced,
+      configured: config.drivers.map(({ name }) => name),
+      clock,
+      log: this.#deps.log.child({ part: 'hub' }),
+      rates: pace.rates(),
+      isOnline: () => this.uplink.online,
+      carrier: () => this.uplink.carrier,
+      onLinkBack: () => this.uplink.linkIsBack(),
+      ...telemetryPace(config),
+      cityOf: cityAt,
+      // Local policy first: it holds whatever the battery has.
+      allow: (asset, command) => {
+        const policy = commandPolicy(this.config.commands)(asset, command);
+        return policy === true ? low_battery.allows(command.name) : policy;
+      },
+      ...this.video.ofCameras,
+      observe: (activity) => {
+        activity_log.asset(activity);
+        this.tasks.assetsChanged();
+      },
+      // The path at the kit's own service; a change of `service` needs a restart.
+      picturePath: config.service && ((id) => snapshotPath(config.kit_id, id)),
+      files: this.#kit_files,
+      keepsStills: () => this.config.files.stills,
+      alarmPicturesOff: () => (pace.isMetered ? texts.metered_link : undefined),
+      broken: this.#broken.reject,
+      signal: this.ends.hub.signal,
+    });
+  }
+
+  #openUplink(): Uplink {
+    const { config, outbox, clock, pace } = this;
+    const { log, broker, openTransport, routes } = this.#deps;
+    // In a new epoch the cloud may have newer values than ours.
+    outbox.onEpoch = () => this.#announce();
+    return new Uplink({
+      kit_id: config.kit_id,
+      broker,
+      renew: renewed,
+      pace: {
+        ...config.uplink,
+        packetMs: () => pace.packetMs(),
+        backlogKbps: () => pace.backlogKbps(),
+        messagesPerSMax: () => this.config.uplink.messages_per_s_max,
+      },
+      retry: kit_retry,
+      epoch: () => outbox.epoch,
+      wait_ms: outbox.opened.epoch_wait_ms,
+      clock,
+      dispatch: outbox.dispatch,
+      inbox: this.#inbox(),
+      state: (how) => ({ ...kitState(this, how) }),
+      // A broker that knows nothing of the kit has forgotten what was retained too.
+      onConnected: ({ session_present }) => {
+        if (!session_present) this.#announce();
+      },
+      onAcknowledged: (message) => this.uplink_events.emit('acknowledged', message),
+      log: log.child({ part: 'uplink' }),
+      openTransport,
+      routes,
+    });
+  }
+
+  #inbox(): InboxHandlers {
+    const { outbox, hub, tasks, pace } = this;
+    return {
+      task: async (raw, meta) => tasks.receive(raw, meta),
+      cancel: (task_id) => tasks.cancel(task_id),
+      ack: async (ack) => {
+        this.#acked_ms = performance.now();
+        outbox.confirm(ack);
+      },
+      sync: () => {
+        this.#announce();
+        this.#kit_files.announceAll();
+      },
+      file: async (file_id, answer) => this.#uploader.answer(file_id, answer),
+      partner: async (asset_id, change) => this.service?.takePartner(asset_id, change),
+      whep: async (request, how) => {
+        const answer = await this.video.receive(request, how);
+        if (answer) this.uplink.answerViewer(request.id, answer);
+      },
+      config: (requested) => {
+        pace.apply(requested);
+        hub.setRates(pace.rates());
+      },
+    };
+  }
+
+  #announce(): void {
+    this.hub.announceAll();
+    void this.service?.announcePartners();
+  }
+
+  #openUploader(): Uploader {
+    const { broker, log, routes, openTransport = openSocket } = this.#deps;
+    const endpointOf = ({ protocol, hostname, port }: URL): BrokerEndpoint => {
+      const [scheme, usual] = protocol === 'https:' ? ['mqtts', 443] : ['mqtt', 80];
+      const { ca, proxy } = broker;
+      return { url: `${scheme}://${hostname}:${port || usual}`, ca, proxy, cert: undefined, key: undefined };
+    };
+    return new Uploader({
+      files: this.#kit_files,
+      rule: (way) => {
+        if (!this.uplink.online) return undefined;
+        const used = this.#linkBy(way ?? this.uplink.carrier)?.type ?? 'default';
+        return uploadRule(this.config.files.upload, used, this.pace.isMeteredOn(used));
+      },
+      async wayTo(url) {
+        const [found] = await broker_addresses.find(nextPlace(endpointOf(url)).host);
+        return (found && (await routes?.find({ ip: found.address }))?.interface) ?? null;
+      },
+      isBusy: () => this.outbox.dispatch.live_rows > 0,
+      bytesPerS: () => this.config.files.bytes_per_s,
+      async connect(url, ending) {
+        const connecting = AbortSignal.any([ending, AbortSignal.timeout(broker.connect_timeout_ms)]);
+        const opened = await openTransport(endpointOf(url), connecting);
+        return { ...opened, way: await stayOnLink(opened.tcp, routes) };
+      },
+      log: log.child({ part: 'files' }),
+      signal: this.ends.uplink.signal,
+    });
+  }
+
+  #linkInUse() {
+    return this.#linkBy(this.uplink.carrier);
+  }
+
+  /**
+   * The link by this interface, as that of the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
+   * the first that is online, as the driver of the links orders them.
+   */
+  #linkBy(way: string | null) {
+    const links = this.hub.links();
+    return links.find(({ name }) => name === way) ?? links.find(({ status }) => status === 'online');
+  }
 }
 
 function dayOf(clock: Clock): string | undefined {
@@ -357,188 +443,7 @@ function dayOf(clock: Clock): string | undefined {
   return synced ? utcDay(time_ms) : undefined;
 }
 
-function openFiles(
-  live: LiveConfig,
-  { clock, log, writeBundle }: AppDeps,
-  outbox: Outbox,
-  signal: AbortSignal,
-): KitFiles {
-  const { config } = live;
-  return new KitFiles({
-    kit_id: config.kit_id,
-    dir: join(config.state_dir, files_dir),
-    limits: () => live.config.files,
-    outbox,
-    now: () => clock.stamp().time_ms,
-    writeBundle,
-    log: log.child({ part: 'files' }),
-    signal,
-  });
-}
-
-interface UploaderParts {
-  readonly files: KitFiles;
-  readonly live: LiveConfig;
-  readonly outbox: Outbox;
-  readonly isMetered: (link: LinkType | 'default') => boolean;
-  /** The link by this interface; null: that of the session; undefined: no session. */
-  readonly link: (way: string | null) => LinkType | 'default' | undefined;
-  readonly signal: AbortSignal;
-}
-
-function openUploader(
-  { broker, log, routes, openTransport = openSocket }: AppDeps,
-  { files, live, outbox, isMetered, link, signal }: UploaderParts,
-): Uploader {
-  const endpointOf = ({ protocol, hostname, port }: URL): BrokerEndpoint => {
-    const [scheme, usual] = protocol === 'https:' ? ['mqtts', 443] : ['mqtt', 80];
-    const { ca, proxy } = broker;
-    return { url: `${scheme}://${hostname}:${port || usual}`, ca, proxy, cert: undefined, key: undefined };
-  };
-  return new Uploader({
-    files,
-    rule(way) {
-      const used = link(way);
-      return used && uploadRule(live.config.files.upload, used, isMetered(used));
-    },
-    async wayTo(url) {
-      const [found] = await broker_addresses.find(nextPlace(endpointOf(url)).host);
-      return (found && (await routes?.find({ ip: found.address }))?.interface) ?? null;
-    },
-    isBusy: () => outbox.dispatch.live_rows > 0,
-    bytesPerS: () => live.config.files.bytes_per_s,
-    async connect(url, ending) {
-      const connecting = AbortSignal.any([ending, AbortSignal.timeout(broker.connect_timeout_ms)]);
-      const opened = await openTransport(endpointOf(url), connecting);
-      return { ...opened, way: await stayOnLink(opened.tcp, routes) };
-    },
-    log: log.child({ part: 'files' }),
-    signal,
-  });
-}
-
 /** Where the picture that was ordered is fetched, rather than a newer one. */
 function snapshotPath(kit_id: string, asset_id: string): string {
   return `/api/kits/${kit_id}/assets/${asset_id}/snapshot.jpg?max_age_s=3600`;
-}
-
-function epochOf(outbox: Outbox): Pick<UplinkOptions, 'epoch' | 'wait_ms'> {
-  return { epoch: () => outbox.epoch, wait_ms: outbox.opened.epoch_wait_ms };
-}
-
-interface TaskNeeds {
-  readonly outbox: Outbox;
-  readonly hub: Hub;
-  readonly activity_log: ActivityLog;
-  readonly signal: AbortSignal;
-}
-
-function openTasks({ clock, log }: AppDeps, { outbox, hub, activity_log, signal }: TaskNeeds): TaskRunner {
-  return createTaskRunner({
-    journal: outbox,
-    outbox,
-    findCommand: hub.findCommand,
-    clock,
-    log: log.child({ part: 'tasks' }),
-    observe: (activity) => activity_log.task(activity),
-    signal,
-  });
-}
-
-/** Parts of the report that depend on no other part. */
-function processFacts({ version, clock }: AppDeps, low_battery: LowBattery, signal: AbortSignal) {
-  return {
-    version,
-    started: clock.stamp(),
-    clock,
-    lag: measureLoopLag(signal),
-    lowBattery: () => low_battery.reason(),
-    uplink_events: new EventEmitter<UplinkEvents>(),
-    conditions: new Conditions(),
-  };
-}
-
-function announce(hub: Hub, own: Own): void {
-  hub.announceAll();
-  void own.service?.announcePartners();
-}
-
-/** A broker that knows nothing of the kit has forgotten what was retained too; in a new epoch the cloud may have newer values than ours. */
-function announceTo(outbox: Outbox, hub: Hub, own: Own): UplinkOptions['onConnected'] {
-  outbox.onEpoch = () => announce(hub, own);
-  return ({ session_present }) => {
-    if (!session_present) announce(hub, own);
-  };
-}
-
-function measureDrain(
-  { outbox, uplink, clock, own }: Pick<ReportParts, 'outbox' | 'uplink' | 'clock'> & { readonly own: Own },
-  log: LogRoot,
-  signal: AbortSignal,
-): DrainMeter {
-  const drain = new DrainMeter({
-    now_ms: () => clock.stamp().mono_ms,
-    waiting: () =>
-      outbox
-        .depth()
-        .values()
-        .reduce((sum, { rows }) => sum + rows, 0),
-    isConnected: () => uplink.online,
-    waitReason: () => waitReason(outbox.dispatch, uplink.problems(), performance.now() - own.acked_ms),
-    log: log.child({ part: 'outbox' }),
-  });
-  every(sample_every_ms, signal, () => drain.sample());
-  return drain;
-}
-
-function brokerFacts(uplink: () => Uplink): Pick<HubOptions, 'isOnline' | 'carrier' | 'onLinkBack'> {
-  return {
-    isOnline: () => uplink().online,
-    carrier: () => uplink().carrier,
-    onLinkBack: () => uplink().linkIsBack(),
-  };
-}
-
-interface InboxParts extends Pick<Foundation, 'outbox' | 'pace' | 'own'> {
-  readonly hub: Hub;
-  readonly tasks: TaskRunner;
-  readonly files: KitFiles;
-  readonly video: Video;
-  readonly uplink: () => Uplink;
-  readonly uploader: () => Uploader;
-}
-
-function inboxHandlers(inbox: InboxParts): InboxHandlers {
-  const { outbox, hub, tasks, pace, own, files, video, uplink, uploader } = inbox;
-  return {
-    task: async (raw, meta) => tasks.receive(raw, meta),
-    cancel: (task_id) => tasks.cancel(task_id),
-    async ack(ack) {
-      own.acked_ms = performance.now();
-      outbox.confirm(ack);
-    },
-    sync: () => {
-      announce(hub, own);
-      files.announceAll();
-    },
-    file: async (file_id, answer) => uploader().answer(file_id, answer),
-    partner: async (asset_id, change) => own.service?.takePartner(asset_id, change),
-    async whep(request, how) {
-      const answer = await video.receive(request, how);
-      if (answer) uplink().answerViewer(request.id, answer);
-    },
-    config: (requested) => {
-      pace.apply(requested);
-      hub.setRates(pace.rates());
-    },
-  };
-}
-
-/**
- * The link by this interface, as that of the session to the broker; where the kernel's answer is no link of the kit (a VPN), of
- * the first that is online, as the driver of the links orders them.
- */
-function linkBy(hub: Hub, way: string | null) {
-  const links = hub.links();
-  return links.find(({ name }) => name === way) ?? links.find(({ status }) => status === 'online');
 }

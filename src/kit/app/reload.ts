@@ -24,24 +24,12 @@ export class LiveConfig {
 
   /** What only a start can change stays as it runs. */
   change(next: Config): void {
-    const { kit_name, files, feeds, telemetry, low_battery, video, commands, log, drivers } = next;
-    const uplink = { ...next.uplink, window_messages: this.#started.uplink.window_messages };
+    const { window_messages } = this.#started.uplink;
     const waiting = restartKeys(this.#started, next);
     const warnings = waiting.length > 0 ? [...next.warnings, restartSentence(waiting)] : next.warnings;
-    const live = {
-      kit_name,
-      uplink,
-      files,
-      feeds,
-      telemetry,
-      low_battery,
-      video,
-      commands,
-      log,
-      drivers,
-      warnings,
-    };
-    this.#config = { ...this.#started, ...live };
+    const config = { ...this.#started, warnings, drivers: next.drivers };
+    for (const key of live_keys) Object.assign(config, { [key]: next[key] });
+    this.#config = { ...config, uplink: { ...next.uplink, window_messages } };
   }
 }
 
