@@ -35,14 +35,7 @@ export interface FeedView {
   readonly invalid: number;
 }
 
-export interface FeedGate {
-  readonly feeds: FeedSet;
-  /** Takes one message; answers whether it was good. Never throws. */
-  publish(feed: string, message: unknown, log: DriverLog): boolean;
-  /** By feed name, only feeds with at least one message. */
-  view(): Readonly<Record<string, FeedView>>;
-  close(): void;
-}
+export type FeedGate = ReturnType<typeof createFeedGate>;
 
 interface Counters {
   readonly schema: z.ZodType;
@@ -55,7 +48,7 @@ interface Counters {
   invalid: number;
 }
 
-export function createFeedGate(parts: FeedGateParts): FeedGate {
+export function createFeedGate(parts: FeedGateParts) {
   const { feeds, outbox, clock, broken } = parts;
   /** Only declared feeds get an entry, so that a driver cannot make it grow. */
   const seen = new Map<string, Counters>();
@@ -78,7 +71,8 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
 
   return {
     feeds,
-    publish(feed, message, log) {
+    /** Takes one message; answers whether it was good. Never throws. */
+    publish(feed: string, message: unknown, log: DriverLog): boolean {
       const counters = countersOf(feed);
       if (!counters) {
         if (!undeclared) log.error({ feed }, texts.feed_undeclared);
@@ -106,7 +100,8 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
       else if (counters.stream.offer(send)) counters.coalesced += 1;
       return true;
     },
-    view() {
+    /** By feed name, only feeds with at least one message. */
+    view(): Readonly<Record<string, FeedView>> {
       const now_ms = clock.stamp().mono_ms;
       const entries = [...seen].map(([feed, { newest_mono_ms, messages, coalesced, invalid }]) => {
         const age_s = Math.round((now_ms - newest_mono_ms) / 100) / 10;
@@ -114,7 +109,7 @@ export function createFeedGate(parts: FeedGateParts): FeedGate {
       });
       return Object.fromEntries(entries);
     },
-    close() {
+    close(): void {
       for (const { stream } of seen.values()) stream?.close();
     },
   };

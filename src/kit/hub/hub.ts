@@ -1,10 +1,8 @@
 /** Runs the drivers, keeps the state of assets and kit that they report, and decides what goes to the outbox. */
-import type { CommandDefinition } from '../../contract/assets.ts';
 import { join } from 'node:path';
-import type { KitTelemetry } from '../../contract/kit.ts';
 import { cut, sentence_chars_max } from '../../contract/limits.ts';
 import { cleanText } from '../../platform/foreign-text.ts';
-import type { DataCap, FeedSet } from '../../contract/feeds.ts';
+import type { FeedSet } from '../../contract/feeds.ts';
 import type {
   ConfiguredRun,
   DeviceReport,
@@ -14,63 +12,34 @@ import type {
 } from '../../toolkit/driver/driver.ts';
 import type { Health } from '../../toolkit/driver/health.ts';
 import { CommandRefused } from '../../platform/errors.ts';
-import type { Appender } from '../outbox/api.ts';
 import type { Opened } from '../outbox/protocol.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { AssetActivity, ObserveAssets } from './activity.ts';
-import { AlarmPictures } from './assets/alarm-pictures.ts';
-import type { AssetView } from './assets/asset.ts';
-import { Assets, type Streams } from './assets/assets.ts';
-import type { Allow, FoundCommand } from './commands.ts';
+import type { AssetActivity } from './activity.ts';
+import { AlarmPictures, type AlarmPicturesParts } from './assets/alarm-pictures.ts';
+import { Assets, type AssetsParts } from './assets/assets.ts';
 import { type DriverState, openHost, type StatusFacts, supervise } from './host.ts';
-import { Kit, type KnownLink, type TelemetryPace } from './kit/kit.ts';
+import { Kit, type KitOptions, type TelemetryPace } from './kit/kit.ts';
 import { Clips, type Recordings } from './assets/clips.ts';
-import { type Picture, Pictures } from './assets/pictures.ts';
+import { Pictures } from './assets/pictures.ts';
 import { texts } from './texts.ts';
 import { type FeedRates, Pacer } from './rate.ts';
-import { type CityOf, KitLocation, type LocationView } from './kit/location.ts';
+import { type CityOf, KitLocation } from './kit/location.ts';
 
 /** Beside the folders of the driver instances, whose names have no dot. */
 const last_fix_file = 'last-fix.json';
 
-export interface HubOptions extends TelemetryPace {
-  readonly kit_id: string;
-  /** Holds a folder for each driver instance that keeps files. */
-  readonly state_dir: string;
-  readonly outbox: Appender;
-  /** What earlier runs left retained. */
-  readonly announced: Opened['announced'];
-  /** Names of the configured driver instances: what others announced in an earlier run is retracted. */
-  readonly configured: readonly string[];
-  readonly clock: Clock;
-  readonly log: DriverLog;
-  readonly rates: FeedRates;
-  /** Whether the broker can be reached now. */
-  readonly isOnline: () => boolean;
-  /** Interface that packets to the broker leave by; null: not known. */
-  readonly carrier: () => string | null;
-  /** That interface was reported offline, and is no longer. */
-  readonly onLinkBack: () => void;
-  readonly cityOf: CityOf;
-  /** Local policy on commands; it gives the same answer for the same asset and command until `policyChanged`. */
-  readonly allow: Allow;
-  readonly streams: Streams;
-  /** Path at the kit's service of the picture of an asset; undefined: there is no service, and no pictures. */
-  readonly picturePath?: ((asset_id: string) => string) | undefined;
-  /** Why alarms have no pictures now, as on a metered link; undefined: they have. */
-  readonly alarmPicturesOff: () => string | undefined;
-  /** Takes files of drivers for the cloud. */
-  readonly files: DriverHost<FeedSet>['files'];
-  /** Whether stills of cameras are such files too. */
-  readonly keepsStills: () => boolean;
-  /** The media server's; undefined: it does not record. */
-  readonly recordings?: Recordings | undefined;
-  /** Called when a part contradicts itself: the process has to start again. */
-  readonly broken: (error: unknown) => void;
-  readonly observe: ObserveAssets;
-  /** Ends every timer of the hub. What is held back for its rate is sent then. */
-  readonly signal: AbortSignal;
-}
+/** Each part of the hub has its own needs; what the hub makes itself is not among them. */
+export type HubOptions = Omit<AssetsParts, 'pacer' | 'pictures' | 'alarm_pictures' | 'clips'> &
+  Omit<AlarmPicturesParts, 'pictures'> &
+  Omit<KitOptions, 'kit_location' | 'onLocation' | 'gatewayId'> & {
+    /** Holds a folder for each driver instance that keeps files. */
+    readonly state_dir: string;
+    readonly rates: FeedRates;
+    readonly cityOf: CityOf;
+    /** Path at the kit's service of the picture of an asset; undefined: there is no service, and no pictures. */
+    readonly picturePath?: ((asset_id: string) => string) | undefined;
+    /** The media server's; undefined: it does not record. */
+    readonly recordings?: Recordings | undefined;
+  };
 
 interface DriverRun {
   /** Configured name of the instance. */
@@ -79,14 +48,6 @@ interface DriverRun {
   readonly run: ConfiguredRun;
   readonly log: DriverLog;
   readonly signal: AbortSignal;
-}
-
-/** What people and the log know an asset by. */
-export interface NamedAsset {
-  readonly id: string;
-  readonly key: string;
-  readonly name: string;
-  readonly driver: string;
 }
 
 /** A driver instance as status shows it. Times are ISO 8601, UTC. */
@@ -106,55 +67,13 @@ export interface DriverView {
   readonly devices?: readonly DeviceReport[];
 }
 
-export interface Hub {
-  /** Keeps the driver running. Resolves when it has stopped, was rejected by its device, or was abandoned. Never rejects. */
-  readonly runDriver: (run: DriverRun) => Promise<void>;
-  /**
-   * Gives other options to a running driver (see `OnOptions`). Returns the devices that are tried again; undefined when the
-   * driver must be restarted for them.
-   */
-  readonly changeOptions: (name: string, raw: unknown) => readonly string[] | undefined;
-  /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
-  readonly announceAll: () => void;
-  /** Takes over what an earlier run left announced, when the buffer file could not be read at the start. */
-  readonly takeUp: (announced: Opened['announced']) => void;
-  /** Viewers find the stream of this asset elsewhere now. */
-  readonly streamChanged: (asset_key: string) => void;
-  readonly setRates: (rates: FeedRates) => void;
-  readonly setTelemetry: (pace: TelemetryPace) => void;
-  /** Local policy answers differently from now on. */
-  readonly policyChanged: () => void;
-  /** Removes a driver instance that has stopped, and retracts what it announced. */
-  readonly retire: (name: string) => void;
-  /** Monotonic time at which drivers and kit were last gone through, which happens every second. */
-  readonly ticked_ms: () => number;
-  /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
-  readonly findCommand: (asset_id: string, command_name: string) => FoundCommand;
-  /** The commands that a task may call, as published. */
-  readonly commandsOf: (asset_id: string) => readonly CommandDefinition[];
-  /** See `Pictures.of`. */
-  readonly picture: (asset_id: string, age_max_ms: number) => Promise<Picture>;
-  readonly assets: () => readonly AssetView[];
-  /** Forgets an asset that is gone for good; answers why it stays. */
-  readonly forgetAsset: (asset_id: string) => string | undefined;
-  readonly assetNamed: (asset_id: string) => NamedAsset | undefined;
-  /** Asks the camera that the asset is, where it can, for a key frame of its stream. */
-  readonly requestKeyFrame: (asset_id: string) => Promise<void>;
-  readonly drivers: () => readonly DriverView[];
-  readonly kit: () => KitTelemetry;
-  /** The links, each with the reason of its state. */
-  readonly links: () => readonly KnownLink[];
-  /** The data cap of a link, as it was reported last. */
-  readonly dataCap: (link: string | undefined) => DataCap | undefined;
-  /** Age and driver of the kit's location, and why it is not better. */
-  readonly location: () => LocationView;
-}
+export type Hub = ReturnType<typeof createHub>;
 
 /**
  * Opens the hub. What an earlier run announced and this configuration does not contain is retracted at once; beside the
  * outbox and the clock none of the given functions is called before it returns.
  */
-export function createHub(options: HubOptions): Hub {
+export function createHub(options: HubOptions) {
   const { clock, signal } = options;
   const pacer = new Pacer(options.rates, () => clock.stamp().mono_ms, signal);
   let ready = false;
@@ -173,44 +92,60 @@ export function createHub(options: HubOptions): Hub {
   const clips = recordings && new Clips({ ...options, recordings });
   const assets: Assets = new Assets({ ...options, pacer, observe, pictures, alarm_pictures, clips });
   const kit = openKit(options, assets);
-  const drivers = new Map<string, DriverView>();
-  const takers = new Map<string, TakeOptions>();
+  const instances = new Map<string, Instance>();
   ready = true;
 
   return {
-    runDriver: async (order) => runOne(order, { ...options, drivers, takers, assets, kit }),
-    changeOptions: (name, raw) => takers.get(name)?.(raw),
+    /** Keeps the driver running. Resolves when it has stopped, was rejected by its device, or was abandoned. Never rejects. */
+    runDriver: async (order: DriverRun) => runOne(order, { ...options, instances, assets, kit }),
+    /**
+     * Gives other options to a running driver (see `OnOptions`). Returns the devices that are tried again; undefined when the
+     * driver must be restarted for them.
+     */
+    changeOptions: (name: string, raw: unknown) => instances.get(name)?.takeOptions?.(raw),
+    /** Publishes every retained message and a whole kit snapshot again: for `down/sync` and for a broker that lost its memory. */
     announceAll() {
       assets.announceAgain();
       kit.announce();
     },
-    takeUp: (announced) => assets.takeUp(announced),
-    streamChanged: (asset_key) => assets.streamChanged(asset_key),
-    setRates: (rates) => pacer.setRates(rates),
-    setTelemetry: (pace) => kit.setPace(pace),
+    /** Takes over what an earlier run left announced, when the buffer file could not be read at the start. */
+    takeUp: (announced: Opened['announced']) => assets.takeUp(announced),
+    /** Viewers find the stream of this asset elsewhere now. */
+    streamChanged: (asset_key: string) => assets.streamChanged(asset_key),
+    setRates: (rates: FeedRates) => pacer.setRates(rates),
+    setTelemetry: (pace: TelemetryPace) => kit.setPace(pace),
+    /** Local policy answers differently from now on. */
     policyChanged: () => assets.policyChanged(),
-    retire(name) {
-      drivers.delete(name);
+    /** Removes a driver instance that has stopped, and retracts what it announced. */
+    retire(name: string) {
+      instances.delete(name);
       assets.retire(name);
     },
+    /** Monotonic time at which drivers and kit were last gone through, which happens every second. */
     ticked_ms: () => kit.ticked_ms,
-    findCommand: (asset_id, command_name) => assets.find(asset_id, command_name),
-    commandsOf: (asset_id) => assets.definitions(asset_id),
-    async picture(asset_id, age_max_ms) {
+    /** The command, live, or a sentence for the operator. The caller checks `asset.online`. */
+    findCommand: (asset_id: string, command_name: string) => assets.find(asset_id, command_name),
+    /** The commands that a task may call, as published. */
+    commandsOf: (asset_id: string) => assets.definitions(asset_id),
+    /** See `Pictures.of`. */
+    async picture(asset_id: string, age_max_ms: number) {
       if (!pictures) throw new CommandRefused(texts.no_pictures);
       return pictures.of(assets.named(asset_id), assets.find(asset_id, 'snapshot'), age_max_ms);
     },
     assets: () => assets.view(),
-    forgetAsset: (asset_id) => assets.forget(asset_id),
-    assetNamed(asset_id) {
-      const facts = assets.named(asset_id)?.facts;
-      return facts && { id: facts.id, key: facts.asset_key, name: facts.name, driver: facts.driver };
-    },
-    requestKeyFrame: async (asset_id) => assets.named(asset_id)?.requestKeyFrame?.(),
-    drivers: () => [...drivers.values()],
+    /** Forgets an asset that is gone for good; answers why it stays. */
+    forgetAsset: (asset_id: string) => assets.forget(asset_id),
+    /** What people and the log know an asset by. */
+    assetNamed: (asset_id: string) => assets.named(asset_id)?.observed(),
+    /** Asks the camera that the asset is, where it can, for a key frame of its stream. */
+    requestKeyFrame: async (asset_id: string) => assets.named(asset_id)?.requestKeyFrame?.(),
+    drivers: (): readonly DriverView[] => Array.from(instances.values(), ({ view }) => view),
     kit: () => kit.view(),
+    /** The links, each with the reason of its state. */
     links: () => kit.links(),
-    dataCap: (link) => kit.dataCap(link),
+    /** The data cap of a link, as it was reported last. */
+    dataCap: (link: string | undefined) => kit.dataCap(link),
+    /** Age and driver of the kit's location, and why it is not better. */
     location: () => kit.location(),
   };
 }
@@ -225,27 +160,27 @@ function openKit(options: HubOptions, assets: Assets): Kit {
   });
 }
 
-type TakeOptions = Parameters<DriverHost<FeedSet>['onOptions']>[0];
+/** A driver instance. */
+interface Instance {
+  view: DriverView;
+  /** Undefined: it does not run, or takes no other options while it does. */
+  takeOptions: Parameters<DriverHost<FeedSet>['onOptions']>[0] | undefined;
+}
 
 /** What a driver's run works on. */
-interface RunParts {
-  /** Of the runs that take other options, by driver instance. */
-  readonly takers: Map<string, TakeOptions>;
-  readonly drivers: Map<string, DriverView>;
+interface RunParts extends Pick<HubOptions, 'clock' | 'state_dir' | 'files'> {
+  readonly instances: Map<string, Instance>;
   readonly assets: Assets;
   readonly kit: Kit;
-  readonly clock: Clock;
-  readonly state_dir: string;
-  readonly files: DriverHost<FeedSet>['files'];
 }
 
 async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunParts): Promise<void> {
-  const { drivers, takers, assets, kit, clock } = parts;
+  const { instances, assets, kit, clock, files } = parts;
   const nowIso = (ahead_ms = 0): string => new Date(clock.stamp().time_ms + ahead_ms).toISOString();
-  drivers.set(name, firstView(name, driver, nowIso()));
+  const instance: Instance = { view: firstView(name, driver, nowIso()), takeOptions: undefined };
+  instances.set(name, instance);
   const show = (news: Partial<DriverView>): void => {
-    const view = drivers.get(name);
-    if (view) drivers.set(name, { ...view, ...news });
+    instance.view = { ...instance.view, ...news };
   };
   let shut = (): void => undefined;
   await supervise({
@@ -254,24 +189,19 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
     onState: (state) => {
       const reason = 'reason' in state ? cut(cleanText(state.reason), sentence_chars_max) : null;
       const next_try_at = 'retry_ms' in state ? nowIso(state.retry_ms) : null;
-      const isSame = drivers.get(name)?.state === state.state;
-      const failures = (drivers.get(name)?.failures ?? 0) + (reason === null ? 0 : 1);
+      const isSame = instance.view.state === state.state;
+      const failures = instance.view.failures + (reason === null ? 0 : 1);
       show({ state: state.state, reason, next_try_at, failures, ...(isSame ? {} : { since: nowIso() }) });
       if (state.state === 'starting' || state.state === 'up') return;
       shut();
       // What the driver said of its devices is not known any more; why they are not served stays.
       show({ facts: {} });
-      takers.delete(name);
+      instance.takeOptions = undefined;
       assets.lose(name, reason ?? texts.driver_stopped);
       kit.withdraw(name, reason);
     },
     run: async (signal, onUp) => {
-      show({ runs: (drivers.get(name)?.runs ?? 0) + 1 });
-      const onFacts = (facts: StatusFacts, devices: readonly DeviceReport[]): void =>
-        show({ facts, devices });
-      const onOptions = (take: TakeOptions): void => void takers.set(name, take);
-      const { files } = parts;
-      const state_dir = join(parts.state_dir, name);
+      show({ runs: instance.view.runs + 1 });
       const door = openHost({
         name,
         driver,
@@ -280,10 +210,10 @@ async function runOne({ name, driver, run, log, signal }: DriverRun, parts: RunP
         assets,
         kit,
         files,
-        state_dir,
+        state_dir: join(parts.state_dir, name),
         onUp,
-        onFacts,
-        onOptions,
+        onFacts: (facts, devices) => show({ facts, devices }),
+        onOptions: (take) => (instance.takeOptions = take),
       });
       shut = door.shut;
       await run(door.host);

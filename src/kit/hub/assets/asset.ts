@@ -378,12 +378,7 @@ function evictedFrom<H extends SlotHolder>(candidates: readonly H[], why: string
 }
 
 /** An asset as status shows it. */
-export interface AssetView {
-  readonly id: string;
-  readonly key: string;
-  readonly name: string;
-  readonly type: string;
-  readonly driver: string;
+export interface AssetView extends ObservedAsset {
   readonly status: 'online' | 'offline';
   readonly reason: string | null;
   readonly last_seen_at: string;
@@ -394,11 +389,10 @@ export interface AssetView {
 
 /** What `status` shows of an asset. */
 export function viewOf(asset: Asset): AssetView {
-  const { id, asset_key, name, type, driver, status, status_reason, last_seen_at } = asset.announcement();
+  const { status, status_reason: reason, last_seen_at } = asset.announcement();
   const feeds = asset.gate?.view() ?? {};
   const health = asset.online ? asset.health.view() : {};
-  const reason = status_reason;
-  return { id, key: asset_key, name, type, driver, status, reason, last_seen_at, health, feeds };
+  return { ...asset.observed(), status, reason, last_seen_at, health, feeds };
 }
 
 // JSON text that is the same whenever the content is the same, so that content can be compared as text.

@@ -36,11 +36,13 @@ import type { Pictures } from './pictures.ts';
 import type { Pacer } from '../rate.ts';
 import { texts } from '../texts.ts';
 
-interface AssetsParts extends AssetParts {
+export interface AssetsParts extends AssetParts {
   readonly kit_id: string;
   /** Names of the configured driver instances: assets that other instances announced are gone. */
   readonly configured: readonly string[];
+  /** What earlier runs left retained. */
   readonly announced: Opened['announced'];
+  /** Local policy; it gives the same answer for the same asset and command until `policyChanged`. */
   readonly allow: Allow;
   readonly streams: Streams;
   /** Undefined where no service could serve them. */
@@ -49,6 +51,7 @@ interface AssetsParts extends AssetParts {
   /** Undefined where the media server does not record. */
   readonly clips: Clips | undefined;
   readonly pacer: Pacer;
+  /** Called when a part contradicts itself: the process has to start again. */
   readonly broken: (error: unknown) => void;
   readonly log: DriverLog;
 }

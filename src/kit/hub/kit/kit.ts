@@ -41,18 +41,21 @@ export interface TelemetryPace {
   readonly deadbands: Deadbands;
 }
 
-interface KitOptions extends TelemetryPace {
+export interface KitOptions extends TelemetryPace {
   readonly outbox: Appender;
   readonly clock: Clock;
+  /** Whether the broker can be reached now. */
   readonly isOnline: () => boolean;
   readonly kit_location: KitLocation;
   /** Called every second with the location as it is now. */
   readonly onLocation: (location: Location) => void;
   /** Interface that packets to the broker leave by; null: not known. */
   readonly carrier: () => string | null;
+  /** That interface was reported offline, and is no longer. */
   readonly onLinkBack: () => void;
   /** The asset on which the edges of links are published. */
   readonly gatewayId: () => string;
+  /** Ends every timer of the hub. What is held back for its rate is sent then. */
   readonly signal: AbortSignal;
 }
 
