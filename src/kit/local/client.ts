@@ -2,7 +2,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { type CommandDefinition, commandDefinition } from '../../contract/assets.ts';
+import { commandDefinition } from '../../contract/assets.ts';
 import { systemReason } from '../../platform/errors.ts';
 import { texts } from './texts.ts';
 import {
@@ -18,17 +18,9 @@ import {
   statusReport,
   tailLine,
   taskView,
-  type AssetForgotten,
-  type BufferReport,
-  type HealthReport,
   type LogLevelRequest,
-  type LogLevels,
-  type QuarantinedBody,
-  type QuarantinedMessage,
-  type StatusReport,
   type TailLine,
   type TaskRequest,
-  type TaskView,
 } from './api.ts';
 
 /** No daemon answers on the socket. The command line prints the sentence and exits with 69 (EX_UNAVAILABLE). */
@@ -41,39 +33,13 @@ export class DaemonRefused extends Error {
   override readonly name = 'DaemonRefused';
 }
 
-export interface LocalClient {
-  status(): Promise<StatusReport>;
-  health(): Promise<HealthReport>;
-  buffer(): Promise<BufferReport>;
-  quarantine(): Promise<readonly QuarantinedMessage[]>;
-  quarantined(id: number): Promise<QuarantinedBody>;
-  /** Answer how many rows were put back, discarded. */
-  retryQuarantined(ids?: readonly number[]): Promise<number>;
-  discardQuarantined(ids?: readonly number[]): Promise<number>;
-  dispatch(task: TaskRequest): Promise<TaskView>;
-  tasks(): Promise<readonly TaskView[]>;
-  task(id: string): Promise<TaskView>;
-  /** The commands of an asset: id, key or unique name. */
-  commands(asset: string): Promise<readonly CommandDefinition[]>;
-  /** `asset`: id, key or unique name. */
-  forgetAsset(asset: string): Promise<AssetForgotten>;
-  logLevels(): Promise<LogLevels>;
-  /** The last lines of the log, JSON, oldest first. */
-  recentLog(): Promise<readonly string[]>;
-  /** Answers the levels that hold then. */
-  changeLogLevels(request: LogLevelRequest): Promise<LogLevels>;
-  /** Lines until the signal aborts or the daemon ends. */
-  tail(filter: {
-    readonly asset?: string | undefined;
-    readonly feed?: string | undefined;
-  }): AsyncIterable<TailLine>;
-}
+export type LocalClient = ReturnType<typeof localClient>;
 
 const answer_timeout_ms = 10_000;
 const answer_bytes_max = 50_000_000;
 
 /** A client of the daemon at `socket`. Its calls reject with `DaemonUnavailable` or `DaemonRefused`. */
-export function localClient(socket: string, signal: AbortSignal): LocalClient {
+export function localClient(socket: string, signal: AbortSignal) {
   const ask = async <S extends z.ZodType>(schema: S, path: string, body?: object): Promise<z.output<S>> => {
     const response = await send(socket, path, body, signal);
     const text = await readAll(response);
@@ -85,27 +51,39 @@ export function localClient(socket: string, signal: AbortSignal): LocalClient {
     health: async () => ask(healthReport, '/health'),
     buffer: async () => ask(bufferReport, '/buffer'),
     quarantine: async () => ask(z.array(quarantinedMessage), '/buffer/quarantine'),
-    quarantined: async (id) => ask(quarantinedBody, `/buffer/quarantine/${id}`),
-    retryQuarantined: async (ids) =>
+    quarantined: async (id: number) => ask(quarantinedBody, `/buffer/quarantine/${id}`),
+    /** Answers how many rows were put back. */
+    retryQuarantined: async (ids?: readonly number[]) =>
       (await ask(quarantineOutcome, '/buffer/quarantine/retry', selection(ids))).rows,
-    discardQuarantined: async (ids) =>
+    /** Answers how many rows were discarded. */
+    discardQuarantined: async (ids?: readonly number[]) =>
       (await ask(quarantineOutcome, '/buffer/quarantine/discard', selection(ids))).rows,
-    dispatch: async (task) => ask(taskView, '/tasks', task),
+    dispatch: async (task: TaskRequest) => ask(taskView, '/tasks', task),
     tasks: async () => ask(z.array(taskView), '/tasks'),
-    task: async (id) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
-    commands: async (asset) =>
+    task: async (id: string) => ask(taskView, `/tasks/${encodeURIComponent(id)}`),
+    /** The commands of an asset: id, key or unique name. */
+    commands: async (asset: string) =>
       ask(z.array(commandDefinition), `/commands?${new URLSearchParams({ asset }).toString()}`),
-    forgetAsset: async (asset) => ask(assetForgotten, '/assets/forget', { asset }),
+    /** `asset`: id, key or unique name. */
+    forgetAsset: async (asset: string) => ask(assetForgotten, '/assets/forget', { asset }),
     logLevels: async () => ask(logLevels, '/log-levels'),
+    /** The last lines of the log, JSON, oldest first. */
     recentLog: async () => ask(recentLog, '/log'),
-    changeLogLevels: async (request) => ask(logLevels, '/log-levels', request),
-    tail: (filter) => tailLines(socket, filter, signal),
+    /** Answers the levels that hold then. */
+    changeLogLevels: async (request: LogLevelRequest) => ask(logLevels, '/log-levels', request),
+    /** Lines until the signal aborts or the daemon ends. */
+    tail: (filter: TailFilter) => tailLines(socket, filter, signal),
   };
+}
+
+interface TailFilter {
+  readonly asset?: string | undefined;
+  readonly feed?: string | undefined;
 }
 
 async function* tailLines(
   socket: string,
-  { asset, feed }: { readonly asset?: string | undefined; readonly feed?: string | undefined },
+  { asset, feed }: TailFilter,
   signal: AbortSignal,
 ): AsyncGenerator<TailLine> {
   const query = new URLSearchParams({ ...(asset ? { asset } : {}), ...(feed ? { feed } : {}) });

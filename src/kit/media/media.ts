@@ -34,14 +34,8 @@ const usual_pace: MediaPace = {
   port_again_ms: 60_000,
 };
 
-export interface Media {
-  /** The stream of this asset, with credentials; null: it has none any more. */
-  readonly want: (asset_key: string, rtsp_url: string | null) => void;
-  /** Where viewers find it, or null while they do not. */
-  readonly urlOf: (asset_key: string) => string | null;
-  /** Whether viewers find it; undefined before the server has answered. */
-  readonly healthOf: (asset_key: string) => Health | undefined;
-}
+/** The streams, by asset. */
+type Media = Pick<StreamRegistry, 'want' | 'urlOf' | 'healthOf'>;
 
 interface Wanted extends Stream {
   readonly asset_key: string;
@@ -61,7 +55,7 @@ export function createMedia(options: MediaOptions): Media {
   return registry;
 }
 
-class StreamRegistry implements Media {
+class StreamRegistry {
   readonly #options: MediaOptions;
   readonly #pace: MediaPace;
   readonly #wanted = new Map<string, Wanted>();
@@ -77,6 +71,7 @@ class StreamRegistry implements Media {
     this.#pace = options.pace ?? usual_pace;
   }
 
+  /** The stream of this asset, with credentials; null: it has none any more. */
   want(asset_key: string, rtsp_url: string | null): void {
     const known = this.#wanted.get(asset_key);
     if ((known?.rtsp_url ?? null) === rtsp_url) return;
@@ -95,11 +90,13 @@ class StreamRegistry implements Media {
     this.#wake.abort();
   }
 
+  /** Where viewers find it, or null while they do not. */
   urlOf(asset_key: string): string | null {
     const stream = this.#wanted.get(asset_key);
     return stream?.ready ? this.#options.server.whepUrl(stream.name) : null;
   }
 
+  /** Whether viewers find it; undefined before the server has answered. */
   healthOf(asset_key: string): Health | undefined {
     const stream = this.#wanted.get(asset_key);
     const closed = this.#ports.get(asset_key)?.fault ?? null;

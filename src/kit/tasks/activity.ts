@@ -34,18 +34,3 @@ export type TaskActivity =
 
 /** Called once for each activity, in its order. Must not throw: the task would be left half way. */
 export type ObserveTasks = (activity: TaskActivity) => void;
-
-/** Counts the tasks that ended since the connector started. */
-export class EndedTasks {
-  #completed = 0;
-  #failed = 0;
-
-  readonly observe: ObserveTasks = ({ kind }) => {
-    if (kind === 'completed') this.#completed += 1;
-    if (kind === 'failed') this.#failed += 1;
-  };
-
-  counts(): { readonly completed: number; readonly failed: number } {
-    return { completed: this.#completed, failed: this.#failed };
-  }
-}

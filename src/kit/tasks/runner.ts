@@ -3,7 +3,7 @@ import type { Journal } from '../outbox/api.ts';
 import type { JournalEntry, TaskState } from '../outbox/protocol.ts';
 import type { Clock, Stamp } from '../../platform/clock.ts';
 import { within } from '../../platform/time.ts';
-import { EndedTasks, type ObserveTasks, type TaskActivity } from './activity.ts';
+import type { ObserveTasks, TaskActivity } from './activity.ts';
 import { type Admitted, type FindCommand, judge } from './admission.ts';
 import { task_limits, type TaskLimits } from './limits.ts';
 import { takeUp, type TaskLog, TaskRecorder, type TaskRecorderOptions } from './task-recorder.ts';
@@ -190,43 +190,15 @@ export interface TaskRunnerOptions extends TaskRecorderOptions {
   readonly limits?: TaskLimits;
 }
 
-/** Pending and running: now. Completed and failed: since the start. `unreadable`: dispatches without a task id to answer to. */
-export interface TaskStats {
-  readonly pending: number;
-  readonly running: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly unreadable: number;
-}
-
-export interface TaskRunner {
-  /**
-   * Takes a dispatch: `raw` is the payload of the message or a parsed value. Resolves when it is journaled or refused
-   * for good, so that it may be acknowledged. Rejects only if it must be delivered again: the connector stops
-   * (`CommandRefused`) or the journal is broken.
-   */
-  receive(raw: unknown, meta: DispatchMeta): Promise<void>;
-  cancel(task_id: string): void;
-  /** Takes up what the last run left open; once, before dispatches arrive. */
-  resume(): void;
-  /** Takes up tasks of an earlier run that could not be read at the start. */
-  takeUp(entries: readonly JournalEntry[]): void;
-  /** An asset was announced, removed, or went online or offline. */
-  assetsChanged(): void;
-  /** Stops running tasks and waits at most `deadline_ms` for them. What is not over then stays as the journal has it. */
-  stop(deadline_ms: number): Promise<void>;
-  /** The newest tasks, newest first. */
-  list(limit: number): Promise<readonly TaskView[]>;
-  find(task_id: string): Promise<TaskView | undefined>;
-  stats(): TaskStats;
-}
+export type TaskRunner = ReturnType<typeof createTaskRunner>;
 
 /** Does nothing until `resume` or `receive` is called. */
-export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
+export function createTaskRunner(options: TaskRunnerOptions) {
   const { journal, clock, log, findCommand, signal } = options;
-  const ended = new EndedTasks();
+  const ended = { completed: 0, failed: 0 };
   const observe = (activity: TaskActivity): void => {
-    ended.observe(activity);
+    const { kind } = activity;
+    if (kind === 'completed' || kind === 'failed') ended[kind] += 1;
     options.observe(activity);
   };
   const recorder = new TaskRecorder({ ...options, observe });
@@ -250,17 +222,24 @@ export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
   };
 
   return {
-    receive: async (raw, meta) => reception.receive(raw, meta),
-    cancel(task_id) {
+    /**
+     * Takes a dispatch: `raw` is the payload of the message or a parsed value. Resolves when it is journaled or refused
+     * for good, so that it may be acknowledged. Rejects only if it must be delivered again: the connector stops
+     * (`CommandRefused`) or the journal is broken.
+     */
+    receive: async (raw: unknown, meta: DispatchMeta) => reception.receive(raw, meta),
+    cancel(task_id: string): void {
       const task = scheduler.queue.find(task_id.toLowerCase());
       if (task) scheduler.cancel(task);
       else log.info({ task_id: task_id.slice(0, 64) }, texts.cancel_ignored);
     },
-    resume() {
+    /** Takes up what the last run left open; once, before dispatches arrive. */
+    resume(): void {
       if (!resumed) takeUpAll(journal.left_open, { clock, recorder, scheduler });
       resumed = true;
     },
-    takeUp(entries) {
+    /** Takes up tasks of an earlier run that could not be read at the start. */
+    takeUp(entries: readonly JournalEntry[]): void {
       const isOpen = (id: string): boolean =>
         scheduler.queue.find(id) !== undefined || recorder.isUnrecorded(id);
       takeUpAll(
@@ -268,22 +247,26 @@ export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
         { clock, recorder, scheduler },
       );
     },
-    assetsChanged: () => scheduler.advance(),
-    async stop(deadline_ms) {
+    /** An asset was announced, removed, or went online or offline. */
+    assetsChanged: (): void => scheduler.advance(),
+    /** Stops running tasks and waits at most `deadline_ms` for them. What is not over then stays as the journal has it. */
+    async stop(deadline_ms: number): Promise<void> {
       await within(deadline_ms, stopAll());
       recorder.close();
     },
-    async list(limit) {
+    /** The newest tasks, newest first. */
+    async list(limit: number): Promise<readonly TaskView[]> {
       return newestViews(inMemory(), await journal.list(limit), limit);
     },
-    async find(task_id) {
+    async find(task_id: string): Promise<TaskView | undefined> {
       const id = task_id.toLowerCase();
       const open = inMemory().find(({ entry }) => entry.task_id === id);
       if (open) return openView(open);
       const entry = await journal.find(id);
       return entry && viewOf(entry);
     },
-    stats: () => ({ ...scheduler.queue.counts(), ...ended.counts(), unreadable: reception.unreadable }),
+    /** Pending and running: now. Completed and failed: since the start. `unreadable`: dispatches without a task id to answer to. */
+    stats: () => ({ ...scheduler.queue.counts(), ...ended, unreadable: reception.unreadable }),
   };
 }
 
