@@ -196,193 +196,160 @@ const file_id = '{file_id}';
 const feed = '{feed}';
 
 export const channelSpecs: readonly ChannelSpec[] = [
-  up('state', {
+  up('state', 'Presence of the kit: birth at each connect, will, clean stop', {
     address: channels.state,
-    summary: 'Presence of the kit: birth at each connect, will, clean stop',
     retain: true,
-    messages: [
-      { name: 'kitState', summary: 'Birth, will or clean stop', schema: kitState, body: 'envelope' },
-    ],
+    messages: [enveloped('kitState', 'Birth, will or clean stop', kitState)],
   }),
-  up('telemetry', {
+  up('telemetry', 'Parts of the telemetry of the kit that changed', {
     address: channels.telemetry,
-    summary: 'Parts of the telemetry of the kit that changed',
     lane: 'kit',
-    messages: [
-      { name: 'kitTelemetry', summary: 'Parts of telemetry', schema: kitTelemetry, body: 'envelope' },
-    ],
+    messages: [enveloped('kitTelemetry', 'Parts of telemetry', kitTelemetry)],
   }),
-  up('roster', {
-    address: channels.roster,
-    summary: 'All assets of the kit: an announcement that is older and not named is of an asset that is gone',
-    retain: true,
-    lane: 'presence',
-    messages: [{ name: 'roster', summary: 'Ids of all assets', schema: roster, body: 'envelope' }],
-  }),
-  up('asset', {
+  up(
+    'roster',
+    'All assets of the kit: an announcement that is older and not named is of an asset that is gone',
+    {
+      address: channels.roster,
+      lane: 'presence',
+      messages: [enveloped('roster', 'Ids of all assets', roster)],
+    },
+  ),
+  up('asset', 'What the connector knows of an asset', {
     address: channels.asset(asset_id),
-    summary: 'What the connector knows of an asset',
-    retain: true,
     lane: 'presence',
     messages: [
-      {
-        name: 'announcement',
-        summary: 'An asset of the kit',
-        schema: announcement,
-        body: 'envelope',
-        empty: 'follows the removal, so that the broker forgets the asset',
-      },
+      enveloped('announcement', 'An asset of the kit', announcement, forgets('the asset')),
       removal('assetRemoval', 'The asset is gone'),
     ],
   }),
-  up('commands', {
+  up('commands', 'The enabled commands of an asset', {
     address: channels.commands(asset_id),
-    summary: 'The enabled commands of an asset',
-    retain: true,
     lane: 'presence',
     messages: [
-      {
-        name: 'commandList',
-        summary: 'All enabled commands',
-        schema: commandList,
-        body: 'envelope',
-        empty: 'follows the removal, so that the broker forgets the list',
-      },
+      enveloped('commandList', 'All enabled commands', commandList, forgets('the list')),
       removal('commandsRemoval', 'The asset is gone, and its commands'),
     ],
   }),
-  up('feed', {
+  up('feed', 'Measurements of an asset, at the rate that the kit allows', {
     address: channels.feed(asset_id, feed),
-    summary: 'Measurements of an asset, at the rate that the kit allows',
     lane: 'feed',
     messages: feedMessages('feed'),
   }),
-  up('event', {
+  up('event', 'Edges that are never thinned: motion, detections, status of cameras, assets and links', {
     address: channels.event(asset_id, feed),
-    summary: 'Edges that are never thinned: motion, detections, status of cameras, assets and links',
     lane: 'alarm',
     messages: feedMessages('alarm'),
   }),
-  up('task', {
+  up('task', 'Progress and result of a task', {
     address: channels.task(task_id),
-    summary: 'Progress and result of a task',
     lane: 'task',
-    messages: [{ name: 'taskReport', summary: 'A step of a task', schema: taskReport, body: 'envelope' }],
+    messages: [enveloped('taskReport', 'A step of a task', taskReport)],
   }),
-  up('batch', {
+  up('batch', 'Many messages of the channels above in one: the backlog, and live messages on metered links', {
     address: channels.batch,
-    summary: 'Many messages of the channels above in one: the backlog, and live messages on metered links',
     messages: [{ name: 'batch', summary: 'Messages in columns', schema: batch, body: 'deflated' }],
   }),
-  up('partner', {
+  up('partner', 'What the kit has of a partner asset', {
     address: channels.partner(asset_id),
-    summary: 'What the kit has of a partner asset',
-    retain: true,
     lane: 'presence',
     messages: [
-      {
-        name: 'partnerRecord',
-        summary: 'A partner asset',
-        schema: partnerRecord,
-        body: 'envelope',
-        empty: 'follows the removal, so that the broker forgets the asset',
-      },
+      enveloped('partnerRecord', 'A partner asset', partnerRecord, forgets('the asset')),
       removal('partnerRemoval', 'The partner asset is removed for good'),
     ],
   }),
-  up('file', {
+  up('file', 'What became of a file that the kit keeps for the cloud', {
     address: channels.file(file_id),
-    summary: 'What became of a file that the kit keeps for the cloud',
     lane: 'alarm',
-    messages: [{ name: 'fileReport', summary: 'A file and its state', schema: fileReport, body: 'envelope' }],
+    messages: [enveloped('fileReport', 'A file and its state', fileReport)],
   }),
-  up('drops', {
+  up('drops', 'Messages that were dropped before delivery', {
     address: channels.drops,
-    summary: 'Messages that were dropped before delivery',
     lane: 'task',
-    messages: [{ name: 'dropReport', summary: 'Holes to expect', schema: dropReport, body: 'envelope' }],
+    messages: [enveloped('dropReport', 'Holes to expect', dropReport)],
   }),
-  up('whep', {
+  up('whep', 'The answer to the offer of a viewer; expires after 10 s, and is never buffered', {
     address: channels.whep('{id}'),
-    summary: 'The answer to the offer of a viewer; expires after 10 s, and is never buffered',
-    messages: [
-      {
-        name: 'whepAnswer',
-        summary: 'SDP of the media server, or why there is none',
-        schema: whepAnswer,
-        body: 'bare',
-      },
-    ],
+    messages: [bare('whepAnswer', 'SDP of the media server, or why there is none', whepAnswer)],
   }),
-  down({ kind: 'task', task_id }, 'A task for an asset; never retained', {
-    name: 'taskDispatch',
-    summary: 'A command with its payload and deadline',
-    schema: taskDispatch,
-  }),
-  down({ kind: 'cancel', task_id }, 'Cancels a waiting task, or a running task if its device can stop', {
-    name: 'taskCancel',
-    summary: 'A wish to cancel',
-    schema: taskCancel,
-    empty: 'the same as {}',
-  }),
-  down({ kind: 'ack' }, 'What the cloud has stored', {
-    name: 'cloudAck',
-    summary: 'Ranges of sequence numbers',
-    schema: cloudAck,
-  }),
-  down({ kind: 'sync' }, 'Asks for everything retained again', {
-    name: 'syncRequest',
-    summary: 'A wish',
-    schema: syncRequest,
-    empty: 'the same as {}',
-  }),
-  down({ kind: 'partner', asset_id }, 'What the cloud has of a partner asset; never retained', {
-    name: 'partnerChange',
-    summary: 'A partner asset with its newest fix, or its removal',
-    schema: partnerChange,
-  }),
-  down({ kind: 'file', file_id }, 'What the cloud wants of a file; never retained', {
-    name: 'fileAnswer',
-    summary: 'A permit to upload it, an order, or its end',
-    schema: fileAnswer,
-  }),
-  down({ kind: 'whep' }, 'A viewer of the video of an asset; expires after 10 s, never retained', {
-    name: 'whepRequest',
-    summary: 'SDP of a viewer, or its end',
-    schema: whepRequest,
-  }),
-  down({ kind: 'config' }, 'Rates and caps, bounded by the configuration of the kit', {
-    name: 'kitConfig',
-    summary: 'Wishes; {} for none',
-    schema: kitConfig,
-  }),
+  down(
+    { kind: 'task', task_id },
+    'A task for an asset; never retained',
+    bare('taskDispatch', 'A command with its payload and deadline', taskDispatch),
+  ),
+  down(
+    { kind: 'cancel', task_id },
+    'Cancels a waiting task, or a running task if its device can stop',
+    bare('taskCancel', 'A wish to cancel', taskCancel, 'the same as {}'),
+  ),
+  down(
+    { kind: 'ack' },
+    'What the cloud has stored',
+    bare('cloudAck', 'Ranges of sequence numbers', cloudAck),
+  ),
+  down(
+    { kind: 'sync' },
+    'Asks for everything retained again',
+    bare('syncRequest', 'A wish', syncRequest, 'the same as {}'),
+  ),
+  down(
+    { kind: 'partner', asset_id },
+    'What the cloud has of a partner asset; never retained',
+    bare('partnerChange', 'A partner asset with its newest fix, or its removal', partnerChange),
+  ),
+  down(
+    { kind: 'file', file_id },
+    'What the cloud wants of a file; never retained',
+    bare('fileAnswer', 'A permit to upload it, an order, or its end', fileAnswer),
+  ),
+  down(
+    { kind: 'whep' },
+    'A viewer of the video of an asset; expires after 10 s, never retained',
+    bare('whepRequest', 'SDP of a viewer, or its end', whepRequest),
+  ),
+  down(
+    { kind: 'config' },
+    'Rates and caps, bounded by the configuration of the kit',
+    bare('kitConfig', 'Wishes; {} for none', kitConfig),
+  ),
 ];
 
 function up(
   name: string,
-  spec: Pick<ChannelSpec, 'address' | 'summary' | 'messages'> & { retain?: boolean; lane?: Lane },
+  summary: string,
+  spec: Pick<ChannelSpec, 'address' | 'messages'> & { retain?: boolean; lane?: Lane },
 ): ChannelSpec {
-  return { retain: false, ...spec, name, direction: 'up', address: upTopic(kit_id, spec.address) };
+  const { lane, retain = lane !== undefined && laneRules[lane].retain } = spec;
+  return { ...spec, name, summary, direction: 'up', retain, address: upTopic(kit_id, spec.address) };
+}
+
+type Words = readonly [name: string, summary: string, schema: z.ZodType, empty?: string];
+
+function enveloped(...words: Words): MessageSpec {
+  return { ...bare(...words), body: 'envelope' };
+}
+
+function bare(...[name, summary, schema, empty]: Words): MessageSpec {
+  return { name, summary, schema, body: 'bare', ...(empty !== undefined && { empty }) };
+}
+
+function forgets(what: string): string {
+  return `follows the removal, so that the broker forgets ${what}`;
 }
 
 /** A removal has a stamp like every message; it is published without the retain flag. */
 function removal(name: string, what: string): MessageSpec {
-  return {
-    name,
-    summary: `${what}: not retained, and directly followed by the empty payload`,
-    schema: z.null(),
-    body: 'envelope',
-  };
+  return enveloped(name, `${what}: not retained, and directly followed by the empty payload`, z.null());
 }
 
-function down(to: Down, summary: string, message: Omit<MessageSpec, 'body'>): ChannelSpec {
+function down(to: Down, summary: string, message: MessageSpec): ChannelSpec {
   return {
     name: `down_${to.kind}`,
     direction: 'down',
     address: downTopic(kit_id, to),
     summary,
     retain: to.kind === 'ack' || to.kind === 'config',
-    messages: [{ ...message, body: 'bare' }],
+    messages: [message],
   };
 }
 
@@ -394,14 +361,13 @@ function feedMessages(lane: ReturnType<typeof laneOfFeed>): MessageSpec[] {
   return families.flatMap(([kind, feeds]) =>
     Object.entries(feeds)
       .filter(([name]) => laneOfFeed(name) === lane)
-      .map(([name, schema]) => ({
-        name: camelCase(`${kind}_${name}`),
-        summary: kind ? `Feed ${name} of ${kind} assets` : `Change of ${name.replace('_', ' ')}`,
-        schema,
-        body: 'envelope',
-        feed: name,
-      })),
+      .map(([name, schema]) => feedMessage(kind, name, schema)),
   );
+}
+
+function feedMessage(kind: string, feed: string, schema: z.ZodType): MessageSpec {
+  const summary = kind ? `Feed ${feed} of ${kind} assets` : `Change of ${feed.replace('_', ' ')}`;
+  return { ...enveloped(camelCase(`${kind}_${feed}`), summary, schema), feed };
 }
 
 function camelCase(snake_case: string): string {

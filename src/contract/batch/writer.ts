@@ -1,6 +1,6 @@
 /** Groups the messages of a batch, one at a time: it keeps their columns and not their texts. */
 import { encodeDeltas } from './deltas.ts';
-import { encodeColumn, decimals_max, encodeTexts, powers, scaled_max } from './encode.ts';
+import { decimals_max, encodeTexts, powers, scaled_max } from './encode.ts';
 import type { Json } from '../json.ts';
 import type { Observed } from '../envelope.ts';
 
@@ -126,6 +126,13 @@ function parsedColumns(keys: readonly string[], texts: readonly string[]): reado
   return keys.map((key) => encodeColumn(rows.map((row) => (isObject(row) ? (row[key] ?? null) : null))));
 }
 
+/** JSON text of the column of these values, at least one: many values of one kind as few characters, and exactly the same once decoded. */
+export function encodeColumn(values: readonly Json[]): string {
+  const column = new ScannedColumn();
+  for (const value of values) column.keepText(JSON.stringify(value));
+  return column.write();
+}
+
 /** Digits of a number that is surely exact as an integer, or is found not to be. */
 const digits_max = 16;
 const [minus, point, zero, nine, quote, backslash, brace] = [45, 46, 48, 57, 34, 92, 125];
@@ -153,6 +160,12 @@ class ScannedColumn {
     const literal = literals.find((each) => text.startsWith(each, from));
     this.#text = literal;
     return literal === undefined ? -1 : from + literal.length;
+  }
+
+  /** Keeps a value by its JSON text. */
+  keepText(text: string): void {
+    if (this.read(text, 0) !== text.length) this.#text = text;
+    this.keep();
   }
 
   /** Keeps the value that was read last. */

@@ -2,7 +2,7 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeColumn } from '../../../src/contract/batch/encode.ts';
+import { encodeColumn } from '../../../src/contract/batch/writer.ts';
 import { openBatch, unpackBatch, decodeColumn, column } from '../../../src/contract/batch/batch.ts';
 import { batch_items_max, batch_text_max, packBatch, writeBatch } from '../../../src/contract/batch/pack.ts';
 import { type BatchItem } from '../../../src/contract/batch/writer.ts';
