@@ -1,20 +1,7 @@
 /** Reports the state of the service to systemd: sd_notify(3), without libsystemd and without a child process. */
 import { type DatagramSender, openDatagramSender } from './unix-datagram.ts';
 
-export interface Notifier {
-  /** Extends the time limit of the start, from now. */
-  readonly extendStart: (by_ms: number) => void;
-  /** Everything runs: after the start, and after a reload. */
-  readonly ready: () => void;
-  /** One line for `systemctl status`; sent only when it changes. */
-  readonly status: (line: string) => void;
-  readonly reloading: () => void;
-  readonly stopping: () => void;
-  /** The service makes progress. */
-  readonly alive: () => void;
-  /** Without a call of `alive` for so long systemd restarts the service; null: it does not watch. */
-  readonly watchdog_ms: number | null;
-}
+export type Notifier = Awaited<ReturnType<typeof openNotifier>>;
 
 interface NotifyEnvironment {
   readonly [name: string]: string | undefined;
@@ -26,37 +13,32 @@ const again_ms = 200;
 const waiting_max = 16;
 const status_chars_max = 500;
 
-const silent: Notifier = {
-  extendStart: () => undefined,
-  ready: () => undefined,
-  status: () => undefined,
-  reloading: () => undefined,
-  stopping: () => undefined,
-  alive: () => undefined,
-  watchdog_ms: null,
-};
-
 /** Opens the notifier; without `NOTIFY_SOCKET` it does nothing and loads nothing. The socket is closed when `signal` aborts. */
 export async function openNotifier(
   env: NotifyEnvironment,
   { pid, signal }: { readonly pid: number; readonly signal: AbortSignal },
-): Promise<Notifier> {
-  const path = env['NOTIFY_SOCKET'];
-  if (path === undefined || !/^[/@]./.test(path)) return silent;
-  const send = stateSender(await openDatagramSender(path), signal);
+) {
+  const path = env['NOTIFY_SOCKET'] ?? '';
+  const isHeard = /^[/@]./.test(path);
+  const send = isHeard ? stateSender(await openDatagramSender(path), signal) : () => undefined;
   let shown = '';
   return {
-    extendStart: (by_ms) => send(`EXTEND_TIMEOUT_USEC=${by_ms * 1_000}`),
-    ready: () => send('READY=1'),
-    status: (line) => {
+    /** Extends the time limit of the start, from now. */
+    extendStart: (by_ms: number): void => send(`EXTEND_TIMEOUT_USEC=${by_ms * 1_000}`),
+    /** Everything runs: after the start, and after a reload. */
+    ready: (): void => send('READY=1'),
+    /** One line for `systemctl status`; sent only when it changes. */
+    status(line: string): void {
       const text = line.replaceAll(/\s+/g, ' ').slice(0, status_chars_max);
       if (text !== shown) send(`STATUS=${text}`);
       shown = text;
     },
-    reloading: () => send(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`),
-    stopping: () => send('STOPPING=1'),
-    alive: () => send('WATCHDOG=1'),
-    watchdog_ms: watchdogTime(env, pid),
+    reloading: (): void => send(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`),
+    stopping: (): void => send('STOPPING=1'),
+    /** The service makes progress. */
+    alive: (): void => send('WATCHDOG=1'),
+    /** Without a call of `alive` for so long systemd restarts the service; null: it does not watch. */
+    watchdog_ms: isHeard ? watchdogTime(env, pid) : null,
   };
 }
 
