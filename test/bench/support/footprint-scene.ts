@@ -14,6 +14,7 @@ import { end } from './footprint-daemon.ts';
 
 const drones = 4;
 const cameras_each = 8;
+const cameras_within_ms = 60_000;
 const mavlink_port = 14_550;
 const onvif_password = 'bench';
 /** What the links are probed against; the kernel of the other side answers. */
@@ -41,11 +42,10 @@ export async function withScene<T>(dir: string, fn: (scene: Scene) => Promise<T>
       const broker = await startMosquitto({ prefix: kit.prefix, socket });
       const subscriber = await startSubscriber({ socket });
       try {
-        const onvif = await startPeer(kit.prefix, peers, 'onvif-cameras', [cameras_each]);
-        const vendor = await startPeer(kit.prefix, peers, 'vendorcam-cameras', [cameras_each]);
+        const cameras = startInside(kit.prefix, peers, 'cameras', [cameras_each]);
+        const [ports] = await once(cameras, 'message', { signal: AbortSignal.timeout(cameras_within_ms) });
         startInside(kit.prefix, peers, 'mavlink-sender', [mavlink_port, drones]);
-        const ports = { onvif: portsTold.parse(onvif), vendor: portsTold.parse(vendor) };
-        const drivers = await driversOf(dir, ports);
+        const drivers = await driversOf(dir, portsTold.parse(ports));
         return await fn({ prefix: kit.prefix, broker_url: broker.url, drivers, subscriber });
       } finally {
         for (const peer of peers) await end(peer);
@@ -77,22 +77,7 @@ async function joinLinks(kit: string, internet: string): Promise<void> {
   await run('ip', 'netns', 'exec', kit, program('sysctl'), '-qw', echo);
 }
 
-/** Starts `NAME-process.ts` inside and answers the first thing it tells. */
-async function startPeer(
-  prefix: readonly string[],
-  peers: ChildProcess[],
-  name: string,
-  args: readonly number[],
-): Promise<unknown> {
-  const child = startInside(prefix, peers, name, args);
-  const gone = once(child, 'exit').then(() => {
-    throw new Error(`${name}-process.ts ended at once`);
-  });
-  gone.catch(() => undefined);
-  const [told] = (await Promise.race([once(child, 'message'), gone])) as [unknown];
-  return told;
-}
-
+/** Starts `NAME-process.ts` inside. */
 function startInside(
   prefix: readonly string[],
   peers: ChildProcess[],
@@ -106,16 +91,9 @@ function startInside(
   return child;
 }
 
-/** The processes of the cameras tell their ports in one of two forms. */
-const portsTold = z.union([
-  z.array(z.number()),
-  z.strictObject({ ports: z.array(z.number()) }).transform(({ ports }) => ports),
-]);
+const portsTold = z.strictObject({ onvif: z.array(z.number()), vendor: z.array(z.number()) });
 
-async function driversOf(
-  dir: string,
-  ports: { readonly onvif: readonly number[]; readonly vendor: readonly number[] },
-): Promise<readonly object[]> {
+async function driversOf(dir: string, ports: z.output<typeof portsTold>): Promise<readonly object[]> {
   const files = { onvif: join(dir, 'onvif-password'), vendor: join(dir, 'vendor-password') };
   await writeFile(files.onvif, onvif_password, { mode: 0o600 });
   await writeFile(files.vendor, vendor_password, { mode: 0o600 });
