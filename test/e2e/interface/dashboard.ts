@@ -1,5 +1,5 @@
 /** Statements on the dashboard, in a browser. The numbers are those of statements.md. */
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { type Scene, scene_ms } from '../../support/kit/interface-scene.ts';
@@ -7,21 +7,25 @@ import { peerMissing } from '../../support/peers.ts';
 import { startBrowser } from '../../support/service/page-lab.ts';
 
 const page_ms = 30_000;
+/** One for all forms. */
+let browser: Promise<Browser> | undefined;
+afterAll(async () => (await browser)?.close());
 
 export function describeDashboard(scene: Scene): void {
   describe.skipIf(peerMissing('chromium-headless-shell'))('dashboard', () => {
-    let browser: Browser;
+    let context: BrowserContext;
     let page: Page;
     let kit: string;
     beforeAll(async () => {
-      browser = await startBrowser();
+      browser ??= startBrowser();
+      context = await (await browser).newContext({ viewport: { width: 1_280, height: 900 } });
       kit = `/api/kits/${scene.kit_id}`;
-      page = await (await browser.newContext({ viewport: { width: 1_280, height: 900 } })).newPage();
+      page = await context.newPage();
       page.setDefaultTimeout(page_ms);
       await page.goto(`${scene.url}/#key=${encodeURIComponent(scene.key)}&kit=${scene.kit_id}`);
       await page.locator('.asset-row').first().waitFor();
     }, scene_ms);
-    afterAll(async () => browser?.close());
+    afterAll(async () => context?.close());
 
     const show = async (path: string): Promise<void> => {
       await page.goto(`${scene.url}/#/k/${scene.kit_id}${path}`);

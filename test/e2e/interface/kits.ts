@@ -119,16 +119,12 @@ export function describeKits(scene: Scene): void {
     it('16.3 a key that asks too fast gets the time when to ask again', { timeout: 120_000 }, async () => {
       let refused: Response | undefined;
       const key = await scene.newKey();
-      await eventually(
-        'the key is known',
-        async () => (await scene.ask('/api/kits', { key })).status === 200,
-      );
       const cancel = `${scene.url}/api/kits/${scene.kit_id}/tasks/00000000-0000-4000-8000-000000000003/cancel`;
       // A slow machine may ask so slowly that one round is within the limit.
       await eventually(
         'a request is refused',
         async () => {
-          const asked = Array.from({ length: 100 }, async () =>
+          const asked = Array.from({ length: 250 }, async () =>
             fetch(cancel, { method: 'POST', headers: { 'x-api-key': key } }),
           );
           refused = (await Promise.all(asked)).find(({ status }) => status === 429);
@@ -146,10 +142,6 @@ export function describeKits(scene: Scene): void {
     it('1.1, 3.5, 12.1, 12.3 a kit of the key that never reported is listed without live and answers 503', async () => {
       const silent = '00000000-0000-4000-8000-000000000002';
       const key = await scene.newKey('--kit', silent);
-      await eventually(
-        'the key is known',
-        async () => (await scene.ask('/api/kits', { key })).status === 200,
-      );
       expect((await scene.ask('/api/kits', { key })).body).toMatchObject([
         { id: silent, name: silent, online: false, live: null },
       ]);
