@@ -1,11 +1,12 @@
 /** The options of the clients driver. */
 import { z } from 'zod';
 import { clients_max } from '../../src/contract/kit.ts';
+import { numberIn, textUpTo, wholeIn } from '../../src/toolkit/driver/option-types.ts';
 
-const interfaceName = z.string().min(1).max(64);
+const interfaceName = textUpTo(64);
 
 export const clientsOptions = z.strictObject({
-  interval_s: z.number().min(1).max(3_600).default(30).describe('seconds between two looks'),
+  interval_s: numberIn(1, 3_600).default(30).describe('seconds between two looks'),
   interfaces: z
     .array(interfaceName)
     .max(16)
@@ -21,17 +22,14 @@ export const clientsOptions = z.strictObject({
     .max(16)
     .default(['/var/lib/misc/dnsmasq.leases', '/tmp/dhcp.leases'])
     .describe('lease files of dnsmasq; NetworkManager keeps its own, which are found'),
-  present_s: z
-    .number()
-    .min(10)
-    .max(86_400)
+  present_s: numberIn(10, 86_400)
     .default(300)
     .describe('seconds without a sign of a device after which it is no longer listed'),
   names: z
     .boolean()
     .default(true)
     .describe('false: host names stay on the kit, since people call their phones after themselves'),
-  entries_max: z.int().min(1).max(clients_max).default(256).describe('devices that are reported at most'),
+  entries_max: wholeIn(1, clients_max).default(256).describe('devices that are reported at most'),
   roots: z
     .strictObject({
       sys: z.string().default('/sys').describe('where /sys is'),

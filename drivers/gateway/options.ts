@@ -1,9 +1,10 @@
 /** The options of the gateway driver. */
 import { z } from 'zod';
 import { busAddress } from '../../src/toolkit/device/dbus/address.ts';
+import { numberIn } from '../../src/toolkit/driver/option-types.ts';
 
 export const gatewayOptions = z.strictObject({
-  interval_s: z.number().min(1).max(3_600).default(5).describe('seconds between two reports'),
+  interval_s: numberIn(1, 3_600).default(5).describe('seconds between two reports'),
   name: z
     .string()
     .min(1)

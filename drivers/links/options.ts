@@ -5,11 +5,11 @@ import { utc } from './usage/calendar.ts';
 import { linkType, wans_max } from '../../src/contract/kit.ts';
 import type { Check } from './checks/api.ts';
 import { isDnsName } from './checks/dns.ts';
+import { numberIn, portOption, textUpTo, wholeIn } from '../../src/toolkit/driver/option-types.ts';
 
 /** Also of the kernel: an alternative name of an interface has 127 bytes at most, the name itself 15. */
-const interfaceName = z.string().min(1).max(127);
+const interfaceName = textUpTo(127);
 const ip = z.string().refine((text) => isIP(text) !== 0, 'must be an IPv4 or IPv6 address, not a name');
-const port = z.int().min(1).max(65_535);
 
 const https_port = 443;
 const stun_port = 3_478;
@@ -19,7 +19,7 @@ const probeTarget = z.union([
   ip.transform((text) => ({ ip: text, port: https_port })),
   z.strictObject({
     ip: ip.describe('address that answers ICMP echo'),
-    port: port.default(https_port).describe('TCP port that is tried where ICMP is filtered'),
+    port: portOption.default(https_port).describe('TCP port that is tried where ICMP is filtered'),
   }),
 ]);
 
@@ -27,7 +27,7 @@ const stunServer = z.union([
   ip.transform((text) => ({ ip: text, port: stun_port })),
   z.strictObject({
     ip: ip.describe('address of the server'),
-    port: port.default(stun_port).describe('UDP port of the server'),
+    port: portOption.default(stun_port).describe('UDP port of the server'),
   }),
 ]);
 
@@ -45,7 +45,7 @@ const wan = z.strictObject({
     .positive()
     .optional()
     .describe('data of the billing month, both directions, GB of 10^9 bytes; left out: no cap'),
-  cap_warn_pct: z.number().min(1).max(100).default(80).describe('share of cap_gb that is worth an alarm'),
+  cap_warn_pct: numberIn(1, 100).default(80).describe('share of cap_gb that is worth an alarm'),
   balanced: z
     .boolean()
     .default(false)
@@ -65,14 +65,11 @@ const probe = z
       .describe(
         'addresses that are probed through every link, of both families, since a link may have one alone; empty: no probes',
       ),
-    interval_s: z.number().min(0.1).max(3_600).default(2).describe('seconds between two probes of a link'),
-    metered_interval_s: z
-      .number()
-      .min(0.1)
-      .max(3_600)
+    interval_s: numberIn(0.1, 3_600).default(2).describe('seconds between two probes of a link'),
+    metered_interval_s: numberIn(0.1, 3_600)
       .default(10)
       .describe('seconds between two probes of a metered link'),
-    timeout_ms: z.int().min(100).max(60_000).default(3_000).describe('how long an answer may take'),
+    timeout_ms: wholeIn(100, 60_000).default(3_000).describe('how long an answer may take'),
     tcp: z
       .boolean()
       .default(true)
@@ -87,12 +84,7 @@ const publicIp = z
       .max(targets_max)
       .default([])
       .describe('STUN servers that report the public address of each link; empty: not queried'),
-    refresh_min: z
-      .number()
-      .min(1)
-      .max(1_440)
-      .default(30)
-      .describe('minutes until a known address is asked for again'),
+    refresh_min: numberIn(1, 1_440).default(30).describe('minutes until a known address is asked for again'),
   })
   .prefault({});
 
@@ -103,10 +95,7 @@ const usage = z
       .refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
       .default(utc)
       .describe('IANA time zone of the day'),
-    month_starts_on: z
-      .int()
-      .min(1)
-      .max(31)
+    month_starts_on: wholeIn(1, 31)
       .default(1)
       .describe('day on which the billing month begins; of a shorter month it is the last day'),
   })
@@ -136,11 +125,8 @@ const httpCheck = z
       .describe('address that is fetched'),
     ip: ip.optional().describe('address of the server, where url has a name'),
     resolver: ip.optional().describe('name server that is asked for the server, over the link'),
-    status: z.int().min(100).max(599).default(204).describe('HTTP status of the expected answer'),
-    body: z
-      .string()
-      .min(1)
-      .max(text_chars_max)
+    status: wholeIn(100, 599).default(204).describe('HTTP status of the expected answer'),
+    body: textUpTo(text_chars_max)
       .optional()
       .describe('text that the expected answer contains; required for status 200 without TLS'),
   })
@@ -177,14 +163,11 @@ export const linkChecks = z
         'needs at least two checks, so that a server that is down is not mistaken for the link',
       )
       .describe('HTTP and DNS questions with known answers, asked over every link; empty: none'),
-    interval_s: z.number().min(1).max(86_400).default(60).describe('seconds between two checks of a link'),
-    metered_interval_s: z
-      .number()
-      .min(1)
-      .max(86_400)
+    interval_s: numberIn(1, 86_400).default(60).describe('seconds between two checks of a link'),
+    metered_interval_s: numberIn(1, 86_400)
       .default(300)
       .describe('seconds between two checks of a metered link'),
-    timeout_ms: z.int().min(100).max(60_000).default(10_000).describe('how long a check may take'),
+    timeout_ms: wholeIn(100, 60_000).default(10_000).describe('how long a check may take'),
   })
   .prefault({});
 
@@ -220,11 +203,8 @@ function literalOf({ hostname }: URL): string | null {
 
 export const linksOptions = z
   .strictObject({
-    interval_s: z.number().min(0.1).max(60).default(5).describe('seconds between two reports'),
-    failover_s: z
-      .number()
-      .min(0)
-      .max(3_600)
+    interval_s: numberIn(0.1, 60).default(5).describe('seconds between two reports'),
+    failover_s: numberIn(0, 3_600)
       .default(60)
       .describe(
         'seconds after which a dead link that keeps the default route while another link answers degrades the kit',

@@ -11,9 +11,10 @@ import { z } from 'zod';
 import { hostOption } from '../../src/toolkit/driver/host-option.ts';
 import { silenceSince } from '../../src/platform/stalls.ts';
 import { answer_limits, readJson } from '../../src/contract/bounded-json.ts';
+import { numberIn, portOption, textUpTo } from '../../src/toolkit/driver/option-types.ts';
 
-const degrees_lat = z.number().min(-90).max(90);
-const degrees_lon = z.number().min(-180).max(180);
+const degrees_lat = numberIn(-90, 90);
+const degrees_lon = numberIn(-180, 180);
 
 const report = z.looseObject({
   class: z.string(),
@@ -202,17 +203,11 @@ const locationOptions = z
     gpsd: z
       .strictObject({
         host: hostOption.default('127.0.0.1').describe('where gpsd listens'),
-        port: z.int().min(1).max(65_535).default(2_947).describe('TCP port of gpsd'),
-        device: z
-          .string()
-          .min(1)
-          .max(255)
+        port: portOption.default(2_947).describe('TCP port of gpsd'),
+        device: textUpTo(255)
           .optional()
           .describe('the receiver that counts, as gpsd names it: /dev/ttyACM0; left out: the best of all'),
-        mute_s: z
-          .number()
-          .min(2)
-          .max(600)
+        mute_s: numberIn(2, 600)
           .default(10)
           .describe('a receiver that sends nothing for so long is reported mute'),
       })
@@ -220,12 +215,9 @@ const locationOptions = z
       .describe('reads the position from gpsd; {} for gpsd on this machine'),
     manual: z
       .strictObject({
-        latitude: z.number().min(-90).max(90).describe('WGS-84, degrees'),
-        longitude: z.number().min(-180).max(180).describe('WGS-84, degrees'),
-        altitude_m: z
-          .number()
-          .min(-500)
-          .max(10_000)
+        latitude: numberIn(-90, 90).describe('WGS-84, degrees'),
+        longitude: numberIn(-180, 180).describe('WGS-84, degrees'),
+        altitude_m: numberIn(-500, 10_000)
           .optional()
           .describe('metres above the WGS-84 ellipsoid, not above the sea'),
         pinned: z.boolean().default(false).describe('true: counts before every receiver'),

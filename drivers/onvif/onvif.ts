@@ -2,7 +2,6 @@
 import { onvifFeeds } from '../../src/contract/feeds.ts';
 import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
 import { texts } from '../../src/toolkit/device/texts.ts';
-import { isOwnHost } from '../../src/toolkit/device/own-host.ts';
 import {
   defineDriver,
   type DeviceReport,
@@ -10,11 +9,10 @@ import {
   type DriverHost,
   type OnOptions,
 } from '../../src/toolkit/driver/driver.ts';
-import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
 import { turn, within } from '../../src/platform/time.ts';
 import { type CameraParts, serveCamera } from './camera/camera.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, type OnvifOptions, onvifOptions, portOf } from './options.ts';
+import { type OnvifOptions, onvifOptions, portOf } from './options.ts';
 import { lookAround } from './discovery.ts';
 import { texts as driver_texts } from './texts.ts';
 import { UnreadTopics } from './events/topics.ts';
@@ -48,7 +46,6 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
   const ending = new AbortController();
   const webhook = new Webhook(options.webhook);
   const unknown = { count: 0, names: '' };
-  const owners = new Map<string, string>();
   const macs = new Map<string, string>();
   /** By name of the camera. */
   const unread = new Map<string, UnreadTopics>();
@@ -58,32 +55,25 @@ async function runOnvif({ options, host, onOptions, limits }: OnvifRun): Promise
       host,
       options,
       onOptions,
-      devicesOf: ({ cameras }) => cameras,
-      entryOf,
-      about: (camera) => ({
-        tried: `${camera.host}:${portOf(camera)}`,
-        weakness: camera.tls?.legacy === true ? texts.legacy_tls(camera.name) : undefined,
-      }),
+      devicesOf: ({ cameras }: OnvifOptions) => cameras,
+      portOf,
+      weaknessOf: ({ name, tls }) => (tls?.legacy === true ? texts.legacy_tls(name) : undefined),
       factsOf: (reports) => ({ ...factsOf(reports, unknown), ...unreadFact(unread) }),
       onEnd: ({ name }) => void unread.delete(name),
       staysWhenRejected: true,
       end_ms,
-      async serve({ device: camera, devices, host: member, bindings, onState }) {
+      async serve({ device: camera, showStatus: _none, ...served }) {
         const topics = new UnreadTopics(() => report());
         unread.set(camera.name, topics);
         await serveUntilStopped({
+          ...served,
           options,
           webhook,
           unread: topics,
-          owners,
           macs,
-          bindings,
           limits,
           ending: ending.signal,
           camera,
-          is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
-          host: member,
-          onState,
         });
       },
       async beside(cameras, again) {

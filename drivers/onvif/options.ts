@@ -3,7 +3,13 @@ import { z } from 'zod';
 import { onvifAiType, type onvifFeeds, pictureFault } from '../../src/contract/feeds.ts';
 import { bareFingerprint } from '../../src/toolkit/device/certificate-check.ts';
 import { hostOption } from '../../src/toolkit/driver/host-option.ts';
-import type { BoundEntry } from '../../src/toolkit/driver/identity-bindings.ts';
+import {
+  alarmPictureOption,
+  numberIn,
+  portOption,
+  textUpTo,
+  wholeIn,
+} from '../../src/toolkit/driver/option-types.ts';
 
 const cameras_max = 64;
 export const sources_max = 256;
@@ -15,13 +21,10 @@ const fingerprint = z
 
 const cameraOptions = z
   .strictObject({
-    name: z.string().min(1).max(200).describe('shown name; unique in this driver'),
+    name: textUpTo(200).describe('shown name; unique in this driver'),
     host: hostOption.describe('address or host name of the camera'),
-    port: z.int().min(1).max(65_535).optional().describe('of its ONVIF service; 80, with tls 443'),
-    rtsp_port: z
-      .int()
-      .min(1)
-      .max(65_535)
+    port: portOption.optional().describe('of its ONVIF service; 80, with tls 443'),
+    rtsp_port: portOption
       .optional()
       .describe(
         'of its streams, where a router forwards another port to it; left out: as the camera reports it',
@@ -32,12 +35,7 @@ const cameraOptions = z
       .regex(/^\/[\x21-\x7e]*$/u, 'must begin with / and contain no spaces')
       .default('/onvif/device_service')
       .describe('of its device service'),
-    username: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe('ONVIF user; left out: the camera requires no login'),
+    username: textUpTo(200).optional().describe('ONVIF user; left out: the camera requires no login'),
     password_file: z
       .string()
       .min(1)
@@ -74,13 +72,8 @@ const cameraOptions = z
     sources: z
       .array(
         z.strictObject({
-          token: z.string().min(1).max(64).describe("the camera's token of the video source"),
-          name: z
-            .string()
-            .min(1)
-            .max(200)
-            .optional()
-            .describe('shown name; that of the camera with a number'),
+          token: textUpTo(64).describe("the camera's token of the video source"),
+          name: textUpTo(200).optional().describe('shown name; that of the camera with a number'),
         }),
       )
       .min(1)
@@ -89,10 +82,7 @@ const cameraOptions = z
       .describe(
         'which video sources of a recorder, an encoder or a camera with several lenses are assets; all',
       ),
-    alarm_picture: z
-      .boolean()
-      .default(false)
-      .describe('send a small picture (24 KiB at most) with each alarm; not on metered links'),
+    alarm_picture: alarmPictureOption,
     identity: z
       .string()
       .regex(/^[\w.-]{1,64}$/u, 'letters, digits, dot, dash and underscore')
@@ -127,13 +117,9 @@ const event_types: Readonly<Record<string, readonly string[]>> = {
 
 const eventOptions = z
   .strictObject({
-    topic: z
-      .string()
-      .min(1)
-      .max(1_024)
-      .describe(
-        'the topic or its end, as `kit-connector status` shows it; prefixes such as tns1: do not count',
-      ),
+    topic: textUpTo(1_024).describe(
+      'the topic or its end, as `kit-connector status` shows it; prefixes such as tns1: do not count',
+    ),
     feed: z
       .enum([...event_feeds, 'none'])
       .describe('where it is published; none: it is no event for anybody'),
@@ -141,21 +127,13 @@ const eventOptions = z
       .enum([...onvifAiType.options, ...pictureFault.options])
       .optional()
       .describe('what is seen, of ai_detection, or what is wrong, of picture_fault'),
-    item: z
-      .string()
-      .min(1)
-      .max(200)
+    item: textUpTo(200)
       .optional()
       .describe(
         'name of the item that holds the state; left out: State, IsMotion and their like, and without any the event lasts 5 s',
       ),
     inverted: z.boolean().default(false).describe('true means that all is well, as of a contact that opens'),
-    camera: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe('name of the only camera that it is for; left out: all'),
+    camera: textUpTo(200).optional().describe('name of the only camera that it is for; left out: all'),
   })
   .superRefine(({ feed, type }, context) => {
     const types = event_types[feed];
@@ -181,30 +159,22 @@ const driverOptions = z.strictObject({
       }
     })
     .describe('the cameras of this driver'),
-  heartbeat_s: z.number().min(5).max(3_600).default(60).describe('seconds between two status messages'),
-  pull_s: z
-    .number()
-    .min(1)
-    .max(60)
+  heartbeat_s: numberIn(5, 3_600).default(60).describe('seconds between two status messages'),
+  pull_s: numberIn(1, 60)
     .default(20)
     .describe(
       'how long a camera may hold a pull without an event, less where pulls are cut; a silent camera is detected 8 s later',
     ),
-  motion_hold_max_s: z
-    .number()
-    .min(1)
-    .max(3_600)
-    .default(60)
-    .describe('unconfirmed motion is cleared after this time'),
+  motion_hold_max_s: numberIn(1, 3_600).default(60).describe('unconfirmed motion is cleared after this time'),
   ptz: z
     .strictObject({
-      move_s: z.number().min(0.2).max(10).default(1).describe('every ptz_move ends after so many seconds'),
+      move_s: numberIn(0.2, 10).default(1).describe('every ptz_move ends after so many seconds'),
     })
     .prefault({}),
   webhook: z
     .strictObject({
       listen: z.string().min(1).default('0.0.0.0').describe('address on which cameras may call'),
-      port: z.int().min(0).max(65_535).default(0).describe('0: any free port'),
+      port: wholeIn(0, 65_535).default(0).describe('0: any free port'),
       address: z
         .string()
         .min(1)
@@ -220,13 +190,8 @@ const driverOptions = z.strictObject({
     .describe('gives a meaning to topics of events, before those that are known'),
   discovery: z
     .strictObject({
-      interval_s: z
-        .int()
-        .min(0)
-        .max(86_400)
-        .default(0)
-        .describe('0: never; else seconds between two searches'),
-      device: z.string().min(1).max(15).optional().describe('network interface to search; all of them'),
+      interval_s: wholeIn(0, 86_400).default(0).describe('0: never; else seconds between two searches'),
+      device: textUpTo(15).optional().describe('network interface to search; all of them'),
     })
     .prefault({})
     .describe('searches for cameras that are not configured and shows them in the status'),
@@ -243,12 +208,6 @@ export type OnvifOptions = z.output<typeof onvifOptions>;
 
 export function portOf({ port, tls }: Pick<CameraOptions, 'port' | 'tls'>): number {
   return port ?? (tls ? 443 : 80);
-}
-
-/** What the identity of a camera is bound to. */
-export function entryOf(camera: CameraOptions): BoundEntry {
-  const { name, host, identity } = camera;
-  return { name, place: [`${host}:${portOf(camera)}`, identity ?? []].flat().join(' ') };
 }
 
 function isTwin(a: CameraOptions, b: CameraOptions): boolean {

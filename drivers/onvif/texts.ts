@@ -50,10 +50,7 @@ export const texts = {
   cannot_listen: (reason: string) => `cannot listen on webhook.listen and webhook.port: ${reason}`,
   connection_lost: 'camera connection lost',
   other_camera_answers: 'another camera answers at its address; connecting again',
-  another_camera: 'another camera answered at this address; publishing it as a new asset',
   stop_failed: 'stop of an earlier move failed; retrying',
-  same_camera: (owner: string, asset_key: string) =>
-    `it is the same camera as "${owner}" (${asset_key}); remove one of the two from the configuration`,
   login_required: (answer: string) => `camera requires a login${answer}; set username and password_file`,
   login_rejected: (username: string, answer: string) =>
     `camera refused the login of "${username}"${answer}; correct user and password, or allow this user to use ONVIF at the camera`,

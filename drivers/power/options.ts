@@ -1,24 +1,17 @@
 /** The options of the power driver. */
 import { z } from 'zod';
 import { hostOption } from '../../src/toolkit/driver/host-option.ts';
+import { numberIn, portOption } from '../../src/toolkit/driver/option-types.ts';
 
 export const powerOptions = z.strictObject({
-  interval_s: z
-    .number()
-    .min(1)
-    .max(30)
+  interval_s: numberIn(1, 30)
     .default(10)
     .describe('seconds between two readings; upsd disconnects clients that are silent for a minute'),
-  low_pct: z
-    .number()
-    .min(0)
-    .max(90)
-    .default(20)
-    .describe('percent at which a battery that is not charging is low'),
+  low_pct: numberIn(0, 90).default(20).describe('percent at which a battery that is not charging is low'),
   nut: z
     .strictObject({
       host: hostOption.default('127.0.0.1').describe('host of upsd'),
-      port: z.int().min(1).max(65_535).default(3_493).describe('TCP port of upsd'),
+      port: portOption.default(3_493).describe('TCP port of upsd'),
       ups: z
         .string()
         .regex(/^[\w.-]{1,64}$/u)

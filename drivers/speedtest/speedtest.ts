@@ -16,17 +16,18 @@ import { readStateText } from '../../src/toolkit/device/state-file.ts';
 import { replaceFile } from '../../src/platform/replace-file.ts';
 import { kernelRoutes } from '../../src/platform/linux/route-lookup.ts';
 import { readText } from '../../src/toolkit/device/system-files.ts';
+import { numberIn, textUpTo, wholeIn } from '../../src/toolkit/driver/option-types.ts';
 
 // The options of the speedtest driver.
 
-const interfaceName = z.string().min(1).max(64);
+const interfaceName = textUpTo(64);
 const httpUrl = z
   .url({ protocol: /^https?$/u })
   .max(2_048)
   .refine((url) => !/^https?:\/\/[^/]*@/u.test(url), 'may not hold a user name or password');
 
 const server = z.strictObject({
-  name: z.string().min(1).max(64).describe('what the command calls it'),
+  name: textUpTo(64).describe('what the command calls it'),
   download_url: httpUrl.describe('answers GET with data; {bytes} in it is replaced by the number wanted'),
   upload_url: httpUrl
     .optional()
@@ -37,17 +38,11 @@ type Server = z.output<typeof server>;
 
 export const speedtestOptions = z.strictObject({
   servers: z.array(server).min(1).max(16).describe('the first one is used when the command names none'),
-  bytes_max: z
-    .int()
-    .min(200_000)
-    .max(1_000_000_000)
+  bytes_max: wholeIn(200_000, 1_000_000_000)
     .default(25_000_000)
     .describe('data in each direction at most, bytes'),
-  seconds_max: z.number().min(1).max(60).default(10).describe('time for each direction at most'),
-  connections: z
-    .int()
-    .min(1)
-    .max(8)
+  seconds_max: numberIn(1, 60).default(10).describe('time for each direction at most'),
+  connections: wholeIn(1, 8)
     .default(4)
     .describe('connections at once: one alone does not fill a link with a long delay'),
   metered: z
@@ -73,13 +68,8 @@ type SpeedtestHost = DriverHost<typeof noFeeds>;
 const overhead_ms = 60_000;
 
 const speedtestInput = z.strictObject({
-  link: z.string().min(1).max(64).optional().describe('interface name; the default route when left out'),
-  server: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('name of a configured server; the first one when left out'),
+  link: textUpTo(64).optional().describe('interface name; the default route when left out'),
+  server: textUpTo(64).optional().describe('name of a configured server; the first one when left out'),
   allow_metered: z.boolean().default(false).describe('true: also where data cost money'),
 });
 type SpeedtestInput = z.output<typeof speedtestInput>;

@@ -2,12 +2,10 @@
 import { vendorcamFeeds } from '../../src/contract/feeds.ts';
 import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
 import { texts } from '../../src/toolkit/device/texts.ts';
-import { isOwnHost } from '../../src/toolkit/device/own-host.ts';
 import { defineDriver, type Driver } from '../../src/toolkit/driver/driver.ts';
-import { isHostShared } from '../../src/toolkit/driver/host-option.ts';
 import { serveHost } from './host-session.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { entryOf, portOf, vendorcamOptions } from './options.ts';
+import { portOf, type VendorcamOptions, vendorcamOptions } from './options.ts';
 
 export const vendorcam = vendorcamWith(usual_limits);
 
@@ -26,24 +24,18 @@ export function vendorcamWith(limits: Limits): Driver {
         host,
         options,
         onOptions,
-        devicesOf: ({ hosts }) => hosts,
-        entryOf,
-        about: (camera) => ({
-          tried: `${camera.host}:${portOf(camera)}`,
-          weakness: camera.tls && camera.legacy_tls ? texts.legacy_tls(camera.name) : undefined,
-        }),
+        devicesOf: ({ hosts }: VendorcamOptions) => hosts,
+        portOf,
+        weaknessOf: ({ name, tls, legacy_tls }) => (tls && legacy_tls ? texts.legacy_tls(name) : undefined),
         onEnd({ name }) {
           for (const [asset_key, owner] of owners) if (owner === name) owners.delete(asset_key);
         },
-        serve: async ({ device: camera, devices, host: member, entry, bindings, onState, showStatus }) =>
+        serve: async ({ device: camera, entry, bindings, ...served }) =>
           serveHost({
-            host: member,
+            ...served,
             options,
             camera,
-            is_host_shared: isHostShared(camera, devices) && !isOwnHost(camera.host),
             limits,
-            onState,
-            showStatus,
             identify(asset_keys) {
               const bound = bindings.keyOf(entry);
               const asset_key = asset_keys.find((key) => key === bound) ?? asset_keys[0];

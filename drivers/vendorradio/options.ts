@@ -1,6 +1,7 @@
 /** The options of the vendorradio driver. */
 import { z } from 'zod';
 import { hostOption } from '../../src/toolkit/driver/host-option.ts';
+import { certificateOption, numberIn, portOption, textUpTo } from '../../src/toolkit/driver/option-types.ts';
 
 /** Names of the commands, in the order in which they are shown. */
 export const command_names = [
@@ -17,9 +18,9 @@ export type CommandName = (typeof command_names)[number];
 const radios_max = 64;
 const names_max = 256;
 
-const name = z.string().min(1).max(100).describe('shown name; unique in this driver');
+const name = textUpTo(100).describe('shown name; unique in this driver');
 const host = hostOption.describe('host name or IP address of the radio');
-const port = z.int().min(1).max(65_535).optional();
+const port = portOption.optional();
 const mac = z
   .string()
   .regex(/^(?:[0-9A-Fa-f]{2}[:-]?){5}[0-9A-Fa-f]{2}$/u, 'must be a MAC address of 12 hexadecimal digits')
@@ -47,16 +48,12 @@ const ubusRadio = z.strictObject({
     .default('/ubus')
     .describe('of its ubus interface'),
   tls: z.boolean().default(true).describe('false: the password is sent without encryption'),
-  certificate_sha256: z
-    .string()
-    .regex(/^(?:[0-9A-Fa-f]{2}:?){32}$/u, 'must be the 64 hexadecimal digits of a SHA-256 fingerprint')
-    .optional()
-    .describe('the only certificate to accept; the one of the first contact when left out'),
+  certificate_sha256: certificateOption,
   profile: z
     .enum(['auto', 'openwrt', 'meshrider'])
     .default('auto')
     .describe('auto: detected from the firmware'),
-  username: z.string().min(1).max(100).default('root').describe('use a separate account; see README'),
+  username: textUpTo(100).default('root').describe('use a separate account; see README'),
   password_file: z.string().min(1).describe('file that contains only the password'),
   device: device.describe('Wi-Fi interface; the mesh, else the access point, else the client when left out'),
   uci_radio: z
@@ -115,7 +112,7 @@ const snmpRadio = z.strictObject({
     .transform((version) => `${version}` as const)
     .describe('1 and 2c send the community without encryption; 1 only for radios that have no other'),
   community_file: z.string().min(1).optional().describe('1 and 2c: file that contains only the community'),
-  username: z.string().min(1).max(32).optional().describe('3: name of the user'),
+  username: textUpTo(32).optional().describe('3: name of the user'),
   auth_protocol: z.enum(['sha', 'sha256', 'sha512', 'md5']).default('sha').describe('3'),
   auth_password_file: z.string().min(1).optional().describe('3: without it nothing is authenticated'),
   priv_protocol: z.enum(['aes', 'des']).default('aes').describe('3'),
@@ -166,9 +163,9 @@ export const vendorradioOptions = z.strictObject({
       'two radios have the same address and port; list each radio once',
     )
     .describe('the radios of the kit'),
-  poll_s: z.number().min(0.1).max(300).default(5).describe('time between two polls of a radio over ubus'),
-  snmp_poll_s: z.number().min(0.1).max(300).default(10).describe('the same over SNMP'),
-  heartbeat_s: z.number().min(10).max(3_600).default(60).describe('status is repeated after this time'),
+  poll_s: numberIn(0.1, 300).default(5).describe('time between two polls of a radio over ubus'),
+  snmp_poll_s: numberIn(0.1, 300).default(10).describe('the same over SNMP'),
+  heartbeat_s: numberIn(10, 3_600).default(60).describe('status is repeated after this time'),
   peers: z
     .enum(['feed', 'assets'])
     .default('feed')
@@ -176,7 +173,7 @@ export const vendorradioOptions = z.strictObject({
       'assets: mesh peers that are no radio of this list are children of the radio that receives them',
     ),
   names: z
-    .record(z.string(), z.string().min(1).max(100))
+    .record(z.string(), textUpTo(100))
     .refine((names) => Object.keys(names).length <= names_max, `at most ${names_max} names`)
     .refine((names) => Object.keys(names).every((key) => mac.safeParse(key).success), {
       message: 'each key must be a MAC address',
@@ -184,10 +181,7 @@ export const vendorradioOptions = z.strictObject({
     .transform((names) => new Map(Object.entries(names).map(([key, value]) => [macOf(key), value])))
     .default(new Map())
     .describe('names of peers by MAC address'),
-  rollback_s: z
-    .number()
-    .min(10)
-    .max(300)
+  rollback_s: numberIn(10, 300)
     .default(90)
     .describe('time in which a changed radio must answer with a peer; else it rolls back'),
 });

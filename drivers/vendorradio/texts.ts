@@ -2,7 +2,6 @@
 export const texts = {
   peer_lost: (s: number) => `not received for ${s} s`,
   peers_max: 'peer limit reached; further peers appear in the mesh feed only',
-  another_radio: 'another radio answers at its address',
   its_radio: (reason: string) => `its radio ${reason}`,
   status_command: 'an invalid command',
   status_argument: 'an invalid argument',

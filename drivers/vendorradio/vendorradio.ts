@@ -3,7 +3,7 @@ import { vendorradioFeeds } from '../../src/contract/feeds.ts';
 import { serveConfiguredDevices } from '../../src/toolkit/device/configured-devices.ts';
 import { defineDriver, type Driver } from '../../src/toolkit/driver/driver.ts';
 import { type Limits, limits as usual_limits } from './limits.ts';
-import { portOf, vendorradioOptions } from './options.ts';
+import { portOf, type VendorradioOptions, vendorradioOptions } from './options.ts';
 import { serveRadio } from './radio-session.ts';
 import { assetKeyOf } from './reading.ts';
 import { Registry } from './assets/radio-asset.ts';
@@ -24,22 +24,16 @@ export function vendorradioWith(limits: Limits): Driver {
         host,
         options,
         onOptions,
-        devicesOf: ({ radios }) => radios,
-        entryOf: (radio) => ({
-          name: radio.name,
-          place: `${radio.host}:${portOf(radio)} ${radio.identity ?? ''}`.trim(),
-        }),
-        about: (radio) => ({ tried: `${radio.host}:${portOf(radio)}` }),
+        devicesOf: ({ radios }: VendorradioOptions) => radios,
+        portOf,
         onEnd: ({ name }) => registry.forget(name),
-        serve: async ({ device: radio, host: member, entry, bindings, onState, showStatus }) =>
+        serve: async ({ device: radio, entry, bindings, ...served }) =>
           serveRadio({
-            host: member,
+            ...served,
             radio,
             options,
             limits,
             registry,
-            onState,
-            showStatus,
             identify: (mac) => bindings.claim(entry, assetKeyOf(mac)),
           }),
       });

@@ -1,15 +1,15 @@
 /** Serves one camera: connects, reads its identity, receives its events, reconnects after a loss. */
 import { isDeepStrictEqual } from 'node:util';
 import type { onvifFeeds } from '../../../src/contract/feeds.ts';
+import type { ServedEntry } from '../../../src/toolkit/device/configured-devices.ts';
 import { DeviceName } from '../../../src/toolkit/device/device-name.ts';
-import { serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
+import { serveDevice } from '../../../src/toolkit/device/device-session.ts';
 import { credentialsHash, LoginGuard, LoginRefused } from '../../../src/toolkit/device/login-guard.ts';
 import { OwedStops } from '../../../src/toolkit/device/owed-stops.ts';
 import { readSecretFile } from '../../../src/toolkit/device/secret-file.ts';
 import { outageLog } from '../../../src/toolkit/device/outage-log.ts';
 import type { Command } from '../../../src/toolkit/driver/command.ts';
-import type { DriverHost, ReportedHealth } from '../../../src/toolkit/driver/driver.ts';
-import type { IdentityBindings } from '../../../src/toolkit/driver/identity-bindings.ts';
+import type { ReportedHealth } from '../../../src/toolkit/driver/driver.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../../src/platform/errors.ts';
 import { every, sleep } from '../../../src/platform/time.ts';
@@ -29,7 +29,7 @@ import type { MotorTurns } from './movement.ts';
 import type { Detections } from '../events/detections.ts';
 import { receiveEvents } from '../events/events.ts';
 import type { Limits } from '../limits.ts';
-import { type CameraOptions, entryOf, type OnvifOptions, portOf } from '../options.ts';
+import { type CameraOptions, type OnvifOptions, portOf } from '../options.ts';
 import { type CameraMemory, openMemory, settleStops } from './ptz-stop.ts';
 import { texts } from '../texts.ts';
 import { type Served, ServedSources } from './served.ts';
@@ -42,22 +42,17 @@ import { ownTopics, type UnreadTopics } from '../events/topics.ts';
 import type { Webhook } from '../events/webhook.ts';
 import { fails, type Health, notOffered, works } from '../../../src/toolkit/driver/health.ts';
 
-export interface CameraParts {
+export interface CameraParts extends Omit<
+  ServedEntry<CameraOptions, typeof onvifFeeds>,
+  'device' | 'showStatus'
+> {
   readonly camera: CameraOptions;
   readonly options: OnvifOptions;
-  /** Other cameras are configured at the host of this one, which is not the gateway. */
-  readonly is_host_shared: boolean;
-  readonly host: DriverHost<typeof onvifFeeds>;
   readonly webhook: Webhook;
   /** Receives topics of events that have no meaning here. */
   readonly unread: UnreadTopics;
-  /** Name of the camera that owns this key now. */
-  readonly owners: Map<string, string>;
-  /** Which camera belongs to which entry, over restarts. */
-  readonly bindings: IdentityBindings;
   /** MAC address by key, of the cameras that have answered: some share one serial number. */
   readonly macs: Map<string, string>;
-  readonly onState: (state: SessionState) => void;
   readonly limits: Limits;
   /** Registers work that must finish before the driver ends: the stop of a moving camera. */
   readonly stopping: (stop: Promise<unknown>) => void;
@@ -70,11 +65,9 @@ export async function serveCamera(parts: CameraParts): Promise<void> {
   const { camera, options, host, limits, onState } = parts;
   const logOutage = outageLog({ log: host.log, kind: 'camera', facts: { camera: camera.name } });
   const served = new ServedSources({
-    camera: camera.name,
     host,
     heartbeat_ms: options.heartbeat_s * 1_000,
     motion_hold_max_ms: options.motion_hold_max_s * 1_000,
-    isServed: (asset_key) => parts.owners.has(asset_key),
   });
   const memory = await openMemory(host, camera);
   const save = async (owed_stops: readonly string[]) => memory.change({ owed_stops: [...owed_stops] });
@@ -122,8 +115,7 @@ async function serveOnce(
   served: ServedSources,
   { open, onUp, signal }: Run,
 ): Promise<void> {
-  const { host, camera, options, owners, unread } = parts;
-  const keys: string[] = [];
+  const { host, camera, options, unread } = parts;
   let entered: Soap | undefined;
   try {
     const soap = await open();
@@ -137,10 +129,6 @@ async function serveOnce(
     logUnread(parts, device);
     const asset_key = await identify(parts, device);
     const shown = await shownSources(parts, device, asset_key);
-    for (const { about } of shown) {
-      claim(owners, about.asset_key, camera.name);
-      keys.push(about.asset_key);
-    }
     await parts.name.accept();
     await rememberMotor(parts, device);
     const detections = await untilAborted(beginAll(parts, served, { device, shown, soap, signal }), signal);
@@ -165,8 +153,6 @@ async function serveOnce(
     // It accepted the login of this connection: it may be booting.
     if (!entered || !(error instanceof LoginRefused)) throw error;
     throw await parts.guard.refuse(credentialsOf(entered), error.message);
-  } finally {
-    for (const key of keys) owners.delete(key);
   }
 }
 
@@ -378,20 +364,10 @@ function whenChanged(
   return changed.signal;
 }
 
-/** Refuses a camera under two addresses: it would be two assets with one key. */
-function claim(owners: Map<string, string>, asset_key: string, name: string): void {
-  const owner = owners.get(asset_key);
-  if (owner !== undefined) {
-    throw new DeviceUnreachable(texts.same_camera(owner, asset_key));
-  }
-  owners.set(asset_key, name);
-}
-
 /** The key under which the camera belongs to its entry; rejects when it does not. */
 async function identify(run: CameraRun, device: Device): Promise<string> {
-  const { bindings, camera, memory, macs } = run;
+  const { bindings, entry, memory, macs } = run;
   const { mac } = device;
-  const entry = entryOf(camera);
   const bound = bindings.keyOf(entry);
   const asset_key = bound === undefined ? firstKey(run, device) : boundKey(run, device, bound);
   const refusal = bindings.claim(entry, asset_key);
@@ -403,13 +379,12 @@ async function identify(run: CameraRun, device: Device): Promise<string> {
 }
 
 /** Of a camera that is contacted for the first time: the best key that is not one of another camera. */
-function firstKey({ bindings, camera, host, macs }: CameraRun, device: Device): string {
+function firstKey({ bindings, entry, camera, host, macs }: CameraRun, device: Device): string {
   const {
     asset_keys,
     mac,
     information: { serial },
   } = device;
-  const entry = entryOf(camera);
   const isOfAnother = (key: string): boolean =>
     bindings.isOthers(entry, key) && mac !== undefined && (macs.get(key) ?? mac) !== mac;
   const own = asset_keys.find((key) => !isOfAnother(key)) ?? asset_keys[0];
@@ -418,14 +393,18 @@ function firstKey({ bindings, camera, host, macs }: CameraRun, device: Device): 
 }
 
 /** Some cameras change their serial number with each start. */
-function boundKey({ bindings, camera, host, memory }: CameraRun, device: Device, bound: string): string {
+function boundKey(
+  { bindings, entry, camera, host, memory }: CameraRun,
+  device: Device,
+  bound: string,
+): string {
   const {
     asset_keys,
     mac,
     information: { serial },
   } = device;
   if (asset_keys.includes(bound)) return bound;
-  const isClaim = asset_keys.some((key) => bindings.isOthers(entryOf(camera), key));
+  const isClaim = asset_keys.some((key) => bindings.isOthers(entry, key));
   if (isClaim || mac === undefined || mac !== memory.facts.mac) return asset_keys[0];
   host.log.warn({ camera: camera.name, serial, mac }, texts.serial_changed);
   return bound;

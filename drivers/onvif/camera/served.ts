@@ -10,13 +10,9 @@ import type { EventFeed } from '../events/topic-table.ts';
 import { texts } from '../texts.ts';
 
 export interface ServedParts {
-  /** Of the entry. */
-  readonly camera: string;
-  readonly host: Pick<DriverHost<typeof onvifFeeds>, 'announce' | 'log'>;
+  readonly host: Pick<DriverHost<typeof onvifFeeds>, 'announce'>;
   readonly heartbeat_ms: number;
   readonly motion_hold_max_ms: number;
-  /** Whether the camera with this key is served, also at another address. */
-  readonly isServed: (asset_key: string) => boolean;
 }
 
 /** The assets of one camera, by the end of their key: empty for the camera itself. */
@@ -50,12 +46,11 @@ export class ServedSources {
   }
 }
 
-/** Keeps the asset over losses: each edge is published once, and another camera at the address is another asset. */
+/** Keeps the asset over losses: each edge is published once. */
 export class Served {
   readonly #parts: ServedParts;
   #sink: AssetSink<typeof onvifFeeds> | undefined;
   #announce: (commands: readonly Command[], offline_reason?: string | null) => void = () => undefined;
-  #asset_key: string | undefined;
   #detections: Detections | undefined;
 
   constructor(parts: ServedParts) {
@@ -68,14 +63,7 @@ export class Served {
     commands: readonly Command[],
     signal: AbortSignal,
   ): Detections {
-    const { camera, host, heartbeat_ms, motion_hold_max_ms, isServed } = this.#parts;
-    const { asset_key } = described;
-    const earlier = this.#asset_key;
-    if (earlier !== undefined && earlier !== asset_key) {
-      host.log.warn({ camera, earlier, asset_key }, texts.another_camera);
-      // Two cameras that swapped addresses are both still served.
-      if (!isServed(earlier)) this.#sink?.remove();
-    }
+    const { host, heartbeat_ms, motion_hold_max_ms } = this.#parts;
     const asset = { ...described, configured: true, type: 'camera', protocol: 'onvif' } as const;
     const sink = host.announce(asset, commands);
     this.#sink = sink;
@@ -83,7 +71,6 @@ export class Served {
     this.#announce = (others, offline_reason = absence) => {
       this.#sink = host.announce({ ...asset, offline_reason }, others);
     };
-    this.#asset_key = asset_key;
     const beat = (): void => sink.publish('status', { online: absence === null, timestamp: now() });
     beat();
     every(heartbeat_ms, signal, beat);

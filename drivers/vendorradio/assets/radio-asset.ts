@@ -56,10 +56,6 @@ export class RadioAsset {
   announce({ identity, commands }: Known): void {
     const { host, radio } = this.#parts;
     const key = assetKeyOf(identity.mac);
-    if (this.#announced && this.#announced.key !== key) {
-      this.#sayOffline(texts.another_radio);
-      this.#peers?.forget();
-    }
     const description = {
       asset_key: key,
       name: radio.name,
@@ -201,12 +197,6 @@ class Peers {
   /** Their radio is offline, so their state is unknown. */
   lose(reason: string, timestamp: string): void {
     for (const peer of this.#peers.values()) this.#gone(peer, reason, timestamp);
-  }
-
-  /** Their radio was replaced by another one. */
-  forget(): void {
-    this.#peers.clear();
-    this.#isFull = false;
   }
 
   #follow(

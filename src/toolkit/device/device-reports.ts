@@ -1,7 +1,5 @@
 /** Reports of the devices of one driver for status, doctor and the assets: what was tried, the answer, the next attempt. */
-import type { FeedSet } from '../../contract/feeds.ts';
 import type { DeviceReport } from '../driver/driver.ts';
-import type { MemberSession } from './device-group.ts';
 import type { SessionState } from './device-session.ts';
 
 export interface ReportedDevice {
@@ -17,12 +15,10 @@ export interface ReportedDevice {
 
 export class DeviceReports {
   readonly #reports = new Map<string, DeviceReport>();
-  readonly #report: (devices: readonly DeviceReport[]) => void;
-  readonly #now_ms: () => number;
+  readonly #report: () => void;
 
-  constructor(report: (devices: readonly DeviceReport[]) => void, now_ms = (): number => Date.now()) {
+  constructor(report: () => void) {
     this.#report = report;
-    this.#now_ms = now_ms;
   }
 
   get all(): readonly DeviceReport[] {
@@ -31,27 +27,19 @@ export class DeviceReports {
 
   take({ name, tried, asset_key, weakness }: ReportedDevice, state: SessionState): void {
     if (state.state === 'stopped') return;
-    const now_ms = this.#now_ms();
+    const now_ms = Date.now();
     const failure =
       'reason' in state
         ? { reason: state.reason, tried_at: iso(now_ms), next_try_at: iso(now_ms + state.retry_ms) }
         : { reason: null, tried_at: null, next_try_at: null };
     const about = { name, tried, asset_key: asset_key() ?? null, state: shown[state.state] };
     this.#reports.set(name, { ...about, ...failure, ...(weakness === undefined ? {} : { weakness }) });
-    this.#report(this.all);
-  }
-
-  /** Takes the states of the session with a member of a group while it is served, and passes each on. */
-  follow<F extends FeedSet>(device: ReportedDevice, member: MemberSession<F>): (state: SessionState) => void {
-    return (state) => {
-      if (!member.host.signal.aborted) this.take(device, state);
-      member.onState(state);
-    };
+    this.#report();
   }
 
   /** The device is not configured any more, or in another way. */
   forget(name: string): void {
-    if (this.#reports.delete(name)) this.#report(this.all);
+    if (this.#reports.delete(name)) this.#report();
   }
 }
 

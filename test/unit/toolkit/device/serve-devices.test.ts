@@ -1,30 +1,58 @@
 /** Several devices of one driver: what happens to one does not touch the others. */
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readFile, rm } from 'node:fs/promises';
 import type { SessionState } from '../../../../src/toolkit/device/device-session.ts';
-import { serveDevices } from '../../../../src/toolkit/device/configured-devices.ts';
+import {
+  serveConfiguredDevices,
+  type ServedEntry,
+} from '../../../../src/toolkit/device/configured-devices.ts';
 import { DeviceRejected } from '../../../../src/platform/errors.ts';
 import { texts } from '../../../../src/toolkit/device/texts.ts';
 import type { DriverHost } from '../../../../src/toolkit/driver/driver.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-
-type Tell = (state: SessionState) => void;
+import { makeDirectory } from '../../../support/temporary.ts';
 
 const feeds = {};
 type Host = DriverHost<typeof feeds>;
 interface Device {
   readonly name: string;
-  readonly host?: string;
+  readonly host: string;
+}
+type Served = ServedEntry<Device, typeof feeds>;
+const folders: string[] = [];
+
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true });
+});
+
+const gate = { name: 'gate', host: 'gate' };
+const mast = { name: 'mast', host: 'mast' };
+const yard = { name: 'yard', host: 'yard' };
+
+interface Run {
+  readonly devices?: readonly Device[];
+  readonly signal?: AbortSignal;
+  /** In place of one that runs until its signal aborts. */
+  readonly serve?: (served: Served) => Promise<void>;
 }
 
-/** A host that records what happens to the assets. */
-function hostOf(signal: AbortSignal, assets: string[]): Host {
+async function start({ devices = [gate, mast], signal, serve }: Run = {}) {
+  const stopping = new AbortController();
+  const tell = new Map<string, Served['onState']>();
+  const events: string[] = [];
+  const assets: string[] = [];
+  const dir = await makeDirectory();
+  folders.push(dir);
   const unused = (): never => {
     throw new Error('not used here');
   };
-  return {
-    signal,
+  let change: (devices: readonly Device[]) => readonly string[] | undefined = () => undefined;
+  const started = Promise.withResolvers<void>();
+  const host: Host = {
+    signal: signal ?? stopping.signal,
     log: recordingLog(),
     announce: ({ asset_key }) => ({
       publish: unused,
@@ -41,47 +69,38 @@ function hostOf(signal: AbortSignal, assets: string[]): Host {
     serveGateway: unused,
     publishGateway: unused,
     linkType: () => null,
-    stateFile: unused,
-    reportStatus: unused,
+    stateFile: (name) => join(dir, name),
+    reportStatus: () => undefined,
     onOptions: unused,
   };
-}
-
-/** The identities are on disk. */
-const bindings = { saved: async () => Promise.resolve() };
-
-const gate = { name: 'gate' };
-const mast = { name: 'mast' };
-
-function start(devices: readonly Device[] = [gate, mast]) {
-  const stopping = new AbortController();
-  const tell = new Map<string, Tell>();
-  const events: string[] = [];
-  const assets: string[] = [];
-  let change: (devices: readonly Device[]) => readonly string[] | undefined = () => undefined;
-  const done = serveDevices<Device, typeof feeds>({
-    host: hostOf(stopping.signal, assets),
-    devices,
-    bindings,
-    onStart: (given) => {
-      change = given;
+  const run = async ({ device: { name, host: at }, host: own, onState }: Served): Promise<void> => {
+    events.push(`${at} starts`);
+    tell.set(name, onState);
+    own.announce({ asset_key: `key:${at}`, name, type: 'camera', protocol: 'onvif' });
+    await aborted(own.signal);
+    await Promise.resolve();
+    events.push(`${at} ends`);
+  };
+  const done = serveConfiguredDevices<Device, typeof feeds, readonly Device[]>({
+    host,
+    options: devices,
+    onOptions: (take) => {
+      change = take;
+      started.resolve();
     },
+    devicesOf: (listed) => listed,
+    portOf: () => 80,
     onEnd: ({ name }) => void events.push(`${name} is forgotten`),
-    serve: async ({ name, host: at = name }, session) => {
-      events.push(`${at} starts`);
-      tell.set(name, session.onState);
-      session.host.announce({ asset_key: `key:${at}`, name, type: 'camera', protocol: 'onvif' });
-      await aborted(session.host.signal);
-      await Promise.resolve();
-      events.push(`${at} ends`);
-    },
+    serve: serve ?? run,
   });
   done.catch(() => undefined);
+  await started.promise;
   return {
     stopping,
     events,
     assets,
     done,
+    dir,
     change: (next: readonly Device[]) => change(next),
     say: (name: string, state: SessionState) => tell.get(name)?.(state),
     get ended() {
@@ -97,9 +116,9 @@ const rejected = (reason: string, options?: { readonly may_pass: boolean }): Ses
   retry_ms: 1,
 });
 
-describe('serveDevices', () => {
+describe('serveConfiguredDevices', () => {
   it('continues while one device of two rejects the connector', async () => {
-    const run = start();
+    const run = await start();
     run.say('gate', rejected('wrong password'));
     run.say('mast', { state: 'up' });
     await Promise.resolve();
@@ -110,7 +129,7 @@ describe('serveDevices', () => {
   });
 
   it('ends with every reason when all devices reject the connector at the same time', async () => {
-    const run = start();
+    const run = await start();
     run.say('gate', rejected('wrong password'));
     run.say('gate', { state: 'up' });
     run.say('mast', rejected('has another certificate'));
@@ -123,48 +142,35 @@ describe('serveDevices', () => {
   });
 
   it('may pass as a whole when the rejection of one device may', async () => {
-    const { say, done } = start();
+    const { say, done } = await start();
     say('gate', rejected('wrong password'));
     say('mast', rejected('locked', { may_pass: true }));
     await expect(done).rejects.toMatchObject({ may_pass: true });
   });
 
   it('serves nothing when its signal has aborted before', async () => {
-    const events: string[] = [];
-    const done = serveDevices<Device, typeof feeds>({
-      host: hostOf(AbortSignal.abort(), []),
-      devices: [gate],
-      bindings,
-      serve: async ({ name }) => void events.push(name),
-    });
+    const { done, events } = await start({ signal: AbortSignal.abort() });
     await expect(done).resolves.toBeUndefined();
     expect(events).toEqual([]);
   });
 
   it('ends only once the identities of its devices are on disk', async () => {
-    const disk = Promise.withResolvers<void>();
-    const events: string[] = [];
-    const done = serveDevices<Device, typeof feeds>({
-      host: hostOf(AbortSignal.abort(), []),
+    const { done, dir, stopping } = await start({
       devices: [gate],
-      bindings: { saved: async () => disk.promise },
-      serve: async () => Promise.resolve(),
-    }).then(() => events.push('ended'));
-    await nextTurn();
-    events.push('written');
-    disk.resolve();
+      serve: async ({ host, bindings, entry }) => {
+        await aborted(host.signal);
+        bindings.claim(entry, 'key:gate');
+      },
+    });
+    stopping.abort();
     await done;
-    expect(events).toEqual(['written', 'ended']);
+    expect(await readFile(join(dir, 'identities.json'), 'utf8')).toContain('key:gate');
   });
 
   it('rejects with the error of a device that ends without a signal with one, and ends the others', async () => {
-    const { signal } = new AbortController();
     const ended: string[] = [];
-    const done = serveDevices<Device, typeof feeds>({
-      host: hostOf(signal, []),
-      devices: [gate, mast],
-      bindings,
-      serve: async ({ name }, { host }) => {
+    const { done } = await start({
+      serve: async ({ device: { name }, host }) => {
         if (name === 'gate') throw new Error('disk gone');
         await aborted(host.signal);
         ended.push(name);
@@ -175,10 +181,10 @@ describe('serveDevices', () => {
   });
 });
 
-describe('serveDevices with another list', () => {
+describe('serveConfiguredDevices with another list', () => {
   it('starts what is new, ends what is gone with its assets, and leaves the rest alone', async () => {
-    const run = start();
-    expect(run.change([{ name: 'mast' }, { name: 'yard' }])).toEqual([]);
+    const run = await start();
+    expect(run.change([mast, yard])).toEqual([]);
     await nextTurn();
     expect(run.events).toEqual([
       'gate starts',
@@ -194,10 +200,12 @@ describe('serveDevices with another list', () => {
   });
 
   it('restarts a device with other options once it has ended, and those that swap their address after both', async () => {
-    const run = start([
-      { name: 'gate', host: 'a' },
-      { name: 'mast', host: 'b' },
-    ]);
+    const run = await start({
+      devices: [
+        { name: 'gate', host: 'a' },
+        { name: 'mast', host: 'b' },
+      ],
+    });
     run.change([
       { name: 'gate', host: 'b' },
       { name: 'mast', host: 'a' },
@@ -220,7 +228,7 @@ describe('serveDevices with another list', () => {
   });
 
   it('tries a device again that rejects the connector, and names it', async () => {
-    const run = start();
+    const run = await start();
     run.say('gate', rejected('wrong password'));
     expect(run.change([gate, mast])).toEqual(['gate']);
     await nextTurn();
@@ -233,9 +241,9 @@ describe('serveDevices with another list', () => {
   });
 
   it('is rejected once all that is left rejects the connector', async () => {
-    const run = start();
+    const run = await start();
     run.say('gate', rejected('wrong password'));
-    run.change([{ ...gate, host: 'gate' }]);
+    run.change([{ ...gate, host: 'other' }]);
     await nextTurn();
     run.say('gate', rejected('wrong password'));
     await expect(run.done).rejects.toThrow('gate wrong password');
@@ -243,9 +251,9 @@ describe('serveDevices with another list', () => {
   });
 
   it('changes twice in a row without serving what was listed in between', async () => {
-    const run = start([gate]);
+    const run = await start({ devices: [gate] });
     run.change([mast]);
-    run.change([{ name: 'yard' }]);
+    run.change([yard]);
     await nextTurn();
     expect(run.events.filter((event) => event.endsWith('starts'))).toEqual(['gate starts', 'yard starts']);
     run.stopping.abort();
