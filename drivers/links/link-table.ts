@@ -18,7 +18,8 @@ import { isTunnel, typeByName, typeOf, findWans, type Wan, readPppoe } from './i
 import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
 import type { LinksOptions, WanOptions } from './options.ts';
-import type { Availability, Boot, ProbeReading, ProbeTarget } from './probe/api.ts';
+import type { Availability, Boot, Moment } from './probe/availability.ts';
+import type { ProbeReading, ProbeTarget } from './probe/course.ts';
 import type { Nat64 } from './probe/nat64.ts';
 import { type Check, labelOf } from './checks/api.ts';
 import type { Asked, Probing } from './probing.ts';
@@ -55,11 +56,6 @@ export interface LinkTableParts {
   readonly connections: () => readonly OwnConnection[];
   readonly boot: Boot;
   readonly log: DriverLog;
-}
-
-export interface Moment {
-  readonly mono_ms: number;
-  readonly wall_ms: number;
 }
 
 /** What one reading of the machine shows. */

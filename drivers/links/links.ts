@@ -5,12 +5,11 @@ import { defineDriver, type DriverHost, type DeviceReport } from '../../src/tool
 import { texts } from './texts.ts';
 import { beganAt, type TableLink } from './status.ts';
 import { Caps, capWeakness } from './usage/cap.ts';
-import { Wake } from './wake.ts';
+import { Wake } from '../../src/toolkit/device/wake.ts';
 import { LinkTable, type LinkTableParts } from './link-table.ts';
 import { Memory } from './usage/memory.ts';
 import { type LinksOptions, linksOptions } from './options.ts';
-import type { Availability, Boot } from './probe/api.ts';
-import { openAvailability, readBoot } from './probe/availability.ts';
+import { Availability, type Boot, readBoot } from './probe/availability.ts';
 import { Nat64 } from './probe/nat64.ts';
 import { startProber } from './probe/prober.ts';
 import { publicAddress, PublicAddresses } from './probe/public-addresses.ts';
@@ -37,7 +36,7 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
   const memory = new Memory(host.stateFile('links.json'), host.log, performance.now());
   const file = host.stateFile('availability.json');
   const boot = readBoot(options.roots.proc);
-  const availability = openAvailability({ file, boot, signal, log: host.log });
+  const availability = new Availability({ file, boot, signal, log: host.log });
   const wake = new Wake();
   try {
     const { roots, interval_s } = options;
@@ -70,7 +69,7 @@ async function runLinks(options: LinksOptions, host: Host): Promise<void> {
     }
   } finally {
     ending.abort();
-    await Promise.all([availability.saved(), memory.save()]);
+    await Promise.all([availability.save(), memory.save()]);
   }
 }
 

@@ -1,7 +1,9 @@
 /** Runs one prober and one checker for each present link; starts new ones when the interface is replaced. */
 import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
-import type { Check, Checker, StartChecker, CheckReading } from './checks/api.ts';
-import type { Prober, ProbeReading, ProbeTarget, StartProber } from './probe/api.ts';
+import type { Check, CheckReading } from './checks/api.ts';
+import type { startChecker } from './checks/checker.ts';
+import type { ProbeReading, ProbeTarget } from './probe/course.ts';
+import type { startProber } from './probe/prober.ts';
 import type { Family } from '../../src/platform/linux/socket-address.ts';
 import { texts } from './texts.ts';
 
@@ -24,8 +26,8 @@ interface Probed {
 }
 
 interface ProbingSpec {
-  readonly start: StartProber;
-  readonly startChecker: StartChecker;
+  readonly start: typeof startProber;
+  readonly startChecker: typeof startChecker;
   readonly tcp: boolean;
   /** What the configuration has. */
   readonly hasTargets: boolean;
@@ -40,9 +42,9 @@ interface ProbingSpec {
 interface Running extends Omit<Probed, 'asked'> {
   asked: Asked;
   /** Null: no targets are configured. */
-  prober: Prober | null;
+  prober: ReturnType<typeof startProber> | null;
   /** Null: no checks are configured. */
-  checker: Checker | null;
+  checker: ReturnType<typeof startChecker> | null;
   readonly ending: AbortController;
   /** The probes are unanswered, or only by TCP. */
   isDoubtful: boolean;

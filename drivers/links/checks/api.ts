@@ -64,14 +64,6 @@ export interface CheckReading {
   readonly reason: string | null;
 }
 
-export interface Checker {
-  readonly read: () => CheckReading;
-  /** The next round begins now. */
-  readonly hurry: () => void;
-}
-
-export type StartChecker = (spec: CheckerSpec) => Checker;
-
 /** How the configuration calls a check. */
 export function labelOf(check: Check): string {
   return check.kind === 'http' ? check.url.href : `${check.name} @${check.server}`;

@@ -4,14 +4,13 @@ import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { messageOf } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
-import { Wake } from '../wake.ts';
+import { Wake } from '../../../src/toolkit/device/wake.ts';
 import {
   type Check,
   type CheckerSpec,
   type CheckOutcome,
   type CheckReading,
   type CheckWay,
-  type StartChecker,
   labelOf,
   type HttpCheck,
 } from './api.ts';
@@ -30,13 +29,13 @@ const doubt_ms = 5_000;
 /** Until the next round of a link that fails, at most: its return should be seen soon. */
 const failing_ms = 30_000;
 
-/** Begins with a round at once. A round asks one check, the next one only if that fails. */
-export const startChecker: StartChecker = (spec) => {
+/** Begins with a round at once; `hurry`: the next one begins now. A round asks one check, the next one only if that fails. */
+export function startChecker(spec: CheckerSpec) {
   const wake = new Wake();
   const state: { now: CheckReading } = { now: unknown };
   void run(spec, wake, state);
   return { read: () => state.now, hurry: wake.trigger };
-};
+}
 
 const unknown: CheckReading = {
   passed: null,

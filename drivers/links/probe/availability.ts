@@ -1,12 +1,10 @@
 /** Keeps the availability of all links over restarts. Time without observation counts as neither up nor down. */
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { z } from 'zod';
 import { hasCode, messageOf } from '../../../src/platform/errors.ts';
 import { every } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
-import type { AvailabilitySpec, Boot, Moment, NotedLink, OpenAvailability } from './api.ts';
+import { KeptFile } from '../kept-file.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { readTextUpToSync, small_bytes_max, table_bytes_max } from '../../../src/platform/bounded-file.ts';
 
 export const window_minutes = 1_440;
@@ -116,43 +114,61 @@ interface LinkDay {
   from_ms: number;
 }
 
-/**
- * Reads what was kept. Minutes are counted from the boot of the machine on the monotonic clock, so no jump of the time of
- * day moves them. What an earlier run of the machine has noted is placed by the time of day, once that can be trusted
- * both then and now; until then, and permanently if it never can be, it does not count.
- */
-export const openAvailability: OpenAvailability = (spec) => {
-  const writer = new AvailabilityWriter(spec);
-  let saving = Promise.resolve();
-  every(write_every_ms, spec.signal, () => {
-    saving = Promise.all([saving, writer.write()]).then(() => undefined);
-  });
-  spec.signal.addEventListener('abort', () => writer.flush(), { once: true });
-  return {
-    note: (noted) => writer.note(noted),
-    pct: (link) => writer.pct(link),
-    flush: () => writer.flush(),
-    saved: async () => saving,
-  };
-};
+/** Moments as the driver knows them at one reading. */
+export interface Moment {
+  /** `performance.now()`: never steps. */
+  readonly mono_ms: number;
+  /** `Date.now()`: may step. */
+  readonly wall_ms: number;
+}
 
-class AvailabilityWriter {
-  readonly #spec: AvailabilitySpec;
+/** Which run of the machine this is, and how long it has been up at `performance.now() === 0`. */
+export interface Boot {
+  readonly id: string;
+  readonly offset_ms: number;
+}
+
+interface AvailabilitySpec {
+  /** Where the window is kept over restarts. */
+  readonly file: string;
+  readonly boot: Boot;
+  /** Writes at most once a minute until it aborts. */
+  readonly signal: AbortSignal;
+  readonly log: DriverLog;
+}
+
+/** The state of a link since the last note of it. */
+interface NotedLink {
+  readonly link: string;
+  /** Null: not observed. */
+  readonly reachable: boolean | null;
+  readonly at: Moment;
+  /** A change came at this moment, which may be before the last note; what was noted otherwise is corrected. */
+  readonly since_ms?: number | undefined;
+}
+
+/**
+ * The share of the observed time with an answer, for each link, over the last 24 h. Minutes are counted from the boot of the machine on
+ * the monotonic clock, so no jump of the time of day moves them. What an earlier run of the machine has noted is placed by the time of
+ * day, once that can be trusted both then and now; until then, and permanently if it never can be, it does not count.
+ */
+export class Availability {
+  readonly #file: KeptFile;
   readonly #boot: Boot;
   readonly #days = new Map<string, LinkDay>();
   /** Runs of the machine whose place in time is not known yet. */
   #unplaced: readonly BootRecord[];
   #latest: Moment | null = null;
   #changed = false;
-  /** Counts what was handed out to be written. */
-  #revision = 0;
-  #writing = false;
-  #failing = false;
 
+  /** Reads what was kept. */
   constructor(spec: AvailabilitySpec) {
-    this.#spec = spec;
-    this.#boot = spec.boot ?? readBoot();
+    const { file, log, signal, boot } = spec;
+    const sentences = { not_saved: texts.availability_not_saved, saved: texts.availability_saved };
+    this.#file = new KeptFile(file, log, sentences);
+    this.#boot = boot;
     this.#unplaced = readKept(spec);
+    every(write_every_ms, signal, () => void this.save());
   }
 
   note({ link, reachable, at, since_ms }: NotedLink): void {
@@ -185,40 +201,24 @@ class AvailabilityWriter {
     add(Math.max(began_ms, noted_ms), at.mono_ms, reachable);
   }
 
+  /** 0 to 100; null before anything was observed. */
   pct(link: string): number | null {
     const { up_ms, down_ms } = this.#days.get(link)?.window.totals() ?? { up_ms: 0, down_ms: 0 };
     const observed_ms = up_ms + down_ms;
     return observed_ms < observed_min_ms ? null : (100 * up_ms) / observed_ms;
   }
 
-  async write(): Promise<void> {
-    const boots = this.#writing ? null : this.#takeChanges();
-    if (boots === null) return;
-    this.#writing = true;
-    const revision = this.#revision;
-    await writeRecord(this.#spec.file, boots, () => this.#revision !== revision).then(
-      () => this.#logDisk(null),
-      (error: unknown) => this.#logDisk(error),
-    );
-    this.#writing = false;
-  }
-
-  flush(): void {
+  /** Writes what changed; resolves when it is on the disk, or was refused, which is logged. */
+  async save(): Promise<void> {
     const boots = this.#takeChanges();
-    if (boots === null) return;
-    try {
-      writeRecordNow(this.#spec.file, boots);
-      this.#logDisk(null);
-    } catch (error) {
-      this.#logDisk(error);
-    }
+    if (boots !== null) await this.#file.write(JSON.stringify({ format: 1, boots }));
+    await this.#file.idle();
   }
 
   #takeChanges(): readonly BootRecord[] | null {
     const at = this.#latest;
     if (!this.#changed || at === null) return null;
     this.#changed = false;
-    this.#revision += 1;
     const minute = this.#minuteOf(at.mono_ms);
     for (const { window } of this.#days.values()) window.moveTo(minute);
     for (const [link, { window }] of this.#days) if (!isObserved(window)) this.#days.delete(link);
@@ -261,15 +261,6 @@ class AvailabilityWriter {
     this.#days.set(link, day);
     return day;
   }
-
-  /** Logs each change of the disk's state once. */
-  #logDisk(fault: unknown): void {
-    const { log, file } = this.#spec;
-    if (fault !== null && !this.#failing)
-      log.warn({ file, reason: messageOf(fault) }, texts.availability_not_saved);
-    if (fault === null && this.#failing) log.info({ file }, texts.availability_saved);
-    this.#failing = fault !== null;
-  }
 }
 
 function readKept({ file, log }: AvailabilitySpec): readonly BootRecord[] {
@@ -281,8 +272,8 @@ function readKept({ file, log }: AvailabilitySpec): readonly BootRecord[] {
   }
 }
 
-function trustedTime({ wall_ms, wall_trusted = true }: Moment): number | null {
-  return wall_trusted && wall_ms >= earliest_plausible_ms ? wall_ms : null;
+function trustedTime({ wall_ms }: Moment): number | null {
+  return wall_ms >= earliest_plausible_ms ? wall_ms : null;
 }
 
 function isObserved(window: DayWindow): boolean {
@@ -357,47 +348,8 @@ function readRecord(file: string): readonly BootRecord[] {
   return availabilityRecord.parse(JSON.parse(text)).boots;
 }
 
-const owner_only = 0o600;
-
-/** Waits for the disk without holding up the event loop. Puts nothing in place that is outdated when the disk is ready. */
-async function writeRecord(
-  file: string,
-  boots: readonly BootRecord[],
-  isOutdated: () => boolean,
-): Promise<void> {
-  makeFolder(file);
-  const fresh = `${file}.new`;
-  const handle = await open(fresh, 'w', owner_only);
-  try {
-    await handle.writeFile(JSON.stringify({ format: 1, boots }));
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  if (!isOutdated()) renameSync(fresh, file);
-}
-
-/** For the end of the daemon, when nothing else runs any more. */
-function writeRecordNow(file: string, boots: readonly BootRecord[]): void {
-  makeFolder(file);
-  const fresh = `${file}.last`;
-  const fd = openSync(fresh, 'w', owner_only);
-  try {
-    writeSync(fd, JSON.stringify({ format: 1, boots }));
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  renameSync(fresh, file);
-}
-
-/** It may have been deleted since the start. */
-function makeFolder(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-}
-
 /** From the kernel; two boots of a kernel without this identifier count as different. */
-export function readBoot(proc = '/proc'): Boot {
+export function readBoot(proc: string): Boot {
   try {
     const id = readTextUpToSync(`${proc}/sys/kernel/random/boot_id`, small_bytes_max).trim();
     const uptime_s = Number.parseFloat(readTextUpToSync(`${proc}/uptime`, small_bytes_max));

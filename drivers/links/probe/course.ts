@@ -1,7 +1,39 @@
 /** What single probes of one link add up to: the verdict, the figures, and the method that is trusted. Pure. */
 import { texts } from '../texts.ts';
-import type { ProbeReading, ProbeTarget } from './api.ts';
 import type { Echo } from './echoes.ts';
+
+/** One thing to ask: ICMP echo, and TCP where ICMP is filtered. */
+export interface ProbeTarget {
+  /** IPv4 or IPv6; no name, since the resolver leaves by the default route. */
+  readonly ip: string;
+  /** Port of the TCP fallback. */
+  readonly port: number;
+}
+
+/** Results of the probes of the window. */
+export interface ProbeReading {
+  /** With hysteresis over all targets; null: not known yet. */
+  readonly reachable: boolean | null;
+  /**
+   * When that state began (`performance.now()`): the first answer, or the last one before the outage. Null: not known,
+   * or with this reading.
+   */
+  readonly since_ms: number | null;
+  /** When the first probe left that was not answered, of those since the last answer. Null: none. */
+  readonly silent_ms: number | null;
+  /** Mean round trip of the replies; null without any. */
+  readonly latency_ms: number | null;
+  /** Mean difference of successive round trips. */
+  readonly jitter_ms: number | null;
+  readonly packet_loss_pct: number | null;
+  /** What was answered or is tried. */
+  readonly method: 'icmp' | 'tcp' | 'none';
+  /** Why it is not reachable, or why nothing is known, for the technician. */
+  readonly reason: string | null;
+  readonly decided_by: 'probes' | 'checks';
+  /** What the reader of the figures must know although the link is reachable. */
+  readonly note: string | null;
+}
 
 /** What became of a probe. `rtt_ms` null: it was answered, but its time does not measure the path. */
 type Outcome = { readonly rtt_ms: number | null } | 'lost';

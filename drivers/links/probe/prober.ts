@@ -4,23 +4,49 @@ import { reasonOf, deviceIndex } from '../../../src/platform/linux/bound-fd.ts';
 import { knockTcp } from '../../../src/platform/linux/bound-tcp.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
-import type { ProberSpec, ProbeTarget, StartProber } from './api.ts';
-import { type DeviceFault, type Method, ProbeCourse, window_probes } from './course.ts';
+import {
+  type DeviceFault,
+  type Method,
+  ProbeCourse,
+  type ProbeReading,
+  type ProbeTarget,
+  window_probes,
+} from './course.ts';
 import { type Echo, IcmpEchoes } from './echoes.ts';
+import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
+
+export interface ProberSpec {
+  readonly device: string;
+  /** The intended interface: a device that was plugged in again has the name but another index. */
+  readonly ifindex: number;
+  /** As they can be asked over the link now; none: it is not probed. */
+  readonly targets: () => readonly ProbeTarget[];
+  /** Between two probes; the targets take turns. */
+  readonly interval_ms: number;
+  /** How long an answer may take. A satellite takes a second on a bad day: 3000 at least. */
+  readonly timeout_ms: number;
+  /** Whether TCP stands in where ICMP is not answered. */
+  readonly tcp: boolean;
+  /** Everything ends with it; a prober is stopped by nothing else. */
+  readonly signal: AbortSignal;
+  readonly log: DriverLog;
+  /** Called when `reachable` of the next `read` differs from the last. */
+  readonly onChange: () => void;
+}
 
 /** While the verdict may change, probes come at least so often, also on a link that is probed rarely to save data. */
 const doubt_interval_ms = 1_000;
 
 /**
- * `StartProber` of the agreement. Unreachable is reported after four probes in a row without an answer, each of which has
+ * Unreachable is reported after four probes in a row without an answer, each of which has
  * `timeout_ms`, and at once when the device is gone; reachable with the second answer.
  */
-export const startProber: StartProber = (spec) => {
+export function startProber(spec: ProberSpec): { readonly read: () => ProbeReading } {
   const { timeout_ms, tcp } = spec;
   const course = new ProbeCourse({ timeout_ms, tcp, targets: spec.targets().length });
   void run(spec, course);
   return { read: () => course.read(performance.now()) };
-};
+}
 
 async function run(spec: ProberSpec, course: ProbeCourse): Promise<void> {
   const { device, targets, interval_ms, timeout_ms, signal } = spec;

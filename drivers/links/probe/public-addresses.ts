@@ -1,15 +1,14 @@
 /** Asks rarely for the public address of each link, and remembers it for as long as it can be believed. */
 import type { Socket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
-import type { PublicAddress, PublicAddressSpec } from './api.ts';
 import { openUdp } from '../../../src/platform/linux/bound-fd.ts';
 import { familyOf, canonicalIp, ipv6Text } from '../../../src/platform/linux/socket-address.ts';
 import { sleep } from '../../../src/platform/time.ts';
 import { isPublicIp } from '../../../src/platform/public-ip.ts';
 
 interface PublicAddressesSpec {
-  readonly ask: PublicAddress;
-  readonly servers: readonly { readonly ip: string; readonly port: number }[];
+  readonly ask: typeof publicAddress;
+  readonly servers: readonly Server[];
   readonly refresh_ms: number;
   readonly signal: AbortSignal;
   /** An answer has come. */
@@ -81,20 +80,32 @@ const first_pause_ms = 500;
 const requests_max = 5;
 const last_pause_ms = 4_000;
 
-type Server = PublicAddressSpec['servers'][number];
+/** A STUN server (RFC 8489). */
+interface Server {
+  readonly ip: string;
+  readonly port: number;
+}
 
 /**
- * `PublicAddress` of the agreement: one request of 20 bytes when all is well, and the next server when one is silent for
+ * The address that servers see behind the device, asked in turn; null when none answers or the answer is no public address. One request of 20 bytes when all is well, and the next server when one is silent for
  * 11.5 s. Never rejects: what prevents the query prevents the probes too, and the prober reports it.
  */
-export const publicAddress: PublicAddress = async ({ device, servers, signal }) => {
+export async function publicAddress({
+  device,
+  servers,
+  signal,
+}: {
+  readonly device: string;
+  readonly servers: readonly Server[];
+  readonly signal: AbortSignal;
+}): Promise<string | null> {
   for (const server of servers) {
     if (signal.aborted) return null;
     const address = await askServer(device, server, signal).catch(() => null);
     if (address !== null) return isPublicIp(address) ? address : null;
   }
   return null;
-};
+}
 
 /** The address that this server sees; null when it does not answer, or not with an address. */
 async function askServer(device: string, server: Server, signal: AbortSignal): Promise<string | null> {

@@ -11,7 +11,7 @@ import {
 } from '../../../src/platform/linux/netlink.ts';
 import { wayFinder } from '../../../src/platform/linux/route-lookup.ts';
 import { sleep } from '../../../src/platform/time.ts';
-import { Wake } from '../wake.ts';
+import { Wake } from '../../../src/toolkit/device/wake.ts';
 import {
   plain_rules,
   type Routing,

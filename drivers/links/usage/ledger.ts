@@ -3,7 +3,7 @@ import type { LinkType } from '../../../src/contract/kit.ts';
 import { monthStart } from './calendar.ts';
 import type { Wan } from '../interfaces/inventory.ts';
 import type { LinkRecord, Memory } from './memory.ts';
-import type { Boot } from '../probe/api.ts';
+import type { Boot } from '../probe/availability.ts';
 import {
   type Counters,
   no_rates,

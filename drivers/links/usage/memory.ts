@@ -7,7 +7,7 @@ import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { messageOf } from '../../../src/platform/errors.ts';
 import { texts } from '../texts.ts';
 import { empty_ledger, usageLedger } from './usage.ts';
-import { replaceFile } from '../../../src/platform/replace-file.ts';
+import { KeptFile } from '../kept-file.ts';
 import { readTextUpToSync, table_bytes_max } from '../../../src/platform/bounded-file.ts';
 
 /** Wear of the flash: one small file so often, and once more at the stop. */
@@ -38,16 +38,14 @@ const blank: Omit<LinkRecord, 'type'> = {
 
 /** The records of all links, in one file that is replaced as a whole. */
 export class Memory {
-  readonly #file: string;
+  readonly #file: KeptFile;
   readonly #log: DriverLog;
   readonly #links: Map<string, LinkRecord>;
   #isChanged = false;
   #saved_mono_ms: number;
-  #saving: Promise<void> = Promise.resolve();
-  #fails = false;
 
   constructor(file: string, log: DriverLog, mono_ms: number) {
-    this.#file = file;
+    this.#file = new KeptFile(file, log, { not_saved: texts.usage_not_saved, saved: texts.usage_saved });
     this.#log = log;
     this.#links = new Map(Object.entries(load(file, log)));
     // The first counters are saved at once: without them a killed daemon would start again from zero.
@@ -132,25 +130,11 @@ export class Memory {
 
   /** Resolves once all of it is on disk, or was refused, which is logged. */
   async save(): Promise<void> {
-    if (this.#isChanged) {
-      this.#isChanged = false;
-      const text = JSON.stringify({ version: 1, links: Object.fromEntries(this.#links) });
-      this.#saving = this.#saving.then(async () => this.#write(text));
-    }
-    return this.#saving;
-  }
-
-  async #write(text: string): Promise<void> {
-    try {
-      await replaceFile(this.#file, text);
-      if (this.#fails) this.#log.info({ file: this.#file }, texts.usage_saved);
-      this.#fails = false;
-    } catch (error) {
-      this.#isChanged = true;
-      const facts = { file: this.#file, reason: messageOf(error) };
-      if (!this.#fails) this.#log.warn(facts, texts.usage_not_saved);
-      this.#fails = true;
-    }
+    if (!this.#isChanged) return this.#file.idle();
+    this.#isChanged = false;
+    const text = JSON.stringify({ version: 1, links: Object.fromEntries(this.#links) });
+    if (!(await this.#file.write(text))) this.#isChanged = true;
+    return undefined;
   }
 }
 
@@ -166,16 +150,11 @@ function load(file: string, log: DriverLog): Readonly<Record<string, LinkRecord>
   } catch (error) {
     const kept = `${file}.broken`;
     log.warn({ file, kept, reason: messageOf(error) }, texts.usage_unreadable);
-    // Without the right to rename it stays where it is until the next save.
-    attempt(() => renameSync(file, kept));
+    try {
+      renameSync(file, kept);
+    } catch {
+      // Without the right to rename it stays where it is until the next save.
+    }
     return {};
-  }
-}
-
-function attempt(act: () => void): void {
-  try {
-    act();
-  } catch {
-    // The caller continues either way.
   }
 }

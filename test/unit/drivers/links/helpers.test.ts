@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../drivers/links/texts.ts';
 import { forget_after_ms, Memory, save_every_ms } from '../../../../drivers/links/usage/memory.ts';
-import type { ProberSpec } from '../../../../drivers/links/probe/api.ts';
+import type { ProberSpec } from '../../../../drivers/links/probe/prober.ts';
 import { Probing } from '../../../../drivers/links/probing.ts';
 import { PublicAddresses } from '../../../../drivers/links/probe/public-addresses.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -5,7 +5,7 @@ import { after } from '../../../../../drivers/links/checks/checker.ts';
 import { dnsQuestion, readDnsAnswer, record_type } from '../../../../../drivers/links/checks/dns.ts';
 import { linkChecks } from '../../../../../drivers/links/options.ts';
 import { joined } from '../../../../../drivers/links/probing.ts';
-import type { ProbeReading } from '../../../../../drivers/links/probe/api.ts';
+import type { ProbeReading } from '../../../../../drivers/links/probe/course.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { forAll } from '../../../../support/for-all.ts';
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
+  Availability,
   DayWindow,
   minute_ms,
-  openAvailability,
   window_minutes,
 } from '../../../../../drivers/links/probe/availability.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
@@ -17,42 +17,36 @@ const noon_ms = Date.UTC(2026, 5, 1, 12);
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
-let stopping = new AbortController();
-afterEach(() => stopping.abort());
-
 /** A run of the daemon; `booted_wall_ms` is the true time at which the machine started. */
 function open(file: string, { boot = 'first', booted_wall_ms = noon_ms, log = recordingLog() } = {}) {
-  stopping = new AbortController();
-  const availability = openAvailability({
+  // Without the timer, what is written is the test's to say.
+  const availability = new Availability({
     file,
     boot: { id: boot, offset_ms: 0 },
-    signal: stopping.signal,
+    signal: AbortSignal.abort(),
     log,
   });
-  return {
-    ...availability,
-    log,
-    /** Notes the state each minute from `from_ms` to `to_ms` after boot; `clock` bends the time of day. */
-    observe(
-      reachable: boolean | null,
-      [from_ms, to_ms]: readonly [number, number],
-      clock: (wall_ms: number) => { readonly wall_ms: number; readonly wall_trusted: boolean } = (
-        wall_ms,
-      ) => ({ wall_ms, wall_trusted: true }),
-    ) {
-      for (let mono_ms = from_ms; mono_ms <= to_ms; mono_ms += minute_ms) {
-        availability.note({ link: 'wan', reachable, at: { mono_ms, ...clock(booted_wall_ms + mono_ms) } });
-      }
-    },
+  /** Notes the state each minute from `from_ms` to `to_ms` after boot, and writes it; `clock` bends the time of day. */
+  const observe = async (
+    reachable: boolean | null,
+    [from_ms, to_ms]: readonly [number, number],
+    clock: (wall_ms: number) => number = (wall_ms) => wall_ms,
+  ): Promise<void> => {
+    for (let mono_ms = from_ms; mono_ms <= to_ms; mono_ms += minute_ms) {
+      const wall_ms = clock(booted_wall_ms + mono_ms);
+      availability.note({ link: 'wan', reachable, at: { mono_ms, wall_ms } });
+    }
+    await availability.save();
   };
+  return Object.assign(availability, { log, observe });
 }
 
 describe('availability', () => {
-  const withFile = async (fn: (file: string) => void | Promise<void>) =>
+  const withFile = async (fn: (file: string) => Promise<void>) =>
     withDirectory(async (dir) => fn(join(dir, 'availability.json')));
 
   it('counts an outage from the last answer and until the first one', async () => {
-    await withFile((file) => {
+    await withFile(async (file) => {
       const kept = open(file);
       const at = (mono_ms: number) => ({ mono_ms, wall_ms: noon_ms + mono_ms });
       for (const mono_ms of [0, 50_000, 65_000]) kept.note({ link: 'wan', reachable: true, at: at(mono_ms) });
@@ -67,7 +61,7 @@ describe('availability', () => {
   });
 
   it('never moves a change before the time for which the state was noted', async () => {
-    await withFile((file) => {
+    await withFile(async (file) => {
       const kept = open(file);
       const at = (mono_ms: number) => ({ mono_ms, wall_ms: noon_ms + mono_ms });
       kept.note({ link: 'wan', reachable: false, at: at(0) });
@@ -80,7 +74,7 @@ describe('availability', () => {
   });
 
   it('is the share of the observed time, unknown before a minute', async () => {
-    await withFile((file) => {
+    await withFile(async (file) => {
       const kept = open(file);
       kept.note({ link: 'wan', reachable: true, at: { mono_ms: 0, wall_ms: noon_ms } });
       kept.note({ link: 'wan', reachable: true, at: { mono_ms: 59_000, wall_ms: noon_ms } });
@@ -92,45 +86,41 @@ describe('availability', () => {
   });
 
   it('does not count time without probes', async () => {
-    await withFile((file) => {
+    await withFile(async (file) => {
       const kept = open(file);
-      kept.observe(true, [0, hour_ms]);
-      kept.observe(null, [hour_ms, 3 * hour_ms]);
+      await kept.observe(true, [0, hour_ms]);
+      await kept.observe(null, [hour_ms, 3 * hour_ms]);
       // The process was stopped for five hours.
-      kept.observe(false, [8 * hour_ms, 9 * hour_ms]);
+      await kept.observe(false, [8 * hour_ms, 9 * hour_ms]);
       expect(kept.pct('wan')).toBe(50);
     });
   });
 
   it('forgets what is older than 24 hours', async () => {
-    await withFile((file) => {
+    await withFile(async (file) => {
       const kept = open(file);
-      kept.observe(false, [0, hour_ms]);
-      kept.observe(true, [hour_ms, hour_ms + day_ms]);
+      await kept.observe(false, [0, hour_ms]);
+      await kept.observe(true, [hour_ms, hour_ms + day_ms]);
       expect(kept.pct('wan')).toBe(100);
     });
   });
 
   it('is not moved by jumps of the time of day', async () => {
-    await withFile((file) => {
+    await withFile(async (file) => {
       const kept = open(file);
       let step = 0;
-      const jumping = (wall_ms: number) => ({
-        wall_ms: wall_ms + ((step += 1) % 3) * day_ms - day_ms,
-        wall_trusted: true,
-      });
-      kept.observe(true, [0, 3 * hour_ms], jumping);
-      kept.observe(false, [3 * hour_ms, 4 * hour_ms], jumping);
+      const jumping = (wall_ms: number) => wall_ms + ((step += 1) % 3) * day_ms - day_ms;
+      await kept.observe(true, [0, 3 * hour_ms], jumping);
+      await kept.observe(false, [3 * hour_ms, 4 * hour_ms], jumping);
       expect(kept.pct('wan')).toBe(75);
     });
   });
 
   it('continues after a restart of the daemon, whose downtime is unknown', async () => {
     await withFile(async (file) => {
-      open(file).observe(true, [0, hour_ms]);
-      stopping.abort();
+      await open(file).observe(true, [0, hour_ms]);
       const again = open(file);
-      again.observe(false, [5 * hour_ms, 6 * hour_ms]);
+      await again.observe(false, [5 * hour_ms, 6 * hour_ms]);
       expect(again.pct('wan')).toBe(50);
       const { mode } = await stat(file);
       expect(mode & 0o777).toBe(0o600);
@@ -138,41 +128,36 @@ describe('availability', () => {
   });
 
   it('continues after a reboot when the clock is right, and drops minutes that a long pause made old', async () => {
-    await withFile((file) => {
-      open(file).observe(true, [0, hour_ms]);
-      stopping.abort();
+    await withFile(async (file) => {
+      await open(file).observe(true, [0, hour_ms]);
       const soon = open(file, { boot: 'second', booted_wall_ms: noon_ms + 2 * hour_ms });
-      soon.observe(false, [0, hour_ms]);
+      await soon.observe(false, [0, hour_ms]);
       expect(soon.pct('wan')).toBe(50);
-      stopping.abort();
       const late = open(file, { boot: 'third', booted_wall_ms: noon_ms + 3 * day_ms });
-      late.observe(false, [0, hour_ms]);
+      await late.observe(false, [0, hour_ms]);
       expect(late.pct('wan')).toBe(0);
     });
   });
 
   it('does not count what was before a reboot until the clock is set, over restarts too', async () => {
-    await withFile((file) => {
-      open(file).observe(true, [0, hour_ms]);
-      stopping.abort();
-      const unset = (wall_ms: number) => ({ wall_ms: wall_ms - noon_ms, wall_trusted: false });
+    await withFile(async (file) => {
+      await open(file).observe(true, [0, hour_ms]);
+      const unset = (wall_ms: number) => wall_ms - noon_ms;
       const second = { boot: 'second', booted_wall_ms: noon_ms + 2 * hour_ms };
-      open(file, second).observe(false, [0, hour_ms], unset);
-      stopping.abort();
+      await open(file, second).observe(false, [0, hour_ms], unset);
       const again = open(file, second);
-      again.observe(false, [hour_ms, 2 * hour_ms], unset);
+      await again.observe(false, [hour_ms, 2 * hour_ms], unset);
       expect(again.pct('wan')).toBe(0);
-      again.observe(false, [2 * hour_ms, 3 * hour_ms]);
+      await again.observe(false, [2 * hour_ms, 3 * hour_ms]);
       expect(again.pct('wan')).toBe(25);
     });
   });
 
   it('never counts minutes recorded without a clock after another reboot', async () => {
-    await withFile((file) => {
-      open(file).observe(false, [0, hour_ms], () => ({ wall_ms: 0, wall_trusted: false }));
-      stopping.abort();
+    await withFile(async (file) => {
+      await open(file).observe(false, [0, hour_ms], () => 0);
       const again = open(file, { boot: 'second', booted_wall_ms: noon_ms + hour_ms });
-      again.observe(true, [0, hour_ms]);
+      await again.observe(true, [0, hour_ms]);
       expect(again.pct('wan')).toBe(100);
     });
   });
@@ -182,8 +167,7 @@ describe('availability', () => {
       await writeFile(file, '{"format":1,"boots":[{"boot_id":');
       const kept = open(file);
       expect(kept.log.at('warn')).toEqual([texts.availability_unreadable]);
-      kept.observe(true, [0, hour_ms]);
-      kept.flush();
+      await kept.observe(true, [0, hour_ms]);
       expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ format: 1 });
     });
   });
@@ -193,15 +177,12 @@ describe('availability', () => {
       const folder = join(dir, 'state');
       const kept = open(join(folder, 'availability.json'));
       await writeFile(folder, 'no folder');
-      kept.observe(true, [0, hour_ms]);
-      kept.flush();
-      kept.observe(true, [hour_ms, 2 * hour_ms]);
-      kept.flush();
+      await kept.observe(true, [0, hour_ms]);
+      await kept.observe(true, [hour_ms, 2 * hour_ms]);
       expect(kept.log.at('warn')).toHaveLength(1);
       expect(kept.pct('wan')).toBe(100);
       await rm(folder);
-      kept.observe(true, [2 * hour_ms, 3 * hour_ms]);
-      kept.flush();
+      await kept.observe(true, [2 * hour_ms, 3 * hour_ms]);
       expect(kept.log.at('info')).toEqual([texts.availability_saved]);
       await rm(folder, { recursive: true });
     });
@@ -210,8 +191,7 @@ describe('availability', () => {
   it('keeps a quiet day in a few hundred bytes', async () => {
     await withFile(async (file) => {
       const kept = open(file);
-      kept.observe(true, [0, day_ms]);
-      kept.flush();
+      await kept.observe(true, [0, day_ms]);
       expect((await readFile(file)).length).toBeLessThan(300);
     });
   });

@@ -2,8 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { ProberSpec } from '../../../../../drivers/links/probe/api.ts';
-import { startProber } from '../../../../../drivers/links/probe/prober.ts';
+import { type ProberSpec, startProber } from '../../../../../drivers/links/probe/prober.ts';
 import { texts } from '../../../../../drivers/links/texts.ts';
 import { deviceIndex } from '../../../../../src/platform/linux/bound-fd.ts';
 import { eventually } from '../../../../support/eventually.ts';

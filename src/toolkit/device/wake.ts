@@ -1,5 +1,5 @@
 /** Wakes a loop before its time. */
-import { sleep } from '../../src/platform/time.ts';
+import { sleep } from '../../platform/time.ts';
 
 /** A wake-up without a waiter ends the next wait immediately. */
 export class Wake {
