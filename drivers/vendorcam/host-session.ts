@@ -4,6 +4,7 @@ import { DeviceName } from '../../src/toolkit/device/device-name.ts';
 import { serveDevice, type SessionState } from '../../src/toolkit/device/device-session.ts';
 import { LoginGuard } from '../../src/toolkit/device/login-guard.ts';
 import { OwedStops } from '../../src/toolkit/device/owed-stops.ts';
+import { Wake } from '../../src/toolkit/device/wake.ts';
 import { outageLog } from '../../src/toolkit/device/outage-log.ts';
 import { pinnedHttp } from '../../src/toolkit/device/pinned-http.ts';
 import { stateFileName } from '../../src/toolkit/device/state-file.ts';
@@ -11,8 +12,8 @@ import { DeviceUnreachable, messageOf, RetryLater } from '../../src/platform/err
 import { aborted, sleep, within } from '../../src/platform/time.ts';
 import { ChannelLayout, type Host } from './channels/channels.ts';
 import { Contact } from './host/contact.ts';
-import { type ChannelFacts, readChannels } from './channels/channel-list.ts';
-import { describeHost, type HostFacts } from './channels/describe.ts';
+import { type ChannelFacts, readChannels, unreported } from './channels/channel-list.ts';
+import { describeHost } from './channels/describe.ts';
 import { Device } from './host/device.ts';
 import { GivenUp } from './host/rsp-codes.ts';
 import type { Limits } from './limits.ts';
@@ -51,7 +52,7 @@ interface Served extends HostSessionParts {
   readonly switches: Switches;
   readonly layout: ChannelLayout;
   readonly push: Push;
-  readonly pause: Pause;
+  readonly wake: Wake;
   readonly show: (status: HostStatus) => void;
 }
 
@@ -115,9 +116,9 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
     status = next;
     parts.showStatus(next.isServed && push.status !== '' ? `${next.text}; ${push.status}` : next.text);
   };
-  const pause = new Pause(limits.woken_gap_ms);
+  const wake = new Wake();
   const onReports = (reports: readonly Reported[]): void => {
-    if (layout.report(reports)) pause.shorten();
+    if (layout.report(reports)) wake.trigger();
   };
   const onState = (): void => show(status);
   const push = new Push({
@@ -132,7 +133,7 @@ function build(parts: HostSessionParts, memory: Memory, life: AbortSignal): Serv
     onReports,
     onState,
   });
-  return { ...parts, device, name, contact, motors, switches, layout, push, pause, show };
+  return { ...parts, device, name, contact, motors, switches, layout, push, wake, show };
 }
 
 interface LoginParts {
@@ -208,7 +209,7 @@ async function keepServed(served: Served): Promise<void> {
 
 /** Serves one connection until the signal aborts; rejects when the host is lost or rejects the login. */
 async function serve(served: Served, onUp: () => void): Promise<void> {
-  const { host, camera, limits, device, layout, contact, push, pause } = served;
+  const { host, camera, limits, device, layout, contact, push, wake } = served;
   device.startAnew();
   const password = await readPassword(camera.password_file);
   await device.session.token();
@@ -237,7 +238,7 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
       if (isOutdated(known, channels, limits)) {
         known = await describe(served, password);
         // What a camera woke up for may be over soon.
-        pause.shorten();
+        wake.trigger();
       }
     } catch (error) {
       if (host.signal.aborted) return;
@@ -247,7 +248,10 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
         throw error;
       }
     }
-    await pause.take(pauseOf(served, performance.now() - begin_ms, failures), host.signal);
+    const pause_ms = pauseOf(served, performance.now() - begin_ms, failures);
+    const least_ms = Math.min(pause_ms, limits.woken_gap_ms);
+    await sleep(least_ms, host.signal);
+    await wake.wait(pause_ms - least_ms, host.signal);
   }
 }
 
@@ -287,46 +291,11 @@ async function describe(served: Served, password: string): Promise<Known> {
   const facts = { ...described, asset_key: identified.asset_key };
   const { channels, shape, isReported } = facts.isRecorder
     ? await readChannels(device, facts)
-    : { channels: [onlyChannel(facts)], shape: '', isReported: false };
+    : { channels: [unreported(0)], shape: '', isReported: false };
   await layout.arrange(facts, channels, password);
   const away = channels.filter(({ online, asleep }) => !online || asleep).length;
   push.describe(facts);
   const text = facts.isRecorder ? texts.online_channels(channels.length, away) : 'online';
   show({ text, isServed: true });
   return { hasChannelList: isReported, shape, read_mono_ms: performance.now() };
-}
-
-function onlyChannel({ name, model, firmware }: HostFacts): ChannelFacts {
-  return {
-    channel: 0,
-    name,
-    model,
-    firmware,
-    uid: null,
-    isUidShared: false,
-    online: true,
-    asleep: false,
-  };
-}
-
-export class Pause {
-  readonly #gap_ms: number;
-  #over = new AbortController();
-
-  /** @param gap_ms Length of a shortened pause. */
-  constructor(gap_ms: number) {
-    this.#gap_ms = gap_ms;
-  }
-
-  async take(ms: number, signal: AbortSignal): Promise<void> {
-    const least_ms = Math.min(ms, this.#gap_ms);
-    await sleep(least_ms, signal);
-    await sleep(ms - least_ms, AbortSignal.any([signal, this.#over.signal]));
-    this.#over = new AbortController();
-  }
-
-  /** Shortens the pause, or the next one. */
-  shorten(): void {
-    this.#over.abort();
-  }
 }

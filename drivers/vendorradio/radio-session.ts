@@ -3,6 +3,7 @@ import { DeviceName, nameRecord } from '../../src/toolkit/device/device-name.ts'
 import { serveDevice, type SessionState } from '../../src/toolkit/device/device-session.ts';
 import { outageLog } from '../../src/toolkit/device/outage-log.ts';
 import { stateFileName } from '../../src/toolkit/device/state-file.ts';
+import { Wake } from '../../src/toolkit/device/wake.ts';
 import {
   CommandRefused,
   DeviceRejected,
@@ -10,7 +11,7 @@ import {
   messageOf,
   RetryLater,
 } from '../../src/platform/errors.ts';
-import { aborted, sleep, within } from '../../src/platform/time.ts';
+import { aborted, within } from '../../src/platform/time.ts';
 import { portOf } from './options.ts';
 import { RadioAsset, type RadioAssetParts } from './assets/radio-asset.ts';
 import type { Reading } from './reading.ts';
@@ -25,7 +26,6 @@ import { Ubus } from './ubus/ubus.ts';
 import { ubusSource } from './ubus-radio.ts';
 import { z } from 'zod';
 import { DeviceMemory } from '../../src/toolkit/device/device-memory.ts';
-import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 
 export interface RadioSessionParts extends RadioAssetParts {
   /** Returns undefined when the radio with this MAC address belongs to this entry; else why not. */
@@ -46,10 +46,8 @@ interface Served extends RadioSessionParts {
 /** Runs until the host's signal aborts. */
 export async function serveRadio(parts: RadioSessionParts): Promise<void> {
   const { host, radio, limits, registry } = parts;
-  const memory = await openMemory(
-    host.stateFile(stateFileName('radio', `${radio.host} ${portOf(radio)}`.toLowerCase())),
-    host.log,
-  );
+  const file = stateFileName('radio', `${radio.host} ${portOf(radio)}`.toLowerCase());
+  const memory = await DeviceMemory.open(host.stateFile(file), radioMemory, host.log);
   if (memory.facts.mac !== undefined) registry.remember(radio.name, memory.facts.mac);
   if (host.signal.aborted) return;
   const pace = new Pace();
@@ -124,8 +122,7 @@ async function serve(served: Served, onUp: () => void): Promise<void> {
 
 /** Poll timing, which a command may cut short, and outages that commands announced. */
 class Pace implements SessionHooks {
-  #hurry: AbortController | undefined;
-  #isWanted = false;
+  readonly #wake = new Wake();
   #away: { readonly reason: string; readonly until_ms: number } | undefined;
   readonly #waiting = new Set<PromiseWithResolvers<Reading>>();
 
@@ -144,8 +141,7 @@ class Pace implements SessionHooks {
     const onAbort = (): void => waiting.reject(new CommandRefused(texts.stopped_before_answer));
     signal.addEventListener('abort', onAbort, { once: true });
     this.#waiting.add(waiting);
-    this.#isWanted = true;
-    this.#hurry?.abort();
+    this.#wake.trigger();
     try {
       if (signal.aborted) onAbort();
       return await waiting.promise;
@@ -168,11 +164,7 @@ class Pace implements SessionHooks {
   }
 
   async rest(ms: number, signal: AbortSignal): Promise<void> {
-    const hurry = new AbortController();
-    this.#hurry = hurry;
-    if (!this.#isWanted) await sleep(ms, AbortSignal.any([signal, hurry.signal]));
-    this.#isWanted = false;
-    this.#hurry = undefined;
+    await this.#wake.wait(ms, signal);
   }
 }
 
@@ -206,8 +198,7 @@ export function openSource({ host, radio, name, options, limits, memory, hooks }
   return ubusSource({ ubus, close: http.close, radio, options, limits, log, hooks });
 }
 
-// State of one radio that is kept over restarts.
-
+/** State of one radio that is kept over restarts. */
 const radioMemory = z.object({
   /** SHA-256 of the certificate of the first contact. */
   fingerprint: z.string().optional(),
@@ -217,7 +208,3 @@ const radioMemory = z.object({
   ...nameRecord,
 });
 type Memory = DeviceMemory<typeof radioMemory>;
-
-async function openMemory(path: string, log: DriverLog): Promise<Memory> {
-  return DeviceMemory.open(path, radioMemory, log);
-}

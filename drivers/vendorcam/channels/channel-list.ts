@@ -81,7 +81,8 @@ export function channelsOf(outcome: Outcome | undefined): readonly ChannelFacts[
     }));
 }
 
-function unreported(channel: number): ChannelFacts {
+/** A channel of which nothing is listed. */
+export function unreported(channel: number): ChannelFacts {
   return {
     channel,
     name: '',

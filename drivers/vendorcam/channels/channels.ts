@@ -328,13 +328,17 @@ function whyAway({ online, asleep }: ChannelFacts): string | undefined {
 
 type Sink = Pick<AssetSink<typeof vendorcamFeeds>, 'publish' | 'setOnline' | 'setHealth'>;
 
+/** Null: unknown, or there is no such detector. */
+interface Detected extends Pick<Alarms, 'motion' | 'ai'> {
+  readonly visitor: boolean | null;
+}
+
+const nothing: Detected = { motion: null, ai: null, visitor: null };
+
 export class Publisher {
   readonly #sink: Sink;
   readonly #heartbeat_ms: number;
-  #motion: boolean | null = null;
-  #ai: readonly AiType[] | null = null;
-  /** Null: no doorbell. */
-  #visitor: boolean | null = null;
+  #now: Detected = nothing;
   #fitted: readonly AiType[] = [];
   #status = '';
   #status_mono_ms = 0;
@@ -347,16 +351,18 @@ export class Publisher {
   /** The channel answers with these detections. Returns whether one began or ended since the answer before. */
   see({ motion, ai, fitted, visitor: rings }: Alarms): boolean {
     const visitor = rings ?? null;
-    const before = [this.#motion, kindsOf(this.#ai), this.#visitor];
-    const after = [motion, kindsOf(ai), visitor];
+    const before = this.#now;
     this.#sink.setOnline(true);
-    this.#publish({ motion, ai, isRinging: visitor === true });
-    this.#motion = motion;
-    this.#ai = ai;
+    // A doorbell that is none any more does not ring.
+    this.#turn({ motion, ai, visitor: rings ?? false }, texts.no_longer_reported);
+    this.#now = { motion, ai, visitor };
     this.#fitted = fitted;
-    this.#visitor = visitor;
     this.#tell({ online: true, motion_alarm: motion, ai_alarm: ai && ai.length > 0 });
-    return before.some((earlier, at) => earlier !== null && earlier !== after[at]);
+    return [
+      [before.motion, motion],
+      [kindsOf(before.ai), kindsOf(ai)],
+      [before.visitor, visitor],
+    ].some(([earlier, now]) => earlier !== null && earlier !== now);
   }
 
   /** Reports whether it detects anything at all. */
@@ -366,13 +372,14 @@ export class Publisher {
 
   /** The camera pushes these detections. Only detectors that a poll has shown count, else the next poll would end them. */
   report({ motion, ai, visitor }: Reported): void {
-    if (this.#motion === null && this.#ai === null) return;
+    const known = this.#now;
     const fitted = this.#fitted;
+    if (known.motion === null && known.ai === null) return;
     this.see({
-      motion: this.#motion === null ? null : (motion ?? this.#motion),
-      ai: this.#ai && (ai?.filter((type) => fitted.includes(type)) ?? this.#ai),
+      motion: known.motion === null ? null : (motion ?? known.motion),
+      ai: known.ai && (ai?.filter((type) => fitted.includes(type)) ?? known.ai),
       fitted,
-      ...(this.#visitor === null ? {} : { visitor: visitor ?? this.#visitor }),
+      ...(known.visitor === null ? {} : { visitor: visitor ?? known.visitor }),
     });
   }
 
@@ -385,36 +392,22 @@ export class Publisher {
 
   /** Polling stopped: all detections end. */
   quiet(reason: string): void {
+    this.#turn(nothing, reason);
+    this.#now = nothing;
+  }
+
+  /** Publishes what differs from before. A detector that stops reporting ends its detection, with this reason. */
+  #turn({ motion, ai, visitor }: Detected, reason: string): void {
     const timestamp = new Date().toISOString();
-    this.#endMotion(timestamp, reason);
-    this.#endAi(timestamp, reason);
-    if (this.#visitor === true) this.#sink.publish('doorbell', { detected: false, timestamp, reason });
-    this.#visitor = null;
-    this.#motion = null;
-    this.#ai = null;
-  }
-
-  /** Publishes what differs from before. A detector that stops reporting ends its detection. */
-  #publish({ motion, ai, isRinging }: Pick<Alarms, 'motion' | 'ai'> & { readonly isRinging: boolean }): void {
-    const timestamp = new Date().toISOString();
-    if (motion === null) this.#endMotion(timestamp, texts.no_longer_reported);
-    else if (motion !== this.#motion) this.#sink.publish('motion', { detected: motion, timestamp });
-    if (ai === null) this.#endAi(timestamp, texts.no_longer_reported);
-    else if (kindsOf(ai) !== kindsOf(this.#ai)) {
-      this.#sink.publish('ai_detection', { detected: ai.length > 0, types: [...ai], timestamp });
-    }
-    if (isRinging !== (this.#visitor === true)) {
-      this.#sink.publish('doorbell', { detected: isRinging, timestamp });
-    }
-  }
-
-  #endMotion(timestamp: string, reason: string): void {
-    if (this.#motion === true) this.#sink.publish('motion', { detected: false, timestamp, reason });
-  }
-
-  #endAi(timestamp: string, reason: string): void {
-    if (!this.#ai || this.#ai.length === 0) return;
-    this.#sink.publish('ai_detection', { detected: false, types: [], timestamp, reason });
+    const about = (value: unknown) => (value === null ? { timestamp, reason } : { timestamp });
+    const { motion: was_motion, ai: was_ai, visitor: was_ringing } = this.#now;
+    if (motion === null ? was_motion === true : motion !== was_motion)
+      this.#sink.publish('motion', { detected: motion === true, ...about(motion) });
+    const types = [...(ai ?? [])];
+    if (ai === null ? was_ai && was_ai.length > 0 : kindsOf(ai) !== kindsOf(was_ai))
+      this.#sink.publish('ai_detection', { detected: types.length > 0, types, ...about(ai) });
+    if ((visitor === true) !== (was_ringing === true))
+      this.#sink.publish('doorbell', { detected: visitor === true, ...about(visitor) });
   }
 
   #tell(status: { online: boolean; motion_alarm: boolean | null; ai_alarm: boolean | null }): void {

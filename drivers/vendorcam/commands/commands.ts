@@ -175,7 +175,7 @@ function moving<D extends string>(
     input: z.strictObject({ direction: directions, speed }).meta({ 'x-kit-move-ms': ptz_move_max_ms }),
     handle: async ({ direction, speed: asked }, context) => {
       if (direction === 'stop') {
-        await motors.stop(channel);
+        await motors.end(channel);
         return { direction };
       }
       const told = abilities.takesSpeed ? asked : undefined;
