@@ -9,16 +9,6 @@ import { texts } from './texts.ts';
 const read_timeout_ms = 2_000;
 const supplies_max = 16;
 
-const attributes = [
-  'capacity',
-  'status',
-  'energy_now',
-  'energy_full',
-  'charge_now',
-  'charge_full',
-  'voltage_now',
-] as const satisfies readonly (keyof SupplyTexts)[];
-
 /** A value read at `read_ms` of the monotonic clock. */
 interface Held<T> {
   readonly value: T;
@@ -106,13 +96,16 @@ async function readSupplies(
     const isBattery = type === undefined ? known.has(name) : type === 'Battery';
     if (!isBattery || !(await feedsGateway(join(dir, name)))) continue;
     const values = await Promise.all(
-      attributes.map(async (each) => [each, (await readText(join(dir, name, each))) ?? null] as const),
+      Object.keys(no_values).map(
+        async (each) => [each, (await readText(join(dir, name, each))) ?? null] as const,
+      ),
     );
     supplies.push({ ...no_values, ...Object.fromEntries(values), name });
   }
   return supplies;
 }
 
+/** The files of one power supply that are read. */
 const no_values = {
   capacity: null,
   status: null,
@@ -135,15 +128,8 @@ function unreadable(battery: Battery): Battery {
 }
 
 /** Texts of the files of one power supply; null: the kernel has no answer to this now, or never. */
-interface SupplyTexts {
+interface SupplyTexts extends Readonly<Record<keyof typeof no_values, string | null>> {
   readonly name: string;
-  readonly capacity: string | null;
-  readonly status: string | null;
-  readonly energy_now: string | null;
-  readonly energy_full: string | null;
-  readonly charge_now: string | null;
-  readonly charge_full: string | null;
-  readonly voltage_now: string | null;
 }
 
 /** One battery, read. */

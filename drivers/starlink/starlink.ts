@@ -114,44 +114,41 @@ export const starlink = defineDriver({
   run: runStarlink,
 });
 
-/** Keeps a refusal across runs, so that a dish that is lost and found again is not asked each time. By options of the instance. */
-const permits = new WeakMap<StarlinkOptions, Permit>();
+/** The dish as the last run saw it. By options of the instance. */
+const contacts = new WeakMap<StarlinkOptions, DishContact>();
 
 async function runStarlink(options: StarlinkOptions, host: Host): Promise<void> {
+  const contact = contacts.get(options) ?? new DishContact();
+  contacts.set(options, contact);
   // The connection must not outlive a run that failed for another reason.
   const closing = new AbortController();
   const signal = AbortSignal.any([host.signal, closing.signal]);
   try {
-    await watch(await reach(options, signal), options, host);
+    contact.dish = await reach(options, contact, signal);
+    await poll(contact.dish, contact, { options, host });
   } catch (error) {
     if (!host.signal.aborted) throw named(error, options);
   } finally {
+    contact.dish = undefined;
     closing.abort();
   }
 }
 
-/** Dishes that answered gRPC-Web last. */
-const web_dishes = new WeakSet<StarlinkOptions>();
-
 /** Connects by gRPC, else by gRPC-Web; the protocol that worked last is tried first. Throws the error of the first attempt. */
-async function reach(options: StarlinkOptions, signal: AbortSignal): Promise<Dish> {
+async function reach(options: StarlinkOptions, contact: DishContact, signal: AbortSignal): Promise<Dish> {
   const timeout_ms = options.timeout_s * 1_000;
   const web = openDish(
     openWebChannel({ connect: async () => dial(options, signal, options.web_port), timeout_ms, signal }),
   );
-  if (web_dishes.has(options)) {
-    web_dishes.delete(options);
-    const isThere = await answers(web);
-    if (isThere) web_dishes.add(options);
-    if (isThere) return web;
-  }
+  contact.isWeb &&= await answers(web);
+  if (contact.isWeb) return web;
   try {
     const dish = openDish(openChannel(await dial(options, signal), { timeout_ms, signal }));
     await dish.status();
     return dish;
   } catch (error) {
     if (signal.aborted || !(error instanceof DeviceUnreachable) || !(await answers(web))) throw error;
-    web_dishes.add(options);
+    contact.isWeb = true;
     return web;
   }
 }
@@ -176,30 +173,13 @@ function named(error: unknown, { link, host, port }: StarlinkOptions): unknown {
   return new DeviceUnreachable(message, { cause: error });
 }
 
-/** The dish as the last run saw it. By options of the instance. */
-const contacts = new WeakMap<StarlinkOptions, DishContact>();
+interface Around {
+  readonly options: StarlinkOptions;
+  readonly host: Host;
+}
 
 /** Polls the dish until the signal aborts; each round sends at most three requests, one after the other. */
-async function watch(dish: Dish, options: StarlinkOptions, host: Host): Promise<void> {
-  const permit = permits.get(options) ?? new Permit();
-  permits.set(options, permit);
-  const contact = contacts.get(options) ?? { dish: undefined, status: undefined, read_ms: 0 };
-  contacts.set(options, contact);
-  try {
-    contact.dish = dish;
-    await poll({ dish, permit, contact }, options, host);
-  } finally {
-    contact.dish = undefined;
-  }
-}
-
-interface Watched {
-  readonly dish: Dish;
-  readonly permit: Permit;
-  readonly contact: DishContact;
-}
-
-async function poll({ dish, permit, contact }: Watched, options: StarlinkOptions, host: Host): Promise<void> {
+async function poll(dish: Dish, contact: DishContact, { options, host }: Around): Promise<void> {
   let uptime_s = 0;
   let isOffered = options.commands.length === 0;
   let hasHistory = true;
@@ -225,7 +205,7 @@ async function poll({ dish, permit, contact }: Watched, options: StarlinkOptions
       reason: reasonOf(status),
       cause: causeOf(status),
     });
-    const location = options.location ? await locate({ dish, permit, status }, host) : 'off';
+    const location = options.location ? await locate({ dish, permit: contact.permit, status }, host) : 'off';
     host.reportStatus(statusFacts({ status, quality, location }));
     await sleep(options.interval_s * 1_000, host.signal);
   }
@@ -388,12 +368,16 @@ const stow_timeout_ms = 180_000;
 const look_ms = 250;
 
 /** The dish as the driver sees it; outlives a run, so that a command also survives the loss that it causes. */
-interface DishContact {
+class DishContact {
   /** Undefined while the dish is not reached. */
   dish: Dish | undefined;
   /** The newest status, and when it was read (monotonic). */
   status: DishStatus | undefined;
-  read_ms: number;
+  read_ms = 0;
+  /** It answered gRPC-Web last. */
+  isWeb = false;
+  /** A dish that is lost and found again is not asked each time. */
+  readonly permit = new Permit();
 }
 
 /** The names end with the link, since two dishes serve one gateway. */

@@ -1,31 +1,7 @@
 /** Result of one poll of a radio over any protocol. Unknown is null. */
 
-export interface Station {
-  /** Lower case with colons, as in everything that is published. */
-  readonly mac: string;
-  readonly rssi: number | null;
-  readonly rssi_ant: readonly (number | null)[] | null;
-  readonly noise: number | null;
-  readonly tx_rate_bps: number | null;
-  readonly rx_rate_bps: number | null;
-  readonly mcs: number | null;
-  readonly tx_retries: number | null;
-  readonly tx_failed: number | null;
-  readonly rx_errors: number | null;
-  readonly loss_pct: number | null;
-  readonly inactive_ms: number | null;
-  readonly connected_s: number | null;
-  readonly tq_pct: number | null;
-  readonly hops: 'direct' | 'relay' | null;
-  readonly next_hop: string | null;
-  /** Counters since the station connected; those of some firmware wrap at 2^32. */
-  readonly tx_bytes: number | null;
-  readonly rx_bytes: number | null;
-}
-
-export const unknown_station: Omit<Station, 'mac'> = {
+const no_station_figures = {
   rssi: null,
-  rssi_ant: null,
   noise: null,
   tx_rate_bps: null,
   rx_rate_bps: null,
@@ -37,10 +13,26 @@ export const unknown_station: Omit<Station, 'mac'> = {
   inactive_ms: null,
   connected_s: null,
   tq_pct: null,
-  hops: null,
-  next_hop: null,
+  /** Counters since the station connected; those of some firmware wrap at 2^32. */
   tx_bytes: null,
   rx_bytes: null,
+};
+
+type Figures<T> = Readonly<Record<keyof T, number | null>>;
+
+export interface Station extends Figures<typeof no_station_figures> {
+  /** Lower case with colons, as in everything that is published. */
+  readonly mac: string;
+  readonly rssi_ant: readonly (number | null)[] | null;
+  readonly hops: 'direct' | 'relay' | null;
+  readonly next_hop: string | null;
+}
+
+export const unknown_station: Omit<Station, 'mac'> = {
+  ...no_station_figures,
+  rssi_ant: null,
+  hops: null,
+  next_hop: null,
 };
 
 /** A station of a list with rows that cannot be read: a sum over them would be too low. */
@@ -48,34 +40,7 @@ export function uncounted(station: Station): Station {
   return { ...station, tx_bytes: null, rx_bytes: null };
 }
 
-export interface LinkReading {
-  readonly mode: string | null;
-  readonly ssid: string | null;
-  readonly channel: number | null;
-  readonly freq_mhz: number | null;
-  readonly bandwidth_mhz: number | null;
-  readonly txpower_dbm: number | null;
-  readonly rssi: number | null;
-  readonly remote_rssi: number | null;
-  readonly noise: number | null;
-  readonly quality_pct: number | null;
-  readonly tx_rate_bps: number | null;
-  readonly rx_rate_bps: number | null;
-  /** Share of the time, where the radio reports it. */
-  readonly busy_pct: number | null;
-  /** Counters of the channel, milliseconds. */
-  readonly active_ms: number | null;
-  readonly busy_ms: number | null;
-  /** Counters of the whole interface, where there are some. */
-  readonly tx_bytes: number | null;
-  readonly rx_bytes: number | null;
-  /** These have 32 bits, so that between two readings far apart they may have wrapped unseen. */
-  readonly isNarrow: boolean;
-}
-
-export const unknown_link: LinkReading = {
-  mode: null,
-  ssid: null,
+const no_link_figures = {
   channel: null,
   freq_mhz: null,
   bandwidth_mhz: null,
@@ -86,13 +51,24 @@ export const unknown_link: LinkReading = {
   quality_pct: null,
   tx_rate_bps: null,
   rx_rate_bps: null,
+  /** Share of the time, where the radio reports it. */
   busy_pct: null,
+  /** Counters of the channel, milliseconds. */
   active_ms: null,
   busy_ms: null,
+  /** Counters of the whole interface, where there are some. */
   tx_bytes: null,
   rx_bytes: null,
-  isNarrow: false,
 };
+
+export interface LinkReading extends Figures<typeof no_link_figures> {
+  readonly mode: string | null;
+  readonly ssid: string | null;
+  /** The counters have 32 bits, so that between two readings far apart they may have wrapped unseen. */
+  readonly isNarrow: boolean;
+}
+
+export const unknown_link: LinkReading = { ...no_link_figures, mode: null, ssid: null, isNarrow: false };
 
 export interface HealthReading {
   readonly uptime_s: number | null;

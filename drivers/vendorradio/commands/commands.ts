@@ -19,9 +19,10 @@ import {
   powersOf,
   stationsOf,
   widthOf,
+  rowsIn,
 } from '../ubus/iwinfo.ts';
 import type { Led } from './led.ts';
-import { figure, goodRows, macText, text } from '../ubus/loose.ts';
+import { figure, macText, text } from '../ubus/loose.ts';
 import type { CommandName, UbusRadio, VendorradioOptions } from '../options.ts';
 import { answerWords, type Call, ubus_status } from '../ubus/ubus-wire.ts';
 import { texts } from '../texts.ts';
@@ -306,10 +307,7 @@ function scan({ ubus, found, limits }: CommandParts): Command {
       const call: Call = { object: 'iwinfo', method: 'scan', args: { device: found.device } };
       const answer = await ubus.askOne(call, { deadline_ms: limits.scan_ms, signal });
       if (answer.kind !== 'ok') throw new CommandRefused(texts.scan_rejected(answerWords(answer)));
-      const rows = goodRows(
-        found_network,
-        z.looseObject({ results: z.unknown() }).safeParse(answer.body).data?.results,
-      );
+      const rows = rowsIn(found_network, answer.body);
       const networks = rows
         .toSorted((a, b) => (b.signal ?? -Infinity) - (a.signal ?? -Infinity))
         .slice(0, scan_results_max)

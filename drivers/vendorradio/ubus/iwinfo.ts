@@ -117,11 +117,18 @@ function rateOf(kbps: number | null | undefined): number | null {
   return bps > 0 && Number.isFinite(bps) ? bps : null;
 }
 
+const listReply = z.looseObject({ results: z.unknown() });
+
+/** The valid rows of a list that iwinfo answers. */
+export function rowsIn<S extends z.ZodType>(row: S, body: unknown): z.output<S>[] {
+  return goodRows(row, listReply.safeParse(body).data?.results);
+}
+
 const surveyRow = z.looseObject({ mhz: figure, noise: figure, active_time: counter, busy_time: counter });
 
 /** Counters and noise of the channel in use. */
 export function surveyOf(body: unknown, freq_mhz: number | null) {
-  const rows = goodRows(surveyRow, z.looseObject({ results: z.unknown() }).safeParse(body).data?.results);
+  const rows = rowsIn(surveyRow, body);
   const used = rows.find(({ mhz }) => mhz !== null && mhz === freq_mhz);
   return {
     active_ms: used?.active_time ?? null,
@@ -182,7 +189,7 @@ export interface Channel {
 
 /** Channels of the band in use on which sending is allowed. */
 export function channelsOf(body: unknown, freq_mhz: number | null): readonly Channel[] {
-  const rows = goodRows(channelRow, z.looseObject({ results: z.unknown() }).safeParse(body).data?.results);
+  const rows = rowsIn(channelRow, body);
   return rows.flatMap(({ channel, mhz, restricted }) =>
     channel === null || mhz === null || restricted || freq_mhz === null || bandOf(mhz) !== bandOf(freq_mhz)
       ? []
@@ -199,7 +206,7 @@ function bandOf(mhz: number): string {
 
 export function powersOf(body: unknown): readonly number[] {
   const row = z.looseObject({ dbm: figure });
-  const rows = goodRows(row, z.looseObject({ results: z.unknown() }).safeParse(body).data?.results);
+  const rows = rowsIn(row, body);
   return [...new Set(rows.flatMap(({ dbm }) => (dbm === null ? [] : [dbm])))];
 }
 
