@@ -1,11 +1,11 @@
 /**
  * What crosses between the main thread and the thread that owns SQLite: requests and replies are plain data, many rows
- * at a time. `Store` (store/store.ts) implements the requests, `StoreClient` (live/disk/store-client.ts) sends them.
+ * at a time. `Store` (store/store.ts) implements the requests, `StoreClient` (live/store-client.ts) sends them.
  */
 import type { TimeQuality } from '../../contract/envelope.ts';
 import type { Lane } from '../../contract/lanes.ts';
 import type { StorageFault } from '../../platform/errors.ts';
-import type { Row, RowId } from './row.ts';
+import { positionOf, type Row, type RowId } from './row.ts';
 
 /** Why a message left the buffer without being delivered. */
 export type DropReason =
@@ -21,6 +21,14 @@ export type DropReason =
 export interface RowRef {
   readonly lane: Lane;
   readonly id: RowId;
+}
+
+/** Rows by lane. They may be thousands: as an object for each, they would cost ten times as much on both sides. */
+export type LaneIds = ReadonlyMap<Lane, readonly RowId[]>;
+
+export function idsByLane(refs: Iterable<RowRef>): LaneIds {
+  const by_lane = Map.groupBy(refs, ({ lane }) => lane);
+  return new Map(Array.from(by_lane, ([lane, its]) => [lane, its.map(({ id }) => id)]));
 }
 
 /** Rows of one lane that left the buffer together. `lo` and `hi` are of one epoch. */
@@ -42,6 +50,11 @@ export interface Drop {
   /** First and last sequence number between which the dropped ones lie. */
   readonly lo: number;
   readonly hi: number;
+}
+
+export function dropOf({ lane, rows, lo, hi }: Omit<Removal, 'why'>, reason: DropReason): Drop {
+  const { epoch, seq } = positionOf(lo);
+  return { epoch, lane, reason, rows, lo: seq, hi: positionOf(hi).seq };
 }
 
 export type TaskState = 'pending' | 'running' | 'completed' | 'failed';
@@ -67,15 +80,15 @@ export interface Work {
   readonly rows: readonly Row[];
   /** Ids among `rows` that the main thread continues to hold: `take` skips them until they are released or delivered. */
   readonly held: readonly RowId[];
-  readonly delivered: readonly RowRef[];
+  readonly delivered: LaneIds;
   /** Batches, by their token, that were delivered whole. */
   readonly delivered_batches: readonly number[];
   /** Rows that the broker has but the cloud has not confirmed: kept, not taken again until `resendUnconfirmed`. */
-  readonly unconfirmed: readonly RowRef[];
+  readonly unconfirmed: LaneIds;
   /** The same for batches, by their token. */
   readonly unconfirmed_batches: readonly number[];
   /** Rows of retained topics that were not sent because a newer value was. */
-  readonly superseded: readonly RowRef[];
+  readonly superseded: LaneIds;
   /** Refused permanently. A row that left its lane meanwhile, evicted or superseded, was reported as dropped and is not kept. */
   readonly quarantined: readonly { readonly row: Row; readonly code: number; readonly reason: string }[];
   readonly journal: readonly JournalEntry[];
@@ -118,9 +131,12 @@ export interface Done {
 }
 
 /** Ranges of sequence numbers of an epoch that the cloud has stored. */
-export interface CloudAck {
+export interface Stored {
   readonly epoch: number;
   readonly ranges: readonly (readonly [lo: number, hi: number])[];
+}
+
+export interface CloudAck extends Stored {
   /** The last number given out in this epoch, if this run has begun it: no later one can have been stored. */
   readonly last_seq?: number | undefined;
 }
@@ -319,4 +335,32 @@ export interface StoreRequests {
   retryQuarantined(ids: readonly RowId[] | undefined): Done;
   discardQuarantined(ids: readonly RowId[] | undefined): Done;
   close(): void;
+}
+
+/** Ids from 1; replies come in the same order. The first message to the thread is the `StoreOptions`. */
+export type Request = {
+  [K in keyof StoreRequests]: {
+    readonly id: number;
+    readonly method: K;
+    readonly args: Parameters<StoreRequests[K]>;
+  };
+}[keyof StoreRequests];
+
+/** Id 0 is sent without a request and carries the result of opening. Only the caller knows the type of `value`. */
+export type Reply<T = unknown> =
+  | { readonly id: number; readonly value: T }
+  | { readonly id: number; readonly failure: Failure };
+
+/** An error class does not survive the crossing, so it goes as data. */
+export interface Failure {
+  readonly unavailable: boolean;
+  /** It may have been carried out. */
+  readonly unsure: boolean;
+  readonly fault: StorageFault | undefined;
+  readonly message: string;
+}
+
+/** Sent without a request. */
+export interface Notice {
+  readonly salvage: SalvageProgress;
 }

@@ -5,13 +5,16 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { lanes, type Lane } from '../../../src/contract/lanes.ts';
 import type { StoreClock } from '../../../src/kit/outbox/store/ages.ts';
-import type {
-  LaneDepth,
-  Opened,
-  OpenOptions,
-  StoreLimits,
-  StoreOptions,
-  Work,
+import {
+  idsByLane,
+  type JournalEntry,
+  type LaneDepth,
+  type Opened,
+  type OpenOptions,
+  type RowRef,
+  type StoreLimits,
+  type StoreOptions,
+  type Work,
 } from '../../../src/kit/outbox/protocol.ts';
 import { rowId, type Row, type RowId } from '../../../src/kit/outbox/row.ts';
 import { openStore, type Store } from '../../../src/kit/outbox/store/store.ts';
@@ -24,14 +27,11 @@ export const wide_limits: StoreLimits = {
   journal_rows_max: 100,
 };
 
-const empty_work: Work = {
+const empty_work = {
   rows: [],
   held: [],
-  delivered: [],
   delivered_batches: [],
-  unconfirmed: [],
   unconfirmed_batches: [],
-  superseded: [],
   quarantined: [],
   journal: [],
   dropped: [],
@@ -39,8 +39,33 @@ const empty_work: Work = {
   delivered_from_memory: 0,
 };
 
-export function work(parts: Partial<Work>): Work {
-  return { ...empty_work, ...parts };
+type Refs = 'delivered' | 'unconfirmed' | 'superseded';
+type WorkParts = Partial<Omit<Work, Refs> & Record<Refs, readonly RowRef[]>>;
+
+export function work({ delivered = [], unconfirmed = [], superseded = [], ...parts }: WorkParts): Work {
+  return {
+    ...empty_work,
+    ...parts,
+    delivered: idsByLane(delivered),
+    unconfirmed: idsByLane(unconfirmed),
+    superseded: idsByLane(superseded),
+  };
+}
+
+/** Rows `from` to `to` of an epoch, both included. */
+export function rowsOf(epoch: number, from: number, to: number, more: Partial<Row> = {}): Row[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => {
+    const seq = from + index;
+    const row = { channel: 'feed/asset/gps', time_ms: seq, mono_ms: null, body: `{"n":${seq}}` };
+    return { id: rowId({ epoch, seq }), lane: 'feed', ...row, ...more };
+  });
+}
+
+/** A task as the journal keeps it. */
+export function taskEntry(changes: Partial<JournalEntry> = {}): JournalEntry {
+  const task_id = '00000000-0000-4000-8000-0000000000aa';
+  const times = { received_ms: 1, updated_ms: 2, deadline_ms: null };
+  return { task_id, state: 'completed', dispatch: '{}', result: '{}', ...times, ...changes };
 }
 
 export function storeOptions(dir: string, limits: Partial<StoreLimits> = {}): StoreOptions {

@@ -1,36 +1,45 @@
 /** The cloud's acknowledgements: their way to the store, and what is sent again because none came. */
-import type { Stored } from './delivery.ts';
+import type { Stored } from '../protocol.ts';
 import type { Ledger } from './ledger.ts';
 import { joined, type Range } from '../ack-ranges.ts';
 import type { OutboxLog } from '../api.ts';
 import { texts } from '../texts.ts';
 import type { StoreClient } from './store-client.ts';
-import type { Dispatch } from './dispatch.ts';
 import type { Committer } from './committer.ts';
+import type { Numbering } from './numbering.ts';
 
 /** Epochs with ranges that wait; the lowest are forgotten. The cloud names again what the kit sends again. */
 const epochs_max = 16;
 /** Ranges of one epoch that wait; the lowest are forgotten. */
 const ranges_max = 10_000;
 
-interface CloudAcksOptions {
-  /** Resolves once everything that was acknowledged so far is in the store: it releases only what the broker has. */
-  readonly settled: () => Promise<void>;
-  readonly apply: (stored: Stored) => Promise<void>;
+interface CloudAcksParts {
+  readonly client: Pick<StoreClient, 'confirm' | 'resendUnconfirmed'>;
+  readonly committer: Pick<Committer, 'settled'>;
+  readonly ledger: Pick<Ledger, 'committed'>;
+  readonly numbering: Pick<Numbering, 'used'>;
+  readonly dispatch: () => { readonly is_connected: boolean; readonly touchAll: () => void };
   readonly failed: (error: unknown) => void;
+  readonly log: Pick<OutboxLog, 'warn'>;
+  /** Monotonic time. */
+  readonly now: () => number;
 }
 
 /**
- * The `down/ack` messages on their way to the store. They are taken in at any pace without waiting for the disk: what came
- * while one was being applied is joined, and goes next.
+ * The `down/ack` messages on their way to the store, and what is sent again because none came. They are taken in at any pace without
+ * waiting for the disk: what came while one was being applied is joined, and goes next.
  */
 export class CloudAcks {
-  readonly #options: CloudAcksOptions;
+  readonly #parts: CloudAcksParts;
+  readonly #resending: Resending;
   readonly #waiting = new Map<number, readonly Range[]>();
   #isBusy = false;
+  /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
+  #is_ignored_logged = false;
 
-  constructor(options: CloudAcksOptions) {
-    this.#options = options;
+  constructor(parts: CloudAcksParts) {
+    this.#parts = parts;
+    this.#resending = new Resending(parts.now);
   }
 
   /** Never waits. */
@@ -46,66 +55,62 @@ export class CloudAcks {
     if (this.#isBusy) return;
     this.#isBusy = true;
     try {
-      for (let epoch = this.#next(); epoch !== undefined; epoch = this.#next()) {
-        await this.#options.settled();
+      for (let [epoch] = this.#waiting.keys(); epoch !== undefined; [epoch] = this.#waiting.keys()) {
+        // The store releases only what it knows that the broker has.
+        await this.#parts.committer.settled(0);
         const ranges = this.#waiting.get(epoch) ?? [];
         this.#waiting.delete(epoch);
-        await this.#applied({ epoch, ranges });
+        await this.#apply({ epoch, ranges });
       }
     } catch (error) {
-      this.#options.failed(error);
+      this.#parts.failed(error);
     } finally {
       this.#isBusy = false;
     }
   }
 
-  #next(): number | undefined {
-    const [epoch] = this.#waiting.keys();
-    return epoch;
+  /** To be called now and then: sends again, in time, what the broker acknowledged and the cloud did not. */
+  async tick(): Promise<void> {
+    const due = this.#parts.dispatch().is_connected ? this.#resending.begin() : undefined;
+    if (due) this.#resending.resent(await this.#resend(due));
   }
 
-  async #applied(stored: Stored): Promise<void> {
-    try {
-      await this.#options.apply(stored);
-    } catch (error) {
-      const since = this.#waiting.get(stored.epoch) ?? [];
-      this.#waiting.set(stored.epoch, joined([...stored.ranges, ...since]).slice(-ranges_max));
+  /** The broker has forgotten what it acknowledged, and perhaps also what the cloud has not read yet. */
+  async sessionLost(): Promise<void> {
+    // What the broker acknowledged a moment ago is unconfirmed with the next commit.
+    await this.#parts.committer.settled(0).catch(() => undefined);
+    await this.#resend({ older_than_ms: 0, lazy: true });
+  }
+
+  /** Releases from the store what the cloud has acknowledged. Rejects when the disk refuses it; then nothing was released. */
+  async #apply(stored: Stored): Promise<void> {
+    const { client, ledger, dispatch, numbering, log } = this.#parts;
+    const { epoch, ranges } = stored;
+    const last_seq = numbering.used(epoch)?.[1];
+    const confirmed = await client.confirm({ ...stored, last_seq }).catch((error: unknown) => {
+      const since = this.#waiting.get(epoch) ?? [];
+      this.#waiting.set(epoch, joined([...ranges, ...since]).slice(-ranges_max));
       throw error;
-    }
-  }
-}
-
-interface AckReleaseOptions {
-  readonly client: Pick<StoreClient, 'confirm'>;
-  /** The last number given out in an epoch of this run. */
-  readonly lastSeq: (epoch: number) => number | undefined;
-  readonly ledger: Ledger;
-  readonly resender: Resender;
-  readonly dispatch: () => Dispatch;
-  readonly log: Pick<OutboxLog, 'warn'>;
-}
-
-/** Releases from the store what the cloud has acknowledged, counts it, and resumes what waited for it. */
-export class AckRelease {
-  readonly #options: AckReleaseOptions;
-  /** An acknowledgement that cannot be about our messages is logged once: it comes again with every connection. */
-  #is_ignored_logged = false;
-
-  constructor(options: AckReleaseOptions) {
-    this.#options = options;
-  }
-
-  /** Rejects with `StorageUnavailable` when the disk refuses it; then nothing was released. */
-  async apply(stored: Stored): Promise<void> {
-    const { client, lastSeq, ledger, resender, dispatch, log } = this.#options;
-    const confirmed = await client.confirm({ ...stored, last_seq: lastSeq(stored.epoch) });
+    });
     ledger.committed(confirmed, 0);
-    resender.acked(confirmed.released);
+    this.#resending.acked(confirmed.released);
     // Resumes lanes that waited because too many rows were unconfirmed.
     if (confirmed.released > 0) dispatch().touchAll();
     if (!confirmed.ignored || this.#is_ignored_logged) return;
     this.#is_ignored_logged = true;
-    log.warn({ epoch: stored.epoch, ...confirmed.ignored }, texts.ack_ignored);
+    log.warn({ epoch, ...confirmed.ignored }, texts.ack_ignored);
+  }
+
+  async #resend(due: Due): Promise<number> {
+    const { client, dispatch, failed } = this.#parts;
+    try {
+      const rows = await client.resendUnconfirmed(due);
+      if (rows > 0) dispatch().touchAll();
+      return rows;
+    } catch (error) {
+      failed(error);
+      return 0;
+    }
   }
 }
 
@@ -165,57 +170,5 @@ export class Resending {
     if (released === 0 || !was_silent || this.#interval_ms === first_ms) return;
     this.#interval_ms = first_ms;
     this.#last_ms = Number.NEGATIVE_INFINITY;
-  }
-}
-
-interface ResenderOptions {
-  readonly client: Pick<StoreClient, 'resendUnconfirmed'>;
-  readonly committer: Pick<Committer, 'settled'>;
-  readonly dispatch: () => Pick<Dispatch, 'is_connected' | 'touchAll'>;
-  readonly failed: (error: unknown) => void;
-  /** Monotonic time. */
-  readonly now: () => number;
-}
-
-/**
- * Sends messages again that the broker acknowledged and the cloud did not: in time, and at once when the broker has forgotten us.
- */
-export class Resender {
-  readonly #options: ResenderOptions;
-  readonly #resending: Resending;
-
-  constructor(options: ResenderOptions) {
-    this.#options = options;
-    this.#resending = new Resending(options.now);
-  }
-
-  /** The cloud acknowledged something; `released`: messages of which it was not known. */
-  acked(released: number): void {
-    this.#resending.acked(released);
-  }
-
-  /** To be called now and then. */
-  async tick(): Promise<void> {
-    const due = this.#options.dispatch().is_connected ? this.#resending.begin() : undefined;
-    if (due) this.#resending.resent(await this.#free(due));
-  }
-
-  /** The broker has forgotten what it acknowledged, and perhaps also what the cloud has not read yet. */
-  async sessionLost(): Promise<void> {
-    // What the broker acknowledged a moment ago is unconfirmed with the next commit.
-    await this.#options.committer.settled(0).catch(() => undefined);
-    await this.#free({ older_than_ms: 0, lazy: true });
-  }
-
-  async #free(due: Due): Promise<number> {
-    const { client, dispatch, failed } = this.#options;
-    try {
-      const rows = await client.resendUnconfirmed(due);
-      if (rows > 0) dispatch().touchAll();
-      return rows;
-    } catch (error) {
-      failed(error);
-      return 0;
-    }
   }
 }

@@ -9,7 +9,15 @@ import type { Lane } from '../../../contract/lanes.ts';
 import { StorageUnavailable, StorageUnsure } from '../../../platform/errors.ts';
 import { own_stalls, type Stalls } from '../../../platform/stalls.ts';
 import { backoff } from '../../../platform/time.ts';
-import { type Done, type Drop, failing, type JournalEntry, type RowRef, type Work } from '../protocol.ts';
+import {
+  type Done,
+  type Drop,
+  failing,
+  idsByLane,
+  type JournalEntry,
+  type RowRef,
+  type Work,
+} from '../protocol.ts';
 import type { LiveEvent } from './live-state.ts';
 import type { Live } from './outgoing.ts';
 import type { Row, RowId } from '../row.ts';
@@ -76,6 +84,11 @@ export class Committer {
     return this.#under_way?.rows ?? [];
   }
 
+  /** All rows that are not on disk, as far as is known. */
+  get unwritten(): readonly Live[] {
+    return [...this.rows_under_way, ...this.rows];
+  }
+
   /** Whether rows of this lane wait for the disk. */
   writes(lane: Lane): boolean {
     return [this.rows, this.rows_under_way].some((rows) =>
@@ -90,11 +103,12 @@ export class Committer {
 
   /** The memory of rows on disk whose deletion, or whose state, waits to be written, in rows that are known singly. */
   get refs(): number {
-    const { delivered, unconfirmed, superseded, delivered_batches, unconfirmed_batches } = this.#pending;
-    let batched = 0;
-    for (const { rows } of delivered_batches) batched += rows;
-    for (const { rows } of unconfirmed_batches) batched += rows;
-    return delivered.length + unconfirmed.length + superseded.length + Math.ceil(batched / rows_per_ref);
+    let [singly, batched] = [0, 0];
+    for (const each of this.#pending.outcomes) {
+      if ('rows' in each) batched += each.rows;
+      else singly += 1;
+    }
+    return singly + Math.ceil(batched / rows_per_ref);
   }
 
   /** How long the commit under way has not been answered while this process could receive an answer; 0 when there is none. */
@@ -111,21 +125,21 @@ export class Committer {
     this.#schedule(this.#pending.rows.length >= commit_rows_early ? 0 : soon_ms);
   }
 
-  /** Adds to the next commit what concerns rows that are on disk. */
-  add(part: (removals: Removals) => void, soon_ms: number): void {
-    part(this.#pending);
-    this.#schedule(this.#pending.delivered.length >= commit_refs_early ? 0 : soon_ms);
+  /** Notes what became of rows that are on disk: in any commit, in any order. */
+  settle(outcome: Outcome, soon_ms: number): void {
+    this.#pending.outcomes.push(outcome);
+    this.#schedule(this.#pending.outcomes.length >= commit_refs_early ? 0 : soon_ms);
   }
 
   /** Moves a row that was added before to the quarantine. */
   quarantine(row: Row, code: number, reason: string, soon_ms: number): void {
-    this.#pending.quarantined.push({ after: this.#order, value: { row, code, reason } });
+    this.#bind({ quarantined: { row, code, reason } });
     this.#schedule(soon_ms);
   }
 
   /** Notes that a row added before reports these drops. */
   reported(drops: readonly Drop[]): void {
-    this.#pending.reported.push({ after: this.#order, value: drops });
+    this.#bind({ reported: drops });
     this.#schedule(0);
   }
 
@@ -147,7 +161,7 @@ export class Committer {
 
   /** Resolves once the entry, and all that was added before it, is on disk. */
   async journal(entry: JournalEntry): Promise<void> {
-    this.#pending.journal.push({ after: this.#order, value: entry });
+    this.#bind({ journal: entry });
     await this.settled(0);
   }
 
@@ -159,12 +173,10 @@ export class Committer {
     if (this.#closed) throw new StorageUnavailable(texts.closed);
     const is_idle = isEmpty(this.#pending);
     if (is_idle && !this.#under_way) return;
-    const settled = new Promise<void>((resolve, reject) => {
-      const waiters = is_idle ? this.#under_way?.waiters : this.#pending.waiters;
-      waiters?.push({ after: this.#order, value: { resolve, reject } });
-    });
+    const waiter = Promise.withResolvers<void>();
+    this.#bind({ waiter }, is_idle ? this.#under_way : this.#pending);
     if (!is_idle || this.#unsure) this.#schedule(soon_ms);
-    await settled;
+    await waiter.promise;
   }
 
   /** Resolves once what was `tried` is on disk: each refusal is waited out. Rejects when the committer closes first. */
@@ -205,9 +217,13 @@ export class Committer {
     return this.#running ?? this.#unsure;
   }
 
+  #bind(what: Omit<Bound, 'after'>, to: Pending | undefined = this.#pending): void {
+    to?.bound.push({ after: this.#order, ...what });
+  }
+
   #schedule(soon_ms: number): void {
     if (this.#closed) return;
-    const isAwaited = this.#pending.waiters.length > 0 || (this.#unsure?.waiters.length ?? 0) > 0;
+    const isAwaited = [this.#pending, this.#unsure].some((each) => each?.bound.some(({ waiter }) => waiter));
     const not_before_ms = isAwaited ? this.#not_before_waiting_ms : this.#not_before_ms;
     const due_ms = Math.max(this.#options.now() + soon_ms, not_before_ms);
     if (due_ms >= this.#due_ms) return;
@@ -240,7 +256,7 @@ export class Committer {
     try {
       const done = await this.#options.commit({ ...this.#workOf(work), again });
       this.#options.written(work.rows, this.#answered(done));
-      for (const { value } of work.waiters) value.resolve();
+      for (const { waiter } of work.bound) waiter?.resolve();
     } catch (error) {
       const isUnsure = error instanceof StorageUnsure;
       if (isUnsure) this.#unsure = work;
@@ -288,24 +304,33 @@ export class Committer {
 
   /** All of them: those bound to later rows would wait at least as long. */
   #rejectWaiters(error: unknown, work?: Pending): void {
-    for (const pending of [work, this.#pending])
-      for (const { value } of pending?.waiters.splice(0) ?? []) value.reject(error);
+    for (const pending of [work, this.#pending]) {
+      if (!pending) continue;
+      const { bound } = pending;
+      pending.bound = bound.filter(({ waiter }) => !waiter);
+      for (const { waiter } of bound) waiter?.reject(error);
+    }
   }
 
-  #workOf(pending: Pending): Work {
+  #workOf({ rows, outcomes, bound, dropped, delivered_from_memory }: Pending): Work {
+    const rowsOf = (outcome: Outcome['outcome']) =>
+      idsByLane(outcomes.flatMap((each) => (each.outcome === outcome && 'id' in each ? [each] : [])));
+    const batchesOf = (outcome: Outcome['outcome']) =>
+      outcomes.flatMap((each) => (each.outcome === outcome && 'token' in each ? [each.token] : []));
+    const entries = bound.flatMap(({ journal }) => (journal ? [[journal.task_id, journal] as const] : []));
     return {
-      rows: pending.rows.map((live) => live.row),
-      held: this.#options.began(pending.rows),
-      delivered: pending.delivered,
-      delivered_batches: pending.delivered_batches.map(({ token }) => token),
-      unconfirmed: pending.unconfirmed,
-      unconfirmed_batches: pending.unconfirmed_batches.map(({ token }) => token),
-      superseded: pending.superseded,
-      quarantined: pending.quarantined.map(({ value }) => value),
-      journal: [...new Map(pending.journal.map(({ value }) => [value.task_id, value])).values()],
-      dropped: [...pending.dropped.values()],
-      delivered_from_memory: pending.delivered_from_memory,
-      reported: pending.reported.flatMap(({ value }) => value),
+      rows: rows.map((live) => live.row),
+      held: this.#options.began(rows),
+      delivered: rowsOf('delivered'),
+      delivered_batches: batchesOf('delivered'),
+      unconfirmed: rowsOf('unconfirmed'),
+      unconfirmed_batches: batchesOf('unconfirmed'),
+      superseded: rowsOf('superseded'),
+      quarantined: bound.flatMap(({ quarantined }) => quarantined ?? []),
+      journal: [...new Map(entries).values()],
+      dropped: [...dropped.values()],
+      delivered_from_memory,
+      reported: bound.flatMap(({ reported }) => reported ?? []),
     };
   }
 }
@@ -322,69 +347,47 @@ const commit_rows_max = 4_096;
 /** Characters of bodies in one commit, beyond the first row. */
 const commit_chars_max = 2 * 1024 * 1024;
 
-/** Bound to the rows that were added before it: it never precedes one of them. */
-interface Bound<T> {
+/** What depends on the rows that were added before it: it never precedes one of them. One of the parts is there. */
+interface Bound {
   /** `order` of the last row that was added before. */
   readonly after: number;
-  readonly value: T;
+  readonly quarantined?: Work['quarantined'][number];
+  readonly journal?: JournalEntry;
+  readonly reported?: readonly Drop[];
+  readonly waiter?: PromiseWithResolvers<void>;
 }
 
-/** A batch whose rows the thread remembers by their numbers until they are removed. */
-interface BatchRef {
-  readonly token: number;
-  readonly rows: number;
-}
+/** What became of a row on disk, or of a batch whose rows the thread remembers by their numbers until they are removed. */
+type Outcome =
+  | (RowRef & { readonly outcome: 'delivered' | 'unconfirmed' | 'superseded' })
+  | { readonly token: number; readonly rows: number; readonly outcome: 'delivered' | 'unconfirmed' };
 
-/** What concerns rows that are on disk already: in any commit, in any order. */
-interface Removals {
-  readonly delivered: RowRef[];
-  readonly delivered_batches: BatchRef[];
-  readonly unconfirmed: RowRef[];
-  readonly unconfirmed_batches: BatchRef[];
-  readonly superseded: RowRef[];
-}
-
-interface Waiter {
-  resolve(): void;
-  reject(error: unknown): void;
-}
-
-interface Pending extends Removals {
+/** Work that waits for the next commit. */
+interface Pending {
   rows: Live[];
-  readonly quarantined: Bound<{ readonly row: Row; readonly code: number; readonly reason: string }>[];
-  readonly journal: Bound<JournalEntry>[];
-  readonly reported: Bound<readonly Drop[]>[];
+  readonly outcomes: Outcome[];
+  bound: Bound[];
   /** Of messages that never were on disk. */
   readonly dropped: DropSums;
-  readonly waiters: Bound<Waiter>[];
   /** Counts go with a commit that happens anyway: by themselves they cause none, but for the last one of a run. */
   delivered_from_memory: number;
   counts_due: boolean;
 }
 
-/** Work that waits for the next commit, and its division into transactions. */
 function emptyPending(): Pending {
   return {
     rows: [],
-    delivered: [],
-    delivered_batches: [],
-    unconfirmed: [],
-    unconfirmed_batches: [],
-    superseded: [],
-    quarantined: [],
-    journal: [],
-    reported: [],
+    outcomes: [],
+    bound: [],
     dropped: new Map(),
-    waiters: [],
     delivered_from_memory: 0,
     counts_due: false,
   };
 }
 
-function isEmpty(pending: Pending): boolean {
-  const { dropped, delivered_from_memory, counts_due, ...parts } = pending;
+function isEmpty({ rows, outcomes, bound, dropped, delivered_from_memory, counts_due }: Pending): boolean {
   if (counts_due && delivered_from_memory > 0) return false;
-  return dropped.size === 0 && Object.values(parts).every((part: readonly unknown[]) => part.length === 0);
+  return rows.length === 0 && outcomes.length === 0 && bound.length === 0 && dropped.size === 0;
 }
 
 /** Splits off what the next transaction takes. */
@@ -393,19 +396,9 @@ function taken(pending: Pending): { readonly work: Pending; readonly rest: Pendi
   const rows = pending.rows.filter(({ state }) => state.disk !== 'no');
   const later = rows.splice(fitting(rows));
   const boundary = later[0]?.order ?? Number.POSITIVE_INFINITY;
-  const [quarantined, quarantined_later] = split(pending.quarantined, boundary);
-  const [journal, journal_later] = split(pending.journal, boundary);
-  const [reported, reported_later] = split(pending.reported, boundary);
-  const [waiters, waiters_later] = split(pending.waiters, boundary);
-  const rest = {
-    ...emptyPending(),
-    rows: later,
-    quarantined: quarantined_later,
-    journal: journal_later,
-    reported: reported_later,
-    waiters: waiters_later,
-  };
-  return { work: { ...pending, rows, quarantined, journal, reported, waiters }, rest };
+  const at = pending.bound.findIndex(({ after }) => after >= boundary);
+  const bound_later = at < 0 ? [] : pending.bound.splice(at);
+  return { work: { ...pending, rows }, rest: { ...emptyPending(), rows: later, bound: bound_later } };
 }
 
 /** Puts a refused commit back in front of what was gathered since. */
@@ -413,24 +406,12 @@ function kept(old: Pending, now: Pending): Pending {
   for (const drop of now.dropped.values()) addDrop(old.dropped, drop);
   return {
     rows: [...old.rows, ...now.rows],
-    delivered: [...old.delivered, ...now.delivered],
-    delivered_batches: [...old.delivered_batches, ...now.delivered_batches],
-    unconfirmed: [...old.unconfirmed, ...now.unconfirmed],
-    unconfirmed_batches: [...old.unconfirmed_batches, ...now.unconfirmed_batches],
-    superseded: [...old.superseded, ...now.superseded],
-    quarantined: [...old.quarantined, ...now.quarantined],
-    journal: [...old.journal, ...now.journal],
-    reported: [...old.reported, ...now.reported],
+    outcomes: [...old.outcomes, ...now.outcomes],
+    bound: [...old.bound, ...now.bound],
     dropped: old.dropped,
-    waiters: [...old.waiters, ...now.waiters],
     delivered_from_memory: old.delivered_from_memory + now.delivered_from_memory,
     counts_due: old.counts_due || now.counts_due,
   };
-}
-
-function split<T>(parts: readonly Bound<T>[], boundary: number): [Bound<T>[], Bound<T>[]] {
-  const at = parts.findIndex(({ after }) => after >= boundary);
-  return at < 0 ? [[...parts], []] : [parts.slice(0, at), parts.slice(at)];
 }
 
 /** How many of the first rows one commit takes. */

@@ -1,21 +1,9 @@
-/** Messages that the uplink has: in flight, acknowledged, kept for another connection, or returned to the disk. */
+/** Messages that the uplink has, and those that it had a moment ago: in flight, or kept for another connection. */
 import { AckRanges } from '../ack-ranges.ts';
-import { type Live, livesOf, outgoingId, type OutgoingMessage } from './outgoing.ts';
-import type { RowRef, TakenBatch } from '../protocol.ts';
-import { positionOf, type Row, type RowId } from '../row.ts';
-import { type Lane, laneRules } from '../../../contract/lanes.ts';
-import type { Backlog } from './backlog.ts';
-import type { LiveMoves } from './live-moves.ts';
-import type { StoreClient } from './store-client.ts';
+import type { Stored, TakenBatch } from '../protocol.ts';
+import { positionOf, type RowId } from '../row.ts';
 import { Fifo } from './fifo.ts';
-import type { AckRule } from '../api.ts';
-import { type Committer, removal_commit_ms } from './committer.ts';
-
-/** Numbers of an epoch that the cloud has stored. */
-export interface Stored {
-  readonly epoch: number;
-  readonly ranges: readonly (readonly [lo: number, hi: number])[];
-}
+import { livesOf, outgoingId, type OutgoingMessage } from './outgoing.ts';
 
 /** Acknowledgements of the cloud that are kept for one message in flight; the oldest is discarded. */
 const early_acks_max = 4;
@@ -78,68 +66,6 @@ function overlap({ epoch, ranges }: Stored, batch: TakenBatch): Stored['ranges']
   return ranges.filter(([first, last]) => first <= to && last >= from);
 }
 
-interface ReturnsOptions {
-  readonly client: Pick<StoreClient, 'release'>;
-  readonly moves: LiveMoves;
-  readonly backlog: () => Backlog;
-  readonly replay: Replay;
-  readonly diskFailed: (error: unknown) => void;
-}
-
-/** Returns messages that did not reach the broker to the disk, from where the backlog sends them again. */
-export class Returns {
-  readonly #options: ReturnsOptions;
-
-  constructor(options: ReturnsOptions) {
-    this.#options = options;
-  }
-
-  /** Takes messages that did not reach the broker, to send them again; `rest: false`: without a pause of their lanes. */
-  requeue(messages: readonly OutgoingMessage[], { rest = true } = {}): void {
-    const lives: Live[] = [];
-    const rows: RowRef[] = [];
-    const batches: number[] = [];
-    const touched = new Set<Lane>();
-    for (const outgoing of messages) {
-      const { content } = outgoing;
-      lives.push(...livesOf(outgoing));
-      if (content.kind === 'replay') this.#options.replay.requeue(outgoing);
-      if (content.kind === 'row') rows.push(content.row);
-      if (content.kind === 'batch') {
-        batches.push(content.batch.token);
-        touched.add(content.batch.lane);
-      }
-    }
-    const { released } = this.#options.moves.move(lives, 'taken_back');
-    this.#release([...rows, ...released], batches, touched);
-    if (rest) this.#rest(touched);
-  }
-
-  /** Moves messages from memory to the disk. */
-  spill(lives: readonly Live[], soon_ms?: number): void {
-    this.release(this.#options.moves.move(lives, 'taken_back', soon_ms).released);
-  }
-
-  /** Releases rows that the main thread holds and does not send. */
-  release(rows: readonly RowRef[]): void {
-    const touched = new Set<Lane>();
-    this.#release(rows, [], touched);
-    this.#rest(touched);
-  }
-
-  #release(rows: readonly RowRef[], batches: readonly number[], touched: Set<Lane>): void {
-    if (rows.length === 0 && batches.length === 0) return;
-    const refs = rows.map(({ id, lane }) => ({ id, lane }));
-    for (const { lane } of refs) touched.add(lane);
-    this.#options.client.release({ rows: refs, batches }).catch(this.#options.diskFailed);
-  }
-
-  /** Lanes whose rows were just released are paused for a moment. */
-  #rest(touched: ReadonlySet<Lane>): void {
-    for (const lane of touched) this.#options.backlog().rest(lane);
-  }
-}
-
 const remembered_ms = 1_000;
 /** A service that restarts reads within this time what a broker has kept for it. */
 const unconfirmed_ms = 60_000;
@@ -171,20 +97,9 @@ export class Replay {
 
   /** The broker acknowledged it. */
   remember(outgoing: OutgoingMessage, at_ms: number): void {
-    const { lane, channel, payload, retain, removal, rows, backlog } = outgoing;
-    this.#recent.push({
-      lane,
-      channel,
-      payload,
-      retain,
-      removal,
-      rows,
-      backlog,
-      id: outgoingId(outgoing),
-      ids: idsOf(outgoing),
-      at_ms,
-    });
-    this.#bytes += payload.length;
+    const { content: _, ...message } = outgoing;
+    this.#recent.push({ ...message, id: outgoingId(outgoing), ids: idsOf(outgoing), at_ms });
+    this.#bytes += message.payload.length;
     this.forget(at_ms);
   }
 
@@ -240,79 +155,4 @@ function idsOf({ content }: OutgoingMessage): readonly RowId[] | undefined {
   if (content.kind === 'replay') return content.ids;
   if (content.kind === 'batch') return unknown_ids;
   return content.kind === 'packet' ? content.lives.map(({ row }) => row.id) : undefined;
-}
-
-interface DeliveryOptions {
-  readonly committer: Committer;
-  readonly moves: LiveMoves;
-  /** The cloud acknowledged these before the PUBACK arrived. */
-  readonly confirm: (stored: Stored) => void;
-  /** The broker has this message. */
-  readonly sent: (row: Row) => void;
-}
-
-/** Handles a message that the broker acknowledged: removes it, or keeps it until the cloud has confirmed it. */
-export class Delivery {
-  ack: AckRule = 'auto';
-  readonly #options: DeliveryOptions;
-  #cloud_acks: boolean;
-
-  /** `cloud_acks`: the cloud sent a `down/ack` in an earlier run. */
-  constructor(options: DeliveryOptions, cloud_acks: boolean) {
-    this.#options = options;
-    this.#cloud_acks = cloud_acks;
-  }
-
-  /** The cloud sent a `down/ack` once. */
-  get cloud_acks(): boolean {
-    return this.#cloud_acks;
-  }
-
-  /** The cloud sent a `down/ack` in this run or, as is only known now, in an earlier one. */
-  cloudAckReceived(): void {
-    this.#cloud_acks = true;
-  }
-
-  /** The cloud has stored these rows: waiting for the disk is no longer necessary. */
-  confirmed({ epoch, ranges }: Stored): void {
-    const { committer, moves } = this.#options;
-    const waiting = [...committer.rows_under_way, ...committer.rows];
-    if (waiting.length === 0) return;
-    const named = new AckRanges(epoch, ranges);
-    for (const live of waiting) if (named.has(live.row.id)) moves.moveOne(live, 'confirmed');
-  }
-
-  /** The PUBACK arrived. `stored`: what the cloud had acknowledged before. */
-  acknowledged(outgoing: OutgoingMessage, stored: readonly Stored[]): void {
-    const { committer, moves, confirm, sent } = this.#options;
-    const { content } = outgoing;
-    const isConfirmed = stored.length > 0;
-    for (const live of livesOf(outgoing)) {
-      moves.moveOne(live, isConfirmed ? 'acknowledged_last' : 'acknowledged');
-      sent(live.row);
-    }
-    if (content.kind === 'row') {
-      const { row } = content;
-      moves.acknowledgedRow(row, !isConfirmed && this.needsCloud(row.lane) ? 'unconfirmed' : 'delivered');
-      sent(row);
-    }
-    if (content.kind === 'batch') {
-      const { token, lane, rows } = content.batch;
-      const list = this.needsCloud(lane) ? 'unconfirmed_batches' : 'delivered_batches';
-      committer.add((removals) => removals[list].push({ token, rows }), removal_commit_ms);
-      // Only the store can match the rows of a batch with the acknowledged ranges.
-      for (const each of stored) confirm(each);
-    }
-  }
-
-  /** Whose acknowledgement counts as delivery now. */
-  get delivered_to(): 'broker' | 'cloud' {
-    return this.needsCloud('feed') ? 'cloud' : 'broker';
-  }
-
-  /** Whether the cloud, and not the PUBACK alone, releases messages of this lane that are on disk. */
-  needsCloud(lane: Lane): boolean {
-    if (laneRules[lane].retain) return false;
-    return this.ack === 'cloud' || (this.ack === 'auto' && this.#cloud_acks);
-  }
 }

@@ -68,72 +68,56 @@ export class DiskState {
 }
 
 const file_look_every_ms = 1_000;
+const age_look_every_ms = 10_000;
+
+/** One look at a time: a thread that hangs must not find a queue of them. Returns what looks now. */
+function keepLooking(
+  every_ms: number,
+  signal: AbortSignal,
+  failed: (error: unknown) => void,
+  look: () => Promise<void>,
+): () => void {
+  let isLooking = false;
+  const lookOnce = async (): Promise<void> => {
+    if (isLooking) return;
+    isLooking = true;
+    await look().catch(failed);
+    isLooking = false;
+  };
+  const lookNow = (): void => void lookOnce();
+  every(every_ms, signal, lookNow);
+  return lookNow;
+}
 
 interface LookOptions {
-  readonly client: Pick<StoreClient, 'look'>;
-  /** Commits are tried again and again: only they show that the disk takes anything. */
-  readonly isDiskFailing: () => boolean;
+  readonly client: Pick<StoreClient, 'look' | 'inspect'>;
+  readonly disk: DiskState;
   readonly seen: (done: Done) => void;
   readonly failed: (error: unknown) => void;
 }
 
 /**
  * Looks once a second whether the buffer file is still where it was opened: while nothing is written, no commit notices that it was
- * deleted or replaced.
+ * deleted or replaced. While the disk fails, commits are tried again and again: only they show that it takes anything.
  */
-export function lookAtFile({ client, isDiskFailing, seen, failed }: LookOptions, signal: AbortSignal): void {
-  let isLooking = false;
-  const look = async (): Promise<void> => {
-    try {
-      const done = await client.look();
-      if (!isDiskFailing()) seen(done);
-    } catch (error) {
-      failed(error);
-    } finally {
-      isLooking = false;
-    }
-  };
-  every(file_look_every_ms, signal, () => {
-    // One look at a time: a thread that hangs must not find a queue of them.
-    if (isLooking || isDiskFailing()) return;
-    isLooking = true;
-    void look();
+export function lookAtFile({ client, disk, seen, failed }: LookOptions, signal: AbortSignal): void {
+  keepLooking(file_look_every_ms, signal, failed, async () => {
+    const done = disk.isFailing ? undefined : await client.look();
+    if (done && !disk.isFailing) seen(done);
   });
 }
 
-const age_look_every_ms = 10_000;
-
 /** The age of the oldest row on disk: requested periodically, since it has to be read. */
 export class Oldest {
-  readonly #client: Pick<StoreClient, 'inspect'>;
-  readonly #failed: (error: unknown) => void;
-  #ms: number | null = null;
-  #is_looking = false;
-
-  constructor(client: Pick<StoreClient, 'inspect'>, signal: AbortSignal, failed: (error: unknown) => void) {
-    this.#client = client;
-    this.#failed = failed;
-    every(age_look_every_ms, signal, () => void this.#look());
-    void this.#look();
-  }
-
   /** When it was observed, as known some seconds ago; null when there is none. */
-  get ms(): number | null {
-    return this.#ms;
-  }
+  ms: number | null = null;
 
-  /** One look at a time: a thread that hangs must not find a queue of them. */
-  async #look(): Promise<void> {
-    if (this.#is_looking) return;
-    this.#is_looking = true;
-    try {
-      const { lanes: found } = await this.#client.inspect();
+  constructor({ client, failed }: Pick<LookOptions, 'client' | 'failed'>, signal: AbortSignal) {
+    const look = keepLooking(age_look_every_ms, signal, failed, async () => {
+      const { lanes: found } = await client.inspect();
       const times = Object.values(found).flatMap(({ oldest_ms }) => oldest_ms ?? []);
-      this.#ms = times.length > 0 ? Math.min(...times) : null;
-    } catch (error) {
-      this.#failed(error);
-    } finally {
-      this.#is_looking = false;
-    }
+      this.ms = times.length > 0 ? Math.min(...times) : null;
+    });
+    look();
   }
 }

@@ -9,12 +9,14 @@ import { type Lane, laneRules, lanes } from '../../../contract/lanes.ts';
 import { channels } from '../../../contract/topics.ts';
 import type { AckRule } from '../api.ts';
 import { Backlog, type BacklogForm, BatchSize } from './backlog.ts';
+import type { CloudAcks } from './cloud-acks.ts';
 import { type CommitFailure, type Committer, lazy_commit_ms, sync_commit_ms } from './committer.ts';
-import { Delivery, InFlight, Replay, Returns, type Stored } from './delivery.ts';
+import { InFlight, Replay } from './delivery.ts';
+import type { DiskState } from './disk-health.ts';
 import { Gate, type RefusedKind } from './gate.ts';
 import type { Ledger } from './ledger.ts';
+import { Moves } from './moves.ts';
 import { LiveLanes, RetainedOrder } from './queue.ts';
-import { LiveMoves } from './live-moves.ts';
 import {
   type ClockOffset,
   type Live,
@@ -24,6 +26,7 @@ import {
   outgoingOfLive,
   outgoingOfPacket,
 } from './outgoing.ts';
+import type { Stored } from '../protocol.ts';
 import type { Row, RowId } from '../row.ts';
 import type { StoreClient } from './store-client.ts';
 import { texts } from '../texts.ts';
@@ -35,115 +38,6 @@ const backlog_share = 10;
 const refs_max = 20_000;
 
 const sync_lanes = lanes.filter((lane) => laneRules[lane].durability === 'sync');
-
-interface SelectionOptions {
-  readonly committer: Committer;
-  readonly clockOffset: () => ClockOffset;
-  readonly live: LiveLanes;
-  readonly replay: Replay;
-  readonly backlog: Backlog;
-  readonly gate: Gate;
-  readonly order: RetainedOrder;
-  readonly batch: BatchSize;
-  readonly returns: Returns;
-  readonly moves: LiveMoves;
-}
-
-interface Now {
-  /** Whether the backlog may be read. */
-  readonly backlog: boolean;
-}
-
-/** Selects the next message: the most important lanes, then replayed messages, then live telemetry beside the backlog. */
-class Selection {
-  /** Live telemetry leaves in packets of this time; 0: every message at once. */
-  packet_ms = 0;
-  readonly #options: SelectionOptions;
-  #turn = 0;
-
-  constructor(options: SelectionOptions) {
-    this.#options = options;
-  }
-
-  /** Undefined when there is none now. */
-  next(now: Now): OutgoingMessage | undefined {
-    const { live, order } = this.#options;
-    for (;;) {
-      const urgent = this.#nextLive(() => live.shiftUrgent());
-      const outgoing = urgent ?? this.#nextReplay() ?? this.#nextShared(now);
-      if (!outgoing || order.admits(outgoing)) return outgoing;
-      this.#supersede(outgoing);
-    }
-  }
-
-  #nextShared({ backlog }: Now): OutgoingMessage | undefined {
-    this.#turn = (this.#turn + 1) % backlog_share;
-    const first = backlog && this.#turn === 0 ? this.#nextBacklog() : undefined;
-    return (
-      first ?? this.#nextTelemetry() ?? (backlog ? (this.#nextBehind() ?? this.#nextBacklog()) : undefined)
-    );
-  }
-
-  /** While a message that is on disk first waits for the disk, what may belong to it waits too. */
-  #nextBehind(): OutgoingMessage | undefined {
-    const { committer, live } = this.#options;
-    const isOvertaking = sync_lanes.some((lane) => committer.writes(lane));
-    return isOvertaking ? undefined : this.#nextLive(() => live.shiftBehind());
-  }
-
-  #nextReplay(): OutgoingMessage | undefined {
-    const outgoing = this.#options.replay.shift();
-    if (!outgoing || this.#options.gate.allows(outgoing.channel, outgoingId(outgoing), outgoing.retain))
-      return outgoing;
-    this.#options.replay.requeue(outgoing);
-    return undefined;
-  }
-
-  #nextTelemetry(): OutgoingMessage | undefined {
-    if (this.packet_ms === 0 || this.#options.batch.rows === 1)
-      return this.#nextLive(() => this.#options.live.shiftTelemetry());
-    const rows_max = Math.min(packet_rows_max, this.#options.batch.rows);
-    const lives = this.#options.live.shiftPacket(performance.now(), this.packet_ms, rows_max);
-    for (const live of lives) this.#options.moves.moveOne(live, 'handed_out');
-    return lives.length > 0 ? outgoingOfPacket(lives, this.#options.clockOffset()) : undefined;
-  }
-
-  #nextLive(shift: () => Live | undefined): OutgoingMessage | undefined {
-    for (let live = shift(); live; live = shift()) {
-      if (this.#options.gate.allows(live.row.channel, live.row.id, isKept(live))) {
-        this.#options.moves.moveOne(live, 'handed_out');
-        return outgoingOfLive(live, this.#options.clockOffset());
-      }
-      this.#options.returns.spill([live]);
-    }
-    return undefined;
-  }
-
-  #nextBacklog(): OutgoingMessage | undefined {
-    // While the disk refuses, what is delivered cannot be deleted: the memory for that is bounded.
-    if (this.#options.committer.refs >= refs_max) return undefined;
-    let found: OutgoingMessage | undefined;
-    const kept: OutgoingMessage[] = [];
-    for (let outgoing = this.#options.backlog.shift(); outgoing; outgoing = this.#options.backlog.shift()) {
-      if (this.#options.gate.allows(outgoing.channel, outgoingId(outgoing), outgoing.retain)) {
-        found = outgoing;
-        break;
-      }
-      kept.push(outgoing);
-    }
-    if (kept.length > 0) this.#options.returns.requeue(kept);
-    return found;
-  }
-
-  /** A newer value of its retained topic was handed out before. */
-  #supersede({ content }: OutgoingMessage): void {
-    const { committer, moves } = this.#options;
-    if (content.kind === 'live') moves.moveOne(content.live, 'superseded');
-    if (content.kind !== 'row') return;
-    const { id, lane } = content.row;
-    committer.add(({ superseded }) => superseded.push({ id, lane }), sync_commit_ms);
-  }
-}
 
 /** Whether the broker keeps it for later subscribers; a removal is for present ones. */
 function isKept({ row: { lane, body } }: Live): boolean {
@@ -174,15 +68,13 @@ interface DispatchOptions {
   readonly client: StoreClient;
   readonly ledger: Ledger;
   readonly committer: Committer;
+  readonly disk: DiskState;
+  readonly cloud_acks: CloudAcks;
+  /** The cloud sent a `down/ack` in an earlier run. */
+  readonly hadCloudAcks: boolean;
   readonly form: BacklogForm;
-  readonly cloud_acks: boolean;
   readonly clockOffset: () => ClockOffset;
-  readonly isDiskFailing: () => boolean;
   readonly diskFailed: (error: unknown) => void;
-  /** Frees the messages that wait for the cloud's acknowledgement, at once. */
-  readonly resend: () => void;
-  /** The cloud acknowledged these before the PUBACK arrived. */
-  readonly confirm: (stored: Stored) => void;
   /** The broker has this message. */
   readonly sent: (row: Row) => void;
   readonly log: {
@@ -191,67 +83,43 @@ interface DispatchOptions {
   };
 }
 
+interface Now {
+  /** Whether the backlog may be read. */
+  readonly backlog: boolean;
+}
+
 export class Dispatch {
   readonly #options: DispatchOptions;
-  readonly #committer: Committer;
   readonly #backlog: Backlog;
   readonly #gate: Gate;
   readonly #order = new RetainedOrder();
-  readonly #selection: Selection;
   readonly #replay = new Replay();
   readonly #live = new LiveLanes();
   readonly #in_flight = new InFlight();
-  readonly #returns: Returns;
   readonly #batch: BatchSize;
-  readonly #moves: LiveMoves;
-  readonly #delivery: Delivery;
+  readonly #moves: Moves;
   readonly #quarantine_log: CountedLine;
   #link: Connected | undefined;
+  #turn = 0;
 
   constructor(options: DispatchOptions) {
+    const { client, form, ledger, log } = options;
     this.#options = options;
-    this.#committer = options.committer;
-    this.#batch = new BatchSize(options.form);
-    this.#moves = new LiveMoves({
-      ...options,
-      live: this.#live,
-      backlog: () => this.#backlog,
-      canQueue: (channel) => this.#canQueue(channel),
-      isOutdated: (channel, id) => this.#order.isOutdated(channel, id),
-      needsCloud: (lane) => this.#delivery.needsCloud(lane),
-      ready: () => this.#ready(),
-    });
-    this.#delivery = new Delivery({ ...options, moves: this.#moves }, options.cloud_acks);
-    this.#gate = new Gate(now, options.log);
-    this.#returns = new Returns({
-      ...options,
-      moves: this.#moves,
-      backlog: () => this.#backlog,
-      replay: this.#replay,
-    });
-    this.#quarantine_log = new CountedLine(
-      (facts) => options.log.warn(facts, texts.message_quarantined),
-      now,
-    );
+    this.#batch = new BatchSize(form);
+    this.#gate = new Gate(now, log);
+    this.#quarantine_log = new CountedLine((facts) => log.warn(facts, texts.message_quarantined), now);
+    const ready = (): void => this.#ready();
     this.#backlog = new Backlog({
-      client: options.client,
-      form: options.form,
-      alarms: () => options.ledger.depth.alarm.rows,
-      ready: () => this.#ready(),
+      client,
+      form,
+      alarms: () => ledger.depth.alarm.rows,
+      ready,
       failed: options.diskFailed,
-      requeue: (messages) => this.#returns.requeue(messages, { rest: false }),
+      requeue: (messages) => this.#moves.requeue(messages, { rest: false }),
     });
-    this.#selection = new Selection({
-      ...options,
-      live: this.#live,
-      replay: this.#replay,
-      backlog: this.#backlog,
-      gate: this.#gate,
-      order: this.#order,
-      batch: this.#batch,
-      returns: this.#returns,
-      moves: this.#moves,
-    });
+    const canQueue = (channel: string): boolean => this.#canQueue(channel);
+    const queues = { live: this.#live, backlog: this.#backlog, replay: this.#replay, order: this.#order };
+    this.#moves = new Moves({ ...options, ...queues, canQueue, ready }, options.hadCloudAcks);
   }
 
   // --- Accepted messages come in --------------------------------------------------------------------------------
@@ -259,7 +127,7 @@ export class Dispatch {
   /** A new message: to the broker at once if its lane allows and it has subscribers, else to the disk. */
   accept(live: Live): void {
     const is_sync = laneRules[live.row.lane].durability === 'sync';
-    this.#moves.moveOne(live, 'accepted', is_sync ? sync_commit_ms : lazy_commit_ms);
+    this.#moves.move([live], 'accepted', is_sync ? sync_commit_ms : lazy_commit_ms);
   }
 
   /** A commit takes these now. Returns the rows that stay in memory, to be sent as soon as they are on disk. */
@@ -270,7 +138,7 @@ export class Dispatch {
 
   /** These rows are on disk now. */
   written(lives: readonly Live[]): void {
-    this.#returns.release(this.#moves.move(lives, 'written').released);
+    this.#moves.move(lives, 'written');
   }
 
   /** The disk refused these rows, or does not answer: they go out from memory if they may, with all that waits. */
@@ -281,14 +149,14 @@ export class Dispatch {
 
   /** The disk fails: sends the rows that wait for it from memory. */
   sendUnwritten(): void {
-    this.#moves.move([...this.#committer.rows_under_way, ...this.#committer.rows], 'disk_away');
+    this.#moves.move(this.#options.committer.unwritten, 'disk_away');
   }
 
   /** The disk is late: sync messages leave from memory, and are written all the same. */
   #sendLate(): void {
-    const waiting = [...this.#committer.rows_under_way, ...this.#committer.rows];
+    const { unwritten } = this.#options.committer;
     this.#moves.move(
-      waiting.filter(({ row }) => laneRules[row.lane].durability === 'sync'),
+      unwritten.filter(({ row }) => laneRules[row.lane].durability === 'sync'),
       'disk_away',
     );
   }
@@ -297,15 +165,14 @@ export class Dispatch {
 
   /** The connection is up. */
   connected(link: Connected): void {
-    this.#delivery.ack = link.ack;
+    const { cloud_acks, disk } = this.#options;
+    this.#moves.ack = link.ack;
     this.#gate.connected();
-    this.#replay.hasCloudAcks = this.#delivery.needsCloud('feed');
+    this.#replay.hasCloudAcks = this.#moves.needsCloud('feed');
     this.#replay.connected(link);
     this.#link = link;
-    // The broker has forgotten what it acknowledged, and perhaps also what the cloud has not read yet.
-    if (!link.session_present) this.#options.resend();
-    this.#selection.packet_ms = link.packet_ms;
-    if (this.#options.isDiskFailing()) this.sendUnwritten();
+    if (!link.session_present) void cloud_acks.sessionLost();
+    if (disk.isFailing) this.sendUnwritten();
     this.#backlog.open();
     this.#ready();
   }
@@ -314,7 +181,6 @@ export class Dispatch {
   setPacketMs(packet_ms: number): void {
     if (!this.#link || this.#link.packet_ms === packet_ms) return;
     this.#link = { ...this.#link, packet_ms };
-    this.#selection.packet_ms = packet_ms;
     this.#ready();
   }
 
@@ -325,14 +191,14 @@ export class Dispatch {
   /** The connection is gone: what was in flight is sent again. */
   disconnected(): void {
     this.#link = undefined;
-    this.#returns.requeue([...this.#in_flight.drain(), ...this.#backlog.close()]);
+    this.#moves.requeue([...this.#in_flight.drain(), ...this.#backlog.close()]);
     this.spillAll();
   }
 
   /** The next message to publish, or undefined when there is none now. `backlog: false` leaves the buffer alone. */
-  next(how: { readonly backlog: boolean }): OutgoingMessage | undefined {
+  next(how: Now): OutgoingMessage | undefined {
     if (!this.#link) return undefined;
-    const outgoing = this.#selection.next(how);
+    const outgoing = this.#select(how, this.#link.packet_ms);
     if (outgoing) this.#in_flight.add(outgoing);
     return outgoing;
   }
@@ -342,10 +208,10 @@ export class Dispatch {
     if (!this.#in_flight.has(outgoing)) return;
     const stored = this.#in_flight.remove(outgoing);
     if (!this.#gate.acknowledged(outgoing, hasSubscribers)) {
-      this.#returns.requeue([outgoing]);
+      this.#moves.requeue([outgoing]);
       return;
     }
-    this.#delivery.acknowledged(outgoing, stored);
+    this.#moves.acknowledged(outgoing, stored);
     if (outgoing.backlog) this.#batch.accepted();
     if (!this.#isKept(outgoing)) this.#replay.remember(outgoing, now());
   }
@@ -354,7 +220,7 @@ export class Dispatch {
   requeue(outgoing: OutgoingMessage): void {
     if (!this.#in_flight.has(outgoing)) return;
     this.#in_flight.remove(outgoing);
-    this.#returns.requeue([outgoing]);
+    this.#moves.requeue([outgoing]);
   }
 
   /** How many rows fit one batch on this link, unless the broker has set a lower limit. */
@@ -397,7 +263,7 @@ export class Dispatch {
       case 'packet':
         this.#batch.shrink(outgoing.rows);
         this.#options.log.warn({ code, reason, batch_rows: this.#batch.rows }, texts.batch_refused);
-        this.#returns.requeue([outgoing]);
+        this.#moves.requeue([outgoing]);
         return;
       case 'live':
       case 'row':
@@ -416,54 +282,52 @@ export class Dispatch {
   ): void {
     const row = content.kind === 'live' ? content.live.row : content.row;
     this.#quarantine_log.write({ channel: row.channel, code, reason });
-    if (content.kind === 'live') this.#moves.moveOne(content.live, 'spilled');
-    this.#committer.quarantine(row, code, reason, lazy_commit_ms);
+    if (content.kind === 'live') this.#moves.move([content.live], 'spilled');
+    this.#options.committer.quarantine(row, code, reason, lazy_commit_ms);
   }
 
   /** The cloud has stored these: what is in flight among them needs no further acknowledgement after its PUBACK. */
   cloudStored(stored: Stored): void {
-    this.#delivery.cloudAckReceived();
-    this.#replay.hasCloudAcks = this.#delivery.needsCloud('feed');
+    this.#moves.cloud_acks = true;
+    this.#replay.hasCloudAcks = this.#moves.needsCloud('feed');
     this.#replay.cloudStored(stored);
     this.#in_flight.cloudStored(stored);
-    this.#delivery.confirmed(stored);
+    this.#moves.confirmed(stored);
+    this.#options.cloud_acks.add(stored);
   }
 
   // --- Timers ---------------------------------------------------------------------------------------------------
 
-  /** Sends what has waited too long to the disk. Answers what must be given up because the disk refuses. */
-  sweep({ disk }: { readonly disk: boolean }): readonly Live[] {
+  /** Sends what has waited too long to the disk; while the disk refuses, what has no room in memory is dropped. */
+  sweep(): void {
+    const disk = !this.#options.disk.isFailing;
     const patience_ms = spill_after_ms + (this.#link?.packet_ms ?? 0);
     const overdue = this.#live.shiftOverdue(now(), disk ? patience_ms : Infinity);
-    const { released, given_up } = this.#moves.move(overdue, disk ? 'taken_back' : 'overflowed', 0);
-    this.#returns.release(released);
+    this.#moves.move(overdue, disk ? 'taken_back' : 'overflowed', 0);
     if (disk) this.#spillInFlight(patience_ms);
     else if (this.#link) this.sendUnwritten();
-    if (disk && this.#link && this.#committer.unanswered_ms > late_commit_ms) this.#sendLate();
+    if (disk && this.#link && this.#options.committer.unanswered_ms > late_commit_ms) this.#sendLate();
     this.#replay.forget(now());
     this.#gate.tick();
     this.#quarantine_log.tick();
     this.#backlog.wake();
     this.#ready();
-    return given_up;
   }
 
   /** Writes everything that waits in memory. */
   spillAll(): void {
-    this.#returns.spill(this.#live.drain());
+    this.#moves.move(this.#live.drain(), 'taken_back');
   }
 
   /** Kinds of topics without subscribers of which messages are kept. */
   withoutSubscribers(): readonly string[] {
-    const { ledger } = this.#options;
-    return this.#gate.withoutSubscribers(
-      (lane) => ledger.depth[lane].rows > 0 || this.#committer.writes(lane),
-    );
+    const { ledger, committer } = this.#options;
+    return this.#gate.withoutSubscribers((lane) => ledger.depth[lane].rows > 0 || committer.writes(lane));
   }
 
   /** The file of an earlier run, which could not be read at the start, names a `down/ack`. */
   cloudAckFound(): void {
-    this.#delivery.cloudAckReceived();
+    this.#moves.cloud_acks = true;
   }
 
   /** Kinds of topics that the broker refuses now. */
@@ -472,8 +336,8 @@ export class Dispatch {
   }
 
   /** Which acknowledgement counts: whether the cloud has sent any, and to whom messages count as delivered. */
-  get delivery(): Pick<Delivery, 'cloud_acks' | 'delivered_to'> {
-    return this.#delivery;
+  get delivery(): Pick<Moves, 'cloud_acks' | 'delivered_to'> {
+    return this.#moves;
   }
 
   /** Messages of this run that wait in memory for the broker. */
@@ -497,6 +361,67 @@ export class Dispatch {
 
   // --- Within ---------------------------------------------------------------------------------------------------
 
+  /** The most important lanes, then replayed messages, then live telemetry beside the backlog; undefined when there is none now. */
+  #select(how: Now, packet_ms: number): OutgoingMessage | undefined {
+    for (;;) {
+      const urgent = this.#nextLive(() => this.#live.shiftUrgent());
+      const outgoing = urgent ?? this.#nextReplay() ?? this.#nextShared(how, packet_ms);
+      if (!outgoing || this.#order.admits(outgoing)) return outgoing;
+      this.#moves.supersede(outgoing);
+    }
+  }
+
+  #nextShared({ backlog }: Now, packet_ms: number): OutgoingMessage | undefined {
+    this.#turn = (this.#turn + 1) % backlog_share;
+    const first = backlog && this.#turn === 0 ? this.#nextBacklog() : undefined;
+    const telemetry = first ?? this.#nextTelemetry(packet_ms);
+    return telemetry ?? (backlog ? (this.#nextBehind() ?? this.#nextBacklog()) : undefined);
+  }
+
+  /** While a message that is on disk first waits for the disk, what may belong to it waits too. */
+  #nextBehind(): OutgoingMessage | undefined {
+    const isOvertaking = sync_lanes.some((lane) => this.#options.committer.writes(lane));
+    return isOvertaking ? undefined : this.#nextLive(() => this.#live.shiftBehind());
+  }
+
+  #nextReplay(): OutgoingMessage | undefined {
+    const outgoing = this.#replay.shift();
+    if (!outgoing || this.#isAllowed(outgoing)) return outgoing;
+    this.#replay.requeue(outgoing);
+    return undefined;
+  }
+
+  #nextTelemetry(packet_ms: number): OutgoingMessage | undefined {
+    if (packet_ms === 0 || this.#batch.rows === 1) return this.#nextLive(() => this.#live.shiftTelemetry());
+    const rows_max = Math.min(packet_rows_max, this.#batch.rows);
+    const lives = this.#live.shiftPacket(now(), packet_ms, rows_max);
+    this.#moves.move(lives, 'handed_out');
+    return lives.length > 0 ? outgoingOfPacket(lives, this.#options.clockOffset()) : undefined;
+  }
+
+  #nextLive(shift: () => Live | undefined): OutgoingMessage | undefined {
+    for (let live = shift(); live; live = shift()) {
+      const isAllowed = this.#gate.allows(live.row.channel, live.row.id, isKept(live));
+      this.#moves.move([live], isAllowed ? 'handed_out' : 'taken_back');
+      if (isAllowed) return outgoingOfLive(live, this.#options.clockOffset());
+    }
+    return undefined;
+  }
+
+  #nextBacklog(): OutgoingMessage | undefined {
+    // While the disk refuses, what is delivered cannot be deleted: the memory for that is bounded.
+    if (this.#options.committer.refs >= refs_max) return undefined;
+    const kept: OutgoingMessage[] = [];
+    let outgoing = this.#backlog.shift();
+    for (; outgoing && !this.#isAllowed(outgoing); outgoing = this.#backlog.shift()) kept.push(outgoing);
+    this.#moves.requeue(kept);
+    return outgoing;
+  }
+
+  #isAllowed(outgoing: OutgoingMessage): boolean {
+    return this.#gate.allows(outgoing.channel, outgoingId(outgoing), outgoing.retain);
+  }
+
   /** There is a connection, room in memory, and no pause of its kind of topic. */
   #canQueue(channel: string): boolean {
     if (this.#link === undefined || this.#live.full) return false;
@@ -506,7 +431,7 @@ export class Dispatch {
   /** What is not remembered: it was sent a second time to a cloud that does not acknowledge, or the disk keeps it until it does. */
   #isKept({ lane, content: { kind } }: OutgoingMessage): boolean {
     if (kind === 'replay') return !this.#replay.hasCloudAcks;
-    return (kind === 'row' || kind === 'batch') && this.#delivery.needsCloud(lane);
+    return (kind === 'row' || kind === 'batch') && this.#moves.needsCloud(lane);
   }
 
   #ready(): void {

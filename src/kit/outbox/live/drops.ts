@@ -7,6 +7,7 @@ import { drops_max } from '../../../contract/drops.ts';
 import type { Position } from '../../../contract/envelope.ts';
 import { channels } from '../../../contract/topics.ts';
 import type { Committer } from './committer.ts';
+import type { DiskState } from './disk-health.ts';
 import type { Ledger } from './ledger.ts';
 import { type Row, rowId, type RowId } from '../row.ts';
 
@@ -31,8 +32,7 @@ interface Episode {
 
 interface DropEpisodesOptions {
   readonly now: () => number;
-  /** Other programs have filled the disk. */
-  readonly isDiskFull: () => boolean;
+  readonly disk: Pick<DiskState, 'health'>;
   readonly log: Pick<OutboxLog, 'warn'>;
 }
 
@@ -91,7 +91,8 @@ export class DropEpisodes {
 
   /** Undefined: not for want of room, or reported in another way. */
   #causeOf(reason: DropReason): DropCause | undefined {
-    if (reason === 'evicted') return this.#options.isDiskFull() ? 'disk' : 'limit';
+    // Other programs may have filled the disk.
+    if (reason === 'evicted') return this.#options.disk.health.state === 'full' ? 'disk' : 'limit';
     return causes[reason];
   }
 }

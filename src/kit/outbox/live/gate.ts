@@ -98,106 +98,87 @@ interface PauseLengths {
 
 const lengths_default: PauseLengths = { first_ms: 1_000, max_ms: 30_000 };
 
-interface Pause {
-  until_ms: number;
-  readonly lengths: Iterator<number, never>;
+/** A kind of topic is not sent for now: after a growing pause, one message of the kind is let through as a probe. */
+class Pause {
+  readonly #now: () => number;
+  readonly #lengths: Iterator<number, never>;
+  #until_ms = 0;
+
+  constructor(now: () => number, { first_ms, max_ms }: PauseLengths) {
+    this.#now = now;
+    this.#lengths = backoff(first_ms, max_ms);
+    this.#lengthen();
+  }
+
+  /** Since when a probe is due, or will be. */
+  get until_ms(): number {
+    return this.#until_ms;
+  }
+
+  get isOn(): boolean {
+    return this.#now() < this.#until_ms;
+  }
+
+  /** Whether a message may be sent now: the first that asks after the pause is the probe. */
+  allows(): boolean {
+    if (this.isOn) return false;
+    this.#lengthen();
+    return true;
+  }
+
+  /** The probe may be sent now; the pauses after it are as long as before. */
+  end(): void {
+    this.#until_ms = this.#now();
+  }
+
+  #lengthen(): void {
+    this.#until_ms = this.#now() + this.#lengths.next().value;
+  }
 }
 
-/** Kinds of channels that are not sent for now: after a growing pause, one message of the kind is let through as a probe. */
-export class KindPauses {
-  readonly #paused = new Map<string, Pause>();
-  readonly #now: () => number;
-  readonly #lengths: PauseLengths;
-
-  constructor(now: () => number, lengths = lengths_default) {
-    this.#now = now;
-    this.#lengths = lengths;
-  }
-
-  /** Since when a probe is due; undefined while the kind is paused; -Infinity when it is not paused at all. */
-  probeDue(channel: string): number | undefined {
-    const pause = this.#of(channel);
-    if (!pause) return Number.NEGATIVE_INFINITY;
-    return this.#now() < pause.until_ms ? undefined : pause.until_ms;
-  }
-
-  /** Whether a message of this channel may be sent now. After a pause, the first that asks is the probe. */
-  allows(channel: string): boolean {
-    const pause = this.#of(channel);
-    if (!pause) return true;
-    if (this.#now() < pause.until_ms) return false;
-    this.#lengthen(pause);
-    return true;
-  }
-
-  /** The same question without asking for the probe. */
-  rests(channel: string): boolean {
-    const pause = this.#of(channel);
-    return pause !== undefined && this.#now() < pause.until_ms;
-  }
-
-  /** False: it was paused before. */
-  pause(channel: string): boolean {
-    if (this.#of(channel)) return false;
-    const pause = { until_ms: 0, lengths: backoff(this.#lengths.first_ms, this.#lengths.max_ms) };
-    this.#lengthen(pause);
-    this.#paused.set(channelKind(channel), pause);
-    return true;
-  }
-
-  resume(channel: string): void {
-    if (this.#paused.size > 0) this.#paused.delete(channelKind(channel));
-  }
-
-  has(kind: string): boolean {
-    return this.#paused.has(kind);
-  }
-
-  /** Every kind may send its probe now; the pauses after it are as long as before. */
-  probeAll(): void {
-    for (const pause of this.#paused.values()) pause.until_ms = this.#now();
-  }
-
-  clear(): void {
-    this.#paused.clear();
-  }
-
-  kinds(): readonly string[] {
-    return [...this.#paused.keys()];
-  }
-
-  #of(channel: string): Pause | undefined {
-    return this.#paused.size > 0 ? this.#paused.get(channelKind(channel)) : undefined;
-  }
-
-  #lengthen(pause: Pause): void {
-    pause.until_ms = this.#now() + pause.lengths.next().value;
-  }
+/** A kind without subscribers, and the lanes of the messages that were kept; a batch may be of any. */
+interface Unheard {
+  readonly pause: Pause;
+  readonly lanes: Set<Lane>;
 }
 
 /**
  * Tracks kinds of channels without subscribers. After PUBACK 0x10 (no matching subscribers) the message is kept, its kind
  * of channel is paused, and one message probes from time to time whether there are subscribers by then.
  */
-export class NoSubscribers extends KindPauses {
-  /** Lanes of the messages that were kept, by kind; a batch may be of any. */
-  readonly #lanes = new Map<string, Set<Lane>>();
+export class NoSubscribers {
+  readonly #now: () => number;
+  readonly #kinds = new Map<string, Unheard>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  allows(channel: string): boolean {
+    return this.#of(channel)?.pause.allows() ?? true;
+  }
+
+  /** Whether the kind is paused; starts no probe. */
+  rests(channel: string): boolean {
+    return this.#of(channel)?.pause.isOn ?? false;
+  }
 
   found(channel: string): void {
-    this.resume(channel);
-    if (this.#lanes.size > 0) this.#lanes.delete(channelKind(channel));
+    if (this.#kinds.size > 0) this.#kinds.delete(channelKind(channel));
   }
 
   missing(channel: string, lane: Lane): void {
-    this.pause(channel);
-    const kind = channelKind(channel);
-    this.#lanes.set(kind, (this.#lanes.get(kind) ?? new Set()).add(lane));
+    const known = this.#of(channel);
+    if (known) known.lanes.add(lane);
+    else {
+      const pause = new Pause(this.#now, lengths_default);
+      this.#kinds.set(channelKind(channel), { pause, lanes: new Set([lane]) });
+    }
   }
 
   /** A new connection may have other subscribers: every kind is probed at once. */
   reset(): void {
-    this.clear();
-    this.#lanes.clear();
+    this.#kinds.clear();
   }
 
   /**
@@ -206,9 +187,14 @@ export class NoSubscribers extends KindPauses {
    * message of a kind probes: whether it has subscribers by then is unknown.
    */
   withoutSubscribers(keeps: (lane: Lane) => boolean): readonly string[] {
-    return this.kinds()
-      .filter((kind) => [...(this.#lanes.get(kind) ?? [])].some(keeps))
+    return [...this.#kinds]
+      .filter(([, { lanes }]) => [...lanes].some(keeps))
+      .map(([kind]) => kind)
       .toSorted();
+  }
+
+  #of(channel: string): Unheard | undefined {
+    return this.#kinds.size > 0 ? this.#kinds.get(channelKind(channel)) : undefined;
   }
 }
 
@@ -243,6 +229,7 @@ interface Episode {
   readonly code: number;
   readonly reason: string;
   readonly suspects: Map<RowId, Suspect>;
+  pause: Pause | undefined;
   /** Refused since one of the kind was accepted. */
   in_a_row: number;
   accepted: number;
@@ -258,26 +245,19 @@ export interface RefusedKind {
   readonly reason: string;
 }
 
-interface RefusalsLog {
-  info(facts: object, sentence: string): void;
-  warn(facts: object, sentence: string): void;
-}
-
 /**
  * Tracks what the broker refuses by reason code. A wrong access rule or a quota concerns a kind of topic and not a single
  * message: the kind is paused and probed, and none of its messages is dropped. A single message is quarantined only on
  * evidence: it was refused repeatedly while others of its kind were accepted in between.
  */
 export class Refusals {
-  readonly #pauses: KindPauses;
   readonly #episodes = new Map<string, Episode>();
   readonly #now: () => number;
-  readonly #log: RefusalsLog;
+  readonly #log: GateLog;
   readonly #times: RefusalTimes;
   #suspects_held_until_ms = Number.NEGATIVE_INFINITY;
 
-  constructor(now: () => number, log: RefusalsLog, times = times_default) {
-    this.#pauses = new KindPauses(now, times.pauses);
+  constructor(now: () => number, log: GateLog, times = times_default) {
     this.#times = times;
     this.#now = now;
     this.#log = log;
@@ -285,27 +265,25 @@ export class Refusals {
 
   /** Whether the message may be sent now. A message that was refused before is a probe only when there is no other. */
   allows(channel: string, id: RowId): boolean {
-    if (this.#episodes.size === 0) return true;
-    const due_ms = this.#pauses.probeDue(channel);
-    if (due_ms === undefined) return false;
-    const isSuspect = this.#episodes.get(channelKind(channel))?.suspects.has(id) ?? false;
-    const held_until_ms = Math.max(due_ms + fresh_probe_ms, this.#suspects_held_until_ms);
-    if (isSuspect && this.#now() < held_until_ms) return false;
-    return this.#pauses.allows(channel);
+    const { pause, suspects } = this.#of(channel) ?? {};
+    if (pause?.isOn) return false;
+    const probe_ms = (pause?.until_ms ?? Number.NEGATIVE_INFINITY) + fresh_probe_ms;
+    const held_until_ms = Math.max(probe_ms, this.#suspects_held_until_ms);
+    if (suspects?.has(id) && this.#now() < held_until_ms) return false;
+    return pause?.allows() ?? true;
   }
 
   /** Whether the kind is paused; starts no probe. */
   rests(channel: string): boolean {
-    return this.#pauses.rests(channel);
+    return this.#of(channel)?.pause?.isOn ?? false;
   }
 
   accepted(channel: string): void {
-    if (this.#episodes.size === 0) return;
-    const episode = this.#episodes.get(channelKind(channel));
+    const episode = this.#of(channel);
     if (!episode) return;
     episode.accepted += 1;
     episode.in_a_row = 0;
-    this.#pauses.resume(channel);
+    episode.pause = undefined;
   }
 
   /** Returns whether the message itself is at fault; else it is to be sent again later. */
@@ -322,7 +300,7 @@ export class Refusals {
 
   /** A new connection may have other rights: every paused kind is probed at once. */
   reset(): void {
-    this.#pauses.probeAll();
+    for (const { pause } of this.#episodes.values()) pause?.end();
   }
 
   /** A new connection: messages that were refused before let others of their kind go first. */
@@ -333,7 +311,7 @@ export class Refusals {
   /** Ends episodes that are over. */
   tick(): void {
     for (const [kind, episode] of this.#episodes) {
-      if (this.#pauses.has(kind) || this.#now() - episode.last_refused_ms < this.#times.calm_ms) continue;
+      if (episode.pause || this.#now() - episode.last_refused_ms < this.#times.calm_ms) continue;
       this.#episodes.delete(kind);
       if (!episode.isLogged) continue;
       const { refused, since_ms, code } = episode;
@@ -348,16 +326,21 @@ export class Refusals {
       .map(([kind, { code, reason }]) => ({ kind, code, reason }));
   }
 
+  #of(channel: string): Episode | undefined {
+    return this.#episodes.size > 0 ? this.#episodes.get(channelKind(channel)) : undefined;
+  }
+
   #begin(kind: string, code: number, reason: string): Episode {
     const now_ms = this.#now();
     const counts = { in_a_row: 0, accepted: 0, refused: 0, last_refused_ms: now_ms, isLogged: false };
-    const episode = { since_ms: now_ms, code, reason, suspects: new Map<RowId, Suspect>(), ...counts };
+    const suspects = new Map<RowId, Suspect>();
+    const episode: Episode = { since_ms: now_ms, code, reason, suspects, pause: undefined, ...counts };
     this.#episodes.set(kind, episode);
     return episode;
   }
 
   #pause(channel: string, episode: Episode): void {
-    this.#pauses.pause(channel);
+    episode.pause ??= new Pause(this.#now, this.#times.pauses ?? lengths_default);
     if (episode.isLogged) return;
     episode.isLogged = true;
     const { code, reason, refused } = episode;

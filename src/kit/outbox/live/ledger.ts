@@ -5,14 +5,15 @@ import { addDrop, type Committer, type DropSums } from './committer.ts';
 import {
   type Done,
   type Drop,
+  dropOf,
   type DropReason,
   type LaneDepth,
   type Left,
   nothing_left,
   type Opened,
   type Removal,
+  type RowRef,
 } from '../protocol.ts';
-import { positionOf } from '../row.ts';
 
 /** What `kit-connector status` shows of the accounts. */
 export interface LedgerReport {
@@ -50,12 +51,12 @@ export class Ledger {
   #before: Left = nothing_left;
 
   /** Records what no commit would otherwise record. */
-  readonly #record: () => Pick<Committer, 'dropped' | 'delivered'>;
+  readonly #committer: Pick<Committer, 'dropped' | 'delivered'>;
 
-  readonly #episodes: Episodes | undefined;
+  readonly #episodes: Episodes;
 
-  constructor(opened: Opened, record: () => Pick<Committer, 'dropped' | 'delivered'>, episodes?: Episodes) {
-    this.#record = record;
+  constructor(opened: Opened, committer: Pick<Committer, 'dropped' | 'delivered'>, episodes: Episodes) {
+    this.#committer = committer;
     this.#episodes = episodes;
     this.#depth = opened.depth;
     this.#quarantined = opened.quarantined_rows;
@@ -97,18 +98,18 @@ export class Ledger {
   deliveredFromMemory(rows: number): void {
     this.#memory -= rows;
     this.#delivered += rows;
-    this.#record().delivered(rows);
+    this.#committer.delivered(rows);
   }
 
   /** A message that is not even taken into memory. */
-  refusedAtOnce(reason: DropReason, lane: Lane, id: number): void {
+  refusedAtOnce(reason: DropReason, row: RowRef): void {
     this.accepted();
-    this.droppedFromMemory(reason, lane, id);
+    this.droppedFromMemory(reason, row);
   }
 
-  droppedFromMemory(reason: DropReason, lane: Lane, id: number): void {
+  droppedFromMemory(reason: DropReason, { lane, id }: RowRef): void {
     this.#memory -= 1;
-    this.#record().dropped(this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason));
+    this.#committer.dropped(this.#drop({ lane, why: reason, rows: 1, bytes: 0, lo: id, hi: id }, reason));
   }
 
   /** A commit was answered; `from_memory` rows are now on disk instead. */
@@ -167,10 +168,8 @@ export class Ledger {
 
   #drop(removal: Removal, reason: DropReason): Drop {
     this.#addDropped(reason, removal.rows);
-    this.#episodes?.dropped(removal.lane, reason, removal.rows);
-    const { epoch, seq: lo } = positionOf(removal.lo);
-    const { lane, rows } = removal;
-    const drop = { epoch, lane, reason, rows, lo, hi: positionOf(removal.hi).seq };
+    this.#episodes.dropped(removal.lane, reason, removal.rows);
+    const drop = dropOf(removal, reason);
     addDrop(this.#unreported, drop);
     return drop;
   }

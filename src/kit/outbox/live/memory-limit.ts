@@ -2,6 +2,7 @@
 import { lanes } from '../../../contract/lanes.ts';
 import type { Committer } from './committer.ts';
 import type { Dispatch } from './dispatch.ts';
+import type { DiskState } from './disk-health.ts';
 import type { Ledger } from './ledger.ts';
 import { isAcknowledged } from './live-state.ts';
 import { isRetained, type Live } from './outgoing.ts';
@@ -21,17 +22,16 @@ interface MemoryParts {
   readonly ledger: Ledger;
   readonly committer: Committer;
   readonly dispatch: Dispatch;
+  readonly disk: DiskState;
 }
 
 export class MemoryLimit {
   readonly #parts: MemoryParts;
-  readonly #isDiskFailing: () => boolean;
   #unchecked_rows = 0;
   #unchecked_chars = 0;
 
-  constructor(parts: MemoryParts, isDiskFailing: () => boolean) {
+  constructor(parts: MemoryParts) {
     this.#parts = parts;
-    this.#isDiskFailing = isDiskFailing;
   }
 
   /** A message was accepted into memory. */
@@ -45,14 +45,14 @@ export class MemoryLimit {
   apply(): void {
     this.#unchecked_rows = 0;
     this.#unchecked_chars = 0;
-    keepWithinLimits(this.#parts, this.#isDiskFailing());
+    keepWithinLimits(this.#parts);
   }
 }
 
-function keepWithinLimits(parts: MemoryParts, is_disk_failing: boolean): void {
-  const { ledger, committer, dispatch } = parts;
-  const rows_max = is_disk_failing ? memory_rows_max : memory_rows_burst_max;
-  if (is_disk_failing) forgetReplaced(parts);
+function keepWithinLimits(parts: MemoryParts): void {
+  const { ledger, committer, dispatch, disk } = parts;
+  const rows_max = disk.isFailing ? memory_rows_max : memory_rows_burst_max;
+  if (disk.isFailing) forgetReplaced(parts);
   if (ledger.memory_rows > rows_max) forgetAcknowledged(parts);
   let chars_over = dispatch.live_chars - memory_chars_max;
   for (const live of committer.rows) chars_over += live.row.body.length;
@@ -65,7 +65,7 @@ function keepWithinLimits(parts: MemoryParts, is_disk_failing: boolean): void {
       chars_over -= live.row.body.length;
       return true;
     });
-    for (const { row } of given_up) ledger.droppedFromMemory('memory_full', row.lane, row.id);
+    for (const { row } of given_up) ledger.droppedFromMemory('memory_full', row);
   }
 }
 

@@ -7,7 +7,8 @@ import type { ClockOffset, Live } from './outgoing.ts';
 import { positionOf, rowId, seq_max } from '../row.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { backoff } from '../../../platform/time.ts';
-import type { Stored } from './delivery.ts';
+import type { Stored } from '../protocol.ts';
+import type { StoreClient } from './store-client.ts';
 import { texts } from '../texts.ts';
 
 /** The share of the numbers of an epoch after which a new one is requested. */
@@ -131,7 +132,7 @@ const claim_step_max = 16;
 
 interface RolloverOptions {
   readonly numbering: Numbering;
-  readonly begin: (min: number) => Promise<number>;
+  readonly client: Pick<StoreClient, 'beginEpoch'>;
   readonly observe: (epoch: number) => void;
   readonly log: OutboxLog;
   readonly now: () => number;
@@ -191,11 +192,11 @@ export class EpochRollover {
   }
 
   async #begin(min: number): Promise<number> {
-    const { numbering, begin, observe, log } = this.#options;
+    const { numbering, client, observe, log } = this.#options;
     const before = numbering.epoch;
     // An epoch that was begun without the store has to be known there: the cloud will acknowledge it.
     const isUnknown = before > this.#stored;
-    this.#stored = await begin(isUnknown ? before : Math.max(min, before + 1));
+    this.#stored = await client.beginEpoch(isUnknown ? before : Math.max(min, before + 1));
     if (this.#stored > numbering.epoch) {
       numbering.begin(this.#stored);
       log.info({ before, epoch: this.#stored }, texts.epoch_began);

@@ -10,12 +10,11 @@ import type { Stalls } from '../../../platform/stalls.ts';
 import { every, within } from '../../../platform/time.ts';
 import type { Appender, Conclusion, Draft, Journal, OutboxLog } from '../api.ts';
 import type { BacklogForm } from './backlog.ts';
-import { AckRelease, CloudAcks, Resender } from './cloud-acks.ts';
+import { CloudAcks } from './cloud-acks.ts';
 import { type CommitFailure, Committer } from './committer.ts';
 import { DiskState, lookAtFile, Oldest } from './disk-health.ts';
 import { Dispatch } from './dispatch.ts';
 import { DropEpisodes, DropReports } from './drops.ts';
-import type { Stored } from './delivery.ts';
 import { EpochRollover, Numbering, type Numbers } from './numbering.ts';
 import { Ledger, type LedgerReport } from './ledger.ts';
 import { MemoryLimit } from './memory-limit.ts';
@@ -34,6 +33,7 @@ import type {
   QuarantinedMessage,
   QuarantinedRow,
   Salvage,
+  Stored,
   StoreLimits,
 } from '../protocol.ts';
 import { hoursSince2026, positionOf, type Row, type RowId } from '../row.ts';
@@ -115,7 +115,6 @@ export class Outbox implements Appender, Journal {
   readonly #log: OutboxLog;
   readonly #cloud_acks: CloudAcks;
   readonly #drop_reports: DropReports;
-  readonly #resender: Resender;
   readonly #end = new AbortController();
   readonly #oldest: Oldest;
   readonly #disk: DiskState;
@@ -124,20 +123,18 @@ export class Outbox implements Appender, Journal {
   readonly #note: (epoch: number) => boolean;
 
   constructor(client: StoreClient, opened: Opened, options: OutboxOptions) {
+    const { log } = options;
+    const failed = (error: unknown): void => this.#diskFailed(error);
     this.#client = client;
-    this.#log = options.log;
+    this.#log = log;
     this.#note = (epoch) => noteRest(options, epoch, this.#committer);
     this.opened = opened;
     this.crashed = client.closed;
     this.left_open = opened.open_tasks;
-    this.#disk = new DiskState(opened, options.log);
-    const isDiskFull = (): boolean => this.#disk.health.state === 'full';
-    this.drop_episodes = new DropEpisodes({ now, isDiskFull, log: options.log });
-    this.#ledger = new Ledger(opened, () => this.#committer, this.drop_episodes);
-    this.#numbering = new Numbering(opened.epoch, options.clock, now, options.numbers);
-    this.#began_mono_ms = options.clock.stamp().mono_ms;
-    this.#epochs = this.#newRollover(client);
-    this.#committer = new Committer({
+    const disk = new DiskState(opened, log);
+    this.#disk = disk;
+    this.drop_episodes = new DropEpisodes({ now, disk, log });
+    const committer = new Committer({
       now,
       stalls: options.stalls,
       commit: async (work) => client.commit(work),
@@ -145,85 +142,52 @@ export class Outbox implements Appender, Journal {
       written: (lives, done) => this.#written(lives, done),
       failed: (lives, error, event) => this.#diskFailed(error, lives, event),
     });
-    this.#oldest = new Oldest(client, this.#end.signal, (error) => this.#diskFailed(error));
+    this.#committer = committer;
+    const ledger = new Ledger(opened, committer, this.drop_episodes);
+    this.#ledger = ledger;
+    const numbering = new Numbering(opened.epoch, options.clock, now, options.numbers);
+    this.#numbering = numbering;
+    this.#began_mono_ms = options.clock.stamp().mono_ms;
+    this.#epochs = new EpochRollover({
+      numbering,
+      client,
+      observe: (epoch) => this.onEpoch(epoch),
+      log,
+      now,
+    });
     this.#drop_reports = new DropReports({
-      ledger: this.#ledger,
-      committer: this.#committer,
+      ledger,
+      committer,
       append: (draft) => this.append(draft),
       isConnected: () => this.dispatch.is_connected,
       now,
     });
-    this.#resender = this.#newResender(client);
-    const release = this.#newRelease(client);
-    this.#cloud_acks = new CloudAcks({
-      settled: async () => this.#committer.settled(0),
-      apply: async (stored) => release.apply(stored),
-      failed: (error) => this.#diskFailed(error),
-    });
+    const dispatch = (): Dispatch => this.dispatch;
+    this.#cloud_acks = new CloudAcks({ client, committer, ledger, numbering, dispatch, failed, log, now });
     this.dispatch = new Dispatch({
       client,
-      ledger: this.#ledger,
-      committer: this.#committer,
+      ledger,
+      committer,
+      disk,
+      cloud_acks: this.#cloud_acks,
+      hadCloudAcks: opened.cloud_acks,
       form: { ...(options.form ?? form_default) },
-      cloud_acks: opened.cloud_acks,
-      clockOffset: () => this.#numbering.offset_ms,
-      isDiskFailing: () => this.#disk.isFailing,
-      diskFailed: (error) => this.#diskFailed(error),
-      resend: () => void this.#resender.sessionLost(),
-      confirm: (stored) => this.#cloud_acks.add(stored),
+      clockOffset: () => numbering.offset_ms,
+      diskFailed: failed,
       sent: (row) => this.#drop_reports.sent(row),
-      log: options.log,
+      log,
     });
-    this.quarantine = new Quarantine(client, this.#ledger, () => this.dispatch.touchAll());
-    const bounded = { ledger: this.#ledger, committer: this.#committer, dispatch: this.dispatch };
-    this.#memory = new MemoryLimit(bounded, () => this.#disk.isFailing);
-    this.#startTimers(client);
+    this.quarantine = new Quarantine(client, ledger, () => this.dispatch.touchAll());
+    this.#memory = new MemoryLimit({ ledger, committer, disk, dispatch: this.dispatch });
+    const { signal } = this.#end;
+    const seen = (done: Done): void => this.#written([], done);
+    this.#oldest = new Oldest({ client, failed }, signal);
+    lookAtFile({ client, disk, seen, failed }, signal);
+    every(sweep_ms, signal, () => this.#sweep());
+    every(drops_report_every_ms, signal, () => this.#drop_reports.tick());
+    every(resend_look_every_ms, signal, () => void this.#cloud_acks.tick());
     this.#learnClock();
-    if (opened.health.state === 'failing') this.#committer.suspect();
-  }
-
-  #newRollover(client: StoreClient): EpochRollover {
-    return new EpochRollover({
-      numbering: this.#numbering,
-      begin: async (min) => client.beginEpoch(min),
-      observe: (epoch) => this.onEpoch(epoch),
-      log: this.#log,
-      now,
-    });
-  }
-
-  #newRelease(client: StoreClient): AckRelease {
-    return new AckRelease({
-      client,
-      lastSeq: (epoch) => this.#numbering.used(epoch)?.[1],
-      ledger: this.#ledger,
-      resender: this.#resender,
-      dispatch: () => this.dispatch,
-      log: this.#log,
-    });
-  }
-
-  #newResender(client: StoreClient): Resender {
-    return new Resender({
-      client,
-      committer: this.#committer,
-      dispatch: () => this.dispatch,
-      failed: (error) => this.#diskFailed(error),
-      now,
-    });
-  }
-
-  #startTimers(client: StoreClient): void {
-    const look = {
-      client,
-      isDiskFailing: () => this.#disk.isFailing,
-      seen: (done: Done) => this.#written([], done),
-      failed: (error: unknown) => this.#diskFailed(error),
-    };
-    lookAtFile(look, this.#end.signal);
-    every(sweep_ms, this.#end.signal, () => this.#sweep());
-    every(drops_report_every_ms, this.#end.signal, () => this.#drop_reports.tick());
-    every(resend_look_every_ms, this.#end.signal, () => void this.#resender.tick());
+    if (opened.health.state === 'failing') committer.suspect();
   }
 
   get epoch(): number {
@@ -275,7 +239,6 @@ export class Outbox implements Appender, Journal {
   confirm(stored: Stored): void {
     this.#epochs.claimed(stored);
     this.dispatch.cloudStored(stored);
-    this.#cloud_acks.add(stored);
   }
 
   /** What happened to a damaged file, at the start or since. */
@@ -352,8 +315,8 @@ export class Outbox implements Appender, Journal {
   }
 
   #tooLarge(live: Live): Position {
-    const { id, lane, channel, body } = live.row;
-    this.#ledger.refusedAtOnce('too_large', lane, id);
+    const { channel, body } = live.row;
+    this.#ledger.refusedAtOnce('too_large', live.row);
     this.#log.error({ channel, characters: body.length, body_chars_max }, texts.too_large);
     return this.#numbering.position(live);
   }
@@ -383,10 +346,8 @@ export class Outbox implements Appender, Journal {
   }
 
   #sweep(): void {
-    const disk = !this.#disk.isFailing;
-    const given_up = this.dispatch.sweep({ disk });
-    for (const { row } of given_up) this.#ledger.droppedFromMemory('memory_full', row.lane, row.id);
-    if (!disk) this.#memory.apply();
+    this.dispatch.sweep();
+    if (this.#disk.isFailing) this.#memory.apply();
     else void this.#cloud_acks.retry();
     this.#epochs.tick();
     this.drop_episodes.tick();
@@ -441,26 +402,20 @@ class Quarantine {
   }
 }
 
-interface Rest {
-  readonly rows_under_way: readonly Live[];
-  readonly rows: readonly Live[];
-  readonly drops: readonly Drop[];
-}
-
 /** Notes what a stop leaves in memory. False when there is nothing, or when nothing will name it. */
 function noteRest(
   { runtime_dir, kit_id }: Pick<OutboxOptions, 'runtime_dir' | 'kit_id'>,
   epoch: number,
-  { rows_under_way, rows: waiting, drops }: Rest,
+  { unwritten, drops }: Committer,
 ): boolean {
-  const rows = runsOf([...rows_under_way, ...waiting]);
+  const rows = runsOf(unwritten);
   if (rows.length === 0 && drops.length === 0) return false;
   return noteUnwritten(runtime_dir, { epoch, kit_id, rows, drops, stored: [] });
 }
 
 /** Messages that the broker did not acknowledge, as runs of consecutive numbers. */
-function runsOf(lives: Iterable<Live>): readonly Drop[] {
-  const rows = [...lives].filter(({ state }) => !isAcknowledged(state)).map(({ row }) => row);
+function runsOf(lives: readonly Live[]): readonly Drop[] {
+  const rows = lives.filter(({ state }) => !isAcknowledged(state)).map(({ row }) => row);
   const runs: Drop[] = [];
   for (const { id, lane } of rows.toSorted((a, b) => a.id - b.id)) {
     const { epoch, seq } = positionOf(id);

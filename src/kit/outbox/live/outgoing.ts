@@ -13,7 +13,7 @@ export interface Live {
   readonly row: Row;
   /** Monotonic time of acceptance. */
   readonly since_ms: number;
-  /** Set by `LiveMoves` only. */
+  /** Set by `Moves` only. */
   state: LiveState;
   /** Position among the rows that the committer was given; 0 until then. */
   order: number;

@@ -1,17 +1,15 @@
 /** The store as the main thread sees it: the same requests, answered in order by the thread that owns SQLite. */
 import { Worker } from 'node:worker_threads';
 import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../platform/errors.ts';
-import type { Done, Opened, OpenOptions, StoreOptions, StoreRequests } from '../protocol.ts';
-import {
-  type Answer,
-  type Ask,
-  type Failure,
-  type Notice,
-  type PackedTaken,
-  packWork,
-  type Request,
-  unpackTaken,
-} from '../thread-messages.ts';
+import type {
+  Failure,
+  Notice,
+  Opened,
+  OpenOptions,
+  Reply,
+  StoreOptions,
+  StoreRequests,
+} from '../protocol.ts';
 import { texts } from '../texts.ts';
 
 /** Every request may reject with `StorageUnavailable`: the disk write failed, or the thread has ended. */
@@ -66,9 +64,8 @@ export async function startStore(
 function clientOf(calls: Calls): StoreClient {
   return {
     closed: calls.closed,
-    commit: async (work) => calls.ask<Done>({ method: 'commit', work: packWork(work) }),
-    take: async (request) =>
-      unpackTaken(request.lane, await calls.ask<PackedTaken>({ method: 'take', request })),
+    commit: calls.method('commit'),
+    take: calls.method('take'),
     look: calls.method('look'),
     release: calls.method('release'),
     releaseAll: calls.method('releaseAll'),
@@ -103,7 +100,7 @@ class Calls {
   constructor(worker: Worker, onSalvage: OpenOptions['onSalvage']) {
     this.#worker = worker;
     this.opened = new Promise<Opened>((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
-    worker.on('message', (message: Answer | Notice) => {
+    worker.on('message', (message: Reply<never> | Notice) => {
       if ('salvage' in message) onSalvage?.(message.salvage);
       else this.#settle(message);
     });
@@ -121,31 +118,26 @@ class Calls {
     this.closed.catch(() => undefined);
   }
 
-  method<K extends Exclude<keyof StoreRequests, 'commit' | 'take'>>(
+  method<K extends keyof StoreRequests>(
     method: K,
   ): (...args: Parameters<StoreRequests[K]>) => Promise<ReturnType<StoreRequests[K]>> {
-    return async (...args) => this.ask<ReturnType<StoreRequests[K]>>({ method, args });
-  }
-
-  async ask<T>(request: Ask): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      if (this.#ended) {
-        reject(this.#ended);
-        return;
-      }
-      this.#closing ||= request.method === 'close';
+    return async (...args) => {
+      if (this.#ended) throw this.#ended;
+      this.#closing ||= method === 'close';
       this.#last_id += 1;
+      const { promise, resolve, reject } = Promise.withResolvers<ReturnType<StoreRequests[K]>>();
       this.#waiting.set(this.#last_id, { resolve, reject });
-      this.#worker.postMessage({ ...request, id: this.#last_id } satisfies Request);
-    });
+      this.#worker.postMessage({ id: this.#last_id, method, args });
+      return promise;
+    };
   }
 
-  #settle(answer: Answer): void {
-    const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
+  #settle(reply: Reply<never>): void {
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
     if (!waiting) return;
-    if ('failure' in answer) waiting.reject(errorOf(answer.failure));
-    else waiting.resolve(answer.value);
+    if ('failure' in reply) waiting.reject(errorOf(reply.failure));
+    else waiting.resolve(reply.value);
   }
 
   #end(code: number): { readonly ended: StorageUnavailable; readonly expected: boolean } {

@@ -20,13 +20,13 @@ export class BatchDeflater {
   }
 
   /** Returns the compressed bytes in a separate buffer. Calls resolve in order. */
-  async deflate(bytes: Uint8Array): Promise<Uint8Array> {
+  async deflate(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
     const deflated = this.#last.then(async () => this.#deflate(bytes));
     this.#last = deflated.catch(() => undefined);
     return deflated;
   }
 
-  async #deflate(bytes: Uint8Array): Promise<Uint8Array> {
+  async #deflate(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#failure) throw this.#failure;
     await new Promise<void>((resolve, reject) => {
       this.#stream.once('error', reject);
@@ -44,7 +44,7 @@ export class BatchDeflater {
 }
 
 /** No part of a pool: it is moved to the other thread whole. */
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
+function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const chunk of chunks) {

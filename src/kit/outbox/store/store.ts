@@ -12,14 +12,17 @@ import {
   type Confirmed,
   type Done,
   type Found,
+  idsByLane,
   type Inspection,
   type JournalEntry,
+  type LaneIds,
   nothing_left,
   type Opened,
   type OpenOptions,
   quarantine_page_rows,
   type QuarantinedMessage,
   type QuarantinedRow,
+  type Removal,
   type RowRef,
   type StoreOptions,
   type StoreRequests,
@@ -114,13 +117,13 @@ export class Store implements StoreRequests {
     for (const { lane, id } of inserted) if (!held.has(id)) this.#in_flight.free(lane, id);
     for (const { lane, id } of work.rows) if (held.has(id)) this.#in_flight.hold(lane, id);
     const now_ms = this.#clock.mono();
-    for (const ref of work.unconfirmed) this.#in_flight.waitForCloud(ref, now_ms);
+    for (const ref of refsIn(work.unconfirmed)) this.#in_flight.waitForCloud(ref, now_ms);
     for (const token of work.unconfirmed_batches)
       this.#endBatch(token, (lane, id) => this.#in_flight.waitForCloud({ lane, id }, now_ms));
-    for (const { lane, id } of [...work.delivered, ...work.superseded]) this.#in_flight.gone(lane, id);
-    for (const { row } of work.quarantined) this.#in_flight.gone(row.lane, row.id);
+    const quarantined = work.quarantined.map(({ row }) => row);
+    const ended = [...refsIn(work.delivered), ...refsIn(work.superseded), ...quarantined];
+    for (const { lane, id } of [...ended, ...this.#unreadable.splice(0)]) this.#in_flight.gone(lane, id);
     for (const token of work.delivered_batches) this.#in_flight.dropBatch(token);
-    for (const { lane, id } of this.#unreadable.splice(0)) this.#in_flight.gone(lane, id);
     return this.#answer();
   }
 
@@ -170,7 +173,8 @@ export class Store implements StoreRequests {
       // A power cut would only undo it: what was removed is sent once more.
       this.#file.write(
         (tables, changes) => {
-          for (const lane of lanes) tables.lane(lane).removeRows(idsOf(lane, refs), 'delivered', changes);
+          for (const [lane, ids] of idsByLane(refs))
+            tables.lane(lane).removeRows(rising(ids), 'delivered', changes);
           if (is_first) writeMeta(tables.db, 'cloud_acks', 1);
         },
         is_first ? 'now' : 'soon',
@@ -230,9 +234,9 @@ export class Store implements StoreRequests {
   }
 
   retryQuarantined(ids: readonly RowId[] | undefined): Done {
-    return this.#eachQuarantined(ids, (outline, { quarantine, insert }, changes) => {
-      const row = quarantine.withdraw(outline);
-      return row !== undefined && insert(row, changes);
+    return this.#eachQuarantined(ids, (outline, tables, changes) => {
+      const row = tables.quarantine.withdraw(outline);
+      return row !== undefined && tables.insert(row, changes);
     });
   }
 
@@ -253,29 +257,25 @@ export class Store implements StoreRequests {
     const inserted = work.rows.filter((row) => tables.insert(row, changes, isHeld));
     const refused = work.quarantined.filter(({ row }) => tables.lane(row.lane).has(row.id));
     const batches = work.delivered_batches.flatMap((token) => this.#in_flight.batch(token) ?? []);
+    const quarantined = idsByLane(refused.map(({ row }) => row));
+    const unreadable = idsByLane(this.#unreadable);
     for (const lane of lanes) {
       const table = tables.lane(lane);
-      const delivered = idsOf(lane, work.delivered);
+      const remove = (ids: readonly RowId[] | undefined, why: Removal['why']): void => {
+        if (ids) table.removeRows(rising(ids), why, changes);
+      };
+      const delivered = work.delivered.get(lane) ?? [];
       const outdated = laneRules[lane].retain ? delivered.flatMap((id) => table.olderThan(id)) : [];
-      table.removeRows(delivered, 'delivered', changes);
+      remove(delivered, 'delivered');
       // A value that the main thread holds may be with the broker, too: it stays until that is known, or until a restart.
-      const superseded = outdated.filter((id) => !isHeld(lane, id) && !delivered.includes(id));
-      table.removeRows(
-        superseded.sort((a, b) => a - b),
+      remove(
+        outdated.filter((id) => !isHeld(lane, id) && !delivered.includes(id)),
         'superseded',
-        changes,
       );
       for (const batch of batches) if (batch.lane === lane) table.removeRows(batch.ids, 'delivered', changes);
-      table.removeRows(
-        idsOf(
-          lane,
-          refused.map(({ row }) => row),
-        ),
-        'quarantined',
-        changes,
-      );
-      table.removeRows(idsOf(lane, work.superseded), 'superseded', changes);
-      table.removeRows(idsOf(lane, this.#unreadable), 'unreadable', changes);
+      remove(quarantined.get(lane), 'quarantined');
+      remove(work.superseded.get(lane), 'superseded');
+      remove(unreadable.get(lane), 'unreadable');
     }
     tables.quarantine.put(refused, changes);
     for (const entry of work.journal) tables.journal.put(entry);
@@ -338,23 +338,21 @@ export class Store implements StoreRequests {
 
 /** Whether a power cut would only undo it: what was delivered is sent once more. */
 function durabilityOf({ rows, superseded, quarantined, journal, dropped, reported }: Work): 'now' | 'soon' {
-  const only_removes = [rows, superseded, quarantined, journal, dropped, reported].every(
-    (part) => part.length === 0,
-  );
-  return only_removes ? 'soon' : 'now';
+  const parts = [rows, quarantined, journal, dropped, reported];
+  return superseded.size === 0 && parts.every((part) => part.length === 0) ? 'soon' : 'now';
 }
 
-/** Of one lane, rising. */
-function idsOf(lane: Lane, refs: readonly RowRef[]): readonly RowId[] {
-  return refs
-    .filter((ref) => ref.lane === lane)
-    .map(({ id }) => id)
-    .sort((a, b) => a - b);
+function* refsIn(rows: LaneIds): Generator<RowRef> {
+  for (const [lane, ids] of rows) for (const id of ids) yield { lane, id };
 }
 
-function oldest({ lane: table, epochs }: Tables, lane: Lane): number | null {
-  const row = table(lane).oldest();
-  return row ? epochs.timeOf({ id: row[0], time_ms: row[2], mono_ms: row[3] }).time_ms : null;
+function rising(ids: readonly RowId[]): readonly RowId[] {
+  return ids.toSorted((a, b) => a - b);
+}
+
+function oldest(tables: Tables, lane: Lane): number | null {
+  const row = tables.lane(lane).oldest();
+  return row ? tables.epochs.timeOf({ id: row[0], time_ms: row[2], mono_ms: row[3] }).time_ms : null;
 }
 
 /** Gives the payload of a batch. */

@@ -4,20 +4,8 @@ import { historyBytes } from '../../../contract/batch/pack.ts';
 import { InvariantBroken, messageOf, StorageUnavailable, StorageUnsure } from '../../../platform/errors.ts';
 import { store_clock } from './ages.ts';
 import { BatchDeflater } from './batch-deflater.ts';
-import type { SalvageProgress, StoreOptions } from '../protocol.ts';
+import type { Failure, Notice, Reply, Request, SalvageProgress, StoreOptions, Taken } from '../protocol.ts';
 import { openStore, type Store } from './store.ts';
-import {
-  type Failure,
-  type Notice,
-  type PackedTaken,
-  packTaken,
-  type Reply,
-  type Request,
-  unpackWork,
-} from '../thread-messages.ts';
-
-/** A request that was carried out; its batch is not compressed yet. */
-type Served = Reply | { readonly id: number; readonly taken: PackedTaken };
 
 if (!parentPort) throw new InvariantBroken('worker.ts runs as a thread of the connector only');
 const port = parentPort;
@@ -38,43 +26,44 @@ function serve(port: MessagePort, options: StoreOptions): void {
   const deflater = new BatchDeflater();
   let last: Promise<void> = Promise.resolve();
   port.on('message', (request: Request) => {
-    const ready = compressed(answer(store, request), store, deflater);
+    const ready = answer(store, request, deflater);
     const before = last;
     last = (async () => {
-      const reply = await ready;
+      const { reply, moved } = await ready;
       // In the order of the requests; the next ones are served meanwhile.
       await before;
-      port.postMessage(reply, payloadsOf(reply));
+      port.postMessage(reply, moved);
       if (request.method === 'close') port.close();
     })();
   });
 }
 
-/** The reply with its batch compressed. */
-async function compressed(served: Served, store: Store, deflater: BatchDeflater): Promise<Reply> {
-  if (!('taken' in served)) return served;
-  const { id, taken } = served;
-  const { batch } = taken;
-  if (!batch) return { id, value: taken };
+interface Answer {
+  readonly reply: Reply;
+  /** The memory of a batch, which is moved and not copied. */
+  readonly moved: ArrayBuffer[];
+}
+
+/** The store answers at once; only the batch of a `take` is compressed later. */
+async function answer(store: Store, request: Request, deflater: BatchDeflater): Promise<Answer> {
+  const { id } = request;
   try {
-    const payload = await deflater.deflate(batch.payload);
-    return { id, value: { ...taken, batch: { ...batch, payload } } satisfies PackedTaken };
+    if (request.method === 'take') return await compressed(id, store.take(...request.args), store, deflater);
+    return { reply: { id, value: Reflect.apply(store[request.method], store, request.args) }, moved: [] };
   } catch (error) {
-    store.release({ rows: [], batches: [batch.token] });
-    return { id, failure: failureOf(error) };
+    return { reply: { id, failure: failureOf(error) }, moved: [] };
   }
 }
 
-/** The arguments fit the method: `StoreClient` sends nothing else. */
-function answer(store: Store, request: Request): Served {
-  const { id } = request;
+async function compressed(id: number, taken: Taken, store: Store, deflater: BatchDeflater): Promise<Answer> {
+  const { batch } = taken;
+  if (!batch) return { reply: { id, value: taken }, moved: [] };
   try {
-    if (request.method === 'take') return { id, taken: packTaken(store.take(request.request)) };
-    if (request.method === 'commit') return { id, value: store.commit(unpackWork(request.work)) };
-    const value: unknown = Reflect.apply(store[request.method], store, request.args);
-    return { id, value };
+    const payload = await deflater.deflate(batch.payload);
+    return { reply: { id, value: { ...taken, batch: { ...batch, payload } } }, moved: [payload.buffer] };
   } catch (error) {
-    return { id, failure: failureOf(error) };
+    store.release({ rows: [], batches: [batch.token] });
+    throw error;
   }
 }
 
@@ -85,16 +74,4 @@ function failureOf(error: unknown): Failure {
     fault: error instanceof StorageUnavailable ? error.fault : undefined,
     message: messageOf(error),
   };
-}
-
-/** The memory of a batch, which is moved and not copied. */
-function payloadsOf(reply: Reply): ArrayBuffer[] {
-  const value = 'value' in reply ? reply.value : undefined;
-  const batch = isObject(value) && 'batch' in value ? value.batch : undefined;
-  const payload = isObject(batch) && 'payload' in batch ? batch.payload : undefined;
-  return payload instanceof Uint8Array && payload.buffer instanceof ArrayBuffer ? [payload.buffer] : [];
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -8,7 +8,14 @@ import {
   salvage,
   type Salvaged,
 } from './salvage.ts';
-import type { Found, OpenOptions, Removal, Salvage, StoreOptions } from '../../protocol.ts';
+import {
+  dropOf,
+  type Found,
+  type OpenOptions,
+  type Removal,
+  type Salvage,
+  type StoreOptions,
+} from '../../protocol.ts';
 import {
   FileTooNew,
   type Handle,
@@ -24,7 +31,7 @@ import { Changes, type Depth, no_depth } from '../changes.ts';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { lanes } from '../../../../contract/lanes.ts';
-import { positionOf, rowId, seq_max } from '../../row.ts';
+import { rowId, seq_max } from '../../row.ts';
 import { diskFault } from '../../disk-fault.ts';
 import { noteUnwritten } from '../../unwritten.ts';
 
@@ -272,15 +279,6 @@ export function endHandle(db: Handle): void {
 
 /** Notes what a file holds that is out of reach: the next start reports it as lost, unless it finds that file. */
 export function noteStored({ runtime_dir, kit_id }: StoreOptions, epoch: number, depth: Depth): void {
-  const stored = lostRows(depth, no_depth, epoch).map(({ lane, rows, lo, hi }) => {
-    return {
-      epoch,
-      lane,
-      reason: 'unreadable',
-      rows,
-      lo: positionOf(lo).seq,
-      hi: positionOf(hi).seq,
-    } as const;
-  });
+  const stored = lostRows(depth, no_depth, epoch).map((removal) => dropOf(removal, 'unreadable'));
   if (stored.length > 0) noteUnwritten(runtime_dir, { epoch, kit_id, rows: [], drops: [], stored });
 }

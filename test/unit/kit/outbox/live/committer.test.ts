@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageUnavailable, StorageUnsure } from '../../../../../src/platform/errors.ts';
 import { commit_answer_ms, Committer } from '../../../../../src/kit/outbox/live/committer.ts';
 import type { Live } from '../../../../../src/kit/outbox/live/outgoing.ts';
-import type { Done, JournalEntry, LaneDepth, Work } from '../../../../../src/kit/outbox/protocol.ts';
+import type { Done, LaneDepth, Work } from '../../../../../src/kit/outbox/protocol.ts';
 import { rowId } from '../../../../../src/kit/outbox/row.ts';
+import { taskEntry } from '../../../../support/disk/store-lab.ts';
 import { own_stalls } from '../../../../../src/platform/stalls.ts';
 
 const empty: LaneDepth = { rows: 0, bytes: 0 };
@@ -84,15 +85,7 @@ function live(): Live {
   };
 }
 
-const entry: JournalEntry = {
-  task_id: 't',
-  state: 'running',
-  dispatch: '{}',
-  result: '{}',
-  received_ms: 0,
-  updated_ms: 0,
-  deadline_ms: null,
-};
+const entry = taskEntry({ task_id: 't', state: 'running' });
 
 describe('Committer', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -294,8 +287,8 @@ describe('Committer', () => {
     const disk = scriptedDisk();
     const { committer } = disk;
     for (let token = 1; token <= 400; token += 1) {
-      const list = token % 2 === 0 ? 'delivered_batches' : 'unconfirmed_batches';
-      committer.add((removals) => removals[list].push({ token, rows: 1_000 }), 0);
+      const outcome = token % 2 === 0 ? 'delivered' : 'unconfirmed';
+      committer.settle({ outcome, token, rows: 1_000 }, 0);
     }
     expect(committer.refs).toBe(20_000);
     await vi.advanceTimersByTimeAsync(0);

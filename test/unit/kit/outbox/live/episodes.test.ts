@@ -12,7 +12,14 @@ beforeEach(() => {
   Object.assign(kit, { at_ms: 0, disk_full: false });
   episodes = new DropEpisodes({
     now: () => kit.at_ms,
-    isDiskFull: () => kit.disk_full,
+    disk: {
+      health: {
+        get state() {
+          return kit.disk_full ? 'full' : 'ok';
+        },
+        detail: '',
+      },
+    },
     log: { warn: (facts, sentence) => void lines.push([facts, sentence]) },
   });
 });

@@ -1,6 +1,7 @@
 /** Acknowledgements of the cloud that arrive before the PUBACK of what they name. */
 import { describe, expect, it } from 'vitest';
-import { InFlight, type Stored } from '../../../../../src/kit/outbox/live/delivery.ts';
+import type { Stored } from '../../../../../src/kit/outbox/protocol.ts';
+import { InFlight } from '../../../../../src/kit/outbox/live/delivery.ts';
 import type { OutgoingMessage } from '../../../../../src/kit/outbox/live/outgoing.ts';
 import { rowId } from '../../../../../src/kit/outbox/row.ts';
 

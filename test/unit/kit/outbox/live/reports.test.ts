@@ -26,7 +26,6 @@ beforeEach(() => {
   now_ms = 0;
   is_connected = false;
   appended = [];
-  ledger = new Ledger(store.opened, () => committer);
   committer = new Committer({
     now: () => now_ms,
     commit: async (work) => store.store.commit(work),
@@ -34,6 +33,7 @@ beforeEach(() => {
     written: () => undefined,
     failed: () => undefined,
   });
+  ledger = new Ledger(store.opened, committer, { dropped: () => undefined });
   reports = new DropReports({
     ledger,
     committer,
@@ -59,7 +59,7 @@ const sent = (seq: number): void =>
 
 function drop(seq: number): void {
   ledger.accepted();
-  ledger.droppedFromMemory('superseded', 'presence', rowId({ epoch: 1, seq }));
+  ledger.droppedFromMemory('superseded', { lane: 'presence', id: rowId({ epoch: 1, seq }) });
 }
 
 describe('DropReports', () => {
